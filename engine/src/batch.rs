@@ -1,0 +1,154 @@
+//! What travels along an edge: record batches between operators, typed chunks inside one.
+//!
+//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so that latency can be
+//! measured wherever it arrives. A [`Chunk`] is a value of a type that only the parts of one operator know (missed
+//! items, candidate pairs, a wave): it never crosses an operator's border, and its type is fixed when the parts are
+//! written, so opening it is one comparison a chunk.
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+
+/// Where in the stream a batch comes from: given by the source, inherited by everything made from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Number of the batch at its source, from 0.
+    pub sequence: u64,
+    /// When the source began to produce it.
+    pub entered: Instant,
+}
+
+/// An Arrow record batch on its way through the graph.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The rows.
+    pub records: RecordBatch,
+    /// The source batch that these rows come from.
+    pub origin: Origin,
+}
+
+/// A value that one part of an operator sends to another part of the same operator.
+pub struct Chunk {
+    value: Box<dyn Any + Send>,
+    type_name: &'static str,
+    items: usize,
+    bytes: usize,
+    origin: Option<Origin>,
+}
+
+impl Chunk {
+    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes (what the queue limits count).
+    pub fn new<T: Send + 'static>(value: T, items: usize, bytes: usize) -> Self {
+        Self { value: Box::new(value), type_name: type_name::<T>(), items, bytes, origin: None }
+    }
+
+    pub(crate) fn stamped(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Takes the value out again.
+    ///
+    /// # Panics
+    /// If the chunk holds another type: the two parts of the operator then disagree, which is a bug in it.
+    #[must_use]
+    pub fn into_value<T: 'static>(self) -> T {
+        let held = self.type_name;
+        match self.value.downcast::<T>() {
+            Ok(value) => *value,
+            Err(_) => panic!("expected a chunk of {}, found {held}", type_name::<T>()),
+        }
+    }
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunk")
+            .field("type", &self.type_name)
+            .field("items", &self.items)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A batch or a chunk.
+#[derive(Debug)]
+pub enum Payload {
+    /// Between operators.
+    Batch(Batch),
+    /// Between the parts of one operator.
+    Chunk(Chunk),
+}
+
+impl Payload {
+    /// The rows of a batch.
+    ///
+    /// # Panics
+    /// If this is a chunk. The graph connects batches to the first part of an operator only, so a first part may
+    /// call this without a check.
+    #[must_use]
+    pub fn into_records(self) -> RecordBatch {
+        match self {
+            Self::Batch(batch) => batch.records,
+            Self::Chunk(chunk) => panic!("expected a record batch, found {chunk:?}"),
+        }
+    }
+
+    /// The value of a chunk.
+    ///
+    /// # Panics
+    /// If this is a batch or a chunk of another type. Only later parts of an operator receive chunks, and only from
+    /// the part before them.
+    #[must_use]
+    pub fn into_value<T: 'static>(self) -> T {
+        match self {
+            Self::Batch(batch) => {
+                panic!("expected a chunk, found {} rows", batch.records.num_rows())
+            }
+            Self::Chunk(chunk) => chunk.into_value(),
+        }
+    }
+
+    /// How many items it carries.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        match self {
+            Self::Batch(batch) => batch.records.num_rows(),
+            Self::Chunk(chunk) => chunk.items,
+        }
+    }
+
+    /// How many bytes it holds, for the limits of queues.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Batch(batch) => batch.records.get_array_memory_size(),
+            Self::Chunk(chunk) => chunk.bytes,
+        }
+    }
+
+    /// The source batch it comes from; `None` before the first part has sent it.
+    #[must_use]
+    pub fn origin(&self) -> Option<Origin> {
+        match self {
+            Self::Batch(batch) => Some(batch.origin),
+            Self::Chunk(chunk) => chunk.origin,
+        }
+    }
+
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        if let Self::Batch(batch) = self {
+            batch.origin.sequence = sequence;
+        }
+    }
+
+    /// A second reference to a batch, for a second consumer; `None` for a chunk, which has exactly one.
+    pub(crate) fn share(&self) -> Option<Self> {
+        match self {
+            Self::Batch(batch) => Some(Self::Batch(batch.clone())),
+            Self::Chunk(_) => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The doorbell: one thread waits for anything that others may bring it.
+//!
+//! States of the one waiter and what moves it (checked by the loom models here and in the module above):
+//!
+//! ```text
+//! awake ── answer_door(): is_waiting := true ──► about to wait ── work is there ──► awake (is_waiting := false)
+//!                                                  │ no work
+//!                                                  ▼
+//!                                               parked ── ring(): is_waiting is true, so unpark ──► awake
+//! ```
+//!
+//! The waiter publishes `is_waiting` and *then* looks for work; a ringer publishes work and *then* looks at `is_waiting`. With a
+//! sequentially consistent fence between the two steps on both sides, at least one of them sees the other. Ringing a
+//! thread that is awake costs a fence and a load; only a parked one costs a system call.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicBool, Ordering, Parker, fence};
+
+/// Lets one thread wait, and any thread wake it.
+#[derive(Debug)]
+pub(crate) struct Doorbell {
+    is_waiting: AtomicBool,
+    parker: Parker,
+}
+
+impl Doorbell {
+    /// A doorbell without an owner yet.
+    pub(crate) fn new() -> Self {
+        Self { is_waiting: AtomicBool::new(false), parker: Parker::new() }
+    }
+
+    /// Makes the calling thread the one that waits.
+    pub(crate) fn own(&self) {
+        self.parker.own();
+    }
+
+    /// Wakes the owner if it waits. Whatever it should find must have been published before.
+    pub(crate) fn ring(&self) {
+        fence(Ordering::SeqCst);
+        // Relaxed: the fences here and in `answer_door` order this load against the publication before it.
+        if self.is_waiting.load(Ordering::Relaxed) {
+            self.parker.unpark();
+        }
+    }
+
+    /// Waits until rung, at most for `timeout`, unless `has_work` says that there is something to do. May return early.
+    /// Only the owner may call this.
+    pub(crate) fn answer_door(&self, has_work: impl FnOnce() -> bool, timeout: Option<Duration>) {
+        self.is_waiting.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if !has_work() {
+            self.parker.park(timeout);
+        }
+        self.is_waiting.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use std::sync::Arc;
+
+    use super::Doorbell;
+    use crate::sync::{AtomicBool, Ordering};
+
+    #[test]
+    fn no_ring_is_lost() {
+        loom::model(|| {
+            let bell = Arc::new(Doorbell::new());
+            let work = Arc::new(AtomicBool::new(false));
+            bell.own();
+            let ringer = {
+                let (bell, work) = (Arc::clone(&bell), Arc::clone(&work));
+                loom::thread::spawn(move || {
+                    work.store(true, Ordering::Relaxed);
+                    bell.ring();
+                })
+            };
+            while !work.load(Ordering::Relaxed) {
+                bell.answer_door(|| work.load(Ordering::Relaxed), None);
+            }
+            ringer.join().unwrap();
+        });
+    }
+}

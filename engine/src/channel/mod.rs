@@ -1,0 +1,331 @@
+//! Edges between threads: bounded queues that never block, and the doorbell on which a thread waits for all of them.
+//!
+//! A stage thread has several queues to watch: its inputs, the space in its outputs, its mailbox. Instead of blocking on
+//! one of them it only ever *tries*, and when nothing can be done it waits on its one [`Doorbell`], which is rung by
+//! whoever changes something it could wait for. So a query reaches a thread that waits for space, and nothing can be
+//! waited for in the wrong order.
+//!
+//! An edge has one producer and one consumer. It is bounded in messages and in bytes; a message larger than the byte
+//! limit passes alone. What does not fit stays with the producer, which then produces nothing more.
+
+mod doorbell;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crossbeam_channel::{TryRecvError, TrySendError};
+
+pub(crate) use doorbell::Doorbell;
+
+use crate::batch::Payload;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
+
+/// What travels along an edge.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Payload(Payload),
+    /// The last message: the producer has finished. An edge that closes without it was cut off.
+    End,
+}
+
+/// A message with its size, which is measured once.
+#[derive(Debug)]
+struct Envelope {
+    message: Message,
+    bytes: u64,
+}
+
+impl From<Message> for Envelope {
+    fn from(message: Message) -> Self {
+        let bytes = match &message {
+            Message::Payload(payload) => payload.bytes() as u64,
+            Message::End => 0,
+        };
+        Self { message, bytes }
+    }
+}
+
+/// Bounds of one edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// How many batches may wait.
+    pub batches: usize,
+    /// How many bytes may wait; a batch that is larger passes alone.
+    pub bytes: u64,
+}
+
+impl Default for QueueLimits {
+    fn default() -> Self {
+        Self { batches: 8, bytes: 64 << 20 }
+    }
+}
+
+/// What both ends and the metrics see of an edge. Each number has one writer.
+#[derive(Debug)]
+pub(crate) struct EdgeState {
+    sent_bytes: AtomicU64,
+    taken_bytes: AtomicU64,
+    sent_messages: AtomicU64,
+    taken_messages: AtomicU64,
+    depth_max: AtomicU64,
+    /// The producer has something that did not fit, and wants to be woken when half of the queue is free again.
+    wants_space: AtomicBool,
+}
+
+impl EdgeState {
+    fn new() -> Self {
+        Self {
+            sent_bytes: AtomicU64::new(0),
+            taken_bytes: AtomicU64::new(0),
+            sent_messages: AtomicU64::new(0),
+            taken_messages: AtomicU64::new(0),
+            depth_max: AtomicU64::new(0),
+            wants_space: AtomicBool::new(false),
+        }
+    }
+
+    /// Messages and bytes that wait at present. The two loads of a pair are not one snapshot: good for display.
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        let messages = self.sent_messages.load(Ordering::Relaxed);
+        let bytes = self.sent_bytes.load(Ordering::Relaxed);
+        (
+            messages.saturating_sub(self.taken_messages.load(Ordering::Relaxed)),
+            bytes.saturating_sub(self.taken_bytes.load(Ordering::Relaxed)),
+        )
+    }
+
+    pub(crate) fn depth_max(&self) -> u64 {
+        self.depth_max.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds to a number that only the calling thread writes.
+pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {
+    // Relaxed: one writer, and readers only display it.
+    let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
+    counter.store(sum, Ordering::Relaxed);
+    sum
+}
+
+/// The producer's end.
+pub(crate) struct EdgeSender {
+    queue: Sender<Envelope>,
+    state: Arc<EdgeState>,
+    limits: QueueLimits,
+    consumer: Arc<Doorbell>,
+    pending: VecDeque<Envelope>,
+    pushed: u64,
+}
+
+/// The consumer's end.
+pub(crate) struct EdgeReceiver {
+    queue: Receiver<Envelope>,
+    state: Arc<EdgeState>,
+    limits: QueueLimits,
+    producer: Arc<Doorbell>,
+}
+
+/// Makes an edge between two threads that wait on the given doorbells.
+pub(crate) fn edge(
+    limits: QueueLimits,
+    producer: Arc<Doorbell>,
+    consumer: Arc<Doorbell>,
+) -> (EdgeSender, EdgeReceiver, Arc<EdgeState>) {
+    let (sender, receiver) = bounded(limits.batches.max(1));
+    let state = Arc::new(EdgeState::new());
+    let sender = EdgeSender {
+        queue: sender,
+        state: Arc::clone(&state),
+        limits,
+        consumer,
+        pending: VecDeque::new(),
+        pushed: 0,
+    };
+    let receiver = EdgeReceiver { queue: receiver, state: Arc::clone(&state), limits, producer };
+    (sender, receiver, state)
+}
+
+impl EdgeSender {
+    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space.
+    pub(crate) fn push(&mut self, message: Message) {
+        self.pushed += 1;
+        self.pending.push_back(message.into());
+        self.flush();
+    }
+
+    /// Sends what was kept, as far as it fits; true when nothing is left.
+    pub(crate) fn flush(&mut self) -> bool {
+        if self.pending.is_empty() {
+            return true;
+        }
+        if self.try_flush() {
+            return true;
+        }
+        // The consumer may have taken everything between the attempt and this mark, and then nobody would wake us: the
+        // mark is set before the second attempt, and the consumer looks at it after it has taken (both sides fence).
+        self.state.wants_space.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        self.try_flush()
+    }
+
+    fn try_flush(&mut self) -> bool {
+        let mut sent = false;
+        while let Some(envelope) = self.pending.pop_front() {
+            match self.try_send(envelope) {
+                Ok(()) => sent = true,
+                Err(envelope) => {
+                    self.pending.push_front(envelope);
+                    break;
+                }
+            }
+        }
+        if sent {
+            self.consumer.ring();
+        }
+        self.pending.is_empty()
+    }
+
+    fn try_send(&mut self, envelope: Envelope) -> Result<(), Envelope> {
+        let bytes = envelope.bytes;
+        let sent = self.state.sent_bytes.load(Ordering::Relaxed);
+        // Acquire is not needed: an old value only makes the queue look fuller than it is.
+        let waiting = sent - self.state.taken_bytes.load(Ordering::Relaxed);
+        if waiting > 0 && waiting + bytes > self.limits.bytes {
+            return Err(envelope);
+        }
+        match self.queue.try_send(envelope) {
+            Ok(()) => {
+                add(&self.state.sent_bytes, bytes);
+                let sent = add(&self.state.sent_messages, 1);
+                let depth = sent.saturating_sub(self.state.taken_messages.load(Ordering::Relaxed));
+                if depth > self.state.depth_max.load(Ordering::Relaxed) {
+                    self.state.depth_max.store(depth, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            Err(TrySendError::Full(envelope)) => Err(envelope),
+            // The consumer is gone, which only a failure or an abort explains; the run is about to end.
+            Err(TrySendError::Disconnected(_)) => Ok(()),
+        }
+    }
+
+    /// Whether something did not fit.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Whether a flush could get further than the last one did.
+    pub(crate) fn has_space(&self) -> bool {
+        let (messages, bytes) = self.state.waiting();
+        messages < self.limits.batches.max(1) as u64
+            && self
+                .pending
+                .front()
+                .is_some_and(|envelope| bytes == 0 || bytes + envelope.bytes <= self.limits.bytes)
+    }
+
+    /// How many messages were pushed so far, sent or kept.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+}
+
+/// What the consumer found.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Message(Message),
+    Nothing,
+    /// Closed without an end marker.
+    Truncated,
+}
+
+impl EdgeReceiver {
+    pub(crate) fn take(&self) -> Taken {
+        match self.queue.try_recv() {
+            Ok(Envelope { message, bytes }) => {
+                let bytes = add(&self.state.taken_bytes, bytes);
+                let taken = add(&self.state.taken_messages, 1);
+                fence(Ordering::SeqCst);
+                if self.state.wants_space.load(Ordering::Relaxed) {
+                    self.offer_space(taken, bytes);
+                }
+                Taken::Message(message)
+            }
+            Err(TryRecvError::Empty) => Taken::Nothing,
+            Err(TryRecvError::Disconnected) => Taken::Truncated,
+        }
+    }
+
+    /// Wakes a blocked producer once half of the queue is free, so that it is not woken for every single message.
+    fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
+        let messages = self.state.sent_messages.load(Ordering::Relaxed) - taken_messages;
+        let bytes = self.state.sent_bytes.load(Ordering::Relaxed) - taken_bytes;
+        if messages <= self.limits.batches as u64 / 2 && bytes <= self.limits.bytes / 2 {
+            self.state.wants_space.store(false, Ordering::Relaxed);
+            self.producer.ring();
+        }
+    }
+
+    /// Whether [`EdgeReceiver::take`] would find something.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.queue.is_empty()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use std::sync::Arc;
+
+    use super::{Doorbell, Message, QueueLimits, Taken, edge};
+    use crate::batch::{Chunk, Payload};
+
+    fn message(value: u64, bytes: usize) -> Message {
+        Message::Payload(Payload::Chunk(Chunk::new(value, 1, bytes)))
+    }
+
+    /// A producer with more messages than fit and a consumer, each waiting on its doorbell when it can do nothing. A
+    /// lost wake-up would leave one of them parked, which loom reports as a deadlock.
+    fn everything_arrives(limits: QueueLimits, messages: u64, bytes: usize) {
+        let mut model = loom::model::Builder::new();
+        // Every schedule with up to three preemptions: all lost wake-ups that were planted need two.
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let bells = [Arc::new(Doorbell::new()), Arc::new(Doorbell::new())];
+            let (mut sender, receiver, _) =
+                edge(limits, Arc::clone(&bells[0]), Arc::clone(&bells[1]));
+            let bell = Arc::clone(&bells[0]);
+            let producer = loom::thread::spawn(move || {
+                bell.own();
+                for value in 0..messages {
+                    sender.push(message(value, bytes));
+                    while !sender.flush() {
+                        bell.answer_door(|| sender.has_space(), None);
+                    }
+                }
+            });
+            bells[1].own();
+            let mut expected = 0;
+            while expected < messages {
+                match receiver.take() {
+                    Taken::Message(Message::Payload(payload)) => {
+                        assert_eq!(payload.into_value::<u64>(), expected);
+                        expected += 1;
+                    }
+                    Taken::Message(Message::End) | Taken::Truncated => unreachable!("never sent"),
+                    Taken::Nothing => bells[1].answer_door(|| receiver.is_ready(), None),
+                }
+            }
+            producer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_when_the_queue_is_full() {
+        everything_arrives(QueueLimits { batches: 1, bytes: 100 }, 2, 1);
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_when_the_byte_limit_is_reached() {
+        everything_arrives(QueueLimits { batches: 4, bytes: 10 }, 2, 8);
+    }
+}

@@ -1,0 +1,195 @@
+//! A JSON text as a tree in which every value knows where it stands.
+//!
+//! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a float; jsonc-parser's
+//! tree keeps all three, so the text is read with that, in strict mode.
+
+use std::iter;
+use std::ops::Range;
+
+use jsonc_parser::ast::{self, ObjectPropName};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Number, Value};
+
+/// Where a value was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Byte range in the file.
+    File(Range<usize>),
+    /// The override of this index.
+    Override(usize),
+}
+
+/// A key of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    /// As written, so that nothing is rounded before it has been checked.
+    Number(String),
+    Text(String),
+    Array(Vec<Node>),
+    /// In the order of the file, equal keys included.
+    Object(Vec<(Key, Node)>),
+}
+
+/// Why a text is not JSON, and where.
+pub(crate) struct SyntaxError {
+    pub(crate) place: Place,
+    pub(crate) message: String,
+}
+
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Reads a strict JSON text.
+pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
+        let range = error.range();
+        SyntaxError {
+            place: Place::File(range.start..range.end),
+            message: error.kind().to_string(),
+        }
+    })?;
+    match parsed.value {
+        Some(value) => Ok(node(&value)),
+        None => Err(SyntaxError {
+            place: Place::File(0..0),
+            message: "the file is empty; expected an object".to_owned(),
+        }),
+    }
+}
+
+fn node(value: &ast::Value) -> Node {
+    let kind = match value {
+        ast::Value::NullKeyword(_) => Kind::Null,
+        ast::Value::BooleanLit(literal) => Kind::Bool(literal.value),
+        ast::Value::NumberLit(literal) => Kind::Number(literal.value.to_owned()),
+        ast::Value::StringLit(literal) => Kind::Text(literal.value.clone().into_owned()),
+        ast::Value::Array(array) => Kind::Array(array.elements.iter().map(node).collect()),
+        ast::Value::Object(object) => {
+            Kind::Object(object.properties.iter().map(|p| (key(&p.name), node(&p.value))).collect())
+        }
+    };
+    Node { place: place(value.range()), kind }
+}
+
+fn key(name: &ObjectPropName) -> Key {
+    Key { name: name.as_str().to_owned(), place: place(name.range()) }
+}
+
+fn place(range: jsonc_parser::common::Range) -> Place {
+    Place::File(range.start..range.end)
+}
+
+impl Node {
+    /// A value that stands nowhere in the file, because override `index` gave it.
+    pub(crate) fn from_override(index: usize, value: &Value) -> Self {
+        let inner = |value| Self::from_override(index, value);
+        let kind = match value {
+            Value::Null => Kind::Null,
+            Value::Bool(value) => Kind::Bool(*value),
+            Value::Number(value) => Kind::Number(value.to_string()),
+            Value::String(value) => Kind::Text(value.clone()),
+            Value::Array(values) => Kind::Array(values.iter().map(inner).collect()),
+            Value::Object(members) => Kind::Object(
+                members
+                    .iter()
+                    .map(|(name, value)| {
+                        let place = Place::Override(index);
+                        (Key { name: name.clone(), place }, inner(value))
+                    })
+                    .collect(),
+            ),
+        };
+        Self { place: Place::Override(index), kind }
+    }
+
+    /// The member of this name, if this is an object that has it.
+    pub(crate) fn member(&self, name: &str) -> Option<&Node> {
+        self.members().find(|(key, _)| key.name == name).map(|(_, value)| value)
+    }
+
+    /// The members of an object.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &(Key, Node)> {
+        match &self.kind {
+            Kind::Object(members) => members.iter(),
+            _ => [].iter(),
+        }
+    }
+
+    /// The elements of an array.
+    pub(crate) fn elements(&self) -> &[Node] {
+        match &self.kind {
+            Kind::Array(elements) => elements,
+            _ => &[],
+        }
+    }
+
+    /// The text of a string.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// This value and the values inside it, down to `path` (object members and array indices).
+    pub(crate) fn descend<'a>(&'a self, path: &'a [&str]) -> impl Iterator<Item = &'a Node> {
+        let mut rest = path.iter();
+        iter::successors(Some(self), move |node| {
+            let step = rest.next()?;
+            match &node.kind {
+                Kind::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+                _ => node.member(step),
+            }
+        })
+    }
+
+    /// The value without places. Equal keys keep the last, numbers lose what does not fit: check before.
+    pub(crate) fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Number(text) => number(text).map_or(Value::Null, Value::Number),
+            Kind::Text(text) => Value::String(text.clone()),
+            Kind::Array(elements) => Value::Array(elements.iter().map(Node::to_value).collect()),
+            Kind::Object(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|(key, value)| (key.name.clone(), value.to_value()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    text.parse::<u64>()
+        .map(Number::from)
+        .or_else(|_| text.parse::<i64>().map(Number::from))
+        .ok()
+        .or_else(|| Number::from_f64(text.parse().ok()?))
+}

@@ -1,0 +1,114 @@
+//! Errors of a configuration file, with the line they stand in.
+
+use std::error::Error;
+use std::fmt;
+
+use super::check::Mistake;
+use super::document::Place;
+use super::overrides::Override;
+
+/// A mistake in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConfigError {
+    /// The file, or the override that gave the value.
+    pub file: String,
+    /// Line in the file, from 1; 0 for an override.
+    pub line: usize,
+    /// Column in the line, in characters, from 1; 0 for an override.
+    pub column: usize,
+    /// JSON path of the value, such as `stages[1].with.n`.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// The line itself and how many characters of it are meant; for display.
+    excerpt: Option<(String, usize)>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: ", self.file)?,
+            line => write!(f, "{}:{line}:{}: ", self.file, self.column)?,
+        }
+        write!(f, "{}: {}", self.path, self.message)?;
+        let Some((line, width)) = &self.excerpt else { return Ok(()) };
+        let number = self.line.to_string();
+        write!(
+            f,
+            "\n  {number} | {line}\n  {0:1$} | {0:2$}{0:^<3$}",
+            "",
+            number.len(),
+            self.column - 1,
+            width
+        )
+    }
+}
+
+impl Error for ConfigError {}
+
+/// All mistakes of a configuration, in the order of the file.
+#[derive(Debug)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if i > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for ConfigErrors {}
+
+/// The text that is read, for turning byte offsets into lines.
+pub(super) struct SourceText<'a> {
+    pub(super) text: &'a str,
+    pub(super) file: &'a str,
+    pub(super) overrides: &'a [Override],
+}
+
+/// How much of a line an error shows.
+const EXCERPT_CHARS_MAX: usize = 120;
+
+impl<'a> SourceText<'a> {
+    pub(super) fn new(text: &'a str, file: &'a str, overrides: &'a [Override]) -> Self {
+        Self { text, file, overrides }
+    }
+
+    pub(super) fn errors(&self, mut mistakes: Vec<Mistake>) -> ConfigErrors {
+        mistakes.sort_by_key(|m| match &m.place {
+            Place::File(range) => (0, range.start),
+            Place::Override(index) => (1, *index),
+        });
+        ConfigErrors(mistakes.into_iter().map(|mistake| self.error(mistake)).collect())
+    }
+
+    fn error(&self, mistake: Mistake) -> ConfigError {
+        let Mistake { place, path, message } = mistake;
+        let range = match place {
+            Place::File(range) => range,
+            Place::Override(index) => {
+                let file = format!("--set {}", self.overrides[index].text());
+                return ConfigError { file, line: 0, column: 0, path, message, excerpt: None };
+            }
+        };
+        let start = range.start.min(self.text.len());
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_text = self.text[line_start..].lines().next().unwrap_or("");
+        let column = self.text[line_start..start].chars().count() + 1;
+        let meant = self.text[start..range.end.clamp(start, self.text.len())].lines().next();
+        let width = meant.map_or(1, |meant| meant.chars().count().max(1));
+        let fits = column + width <= EXCERPT_CHARS_MAX;
+        let excerpt: String = line_text.chars().take(EXCERPT_CHARS_MAX).collect();
+        ConfigError {
+            file: self.file.to_owned(),
+            line: self.text[..start].matches('\n').count() + 1,
+            column,
+            path,
+            message,
+            excerpt: fits.then(|| (excerpt.replace('\t', " "), width)),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Values that replace those of the file: `PATH=VALUE`, as given on a command line.
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::document::{Key, Kind, Node, Place};
+
+/// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage may also be named by
+/// its id, `stages.top.with.n`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    steps: Vec<String>,
+    value: Value,
+    text: String,
+}
+
+/// Why a text is not an override.
+#[derive(Debug, Error)]
+#[error("`{text}` is not of the form PATH=VALUE, such as stages.top.with.n=5")]
+pub struct OverrideError {
+    /// The text.
+    pub text: String,
+}
+
+impl std::str::FromStr for Override {
+    type Err = OverrideError;
+
+    /// Reads `PATH=VALUE`. The value is JSON, or a string if it is not JSON.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || OverrideError { text: text.to_owned() };
+        let (path, value) = text.split_once('=').ok_or_else(error)?;
+        let steps: Vec<String> =
+            path.replace('[', ".").replace(']', "").split('.').map(str::to_owned).collect();
+        if steps.iter().any(String::is_empty) {
+            return Err(error());
+        }
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        Ok(Self { steps, value, text: text.to_owned() })
+    }
+}
+
+impl Override {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Puts the value of override `index` into `document`, adding the objects on its way.
+    ///
+    /// # Errors
+    /// The step that leads nowhere: there is no such element of an array.
+    pub(crate) fn apply(&self, index: usize, document: &mut Node) -> Result<(), String> {
+        let mut node = document;
+        for step in &self.steps {
+            node = enter(node, step, index)?;
+        }
+        *node = Node::from_override(index, &self.value);
+        Ok(())
+    }
+}
+
+/// The element or member that `step` names; a member that does not exist is added to an object, or to what becomes one.
+fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Node, String> {
+    match &mut node.kind {
+        Kind::Array(_) | Kind::Object(_) => {}
+        other => *other = Kind::Object(Vec::new()),
+    }
+    match &mut node.kind {
+        Kind::Array(elements) => {
+            let named = |e: &Node| e.member("id").and_then(Node::text) == Some(step);
+            let position = step.parse().ok().or_else(|| elements.iter().position(named));
+            position
+                .and_then(|position: usize| elements.get_mut(position))
+                .ok_or_else(|| format!("there is no element `{step}` here"))
+        }
+        Kind::Object(members) => {
+            let known = members.iter().position(|(key, _)| key.name == step);
+            let position = known.unwrap_or_else(|| {
+                let place = Place::Override(index);
+                let key = Key { name: step.to_owned(), place: place.clone() };
+                members.push((key, Node { place, kind: Kind::Null }));
+                members.len() - 1
+            });
+            Ok(&mut members[position].1)
+        }
+        _ => unreachable!("what is neither an array nor an object was replaced above"),
+    }
+}

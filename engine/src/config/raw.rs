@@ -1,0 +1,112 @@
+//! The structs that mirror the JSON, and the schema made from them.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::placement::Placement;
+use crate::registry::{Entry, Registry};
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+pub(super) struct RawPipeline {
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) placement: Placement,
+    #[serde(default)]
+    pub(super) queue: RawQueue,
+    pub(super) stages: Vec<RawStage>,
+}
+
+/// Bounds of every queue between two threads.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawQueue {
+    /// How many batches may wait.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub(super) batches: usize,
+    /// How many bytes may wait; a larger batch passes alone.
+    #[schemars(range(min = 1))]
+    pub(super) bytes: u64,
+}
+
+impl Default for RawQueue {
+    fn default() -> Self {
+        let limits = crate::channel::QueueLimits::default();
+        Self { batches: limits.batches, bytes: limits.bytes }
+    }
+}
+
+/// One stage.
+#[derive(Debug, Deserialize)]
+pub(super) struct RawStage {
+    pub(super) id: String,
+    pub(super) operator: String,
+    #[serde(default)]
+    pub(super) inputs: Vec<String>,
+    #[serde(default)]
+    pub(super) cores: Vec<usize>,
+    #[serde(default)]
+    pub(super) with: Map<String, Value>,
+}
+
+/// The JSON Schema (draft 2020-12) of pipelines made of the registered operators.
+#[must_use]
+pub fn schema(registry: &Registry) -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let stages: Vec<Value> =
+        registry.entries().map(|entry| stage_schema(entry, &mut generator)).collect();
+    let placement = generator.subschema_for::<Placement>();
+    let queue = generator.subschema_for::<RawQueue>();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Trommel pipeline",
+        "description": "Stages that read, transform and write streams of record batches.",
+        "type": "object",
+        "properties": {
+            "$schema": { "type": "string", "description": "Where this schema is, for editors." },
+            "name": { "type": "string", "minLength": 1, "description": "Names the pipeline in reports." },
+            "placement": placement,
+            "queue": queue,
+            "stages": { "type": "array", "minItems": 1, "items": { "oneOf": stages } }
+        },
+        "required": ["stages"],
+        "additionalProperties": false,
+        "$defs": generator.take_definitions(true)
+    })
+}
+
+fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+    let with = entry.schema(generator);
+    let definition = with.get("$ref").and_then(Value::as_str).map(str::to_owned);
+    let needs_parameters = definition
+        .and_then(|reference| {
+            let name = reference.strip_prefix("#/$defs/")?.to_owned();
+            generator.definitions().get(&name)?.get("required").cloned()
+        })
+        .is_some();
+    let mut required = vec!["id", "operator"];
+    if needs_parameters {
+        required.push("with");
+    }
+    json!({
+        "description": entry.summary(),
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "minLength": 1, "description": "Names the stage in inputs, queries, reports and errors." },
+            "operator": { "const": entry.name() },
+            "inputs": {
+                "type": "array", "items": { "type": "string" },
+                "description": "Ids of the stages that it reads."
+            },
+            "cores": {
+                "type": "array", "items": { "type": "integer", "format": "uint", "minimum": 0 },
+                "description": "Cores for its parts: a thread of its own on each."
+            },
+            "with": with
+        },
+        "required": required,
+        "additionalProperties": false
+    })
+}

@@ -1,0 +1,161 @@
+//! From a document to a checked topology.
+
+use std::collections::HashMap;
+
+use super::Pipeline;
+use super::check::{Mistake, check};
+use super::document::{self, Node, Place};
+use super::error::SourceText;
+use super::raw::{RawPipeline, schema};
+use super::suggest::suggestion;
+use crate::channel::QueueLimits;
+use crate::error::{GraphError, GraphErrorKind};
+use crate::graph::{Graph, StageId};
+use crate::registry::Registry;
+use crate::runtime::RunOptions;
+
+pub(super) fn load(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
+    let document = read_document(source)?;
+    let mut mistakes = check(&document, &schema(registry));
+    check_references(&document, &mut mistakes);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let raw: RawPipeline = serde_json::from_value(document.to_value())
+        .expect("the schema of pipelines describes the same structs");
+    let name = raw.name.clone().unwrap_or_else(|| source.file.to_owned());
+    let limits = QueueLimits { batches: raw.queue.batches, bytes: raw.queue.bytes };
+    let topology = graph(raw, &document, registry)?
+        .build()
+        .map_err(|errors| errors.0.iter().map(|e| locate(e, &document)).collect::<Vec<_>>())?;
+    Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
+}
+
+fn read_document(source: &SourceText) -> Result<Node, Vec<Mistake>> {
+    let mut document = document::parse(source.text).map_err(|error| {
+        let path = "not valid JSON".to_owned();
+        vec![Mistake { place: error.place, path, message: error.message }]
+    })?;
+    let mut mistakes = Vec::new();
+    for (index, change) in source.overrides.iter().enumerate() {
+        if let Err(message) = change.apply(index, &mut document) {
+            let (place, path) = (Place::Override(index), "no such path".to_owned());
+            mistakes.push(Mistake { place, path, message });
+        }
+    }
+    if mistakes.is_empty() { Ok(document) } else { Err(mistakes) }
+}
+
+/// The stages as they stand in the document, whether or not they fit the schema.
+fn stages(document: &Node) -> &[Node] {
+    document.member("stages").map_or(&[], Node::elements)
+}
+
+fn id(stage: &Node) -> Option<&str> {
+    stage.member("id").and_then(Node::text)
+}
+
+/// Ids that stand twice, and inputs that name no stage.
+fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
+    let stages = stages(document);
+    let ids: Vec<&str> = stages.iter().filter_map(id).collect();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, stage) in stages.iter().enumerate() {
+        let Some(id) = id(stage) else { continue };
+        if let Some(first) = first.get(id) {
+            let message = format!("the id {id:?} is that of stages[{first}] already");
+            mistakes.push(mistake(document, &["stages", &index.to_string(), "id"], message));
+        }
+        first.entry(id).or_insert(index);
+    }
+    for (index, stage) in stages.iter().enumerate() {
+        let inputs = stage.member("inputs").map_or(&[][..], Node::elements);
+        for (position, input) in inputs.iter().enumerate() {
+            let Some(name) = input.text() else { continue };
+            if ids.contains(&name) {
+                continue;
+            }
+            let hint = suggestion(name, ids.iter().copied())
+                .map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
+            let message = format!("there is no stage {name:?}; stages: {}{hint}", ids.join(", "));
+            let steps = ["stages", &index.to_string(), "inputs", &position.to_string()];
+            mistakes.push(mistake(document, &steps, message));
+        }
+    }
+}
+
+/// A mistake at the value that `steps` lead to, or at the last one on the way that exists.
+fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
+    let nodes: Vec<&Node> = document.descend(steps).collect();
+    let mut path = String::new();
+    for step in &steps[..nodes.len() - 1] {
+        match step.parse::<usize>() {
+            Ok(index) => path.push_str(&format!("[{index}]")),
+            Err(_) if path.is_empty() => path.push_str(step),
+            Err(_) => path.push_str(&format!(".{step}")),
+        }
+    }
+    Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
+}
+
+/// The described graph; every stage is loaded, so that all mistakes in parameters are found.
+fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph, Vec<Mistake>> {
+    let mut graph = Graph::new();
+    graph.placement(raw.placement);
+    let mut mistakes = Vec::new();
+    let mut added: HashMap<String, StageId> = HashMap::new();
+    let mut inputs = Vec::new();
+    for (index, stage) in raw.stages.into_iter().enumerate() {
+        let entry = registry.entry(&stage.operator).expect("the schema lists the operators");
+        match entry.load(stage.with.into()) {
+            Ok(spec) => {
+                let id = graph.add_boxed(stage.id.clone(), spec);
+                graph.cores(id, stage.cores);
+                added.insert(stage.id, id);
+                inputs.push((id, stage.inputs));
+            }
+            Err(error) => {
+                let steps = ["stages", &index.to_string(), "with"];
+                mistakes.push(mistake(document, &steps, error.to_string()));
+            }
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    for (id, names) in inputs {
+        for name in names {
+            graph.connect(added[&name], id);
+        }
+    }
+    Ok(graph)
+}
+
+/// Where in the document a mistake of the graph stands.
+fn locate(error: &GraphError, document: &Node) -> Mistake {
+    let index = stages(document).iter().position(|stage| id(stage) == Some(&error.stage));
+    let index = index.expect("graph errors name stages of the document").to_string();
+    let parameter;
+    let steps: &[&str] = match &error.kind {
+        GraphErrorKind::InputCount { .. }
+        | GraphErrorKind::NoSuchOutput { .. }
+        | GraphErrorKind::SchemaMismatch { .. }
+        | GraphErrorKind::Cycle { .. } => &["stages", &index, "inputs"],
+        GraphErrorKind::NoSuchCore { .. } | GraphErrorKind::TooManyCores { .. } => {
+            &["stages", &index, "cores"]
+        }
+        GraphErrorKind::Bind(bind) => {
+            parameter = bind.parameter.unwrap_or_default();
+            &["stages", &index, "with", parameter]
+        }
+        GraphErrorKind::DuplicateId | GraphErrorKind::UnusedOutput => &["stages", &index, "id"],
+    };
+    let message = match &error.kind {
+        GraphErrorKind::Bind(bind) => match bind.parameter {
+            Some(parameter) => format!("`{parameter}`: {bind}"),
+            None => bind.to_string(),
+        },
+        kind => kind.to_string(),
+    };
+    mistake(document, steps, message)
+}

@@ -1,0 +1,285 @@
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use proptest::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::check::KEYWORDS;
+use super::{ConfigErrors, Override, Pipeline, load, schema};
+use crate::batch::Payload;
+use crate::error::{BindError, BindErrorKind};
+use crate::operator::{
+    BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output, Source,
+    SourceFlow,
+};
+use crate::registry::{Configured, Registry};
+
+/// A source with a parameter of every kind that the checks know.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Count {
+    /// How far.
+    #[schemars(range(min = 1, max = 100))]
+    to: u32,
+    #[serde(default)]
+    by: Option<u64>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its check matters")]
+    order: Order,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its check matters")]
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    share: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    #[default]
+    Ascending,
+    Descending,
+}
+
+struct Nothing;
+
+impl Source for Nothing {
+    fn next(&mut self, _out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        Ok(SourceFlow::Finished)
+    }
+}
+
+impl Operator for Nothing {
+    fn process(
+        &mut self,
+        _port: usize,
+        _input: Payload,
+        _out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        Ok(Flow::NeedInput)
+    }
+}
+
+impl OperatorSpec for Count {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        if self.by.is_some_and(|by| by > u64::from(self.to)) {
+            let value = self.by.unwrap_or_default().to_string();
+            let allowed = format!("at most `to`, which is {}", self.to);
+            return Err(BindErrorKind::Value { value, allowed }.at("by"));
+        }
+        let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
+        Ok(Fragment::source(Load::Heavy, Nothing, schema))
+    }
+}
+
+impl Configured for Count {
+    const NAME: &'static str = "count";
+    const SUMMARY: &'static str = "Counts.";
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Swallow {}
+
+impl OperatorSpec for Swallow {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        Ok(Fragment::operator(Load::Light, Nothing, Vec::new()))
+    }
+}
+
+impl Configured for Swallow {
+    const NAME: &'static str = "swallow";
+    const SUMMARY: &'static str = "Takes everything.";
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.register::<Count>().register::<Swallow>();
+    registry
+}
+
+fn read(text: &str) -> Result<Pipeline, ConfigErrors> {
+    load(text, "test.json", &registry(), &[])
+}
+
+/// Each error as `line:column path message`.
+fn errors(text: &str) -> Vec<String> {
+    let errors = read(text).expect_err("the text has mistakes");
+    errors.0.iter().map(|e| format!("{}:{} {}: {}", e.line, e.column, e.path, e.message)).collect()
+}
+
+const GOOD: &str = r#"{
+  "name": "good",
+  "stages": [
+    { "id": "numbers", "operator": "count", "with": { "to": 10, "order": "descending", "by": null } },
+    { "id": "end", "operator": "swallow", "inputs": ["numbers"] }
+  ]
+}"#;
+
+#[test]
+fn a_good_pipeline_is_read() {
+    let pipeline = read(GOOD).unwrap();
+    assert_eq!(pipeline.name, "good");
+    let ids: Vec<_> = pipeline.topology.stages().iter().map(|s| s.id.as_str()).collect();
+    assert_eq!(ids, ["numbers", "end"]);
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_place() {
+    let text = r#"{
+  "nam": "x",
+  "placement": "Auto",
+  "stages": [
+    { "id": "a", "operator": "cuont", "with": {} },
+    { "id": "b", "operator": "count", "with": { "to": 101, "to": 0, "order": 5, "share": 0.0, "by": 18446744073709551616 } },
+    { "id": "b", "operator": "swallow", "inputs": ["bb", 7] },
+    { "operator": "count", "with": { "Order": "up" } }
+  ]
+}"#;
+    let expected = [
+        "2:3 nam: there is no key `nam` here; allowed: `$schema`, `name`, `placement`, `queue`, `stages`; did you mean `name`?",
+        "3:16 placement: \"Auto\" is not allowed here; allowed: \"auto\", \"fused\"; did you mean `auto`?",
+        "5:30 stages[0].operator: \"cuont\" is not allowed here; allowed: \"count\", \"swallow\"; did you mean `count`?",
+        "6:55 stages[1].with.to: 101 is out of range; allowed: 1 to 100",
+        "6:60 stages[1].with.to: the key `to` stands here twice",
+        "6:66 stages[1].with.to: 0 is out of range; allowed: 1 to 100",
+        "6:78 stages[1].with.order: 5 is not allowed here; allowed: \"ascending\", \"descending\"",
+        "6:90 stages[1].with.share: 0.0 is out of range; allowed: more than 0.0, at most 1.0",
+        "6:101 stages[1].with.by: 18446744073709551616 is out of range; allowed: 0 to 18446744073709551615",
+        "7:13 stages[2].id: the id \"b\" is that of stages[1] already",
+        "7:52 stages[2].inputs[0]: there is no stage \"bb\"; stages: a, b, b; did you mean `b`?",
+        "7:58 stages[2].inputs[1]: 7 is not a string",
+        "8:5 stages[3]: `id` is missing",
+        "8:36 stages[3].with: `to` is missing",
+        "8:38 stages[3].with.Order: there is no key `Order` here; allowed: `by`, `order`, `share`, `to`; did you mean `order`?",
+    ];
+    assert_eq!(errors(text), expected);
+}
+
+#[test]
+fn mistakes_of_the_graph_point_into_the_file() {
+    let text = r#"{ "stages": [
+  { "id": "a", "operator": "count", "with": { "to": 3, "by": 4 } },
+  { "id": "b", "operator": "count", "with": { "to": 3 } , "inputs": ["a"] },
+  { "id": "c", "operator": "swallow", "inputs": ["a"], "cores": [4000] }
+] }"#;
+    let errors = errors(text);
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    assert_eq!(
+        errors[0],
+        "2:62 stages[0].with.by: `by`: 4 is not allowed here; at most `to`, which is 3"
+    );
+    assert_eq!(errors[1], "3:69 stages[1].inputs: `count` takes no inputs, found 1");
+    assert!(
+        errors[2].starts_with("4:65 stages[2].cores: core 4000 is not available"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn cycles_and_unread_outputs_are_refused() {
+    let cycle = r#"{ "stages": [ { "id": "a", "operator": "swallow", "inputs": ["b"] },
+                                 { "id": "b", "operator": "swallow", "inputs": ["a"] } ] }"#;
+    assert!(errors(cycle)[0].contains("cycle: a -> b -> a"), "{:?}", errors(cycle));
+    let unread = r#"{ "stages": [ { "id": "a", "operator": "count", "with": { "to": 1 } } ] }"#;
+    assert!(errors(unread)[0].contains("nothing reads its output"));
+}
+
+#[test]
+fn text_that_is_not_json_is_placed() {
+    assert_eq!(errors("")[0], "1:1 not valid JSON: the file is empty; expected an object");
+    for text in ["{", "[1,]", "{\"a\": 1,}", "{'a': 1}", "{a: 1}", "// x\n{}", "{} {}", "{\"a\" 1}"]
+    {
+        let errors = errors(text);
+        assert_eq!(errors.len(), 1, "{text}");
+    }
+    let deep = "[".repeat(100_000);
+    assert_eq!(errors(&deep).len(), 1);
+}
+
+#[test]
+fn an_error_shows_its_line() {
+    let errors = read("{\n  \"stages\": [],\n  \"nmae\": 1\n}").expect_err("two mistakes");
+    let shown = errors.to_string();
+    assert!(
+        shown.contains("test.json:3:3: nmae: there is no key `nmae` here")
+            && shown.contains("  3 |   \"nmae\": 1\n    |   ^^^^^^"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn overrides_replace_and_add_values() {
+    let overrides: Vec<Override> =
+        ["stages.numbers.with.to=7", "stages[0].with.by=7", "name=other", "queue.batches=2"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+    let pipeline = load(GOOD, "test.json", &registry(), &overrides).unwrap();
+    assert_eq!(pipeline.name, "other");
+    assert_eq!(pipeline.options.queue.batches, 2);
+    let wrong: Override = "stages.numbers.with.to=700".parse().unwrap();
+    let errors = load(GOOD, "test.json", &registry(), &[wrong]).expect_err("out of range");
+    assert_eq!(
+        errors.to_string(),
+        "--set stages.numbers.with.to=700: stages[0].with.to: 700 is out of range; allowed: 1 to 100"
+    );
+    let nowhere: Override = "stages.nobody.id=x".parse().unwrap();
+    let errors = load(GOOD, "test.json", &registry(), &[nowhere]).expect_err("no such stage");
+    assert!(errors.to_string().contains("there is no element `nobody`"), "{errors}");
+    assert!("to".parse::<Override>().is_err() && "a..b=1".parse::<Override>().is_err());
+}
+
+#[test]
+fn the_schema_uses_no_keyword_that_is_not_checked() {
+    fn visit(value: &Value, is_schema: bool) {
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let holds_names = is_schema && matches!(name.as_str(), "properties" | "$defs");
+                    assert!(!is_schema || KEYWORDS.contains(&name.as_str()), "{name}");
+                    let is_data =
+                        matches!(name.as_str(), "default" | "enum" | "const" | "required");
+                    if !(is_schema && is_data) {
+                        visit(value, !holds_names);
+                    }
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| visit(value, true)),
+            _ => {}
+        }
+    }
+    visit(&schema(&registry()), true);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+        drop(read(&text));
+    }
+
+    #[test]
+    fn no_damaged_pipeline_makes_it_panic(at in 0..GOOD.len(), len in 0..40_usize, insert in "[\\]\\[{}\",:0-9a-z]{0,4}") {
+        let end = (at + len).min(GOOD.len());
+        let text = format!("{}{insert}{}", &GOOD[..at], &GOOD[end..]);
+        drop(read(&text));
+    }
+}

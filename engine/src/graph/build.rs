@@ -1,0 +1,290 @@
+//! From a described graph to a checked one.
+
+use std::collections::HashSet;
+
+use arrow_schema::SchemaRef;
+
+use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
+use crate::error::{GraphError, GraphErrorKind, GraphErrors};
+use crate::operator::{BindContext, Fragment};
+use crate::placement::{PartRequest, available_cores, place};
+
+pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
+    let mut errors = Vec::new();
+    check_ids(&graph.stages, &mut errors);
+    check_input_counts(&graph.stages, &mut errors);
+    check_cores(&graph.stages, &mut errors);
+    let order = match topological_order(&graph.stages) {
+        Ok(order) => order,
+        Err(cycle) => {
+            errors.push(cycle);
+            return Err(GraphErrors(errors));
+        }
+    };
+    let mut binding = Binding::new(graph.stages.len());
+    let mut stages: Vec<Option<Stage>> = graph.stages.into_iter().map(Some).collect();
+    let mut requests = Vec::new();
+    for index in order {
+        let stage = stages[index].take().expect("the order names each stage once");
+        binding.bind(index, stage, &mut requests, &mut errors);
+    }
+    binding.check_unused_outputs(&mut errors);
+    if !errors.is_empty() {
+        return Err(GraphErrors(errors));
+    }
+    let plan = place(&requests, available_cores(), graph.placement);
+    Ok(Topology { stages: binding.stages, parts: binding.parts, links: binding.links, plan })
+}
+
+fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
+    GraphError { stage: stage.to_owned(), kind }
+}
+
+fn check_ids(stages: &[Stage], errors: &mut Vec<GraphError>) {
+    let mut seen = HashSet::new();
+    for stage in stages {
+        if !seen.insert(&stage.id) {
+            errors.push(error(&stage.id, GraphErrorKind::DuplicateId));
+        }
+    }
+}
+
+fn check_input_counts(stages: &[Stage], errors: &mut Vec<GraphError>) {
+    for stage in stages {
+        let ports = stage.spec.input_ports();
+        let (least, most) = (*ports.start(), *ports.end());
+        let found = stage.inputs.len();
+        let expected = match (least, most) {
+            _ if ports.contains(&found) || (most == 1 && found > 1) => continue,
+            (_, 0) => "no inputs".to_owned(),
+            (_, 1) => "at least one input".to_owned(),
+            _ if least == most => format!("{least} inputs"),
+            _ => format!("{least} to {most} inputs"),
+        };
+        let operator = stage.spec.operator();
+        errors.push(error(&stage.id, GraphErrorKind::InputCount { operator, expected, found }));
+    }
+}
+
+fn check_cores(stages: &[Stage], errors: &mut Vec<GraphError>) {
+    let available = available_cores();
+    for stage in stages {
+        for &core in stage.cores.iter().filter(|c| !available.contains(c)) {
+            let available = available.to_vec();
+            errors.push(error(&stage.id, GraphErrorKind::NoSuchCore { core, available }));
+        }
+    }
+}
+
+/// Every stage behind all its inputs, otherwise in the order in which they were added; or a cycle.
+fn topological_order(stages: &[Stage]) -> Result<Vec<usize>, GraphError> {
+    let mut order = Vec::with_capacity(stages.len());
+    let mut state = vec![Visit::New; stages.len()];
+    for index in 0..stages.len() {
+        let mut path = Vec::new();
+        visit(stages, index, &mut state, &mut order, &mut path)?;
+    }
+    Ok(order)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    New,
+    OnPath,
+    Done,
+}
+
+/// Depth-first with its own stack, so that a long chain of stages cannot exhaust the thread's.
+fn visit(
+    stages: &[Stage],
+    root: usize,
+    state: &mut [Visit],
+    order: &mut Vec<usize>,
+    path: &mut Vec<(usize, usize)>,
+) -> Result<(), GraphError> {
+    if state[root] == Visit::New {
+        state[root] = Visit::OnPath;
+        path.push((root, 0));
+    }
+    while let Some((index, next_input)) = path.last_mut() {
+        let index = *index;
+        let Some(input) = stages[index].inputs.get(*next_input).map(|port| port.stage.0) else {
+            state[index] = Visit::Done;
+            order.push(index);
+            path.pop();
+            continue;
+        };
+        *next_input += 1;
+        match state[input] {
+            Visit::Done => {}
+            Visit::New => {
+                state[input] = Visit::OnPath;
+                path.push((input, 0));
+            }
+            Visit::OnPath => {
+                let start = path.iter().position(|&(i, _)| i == input).unwrap_or(0);
+                let mut ids: Vec<String> =
+                    path[start..].iter().rev().map(|&(i, _)| stages[i].id.clone()).collect();
+                ids.insert(0, stages[input].id.clone());
+                return Err(error(&stages[input].id, GraphErrorKind::Cycle { path: ids }));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is known while stages are bound one after the other.
+struct Binding {
+    /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
+    bound: Vec<Option<usize>>,
+    stages: Vec<StageInfo>,
+    parts: Vec<PlacedPart>,
+    links: Vec<Link>,
+    has_failures: bool,
+}
+
+impl Binding {
+    fn new(stages: usize) -> Self {
+        Self {
+            bound: vec![None; stages],
+            stages: Vec::new(),
+            parts: Vec::new(),
+            links: Vec::new(),
+            has_failures: false,
+        }
+    }
+
+    fn bind(
+        &mut self,
+        index: usize,
+        stage: Stage,
+        requests: &mut Vec<PartRequest>,
+        errors: &mut Vec<GraphError>,
+    ) {
+        match self.try_bind(stage, requests) {
+            Ok(bound) => self.bound[index] = bound,
+            Err(error) => errors.push(error),
+        }
+        self.has_failures |= self.bound[index].is_none();
+    }
+
+    /// Binds a stage; `None` when one of its inputs could not be bound, which has been reported there.
+    fn try_bind(
+        &mut self,
+        stage: Stage,
+        requests: &mut Vec<PartRequest>,
+    ) -> Result<Option<usize>, GraphError> {
+        let Stage { id, spec, inputs, cores } = stage;
+        let operator = spec.operator();
+        let ports = *spec.input_ports().end();
+        let Some(schemas) = self.input_schemas(&inputs).map_err(|kind| error(&id, kind))? else {
+            return Ok(None);
+        };
+        let port_schemas = if ports == 1 { one_schema(&schemas) } else { Ok(schemas) }
+            .map_err(|k| error(&id, k))?;
+        if port_schemas.len() > ports || (port_schemas.is_empty() && ports > 0) {
+            return Ok(None);
+        }
+        let fragment = spec
+            .bind(&port_schemas, BindContext::new(cores.len()))
+            .map_err(|e| error(&id, e.into()))?;
+        let parts = fragment.parts.len();
+        assert!(parts > 0, "operator `{operator}` was bound to no parts");
+        if cores.len() > parts {
+            let given = cores.len();
+            return Err(error(&id, GraphErrorKind::TooManyCores { operator, given, parts }));
+        }
+        for (position, part) in fragment.parts.iter().enumerate() {
+            let core = cores.get(position).or(cores.last()).copied();
+            requests.push(PartRequest { load: part.load, core });
+        }
+        let inputs_read = self.link_inputs(&inputs, ports);
+        self.add(id, operator, inputs_read, fragment);
+        Ok(Some(self.stages.len() - 1))
+    }
+
+    /// The schema of each input; `None` if an input could not be bound.
+    fn input_schemas(
+        &self,
+        inputs: &[OutputPort],
+    ) -> Result<Option<Vec<SchemaRef>>, GraphErrorKind> {
+        let mut schemas = Vec::new();
+        for input in inputs {
+            let Some(stage) = self.bound[input.stage.0].map(|i| &self.stages[i]) else {
+                return Ok(None);
+            };
+            let Some(schema) = stage.outputs.get(input.port) else {
+                return Err(GraphErrorKind::NoSuchOutput {
+                    input: stage.id.clone(),
+                    port: input.port,
+                    ports: stage.outputs.len(),
+                });
+            };
+            schemas.push(SchemaRef::clone(schema));
+        }
+        Ok(Some(schemas))
+    }
+
+    /// Links the inputs to the part that will be added next; returns the ids of the stages it reads.
+    fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
+        let to = self.parts.len();
+        let mut read = Vec::new();
+        for (position, input) in inputs.iter().enumerate() {
+            let source = self.bound[input.stage.0].expect("inputs are bound before their readers");
+            let stage = &self.stages[source];
+            let from = stage.parts[stage.parts.len() - 1];
+            let to_port = if ports == 1 { 0 } else { position };
+            self.links.push(Link { from, from_port: input.port, to, to_port, is_inner: false });
+            read.push(stage.id.clone());
+        }
+        read
+    }
+
+    fn add(&mut self, id: String, operator: &'static str, inputs: Vec<String>, fragment: Fragment) {
+        let first = self.parts.len();
+        let is_only = fragment.parts.len() == 1;
+        for (position, part) in fragment.parts.into_iter().enumerate() {
+            if position > 0 {
+                let to = self.parts.len();
+                let (from, from_port, to_port) = (to - 1, 0, 0);
+                self.links.push(Link { from, from_port, to, to_port, is_inner: true });
+            }
+            let label = if is_only { id.clone() } else { format!("{id}/{}", part.name) };
+            self.parts.push(PlacedPart { stage: id.clone(), label, operator, part });
+        }
+        let parts = (first..self.parts.len()).collect();
+        self.stages.push(StageInfo { id, operator, inputs, outputs: fragment.outputs, parts });
+    }
+
+    fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
+        // A stage that could not be bound reads nothing, so its inputs would be reported for its mistake.
+        if self.has_failures {
+            return;
+        }
+        for stage in &self.stages {
+            let last = stage.parts[stage.parts.len() - 1];
+            for port in 0..stage.outputs.len() {
+                if !self.links.iter().any(|l| l.from == last && l.from_port == port) {
+                    errors.push(error(&stage.id, GraphErrorKind::UnusedOutput));
+                }
+            }
+        }
+    }
+}
+
+/// The schema that all inputs of a single port share.
+fn one_schema(schemas: &[SchemaRef]) -> Result<Vec<SchemaRef>, GraphErrorKind> {
+    let Some((first, others)) = schemas.split_first() else { return Ok(Vec::new()) };
+    match others.iter().find(|other| other.fields() != first.fields()) {
+        None => Ok(vec![SchemaRef::clone(first)]),
+        Some(other) => {
+            Err(GraphErrorKind::SchemaMismatch { first: describe(first), second: describe(other) })
+        }
+    }
+}
+
+fn describe(schema: &SchemaRef) -> String {
+    let columns: Vec<_> =
+        schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect();
+    format!("({})", columns.join(", "))
+}

@@ -1,0 +1,189 @@
+//! A pipeline as a graph: stages, what each reads, and the cores they were given.
+//!
+//! ```text
+//! Graph (described) ── build(): schemas, ports, cycles, cores ──► Topology (checked) ── start() ──► Running
+//! ```
+
+mod build;
+
+use std::fmt;
+
+use arrow_schema::SchemaRef;
+
+use crate::error::GraphErrors;
+use crate::operator::{OperatorSpec, Part};
+use crate::placement::{Placement, Plan};
+
+/// A stage of a [`Graph`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StageId(usize);
+
+impl StageId {
+    /// Output `port` of this stage, from 0. A bare `StageId` means port 0.
+    #[must_use]
+    pub fn port(self, port: usize) -> OutputPort {
+        OutputPort { stage: self, port }
+    }
+}
+
+/// An output of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OutputPort {
+    stage: StageId,
+    port: usize,
+}
+
+impl From<StageId> for OutputPort {
+    fn from(stage: StageId) -> Self {
+        stage.port(0)
+    }
+}
+
+struct Stage {
+    id: String,
+    spec: Box<dyn OperatorSpec>,
+    inputs: Vec<OutputPort>,
+    cores: Vec<usize>,
+}
+
+/// Describes a pipeline.
+#[derive(Default)]
+pub struct Graph {
+    stages: Vec<Stage>,
+    placement: Placement,
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stages = self.stages.iter().map(|s| (&s.id, s.spec.operator()));
+        f.debug_map().entries(stages).finish()
+    }
+}
+
+impl Graph {
+    /// A graph without stages.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a stage that has no inputs yet. `id` names it in queries, metrics and errors.
+    pub fn add(&mut self, id: impl Into<String>, spec: impl OperatorSpec + 'static) -> StageId {
+        self.add_boxed(id.into(), Box::new(spec))
+    }
+
+    /// Adds a stage that reads `input`.
+    pub fn add_after(
+        &mut self,
+        input: impl Into<OutputPort>,
+        id: impl Into<String>,
+        spec: impl OperatorSpec + 'static,
+    ) -> StageId {
+        let stage = self.add(id, spec);
+        self.connect(input, stage);
+        stage
+    }
+
+    pub(crate) fn add_boxed(&mut self, id: String, spec: Box<dyn OperatorSpec>) -> StageId {
+        self.stages.push(Stage { id, spec, inputs: Vec::new(), cores: Vec::new() });
+        StageId(self.stages.len() - 1)
+    }
+
+    /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one port, one more stream
+    /// into that port.
+    pub fn connect(&mut self, output: impl Into<OutputPort>, to: StageId) -> &mut Self {
+        self.stages[to.0].inputs.push(output.into());
+        self
+    }
+
+    /// Gives the parts of `stage` threads on these cores: part *i* runs on core *i*, further parts on the last one.
+    pub fn cores(&mut self, stage: StageId, cores: impl Into<Vec<usize>>) -> &mut Self {
+        self.stages[stage.0].cores = cores.into();
+        self
+    }
+
+    /// Says how stages that name no core are placed.
+    pub fn placement(&mut self, placement: Placement) -> &mut Self {
+        self.placement = placement;
+        self
+    }
+
+    /// Checks the graph and binds its operators to their inputs.
+    ///
+    /// # Errors
+    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is not bound.
+    pub fn build(self) -> Result<Topology, GraphErrors> {
+        build::build(self)
+    }
+}
+
+/// A stage of a [`Topology`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StageInfo {
+    /// Its id.
+    pub id: String,
+    /// Its operator.
+    pub operator: &'static str,
+    /// Ids of the stages it reads.
+    pub inputs: Vec<String>,
+    /// Schema of each output port.
+    pub outputs: Vec<SchemaRef>,
+    /// Its parts, as indices into [`Topology::parts`].
+    pub parts: Vec<usize>,
+}
+
+/// A part of a [`Topology`], with its place in it.
+#[derive(Debug)]
+pub(crate) struct PlacedPart {
+    /// Its stage's id.
+    pub(crate) stage: String,
+    /// The same, with the part's name behind a slash when there are several.
+    pub(crate) label: String,
+    pub(crate) operator: &'static str,
+    pub(crate) part: Part,
+}
+
+/// Data flows from an output port of one part to an input port of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) from: usize,
+    pub(crate) from_port: usize,
+    pub(crate) to: usize,
+    pub(crate) to_port: usize,
+    /// Joins two parts of one operator, so it carries chunks, and replies travel back beside it.
+    pub(crate) is_inner: bool,
+}
+
+/// A checked pipeline whose operators know their inputs: ready to start.
+#[derive(Debug)]
+pub struct Topology {
+    pub(crate) stages: Vec<StageInfo>,
+    pub(crate) parts: Vec<PlacedPart>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) plan: Plan,
+}
+
+impl Topology {
+    /// The stages, in topological order.
+    #[must_use]
+    pub fn stages(&self) -> &[StageInfo] {
+        &self.stages
+    }
+
+    /// The labels of all parts, in topological order: the stage's id, with the part behind a slash if it has several.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.parts.iter().map(|p| p.label.as_str())
+    }
+
+    /// Which parts share a thread, and on which core it runs.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Pairs of parts between which data flows.
+    pub fn links(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.links.iter().map(|l| (l.from, l.to))
+    }
+}

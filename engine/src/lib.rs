@@ -1,0 +1,38 @@
+//! The dataflow runtime of Trommel: it moves batches between operators and knows none of them.
+//!
+//! ```text
+//! JSON ── config ──┐
+//!                  ├──► graph ──► placement ──► runtime: one thread a group ──► metrics
+//! Rust ── graph ───┘      │                        ▲        ▲
+//!                 operator (traits)            channel    query
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`batch`] | what travels: record batches between operators, chunks inside one |
+//! | [`operator`] | the traits of sources and operators, and how they enter a graph |
+//! | [`graph`] | a pipeline, described and then checked |
+//! | [`placement`] | which parts share a thread and a core |
+//! | [`channel`] | bounded edges between threads, and the doorbell to wait on |
+//! | [`runtime`] | the threads: start, stage loop, stop, first cause of a failure |
+//! | [`query`] | questions to a running operator |
+//! | [`metrics`] | what every stage counts |
+//! | [`config`] | pipelines in JSON, and every mistake in them |
+//! | [`registry`] | the operators that a configuration may name |
+//! | [`error`] | errors of building and running |
+//!
+//! The engine contains no algorithm and no SIMD, and threads are made in [`runtime`] only.
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod channel;
+pub mod config;
+pub mod error;
+pub mod graph;
+pub mod metrics;
+pub mod operator;
+pub mod placement;
+pub mod query;
+pub mod registry;
+pub mod runtime;
+mod sync;

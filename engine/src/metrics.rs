@@ -1,0 +1,244 @@
+//! What every stage counts while it runs.
+//!
+//! Numbers have one writer, the thread that runs the part, and are read by anyone at any time. The latency histogram is
+//! behind a lock that its writer takes once a batch and readers take only to copy it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::channel::{EdgeState, add};
+use crate::operator::{Counters, Progress};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+
+/// Two significant digits: a latency is right within 1 %, and a histogram takes some 20 KB.
+const LATENCY_DIGITS: u8 = 2;
+
+/// The numbers of one part of one stage.
+pub(crate) struct PartCounters {
+    pub(crate) items_in: AtomicU64,
+    pub(crate) batches_in: AtomicU64,
+    pub(crate) items_out: AtomicU64,
+    pub(crate) batches_out: AtomicU64,
+    pub(crate) busy_ns: AtomicU64,
+    pub(crate) blocked_ns: AtomicU64,
+    pub(crate) idle_ns: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_total: AtomicU64,
+    is_finished: AtomicBool,
+    latency_ns: Mutex<Histogram<u32>>,
+    operator: Mutex<Counters>,
+}
+
+/// Stands for an unknown `bytes_total`.
+const UNKNOWN: u64 = u64::MAX;
+
+impl PartCounters {
+    pub(crate) fn new() -> Self {
+        let latency = Histogram::new(LATENCY_DIGITS).expect("two digits are within 0..=5");
+        Self {
+            items_in: AtomicU64::new(0),
+            batches_in: AtomicU64::new(0),
+            items_out: AtomicU64::new(0),
+            batches_out: AtomicU64::new(0),
+            busy_ns: AtomicU64::new(0),
+            blocked_ns: AtomicU64::new(0),
+            idle_ns: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            bytes_total: AtomicU64::new(UNKNOWN),
+            is_finished: AtomicBool::new(false),
+            latency_ns: Mutex::new(latency),
+            operator: Mutex::new(Counters::new()),
+        }
+    }
+
+    pub(crate) fn count_in(&self, items: usize) {
+        add(&self.items_in, items as u64);
+        add(&self.batches_in, 1);
+    }
+
+    pub(crate) fn count_out(&self, items: usize) {
+        add(&self.items_out, items as u64);
+        add(&self.batches_out, 1);
+    }
+
+    pub(crate) fn record_latency(&self, latency: Duration) {
+        let mut histogram = self.latency_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        histogram.saturating_record(nanoseconds(latency));
+    }
+
+    pub(crate) fn record_progress(&self, progress: Progress) {
+        self.bytes_read.store(progress.bytes, Ordering::Relaxed);
+        self.bytes_total.store(progress.bytes_total.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    pub(crate) fn finish(&self, counters: Counters) {
+        *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+        self.is_finished.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn read(&self, name: &str) -> PartMetrics {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let histogram = self.latency_ns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        PartMetrics {
+            name: name.to_owned(),
+            items_in: load(&self.items_in),
+            batches_in: load(&self.batches_in),
+            items_out: load(&self.items_out),
+            batches_out: load(&self.batches_out),
+            busy: Duration::from_nanos(load(&self.busy_ns)),
+            blocked: Duration::from_nanos(load(&self.blocked_ns)),
+            idle: Duration::from_nanos(load(&self.idle_ns)),
+            latency: Latency(histogram),
+            progress: Progress {
+                bytes: load(&self.bytes_read),
+                bytes_total: Some(load(&self.bytes_total)).filter(|&total| total != UNKNOWN),
+            },
+            is_finished: self.is_finished.load(Ordering::Acquire),
+            counters: self.operator.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+/// A duration in nanoseconds, for a counter.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// From the moment a batch entered at its source until a part was done with it.
+#[derive(Debug, Clone)]
+pub struct Latency(Histogram<u32>);
+
+impl Latency {
+    /// The latency that this share of the batches did not exceed; zero before the first batch.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Duration {
+        Duration::from_nanos(self.0.value_at_quantile(share))
+    }
+
+    /// The largest latency; zero before the first batch.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.0.max())
+    }
+}
+
+/// What one part of a stage has counted so far.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PartMetrics {
+    /// Name within the operator; empty for the only part.
+    pub name: String,
+    /// Items taken.
+    pub items_in: u64,
+    /// Batches or chunks taken.
+    pub batches_in: u64,
+    /// Items sent, counted once however many consumers there are.
+    pub items_out: u64,
+    /// Batches or chunks sent.
+    pub batches_out: u64,
+    /// Time inside the operator's code.
+    pub busy: Duration,
+    /// Time its thread waited while an output had no space.
+    pub blocked: Duration,
+    /// Time its thread waited for input.
+    pub idle: Duration,
+    /// Time from source to here, a batch.
+    pub latency: Latency,
+    /// How far a source has come.
+    pub progress: Progress,
+    /// Whether it has ended.
+    pub is_finished: bool,
+    /// The operator's own numbers; filled in when the part has ended.
+    pub counters: Counters,
+}
+
+/// What a stage has counted so far.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StageMetrics {
+    /// Id of the stage.
+    pub id: String,
+    /// Its operator.
+    pub operator: &'static str,
+    /// Its parts, in the order of the chain; never empty.
+    pub parts: Vec<PartMetrics>,
+}
+
+impl StageMetrics {
+    /// Items that entered the first part.
+    #[must_use]
+    pub fn items_in(&self) -> u64 {
+        self.parts[0].items_in
+    }
+
+    /// Items that left the last part.
+    #[must_use]
+    pub fn items_out(&self) -> u64 {
+        self.parts[self.parts.len() - 1].items_out
+    }
+
+    /// Time inside the operator's code, over all parts.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        self.parts.iter().map(|p| p.busy).sum()
+    }
+
+    /// Latency up to the end of the last part.
+    #[must_use]
+    pub fn latency(&self) -> &Latency {
+        &self.parts[self.parts.len() - 1].latency
+    }
+}
+
+/// The state of a queue between two threads.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EdgeMetrics {
+    /// Producing stage, with its part behind a slash when it has several.
+    pub from: String,
+    /// Consuming stage.
+    pub to: String,
+    /// Batches that wait at present.
+    pub depth: u64,
+    /// The most batches that ever waited.
+    pub depth_max: u64,
+    /// Bytes that wait at present.
+    pub bytes: u64,
+}
+
+/// What a pipeline has counted so far.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Time since the start, or from start to end.
+    pub wall: Duration,
+    /// The stages, in topological order.
+    pub stages: Vec<StageMetrics>,
+    /// The queues between threads.
+    pub edges: Vec<EdgeMetrics>,
+}
+
+impl Metrics {
+    /// The stage of this id.
+    #[must_use]
+    pub fn stage(&self, id: &str) -> Option<&StageMetrics> {
+        self.stages.iter().find(|s| s.id == id)
+    }
+}
+
+/// The queue between two parts on different threads, for [`Metrics`].
+pub(crate) struct WatchedEdge {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) state: Arc<EdgeState>,
+}
+
+impl WatchedEdge {
+    pub(crate) fn read(&self) -> EdgeMetrics {
+        let (depth, bytes) = self.state.waiting();
+        let depth_max = self.state.depth_max();
+        EdgeMetrics { from: self.from.clone(), to: self.to.clone(), depth, depth_max, bytes }
+    }
+}

@@ -1,0 +1,305 @@
+//! What an operator is: the traits that sources and operators implement, and the form in which they enter a graph.
+//!
+//! Three steps lead from a configuration to a running stage, each with a type of its own:
+//!
+//! ```text
+//! OperatorSpec ── bind(input schemas) ──► Fragment { parts, output schemas } ── graph, placement ──► stage loop
+//! ```
+//!
+//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel and no neighbour: the
+//! stage loop calls it, one call at a time, from one thread, and moves what it wrote to its [`Output`]. So it can be
+//! tested and used without an engine. An operator with no output port is a sink; nothing else sets it apart.
+//!
+//! An operator may consist of several *parts* (filter and counter; prepare, device, collect). Parts form a chain:
+//! each sends chunks to the next one, replies travel back along the same chain, and queries follow the chunks. Parts
+//! may sit on different cores or be fused on one; they cannot tell.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::batch::{Batch, Chunk, Origin, Payload};
+use crate::error::BindError;
+use crate::query::{Carried, QueryError, Request, Response};
+
+/// Why an operator failed: any error; the runtime adds the stage.
+pub type OperatorError = Box<dyn Error + Send + Sync>;
+
+/// What the stage loop should do with an operator next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// The input is used up; the operator waits for the next one. This is a batch boundary: queries are answered.
+    NeedInput,
+    /// There is more output than one call should write; call [`Operator::resume`] when it has been passed on.
+    HaveOutput,
+    /// The next part was asked something; call [`Operator::reply`] with its answer, and nothing else before.
+    AwaitReply,
+}
+
+/// What the stage loop should do with a source next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceFlow {
+    /// Call again as soon as the output has been passed on.
+    HaveOutput,
+    /// Nothing at present: call again after this time. Meanwhile queries and `stop` are served.
+    Idle(Duration),
+    /// The stream has ended.
+    Finished,
+}
+
+/// How far a source has come, for progress bars and reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read so far, before decompression.
+    pub bytes: u64,
+    /// Bytes there are in all, when that is known.
+    pub bytes_total: Option<u64>,
+}
+
+/// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
+pub type Counters = Vec<(&'static str, u64)>;
+
+/// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an error.
+pub trait Source: Send {
+    /// Writes the next batch, or a few, to `out`; should return after some thousand items and must not block for long
+    /// (a source that waits for data returns [`SourceFlow::Idle`]).
+    ///
+    /// # Errors
+    /// Any error ends the run and is reported with the stage's id.
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError>;
+
+    /// How far it has come. Called once a batch.
+    fn progress(&self) -> Progress {
+        Progress::default()
+    }
+
+    /// Numbers for the run report. Called at the end of the run.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+}
+
+/// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at a time.
+pub trait Operator: Send {
+    /// Takes one batch (or chunk) that arrived at input `port`.
+    ///
+    /// # Errors
+    /// Any error ends the run and is reported with the stage's id.
+    fn process(
+        &mut self,
+        port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError>;
+
+    /// Goes on after [`Flow::HaveOutput`].
+    ///
+    /// # Errors
+    /// As [`Operator::process`].
+    ///
+    /// # Panics
+    /// The provided method panics: an operator that returns [`Flow::HaveOutput`] implements it.
+    fn resume(&mut self, _out: &mut Output) -> Result<Flow, OperatorError> {
+        unreachable!("this operator never returns Flow::HaveOutput")
+    }
+
+    /// Takes the next part's answer after [`Flow::AwaitReply`].
+    ///
+    /// # Errors
+    /// As [`Operator::process`].
+    ///
+    /// # Panics
+    /// The provided method panics: an operator that returns [`Flow::AwaitReply`] implements it.
+    fn reply(&mut self, _reply: Chunk, _out: &mut Output) -> Result<Flow, OperatorError> {
+        unreachable!("this operator never returns Flow::AwaitReply")
+    }
+
+    /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`, `reply` and `query`.
+    ///
+    /// # Errors
+    /// As [`Operator::process`].
+    fn finish(&mut self, _out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(Flow::NeedInput)
+    }
+
+    /// Answers `request` from the present state, or adds to `carried` and sends it on to the next part. Called at a
+    /// batch boundary; `carried` is what the part before this one sent on. Must not change what the operator computes.
+    ///
+    /// # Errors
+    /// The provided method answers that the operator has no such query.
+    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+        Err(QueryError::unsupported(request, &[]))
+    }
+
+    /// Numbers for the run report. Called at the end of the run.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+}
+
+/// Where an operator writes: collects the batches of one call, in order, until the stage loop moves them on.
+#[derive(Debug)]
+pub struct Output {
+    origin: Origin,
+    pub(crate) sent: Vec<(usize, Payload)>,
+    pub(crate) replies: Vec<Chunk>,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Output {
+    /// An empty output, for calling an operator without an engine.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            origin: Origin { sequence: 0, entered: Instant::now() },
+            sent: Vec::new(),
+            replies: Vec::new(),
+        }
+    }
+
+    /// Sends rows to output port 0. Empty batches are not sent.
+    pub fn send(&mut self, records: RecordBatch) {
+        self.send_to(0, records);
+    }
+
+    /// Sends rows to output `port`. Empty batches are not sent.
+    pub fn send_to(&mut self, port: usize, records: RecordBatch) {
+        if records.num_rows() > 0 {
+            self.sent.push((port, Payload::Batch(Batch { records, origin: self.origin })));
+        }
+    }
+
+    /// Sends a chunk to the next part of the same operator.
+    pub fn send_chunk(&mut self, chunk: Chunk) {
+        self.sent.push((0, Payload::Chunk(chunk.stamped(self.origin))));
+    }
+
+    /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`].
+    pub fn send_reply(&mut self, reply: Chunk) {
+        self.replies.push(reply);
+    }
+
+    /// Takes what was sent so far, with the port of each.
+    pub fn drain_sent(&mut self) -> impl Iterator<Item = (usize, Payload)> + '_ {
+        self.sent.drain(..)
+    }
+
+    /// Takes the replies written so far.
+    pub fn drain_replies(&mut self) -> impl Iterator<Item = Chunk> + '_ {
+        self.replies.drain(..)
+    }
+
+    /// What is sent from now on comes from `origin`.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+}
+
+/// How much work a part does, for the placement of parts on cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Fused with its neighbour.
+    Light,
+    /// A core of its own while there are cores.
+    Heavy,
+}
+
+/// The code of a part.
+pub enum Body {
+    /// Produces.
+    Source(Box<dyn Source>),
+    /// Transforms or consumes.
+    Operator(Box<dyn Operator>),
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source(_) => "Source",
+            Self::Operator(_) => "Operator",
+        })
+    }
+}
+
+/// One link of the chain that an operator consists of.
+#[derive(Debug)]
+pub struct Part {
+    /// Name within the operator, such as `filter`; empty for the only part.
+    pub name: &'static str,
+    /// How much work it does.
+    pub load: Load,
+    /// Its code.
+    pub body: Body,
+}
+
+/// An operator that is bound to its inputs, ready to be placed and run.
+#[derive(Debug)]
+pub struct Fragment {
+    /// The chain of parts; external inputs enter the first, external outputs leave the last. Never empty.
+    pub parts: Vec<Part>,
+    /// Schema of each output port; none for a sink.
+    pub outputs: Vec<SchemaRef>,
+}
+
+impl Fragment {
+    /// A source with one output port.
+    pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
+        let body = Body::Source(Box::new(source));
+        Self { parts: vec![Part { name: "", load, body }], outputs: vec![output] }
+    }
+
+    /// An operator of one part with the given output ports.
+    pub fn operator(
+        load: Load,
+        operator: impl Operator + 'static,
+        outputs: Vec<SchemaRef>,
+    ) -> Self {
+        let body = Body::Operator(Box::new(operator));
+        Self { parts: vec![Part { name: "", load, body }], outputs }
+    }
+}
+
+/// What a stage's surroundings ask of it when it is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BindContext {
+    /// How many cores the stage was given by name; 0 when it was given none.
+    pub cores: usize,
+}
+
+impl BindContext {
+    /// A stage that was given `cores` cores by name.
+    #[must_use]
+    pub fn new(cores: usize) -> Self {
+        Self { cores }
+    }
+}
+
+/// A configured operator that does not know its inputs yet. This is what a graph is built from.
+pub trait OperatorSpec: Send {
+    /// The operator's name in configurations, such as `frequent_items`.
+    fn operator(&self) -> &'static str;
+
+    /// How many input ports it takes: `0..=0` for a source. An operator with exactly one port accepts several inputs
+    /// of the same schema and sees their batches as they come.
+    fn input_ports(&self) -> RangeInclusive<usize>;
+
+    /// Checks the input schemas (one a port) and builds the operator.
+    ///
+    /// # Errors
+    /// If a column is missing or has the wrong type, or a parameter does not fit the inputs or the machine.
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError>;
+}

@@ -1,0 +1,193 @@
+//! Which parts share a thread, and which core a thread is pinned to.
+//!
+//! Parts are grouped into at most as many threads as the process has cores. Consecutive parts of the graph stay together,
+//! heavy ones are spread evenly over the cores that are left, light ones join the part before them. A stage that names
+//! cores gets them for its parts. Threads are pinned when every group has a core of its own; with more groups than
+//! cores nothing is pinned and nobody spins (spinning with more threads than cores is tens of times slower).
+
+use std::sync::OnceLock;
+
+use crate::operator::Load;
+
+/// The largest core number that can be pinned to: what one fixed-size affinity mask of the operating system holds.
+const CORE_LIMIT: usize = 1024;
+
+/// The cores that this process may use: the affinity mask at the first call.
+///
+/// Read once, because the operating system reports the mask of the *calling thread*: a thread that was pinned before
+/// would see a single core.
+pub fn available_cores() -> &'static [usize] {
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    CORES.get_or_init(|| {
+        let ids = core_affinity::get_core_ids().unwrap_or_default();
+        let mut cores: Vec<usize> = ids.iter().map(|c| c.id).filter(|&c| c < CORE_LIMIT).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores
+    })
+}
+
+/// How parts that name no core are placed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Placement {
+    /// Heavy parts on cores of their own, as long as there are cores.
+    #[default]
+    Auto,
+    /// Everything that names no core on one thread.
+    Fused,
+}
+
+/// What placement needs to know of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartRequest {
+    /// How much work it does.
+    pub load: Load,
+    /// The core it was given by name.
+    pub core: Option<usize>,
+}
+
+/// One thread: the parts that it runs, in topological order, and its core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Indices of parts.
+    pub parts: Vec<usize>,
+    /// The core it is pinned to, if it is.
+    pub core: Option<usize>,
+}
+
+/// The result of placement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The threads.
+    pub groups: Vec<Group>,
+    /// Whether every thread has a core of its own; only then threads are pinned and may spin.
+    pub has_core_per_group: bool,
+}
+
+/// Groups `parts` (in topological order) on `cores`.
+#[must_use]
+pub fn place(parts: &[PartRequest], cores: &[usize], placement: Placement) -> Plan {
+    let mut groups = named_groups(parts);
+    let named: Vec<usize> = groups.iter().filter_map(|g| g.core).collect();
+    let free: Vec<usize> = cores.iter().copied().filter(|c| !named.contains(c)).collect();
+    let threads_max = match placement {
+        Placement::Auto => free.len().max(1),
+        Placement::Fused => 1,
+    };
+    groups.extend(shared_groups(parts, threads_max));
+    let has_core_per_group = groups.len() <= cores.len();
+    let mut next_free = free.iter().copied();
+    for group in &mut groups {
+        group.core =
+            if has_core_per_group { group.core.or_else(|| next_free.next()) } else { None };
+    }
+    groups.sort_by_key(|g| g.parts[0]);
+    Plan { groups, has_core_per_group }
+}
+
+/// One group for each core that was named.
+fn named_groups(parts: &[PartRequest]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let Some(core) = part.core else { continue };
+        match groups.iter_mut().find(|g| g.core == Some(core)) {
+            Some(group) => group.parts.push(index),
+            None => groups.push(Group { parts: vec![index], core: Some(core) }),
+        }
+    }
+    groups
+}
+
+/// The parts that name no core, cut into at most `threads_max` runs with about the same number of heavy parts.
+fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
+    let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
+    let heavy = shared.iter().filter(|&&i| parts[i].load == Load::Heavy).count();
+    let threads = heavy.clamp(1, threads_max);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut heavy_seen = 0_usize;
+    for &index in &shared {
+        if parts[index].load == Load::Heavy {
+            heavy_seen += 1;
+        }
+        let thread = heavy_seen.saturating_sub(1) * threads / heavy.max(1);
+        if groups.len() <= thread {
+            groups.push(Group { parts: Vec::new(), core: None });
+        }
+        groups[thread].parts.push(index);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAVY: PartRequest = PartRequest { load: Load::Heavy, core: None };
+    const LIGHT: PartRequest = PartRequest { load: Load::Light, core: None };
+
+    fn parts_of(plan: &Plan) -> Vec<Vec<usize>> {
+        plan.groups.iter().map(|g| g.parts.clone()).collect()
+    }
+
+    #[test]
+    fn every_heavy_part_gets_a_core_while_there_are_cores() {
+        let plan = place(&[HEAVY, LIGHT, HEAVY, LIGHT, HEAVY], &[0, 1, 2, 3], Placement::Auto);
+        assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3], vec![4]]);
+        assert_eq!(
+            plan.groups.iter().map(|g| g.core).collect::<Vec<_>>(),
+            [Some(0), Some(1), Some(2)]
+        );
+    }
+
+    #[test]
+    fn heavy_parts_are_spread_evenly_over_too_few_cores() {
+        let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY, LIGHT], &[4, 6], Placement::Auto);
+        assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3, 4]]);
+        assert!(plan.has_core_per_group);
+    }
+
+    #[test]
+    fn there_are_never_more_groups_than_cores_unless_cores_are_named() {
+        for cores in 1..6 {
+            let ids: Vec<usize> = (0..cores).collect();
+            for parts in 1..8 {
+                let plan = place(&vec![HEAVY; parts], &ids, Placement::Auto);
+                assert_eq!(plan.groups.len(), parts.min(cores));
+                let placed: Vec<usize> = plan.groups.iter().flat_map(|g| g.parts.clone()).collect();
+                assert_eq!(placed, (0..parts).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn named_cores_are_kept_and_shared_parts_take_the_others() {
+        let named = PartRequest { load: Load::Heavy, core: Some(0) };
+        let plan = place(&[HEAVY, named, LIGHT], &[0, 1], Placement::Auto);
+        assert_eq!(
+            plan.groups,
+            [Group { parts: vec![0, 2], core: Some(1) }, Group { parts: vec![1], core: Some(0) }]
+        );
+    }
+
+    #[test]
+    fn nothing_is_pinned_when_the_named_cores_leave_none_for_the_rest() {
+        let named = |core| PartRequest { load: Load::Light, core: Some(core) };
+        let plan = place(&[HEAVY, named(0), named(1)], &[0, 1], Placement::Auto);
+        assert_eq!(plan.groups.len(), 3);
+        assert!(!plan.has_core_per_group);
+        assert!(plan.groups.iter().all(|g| g.core.is_none()));
+    }
+
+    #[test]
+    fn fused_placement_uses_one_thread() {
+        let plan = place(&[HEAVY, HEAVY, HEAVY], &[0, 1, 2], Placement::Fused);
+        assert_eq!(parts_of(&plan), [vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn a_process_has_at_least_one_core() {
+        assert!(!available_cores().is_empty());
+    }
+}

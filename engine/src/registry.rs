@@ -1,0 +1,100 @@
+//! The operators that a configuration may name: name, summary, parameters, and how to make one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::operator::OperatorSpec;
+
+/// An operator whose specification is also its configuration: the struct that a stage's `with` object fills.
+///
+/// Ranges, choices and defaults are said once, as attributes of the struct's fields; the checks of a configuration, the
+/// published JSON Schema and `trommel operators` all follow from them.
+pub trait Configured: OperatorSpec + DeserializeOwned + JsonSchema + 'static {
+    /// The operator's name in configurations.
+    const NAME: &'static str;
+    /// What it does, in one line.
+    const SUMMARY: &'static str;
+}
+
+/// One operator of a [`Registry`].
+#[derive(Clone, Copy)]
+pub struct Entry {
+    name: &'static str,
+    summary: &'static str,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    load: fn(Value) -> Result<Box<dyn OperatorSpec>, serde_json::Error>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    /// The operator's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it does, in one line.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// The JSON Schema of its parameters.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+
+    /// Makes the operator from parameters that fit the schema.
+    ///
+    /// # Errors
+    /// What serde says of parameters that do not fit.
+    pub fn load(&self, parameters: Value) -> Result<Box<dyn OperatorSpec>, serde_json::Error> {
+        (self.load)(parameters)
+    }
+}
+
+/// Operators by name.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    entries: BTreeMap<&'static str, Entry>,
+}
+
+impl Registry {
+    /// A registry without operators.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an operator, in place of one of the same name.
+    pub fn register<T: Configured>(&mut self) -> &mut Self {
+        let entry = Entry {
+            name: T::NAME,
+            summary: T::SUMMARY,
+            schema: |generator| generator.subschema_for::<T>(),
+            load: |parameters| Ok(Box::new(serde_json::from_value::<T>(parameters)?)),
+        };
+        self.entries.insert(T::NAME, entry);
+        self
+    }
+
+    /// The operator of this name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// All operators, by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+}

@@ -1,0 +1,146 @@
+//! Messages to a stage thread that are not data: queries and the registration of standing queries.
+//!
+//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot take memory or stop the data.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use arc_swap::ArcSwapOption;
+use arrow_array::RecordBatch;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use crate::channel::Doorbell;
+use crate::query::{Carried, QueryError, Request};
+
+/// How many queries may wait at one thread.
+pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
+
+/// A query on its way to a part.
+pub(crate) struct Ticket {
+    pub(crate) request: Arc<Request>,
+    /// What the part before sent along.
+    pub(crate) carried: Option<Carried>,
+    /// Answer after this many messages of the part's input, not earlier and not later; `None` at the first part.
+    pub(crate) after: Option<u64>,
+    pub(crate) answer_to: AnswerTo,
+}
+
+/// Who waits for the answer.
+pub(crate) enum AnswerTo {
+    Caller(Sender<Result<RecordBatch, QueryError>>),
+    Watch(Arc<WatchSlot>),
+}
+
+impl AnswerTo {
+    pub(crate) fn give(self, answer: Result<RecordBatch, QueryError>) {
+        match self {
+            // A caller that has gone away needs no answer.
+            Self::Caller(caller) => drop(caller.try_send(answer)),
+            Self::Watch(slot) => slot.publish(answer),
+        }
+    }
+}
+
+/// An answer and when it was given.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) answer: Result<RecordBatch, QueryError>,
+    pub(crate) at: Instant,
+}
+
+/// A standing query: the last answer, and whether somebody has read it since and would like a newer one.
+pub(crate) struct WatchSlot {
+    pub(crate) request: Arc<Request>,
+    pub(crate) published: ArcSwapOption<Published>,
+    is_wanted: AtomicBool,
+}
+
+impl WatchSlot {
+    pub(crate) fn new(request: Request) -> Self {
+        Self {
+            request: Arc::new(request),
+            published: ArcSwapOption::empty(),
+            is_wanted: AtomicBool::new(true),
+        }
+    }
+
+    fn publish(&self, answer: Result<RecordBatch, QueryError>) {
+        self.published.store(Some(Arc::new(Published { answer, at: Instant::now() })));
+    }
+
+    pub(crate) fn want(&self) {
+        // Relaxed: a mark without data; the doorbell orders it against a wait.
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take_wish(&self) -> bool {
+        self.is_wanted() && self.is_wanted.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// What arrives in a mailbox; `part` is the index within the thread's group.
+pub(crate) enum Control {
+    Query { part: usize, ticket: Ticket },
+    Watch { part: usize, slot: Arc<WatchSlot> },
+}
+
+/// The way to a part's mailbox.
+#[derive(Clone)]
+pub(crate) struct Address {
+    mailbox: Sender<Control>,
+    bell: Arc<Doorbell>,
+    part: usize,
+    stage: Arc<str>,
+}
+
+impl Address {
+    pub(crate) fn new(
+        mailbox: Sender<Control>,
+        bell: Arc<Doorbell>,
+        part: usize,
+        stage: &str,
+    ) -> Self {
+        Self { mailbox, bell, part, stage: stage.into() }
+    }
+
+    /// Sends a query; one that cannot be delivered is answered with the reason.
+    pub(crate) fn send_query(&self, ticket: Ticket) {
+        let control = Control::Query { part: self.part, ticket };
+        if let Err((error, Control::Query { ticket, .. })) = self.send(control) {
+            ticket.answer_to.give(Err(error));
+        }
+    }
+
+    pub(crate) fn send_watch(&self, slot: Arc<WatchSlot>) -> Result<(), QueryError> {
+        self.send(Control::Watch { part: self.part, slot }).map_err(|(error, _)| error)
+    }
+
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    fn send(&self, control: Control) -> Result<(), (QueryError, Control)> {
+        let stage = self.stage.to_string();
+        match self.mailbox.try_send(control) {
+            Ok(()) => {
+                self.bell.ring();
+                Ok(())
+            }
+            Err(TrySendError::Full(control)) => {
+                Err((QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX }, control))
+            }
+            Err(TrySendError::Disconnected(control)) => {
+                Err((QueryError::Finished { stage }, control))
+            }
+        }
+    }
+}
+
+pub(crate) fn mailbox() -> (Sender<Control>, Receiver<Control>) {
+    bounded(MAILBOX_QUERIES_MAX)
+}

@@ -1,0 +1,438 @@
+//! The stage loop: everything that one thread does.
+//!
+//! A thread runs a group of parts. It looks for the most downstream part that can do something, does it, hands the
+//! output on, and looks again; so what has been produced is consumed before more is produced, and a burst is bounded by
+//! what one call of an operator writes. A part whose output did not fit does nothing until it does: back-pressure stops
+//! parts, not threads, and since the graph has no cycle some part can always go on. When no part can, the thread waits
+//! on its doorbell.
+//!
+//! Queries are looked for after an input has been taken and before it is processed. So a query that a part sent on
+//! before it sent a chunk is seen before that chunk is processed (see [`crate::query`]).
+
+use std::hint::spin_loop;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Receiver;
+
+use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Ticket};
+use super::node::{Life, Node, Target, Work};
+use super::shared::{Phase, Shared};
+use crate::batch::{Chunk, Origin, Payload};
+use crate::channel::{Doorbell, Message, add};
+use crate::error::{RunError, RunErrorCause};
+use crate::metrics::nanoseconds;
+use crate::operator::{Body, OperatorError, Output, SourceFlow};
+use crate::query::{QueryError, Response};
+
+/// How long a thread with a core of its own looks for work before it parks: about what waking it would cost.
+const SPIN: Duration = Duration::from_micros(50);
+/// Looks between two readings of the clock while spinning.
+const LOOKS_PER_CLOCK: u32 = 64;
+
+pub(super) struct Group {
+    pub(super) nodes: Vec<Node>,
+    pub(super) mailbox: Receiver<Control>,
+    pub(super) bell: Arc<Doorbell>,
+    pub(super) shared: Arc<Shared>,
+    /// Whether the thread has a core for itself.
+    pub(super) may_spin: bool,
+    /// The node at work, for whoever has to say which one panicked or hangs.
+    pub(super) current: Arc<AtomicUsize>,
+    output: Output,
+    now: Instant,
+    seen_phase: Phase,
+    has_watches: bool,
+}
+
+impl Group {
+    pub(super) fn new(
+        nodes: Vec<Node>,
+        mailbox: Receiver<Control>,
+        bell: Arc<Doorbell>,
+        shared: Arc<Shared>,
+        may_spin: bool,
+    ) -> Self {
+        Self {
+            nodes,
+            mailbox,
+            bell,
+            shared,
+            may_spin,
+            current: Arc::new(AtomicUsize::new(0)),
+            output: Output::new(),
+            now: Instant::now(),
+            seen_phase: Phase::Running,
+            has_watches: false,
+        }
+    }
+
+    /// Runs until every part has ended, or the run is aborted.
+    pub(super) fn run(&mut self) -> Result<(), RunError> {
+        self.bell.own();
+        loop {
+            self.look_at_phase()?;
+            if self.step()? {
+                continue;
+            }
+            self.serve_mailbox();
+            if self.is_finished() {
+                return Ok(());
+            }
+            self.wait();
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.nodes.iter().all(|node| node.life == Life::Done && !node.is_blocked())
+    }
+
+    fn look_at_phase(&mut self) -> Result<(), RunError> {
+        self.seen_phase = self.shared.phase();
+        if self.seen_phase == Phase::Draining
+            && self.shared.deadline().is_some_and(|deadline| deadline <= Instant::now())
+        {
+            self.shared.advance(Phase::Aborted);
+            self.seen_phase = Phase::Aborted;
+        }
+        if self.seen_phase == Phase::Aborted
+            && let Some(node) = self.nodes.iter().find(|node| node.life != Life::Done)
+        {
+            return Err(node.error(RunErrorCause::Aborted));
+        }
+        Ok(())
+    }
+
+    /// Does one piece of work; false if there was none.
+    fn step(&mut self) -> Result<bool, RunError> {
+        let is_draining = self.seen_phase >= Phase::Draining;
+        for index in (0..self.nodes.len()).rev() {
+            let is_flushed = self.nodes[index].flush();
+            if !is_flushed || self.has_unread_output(index) {
+                continue;
+            }
+            let is_remote = self.nodes[index].inbox.is_empty();
+            if let Some(work) = self.nodes[index].take_work(is_draining, self.now) {
+                self.serve_mailbox();
+                self.perform(index, work, is_remote)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a reader of the node in this group has not taken everything yet.
+    fn has_unread_output(&self, index: usize) -> bool {
+        self.nodes[index].local_targets().any(|target| !self.nodes[target].inbox.is_empty())
+    }
+
+    fn perform(&mut self, index: usize, work: Work, is_remote: bool) -> Result<(), RunError> {
+        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        self.current.store(index, Ordering::Relaxed);
+        let begin = self.now;
+        let node = &mut self.nodes[index];
+        let is_data =
+            matches!(work, Work::Take(_, Message::Payload(_)) | Work::Resume | Work::Reply(_))
+                && node.life == Life::Running;
+        run_work(node, work, is_remote, begin, &mut self.output)?;
+        self.now = Instant::now();
+        add(&node.counters.busy_ns, nanoseconds(self.now - begin));
+        if is_data && node.is_at_boundary() {
+            node.counters.record_latency(self.now.saturating_duration_since(node.origin.entered));
+        }
+        self.pass_on(index);
+        let node = &self.nodes[index];
+        if node.life == Life::Finishing && node.is_at_boundary() {
+            self.end(index);
+        }
+        self.serve_held(index);
+        self.serve_watches(index);
+        Ok(())
+    }
+
+    /// Moves what the operator wrote to its consumers.
+    fn pass_on(&mut self, index: usize) {
+        let mut sent = mem::take(&mut self.output.sent);
+        for (port, payload) in sent.drain(..) {
+            self.nodes[index].counters.count_out(payload.items());
+            self.send(index, port, payload);
+        }
+        self.output.sent = sent;
+        let mut replies = mem::take(&mut self.output.replies);
+        for reply in replies.drain(..) {
+            self.send_reply(index, reply);
+        }
+        self.output.replies = replies;
+    }
+
+    /// Gives `payload` to every consumer of an output port.
+    fn send(&mut self, index: usize, port: usize, payload: Payload) {
+        for other in 1..self.nodes[index].outputs[port].len() {
+            let shared = payload.share().expect("chunks have one consumer: the next part");
+            self.deliver(index, port, other, Message::Payload(shared));
+        }
+        self.deliver(index, port, 0, Message::Payload(payload));
+    }
+
+    fn deliver(&mut self, index: usize, port: usize, consumer: usize, message: Message) {
+        match &mut self.nodes[index].outputs[port][consumer] {
+            Target::Remote(edge) => edge.push(message),
+            Target::Local { node, port, pushed } => {
+                *pushed += 1;
+                let (node, port) = (*node, *port);
+                self.nodes[node].inbox.push_back((port, message));
+            }
+        }
+    }
+
+    fn send_reply(&mut self, index: usize, reply: Chunk) {
+        match &mut self.nodes[index].reply_output {
+            Some(Target::Remote(edge)) => edge.push(Message::Payload(Payload::Chunk(reply))),
+            Some(Target::Local { node, .. }) => {
+                let node = *node;
+                self.nodes[node].replies.push_back(reply);
+            }
+            None => panic!(
+                "`{}` sent a reply, but is its operator's first part",
+                self.nodes[index].label
+            ),
+        }
+    }
+
+    /// Sends the end markers of a node that has finished.
+    fn end(&mut self, index: usize) {
+        for slot in &self.nodes[index].watches {
+            slot.want();
+        }
+        // Before the end markers, so that the parts behind still run when such a query reaches them.
+        self.serve_watches(index);
+        let node = &mut self.nodes[index];
+        node.life = Life::Done;
+        let counters = match &node.body {
+            Body::Source(source) => source.counters(),
+            Body::Operator(operator) => operator.counters(),
+        };
+        node.counters.finish(counters);
+        for port in 0..self.nodes[index].outputs.len() {
+            for consumer in 0..self.nodes[index].outputs[port].len() {
+                self.deliver(index, port, consumer, Message::End);
+            }
+        }
+    }
+
+    fn serve_mailbox(&mut self) {
+        while let Ok(control) = self.mailbox.try_recv() {
+            match control {
+                Control::Query { part, ticket } => self.accept(part, ticket),
+                Control::Watch { part, slot } => {
+                    self.nodes[part].watches.push(slot);
+                    self.has_watches = true;
+                }
+            }
+        }
+        if self.has_watches {
+            for index in 0..self.nodes.len() {
+                self.serve_watches(index);
+            }
+        }
+    }
+
+    /// Answers a query now, or keeps it until its time has come.
+    fn accept(&mut self, index: usize, ticket: Ticket) {
+        let node = &mut self.nodes[index];
+        if node.can_answer(&ticket) {
+            self.answer(index, ticket);
+        } else if node.held.len() < MAILBOX_QUERIES_MAX {
+            node.held.push(ticket);
+        } else {
+            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
+            ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
+        }
+    }
+
+    fn serve_held(&mut self, index: usize) {
+        if self.nodes[index].held.is_empty() || !self.nodes[index].is_at_boundary() {
+            return;
+        }
+        for ticket in mem::take(&mut self.nodes[index].held) {
+            self.accept(index, ticket);
+        }
+    }
+
+    /// Renews the standing answers that were read since the last time.
+    fn serve_watches(&mut self, index: usize) {
+        if !self.nodes[index].wants_publishing() {
+            return;
+        }
+        for position in 0..self.nodes[index].watches.len() {
+            let slot = Arc::clone(&self.nodes[index].watches[position]);
+            if slot.take_wish() {
+                let request = Arc::clone(&slot.request);
+                let answer_to = AnswerTo::Watch(slot);
+                self.answer(index, Ticket { request, carried: None, after: None, answer_to });
+            }
+        }
+    }
+
+    fn answer(&mut self, index: usize, ticket: Ticket) {
+        let Ticket { request, carried, answer_to, .. } = ticket;
+        let response = match &self.nodes[index].body {
+            Body::Operator(operator) => operator.query(&request, carried),
+            Body::Source(_) => Err(QueryError::unsupported(&request, &[])),
+        };
+        let carried = match response {
+            Ok(Response::Forward(carried)) => Some(carried),
+            Ok(Response::Answer(rows)) => return answer_to.give(Ok(rows)),
+            Err(error) => return answer_to.give(Err(error)),
+        };
+        match &self.nodes[index].outputs[0][0] {
+            Target::Remote(edge) => {
+                let after = Some(edge.pushed());
+                let next = self.nodes[index].next_part.as_ref();
+                next.expect("only a part with a successor forwards a query").send_query(Ticket {
+                    request,
+                    carried,
+                    after,
+                    answer_to,
+                });
+            }
+            Target::Local { node, pushed, .. } => {
+                let (next, after) = (*node, Some(*pushed));
+                self.accept(next, Ticket { request, carried, after, answer_to });
+            }
+        }
+    }
+
+    /// Waits for anything that could give a node work.
+    fn wait(&mut self) {
+        let begin = Instant::now();
+        let until = self.wake_time();
+        if !(self.may_spin && self.spin(begin, until)) {
+            let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
+            let bell = Arc::clone(&self.bell);
+            bell.answer_door(|| self.is_ready(), timeout);
+        }
+        self.now = Instant::now();
+        for node in &mut self.nodes {
+            node.count_wait(self.now - begin);
+            node.wake_at = node.wake_at.filter(|&at| at > self.now);
+        }
+    }
+
+    /// When the wait must end though nobody rings: a source becomes active, or the deadline of a drain passes.
+    fn wake_time(&self) -> Option<Instant> {
+        let deadline = match self.seen_phase {
+            Phase::Draining => self.shared.deadline(),
+            Phase::Running | Phase::Aborted => None,
+        };
+        self.nodes.iter().filter_map(|node| node.wake_at).chain(deadline).min()
+    }
+
+    /// Looks for work for a while; true if there is some.
+    fn spin(&self, begin: Instant, until: Option<Instant>) -> bool {
+        loop {
+            for _ in 0..LOOKS_PER_CLOCK {
+                if self.is_ready() {
+                    return true;
+                }
+                spin_loop();
+            }
+            let now = Instant::now();
+            if until.is_some_and(|at| at <= now) {
+                return true;
+            }
+            if now.duration_since(begin) > SPIN {
+                return false;
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        if !self.mailbox.is_empty() || self.shared.phase() != self.seen_phase {
+            return true;
+        }
+        let is_draining = self.seen_phase >= Phase::Draining;
+        self.nodes.iter().enumerate().any(|(index, node)| {
+            node.can_flush()
+                || node.wants_publishing()
+                || (!node.is_blocked()
+                    && !self.has_unread_output(index)
+                    && node.has_work(is_draining))
+        })
+    }
+}
+
+/// Calls the operator and notes what it wants next.
+fn run_work(
+    node: &mut Node,
+    work: Work,
+    is_remote: bool,
+    begin: Instant,
+    output: &mut Output,
+) -> Result<(), RunError> {
+    let result = match (work, &mut node.body) {
+        (Work::Truncated, _) => return Err(node.error(RunErrorCause::Truncated)),
+        (Work::Take(_, Message::End), _) => {
+            node.taken += 1;
+            node.end_last_input(is_remote);
+            return Ok(());
+        }
+        (Work::StopSource, _) => {
+            node.life = Life::Finishing;
+            return Ok(());
+        }
+        (Work::Produce, Body::Source(source)) => {
+            output.set_origin(Origin { entered: begin, ..node.origin });
+            let flow = source.next(output);
+            node.counters.record_progress(source.progress());
+            return produced(node, flow, output);
+        }
+        (Work::Take(port, Message::Payload(payload)), Body::Operator(operator)) => {
+            node.taken += 1;
+            node.counters.count_in(payload.items());
+            if let Some(origin) = payload.origin() {
+                node.origin = origin;
+            }
+            output.set_origin(node.origin);
+            operator.process(port, payload, output)
+        }
+        (Work::Resume, Body::Operator(operator)) => {
+            output.set_origin(node.origin);
+            operator.resume(output)
+        }
+        (Work::Reply(reply), Body::Operator(operator)) => {
+            output.set_origin(node.origin);
+            operator.reply(reply, output)
+        }
+        (Work::Finish, Body::Operator(operator)) => {
+            node.life = Life::Finishing;
+            output.set_origin(node.origin);
+            operator.finish(output)
+        }
+        (Work::Produce, Body::Operator(_)) | (_, Body::Source(_)) => {
+            unreachable!("sources produce and nothing else does")
+        }
+    };
+    node.flow = result.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
+    Ok(())
+}
+
+/// Numbers the batches that a source sent, and notes when to call it again.
+fn produced(
+    node: &mut Node,
+    flow: Result<SourceFlow, OperatorError>,
+    output: &mut Output,
+) -> Result<(), RunError> {
+    for (_, payload) in &mut output.sent {
+        payload.set_sequence(node.origin.sequence);
+        node.origin.sequence += 1;
+    }
+    match flow.map_err(|error| node.error(RunErrorCause::Failed(error)))? {
+        SourceFlow::HaveOutput => node.wake_at = None,
+        SourceFlow::Idle(wait) => node.wake_at = Some(Instant::now() + wait),
+        SourceFlow::Finished => node.life = Life::Finishing,
+    }
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! A part at its place in a thread's group: its inputs and outputs, and what it could do next.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::control::{Address, Ticket, WatchSlot};
+use crate::batch::{Chunk, Origin, Payload};
+use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken};
+use crate::error::{RunError, RunErrorCause};
+use crate::graph::PlacedPart;
+use crate::metrics::PartCounters;
+use crate::operator::{Body, Flow};
+
+/// Where an output goes.
+pub(super) enum Target {
+    /// To input `port` of a node of the same group, `pushed` messages so far.
+    Local { node: usize, port: usize, pushed: u64 },
+    /// To another thread.
+    Remote(EdgeSender),
+}
+
+/// An input from another thread.
+pub(super) struct Input {
+    pub(super) port: usize,
+    pub(super) edge: EdgeReceiver,
+    pub(super) has_ended: bool,
+}
+
+/// Where the life of a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    Running,
+    /// `finish` has been called and may have more to write.
+    Finishing,
+    /// Its end markers have been sent.
+    Done,
+}
+
+/// What a node could do now.
+pub(super) enum Work {
+    /// Ask the source for more.
+    Produce,
+    /// End the source: the run drains.
+    StopSource,
+    Take(usize, Message),
+    Resume,
+    Reply(Chunk),
+    Finish,
+    /// An input closed without its end.
+    Truncated,
+}
+
+pub(super) struct Node {
+    /// Id of the stage.
+    pub(super) stage: String,
+    /// The same, with the part behind a slash when the operator has several.
+    pub(super) label: String,
+    pub(super) operator: &'static str,
+    pub(super) body: Body,
+    pub(super) counters: Arc<PartCounters>,
+    /// Messages from nodes of the same group.
+    pub(super) inbox: VecDeque<(usize, Message)>,
+    pub(super) inputs: Vec<Input>,
+    next_input: usize,
+    /// Inputs, local or remote, that have not ended.
+    pub(super) open_inputs: usize,
+    /// The consumers of each output port.
+    pub(super) outputs: Vec<Vec<Target>>,
+    /// The address of the next part of the operator, if that is on another thread.
+    pub(super) next_part: Option<Address>,
+    /// Replies from the next part, when it is in the same group, and else their edge.
+    pub(super) replies: VecDeque<Chunk>,
+    pub(super) reply_input: Option<EdgeReceiver>,
+    /// Where replies to the part before go.
+    pub(super) reply_output: Option<Target>,
+    pub(super) flow: Flow,
+    pub(super) life: Life,
+    /// A source that is idle until then.
+    pub(super) wake_at: Option<Instant>,
+    /// Of the batch in hand; of the next batch, for a source.
+    pub(super) origin: Origin,
+    /// Messages taken so far, end markers included: the position that forwarded queries refer to.
+    pub(super) taken: u64,
+    /// Queries that wait for a batch boundary or for their position.
+    pub(super) held: Vec<Ticket>,
+    pub(super) watches: Vec<Arc<WatchSlot>>,
+}
+
+impl Node {
+    pub(super) fn new(placed: PlacedPart, counters: Arc<PartCounters>) -> Self {
+        let PlacedPart { stage, label, operator, part } = placed;
+        Self {
+            stage,
+            label,
+            operator,
+            body: part.body,
+            counters,
+            inbox: VecDeque::new(),
+            inputs: Vec::new(),
+            next_input: 0,
+            open_inputs: 0,
+            outputs: Vec::new(),
+            next_part: None,
+            replies: VecDeque::new(),
+            reply_input: None,
+            reply_output: None,
+            flow: Flow::NeedInput,
+            life: Life::Running,
+            wake_at: None,
+            origin: Origin { sequence: 0, entered: Instant::now() },
+            taken: 0,
+            held: Vec::new(),
+            watches: Vec::new(),
+        }
+    }
+
+    pub(super) fn error(&self, cause: RunErrorCause) -> RunError {
+        RunError { stage: self.label.clone(), operator: self.operator, cause }
+    }
+
+    /// Adds a consumer to output `port`.
+    pub(super) fn add_target(&mut self, port: usize, target: Target) {
+        if self.outputs.len() <= port {
+            self.outputs.resize_with(port + 1, Vec::new);
+        }
+        self.outputs[port].push(target);
+    }
+
+    /// Whether the operator is between two batches, so that its state means something.
+    pub(super) fn is_at_boundary(&self) -> bool {
+        self.flow == Flow::NeedInput
+    }
+
+    /// Whether the query's time has come: a batch boundary, and the position that it was sent from.
+    pub(super) fn can_answer(&self, ticket: &Ticket) -> bool {
+        self.is_at_boundary() && ticket.after.is_none_or(|after| self.taken >= after)
+    }
+
+    /// Whether a standing query should be answered again. The last answer is given when the node ends.
+    pub(super) fn wants_publishing(&self) -> bool {
+        self.life != Life::Done
+            && self.is_at_boundary()
+            && self.watches.iter().any(|slot| slot.is_wanted())
+    }
+
+    /// Sends what did not fit before; true when nothing is left.
+    pub(super) fn flush(&mut self) -> bool {
+        let mut is_flushed = true;
+        for target in self.outputs.iter_mut().flatten().chain(&mut self.reply_output) {
+            if let Target::Remote(edge) = target {
+                is_flushed &= edge.flush();
+            }
+        }
+        is_flushed
+    }
+
+    fn remote_edges(&self) -> impl Iterator<Item = &EdgeSender> {
+        self.outputs.iter().flatten().chain(&self.reply_output).filter_map(|target| match target {
+            Target::Remote(edge) => Some(edge),
+            Target::Local { .. } => None,
+        })
+    }
+
+    /// Whether something that it sent waits for space in a queue.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.remote_edges().any(EdgeSender::is_blocked)
+    }
+
+    /// Whether a queue that was full has space again.
+    pub(super) fn can_flush(&self) -> bool {
+        self.remote_edges().any(|edge| edge.is_blocked() && edge.has_space())
+    }
+
+    /// Nodes of the same group that read its outputs.
+    pub(super) fn local_targets(&self) -> impl Iterator<Item = usize> {
+        self.outputs.iter().flatten().filter_map(|target| match target {
+            Target::Local { node, .. } => Some(*node),
+            Target::Remote(_) => None,
+        })
+    }
+
+    /// Takes the next piece of work, given that its outputs have space.
+    pub(super) fn take_work(&mut self, is_draining: bool, now: Instant) -> Option<Work> {
+        match (self.life, self.flow, &self.body) {
+            (Life::Done, ..) => None,
+            (_, Flow::HaveOutput, _) => Some(Work::Resume),
+            (_, Flow::AwaitReply, _) => self.take_reply(),
+            (_, Flow::NeedInput, Body::Source(_)) if is_draining => Some(Work::StopSource),
+            (_, Flow::NeedInput, Body::Source(_)) => {
+                self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
+            }
+            (_, Flow::NeedInput, Body::Operator(_)) => self.take_input(),
+        }
+    }
+
+    /// Whether [`Node::take_work`] would find something, apart from the time of an idle source.
+    pub(super) fn has_work(&self, is_draining: bool) -> bool {
+        match (self.life, self.flow, &self.body) {
+            (Life::Done, ..) => false,
+            (_, Flow::HaveOutput, _) => true,
+            (_, Flow::AwaitReply, _) => {
+                !self.replies.is_empty()
+                    || self.reply_input.as_ref().is_some_and(EdgeReceiver::is_ready)
+            }
+            (_, Flow::NeedInput, Body::Source(_)) => is_draining || self.wake_at.is_none(),
+            (_, Flow::NeedInput, Body::Operator(_)) => {
+                !self.inbox.is_empty()
+                    || self.open_inputs == 0
+                    || self.inputs.iter().any(|i| !i.has_ended && i.edge.is_ready())
+            }
+        }
+    }
+
+    fn take_reply(&mut self) -> Option<Work> {
+        if let Some(reply) = self.replies.pop_front() {
+            return Some(Work::Reply(reply));
+        }
+        match self.reply_input.as_ref()?.take() {
+            Taken::Message(Message::Payload(Payload::Chunk(reply))) => Some(Work::Reply(reply)),
+            Taken::Nothing => None,
+            Taken::Message(_) | Taken::Truncated => Some(Work::Truncated),
+        }
+    }
+
+    fn take_input(&mut self) -> Option<Work> {
+        if let Some((port, message)) = self.inbox.pop_front() {
+            return Some(Work::Take(port, message));
+        }
+        let inputs = self.inputs.len();
+        for _ in 0..inputs {
+            let input = &self.inputs[self.next_input];
+            self.next_input = (self.next_input + 1) % inputs;
+            if input.has_ended {
+                continue;
+            }
+            match input.edge.take() {
+                Taken::Message(message) => return Some(Work::Take(input.port, message)),
+                Taken::Nothing => {}
+                Taken::Truncated => return Some(Work::Truncated),
+            }
+        }
+        (self.open_inputs == 0).then_some(Work::Finish)
+    }
+
+    /// Marks the input that the last message came from as ended, if it came from another thread.
+    pub(super) fn end_last_input(&mut self, is_remote: bool) {
+        self.open_inputs -= 1;
+        if is_remote {
+            let last = (self.next_input + self.inputs.len() - 1) % self.inputs.len();
+            self.inputs[last].has_ended = true;
+        }
+    }
+
+    /// Time its thread spent waiting.
+    pub(super) fn count_wait(&self, waited: Duration) {
+        if self.life == Life::Done {
+            return;
+        }
+        let counter =
+            if self.is_blocked() { &self.counters.blocked_ns } else { &self.counters.idle_ns };
+        crate::channel::add(counter, crate::metrics::nanoseconds(waited));
+    }
+}

@@ -1,0 +1,98 @@
+//! What all threads of one run share: the phase of the run, the first cause of its failure, everybody's doorbell.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::channel::Doorbell;
+use crate::error::RunError;
+use crate::metrics::nanoseconds;
+
+/// How a run ends. Phases only advance.
+///
+/// ```text
+/// Running ── stop() ──► Draining ── stop() again, deadline ──► Aborted
+///    └────────────── a stage fails ──────────────────────────────▲
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Running,
+    /// Sources have stopped; what is in flight is processed.
+    Draining,
+    /// Everybody leaves at the next batch boundary.
+    Aborted,
+}
+
+/// Stands for "no deadline".
+const NEVER: u64 = u64::MAX;
+
+pub(crate) struct Shared {
+    phase: AtomicU8,
+    started: Instant,
+    /// Nanoseconds after the start at which draining becomes aborting.
+    deadline_ns: AtomicU64,
+    first_cause: Mutex<Option<RunError>>,
+    bells: Vec<Arc<Doorbell>>,
+}
+
+impl Shared {
+    pub(crate) fn new(bells: Vec<Arc<Doorbell>>) -> Self {
+        Self {
+            phase: AtomicU8::new(Phase::Running as u8),
+            started: Instant::now(),
+            deadline_ns: AtomicU64::new(NEVER),
+            first_cause: Mutex::new(None),
+            bells,
+        }
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        // Relaxed: the phase carries no data, and the doorbell orders it against a wait.
+        match self.phase.load(Ordering::Relaxed) {
+            0 => Phase::Running,
+            1 => Phase::Draining,
+            _ => Phase::Aborted,
+        }
+    }
+
+    /// Moves on to `phase`, unless the run is there already.
+    pub(crate) fn advance(&self, phase: Phase) {
+        self.phase.fetch_max(phase as u8, Ordering::Relaxed);
+        for bell in &self.bells {
+            bell.ring();
+        }
+    }
+
+    /// When draining becomes aborting; an earlier deadline wins.
+    pub(crate) fn set_deadline(&self, within: Duration) {
+        let at = nanoseconds(self.started.elapsed().saturating_add(within));
+        self.deadline_ns.fetch_min(at, Ordering::Relaxed);
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.deadline_ns.load(Ordering::Relaxed) {
+            NEVER => None,
+            at => self.started.checked_add(Duration::from_nanos(at)),
+        }
+    }
+
+    /// Ends the run because of `error`. Only the first one is kept, later ones are consequences.
+    pub(crate) fn fail(&self, error: RunError) {
+        let mut first = self.first_cause.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(error);
+        } else {
+            tracing::debug!(%error, "after the first failure");
+        }
+        drop(first);
+        self.advance(Phase::Aborted);
+    }
+
+    pub(crate) fn take_first_cause(&self) -> Option<RunError> {
+        self.first_cause.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

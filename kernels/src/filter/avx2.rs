@@ -1,0 +1,131 @@
+//! The filter on the 256-bit registers of AVX2: 8 `u32` or 4 `u64` bins each.
+
+#![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
+
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd, _mm256_castsi256_ps,
+    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd,
+    _mm256_movemask_ps, _mm256_or_si256, _mm256_set1_epi32, _mm256_set1_epi64x,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_epi64,
+};
+
+use super::lanes::{Kernel, Lanes, Simd, WideLanes};
+
+/// Runs a kernel on 256-bit registers. The features are those of `Isa::Avx2`.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
+    kernel.vector(Avx2(()))
+}
+
+/// The proof that the processor has AVX2: made by [`run`] alone.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+impl Simd for Avx2 {
+    type U32 = U32x8;
+    type U64 = U64x4;
+}
+
+/// Eight 32-bit lanes.
+#[derive(Clone, Copy)]
+pub(super) struct U32x8(__m256i);
+
+/// Four 64-bit lanes.
+#[derive(Clone, Copy)]
+pub(super) struct U64x4(__m256i);
+
+/// Calls an intrinsic in a place that holds an [`Avx2`] or a register made from one.
+macro_rules! avx2 {
+    ($call:expr) => {
+        // SAFETY: an `Avx2`, and a register with it, exists only where `run` was entered, whose features these are.
+        unsafe { $call }
+    };
+}
+
+macro_rules! lanes {
+    ($register:ident, $key:ident, $count:literal,
+     $splat:ident, $matches:ident, $subtract:ident, $cast:ident, $bits:ident) => {
+        impl Lanes for $register {
+            type Simd = Avx2;
+            type Key = $key;
+            /// All bits of a lane, or none.
+            type Mask = __m256i;
+            const COUNT: usize = $count;
+
+            #[inline(always)]
+            fn splat(_: Avx2, key: $key) -> Self {
+                Self(avx2!($splat(key.cast_signed())))
+            }
+
+            #[inline(always)]
+            fn load(_: Avx2, keys: &[$key]) -> Self {
+                let keys: &[$key; $count] = keys.try_into().expect("a register has COUNT lanes");
+                // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in `avx2!`.
+                Self(unsafe { _mm256_loadu_si256(std::ptr::from_ref(keys).cast()) })
+            }
+
+            #[inline(always)]
+            fn store(self, keys: &mut [$key]) {
+                let keys: &mut [$key; $count] =
+                    keys.try_into().expect("a register has COUNT lanes");
+                // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features as in `avx2!`.
+                unsafe { _mm256_storeu_si256(std::ptr::from_mut(keys).cast(), self.0) };
+            }
+
+            #[inline(always)]
+            fn matches(self, other: Self) -> __m256i {
+                avx2!($matches(self.0, other.0))
+            }
+
+            #[inline(always)]
+            fn one(_: Avx2) -> Self {
+                Self(avx2!($splat(1)))
+            }
+
+            #[inline(always)]
+            fn count(self, mask: __m256i, _: Self) -> Self {
+                Self(avx2!($subtract(self.0, mask)))
+            }
+
+            #[inline(always)]
+            fn either(left: __m256i, right: __m256i) -> __m256i {
+                avx2!(_mm256_or_si256(left, right))
+            }
+
+            #[inline(always)]
+            fn bits(mask: __m256i) -> u64 {
+                let lanes = avx2!($cast(mask));
+                avx2!($bits(lanes)).cast_unsigned().into()
+            }
+        }
+    };
+}
+
+lanes!(
+    U32x8,
+    u32,
+    8,
+    _mm256_set1_epi32,
+    _mm256_cmpeq_epi32,
+    _mm256_sub_epi32,
+    _mm256_castsi256_ps,
+    _mm256_movemask_ps
+);
+lanes!(
+    U64x4,
+    u64,
+    4,
+    _mm256_set1_epi64x,
+    _mm256_cmpeq_epi64,
+    _mm256_sub_epi64,
+    _mm256_castsi256_pd,
+    _mm256_movemask_pd
+);
+
+impl WideLanes for U64x4 {
+    #[inline(always)]
+    fn add(self, mask: __m256i, weights: Self) -> Self {
+        let weights = avx2!(_mm256_and_si256(mask, weights.0));
+        Self(avx2!(_mm256_add_epi64(self.0, weights)))
+    }
+}

@@ -1,0 +1,90 @@
+//! A register of lanes as a trait, so that each loop of the filter is written once for all instruction sets.
+//!
+//! A [`Simd`] value is the proof that the processor has an instruction set: only the `run` function of a backend
+//! makes one, and a register comes from nothing but such a proof ([`Lanes::splat`], [`Lanes::load`]) or from another
+//! register. That makes every method safe. Implementations are `#[inline(always)]`: they become code inside
+//! `run`, which is compiled with the instruction set enabled.
+
+#![expect(
+    unnameable_types,
+    reason = "the seal of `Key`: reachable as its supertrait, nameable by nobody"
+)]
+
+/// The proof that an instruction set is there, and its two kinds of registers.
+pub trait Simd: Copy {
+    /// A register of 32-bit lanes.
+    type U32: Lanes<Simd = Self, Key = u32>;
+    /// A register of 64-bit lanes.
+    type U64: WideLanes<Simd = Self>;
+}
+
+/// One register of [`Self::COUNT`] lanes.
+pub trait Lanes: Copy {
+    /// The instruction set.
+    type Simd: Copy;
+    /// What a lane holds.
+    type Key: Copy + Default;
+    /// The answer of a comparison, one truth value per lane.
+    type Mask: Copy;
+    /// Lanes in the register: a power of two, at most 64.
+    const COUNT: usize;
+
+    /// The register with `key` in each lane.
+    fn splat(simd: Self::Simd, key: Self::Key) -> Self;
+    /// The register with the [`Self::COUNT`] keys of the slice; panics if it has another length.
+    fn load(simd: Self::Simd, keys: &[Self::Key]) -> Self;
+    /// Writes the lanes to the slice of [`Self::COUNT`] keys; panics if it has another length.
+    fn store(self, keys: &mut [Self::Key]);
+    /// Compares lane by lane.
+    fn matches(self, other: Self) -> Self::Mask;
+    /// One in each lane, as [`Self::count`] wants it.
+    fn one(simd: Self::Simd) -> Self;
+    /// Adds one, wrapping, to the lanes that are set in the mask; `one` comes from [`Self::one`].
+    fn count(self, mask: Self::Mask, one: Self) -> Self;
+    /// The lanes that are set in either mask.
+    fn either(left: Self::Mask, right: Self::Mask) -> Self::Mask;
+    /// The mask as bits, lane 0 lowest; zero above [`Self::COUNT`].
+    fn bits(mask: Self::Mask) -> u64;
+}
+
+/// A register of 64-bit lanes, which can also add weights.
+pub trait WideLanes: Lanes<Key = u64> {
+    /// Adds, wrapping, the lanes of `weights` that are set in the mask.
+    fn add(self, mask: Self::Mask, weights: Self) -> Self;
+}
+
+/// The register of a key type; also seals [`Key`](super::Key).
+pub trait KeyLanes: Sized + Default {
+    /// The register of `S` that holds such keys.
+    type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
+    /// A lane's value as a count.
+    fn to_count(self) -> u64;
+}
+
+impl KeyLanes for u32 {
+    type Lanes<S: Simd> = S::U32;
+
+    #[inline(always)]
+    fn to_count(self) -> u64 {
+        self.into()
+    }
+}
+
+impl KeyLanes for u64 {
+    type Lanes<S: Simd> = S::U64;
+
+    #[inline(always)]
+    fn to_count(self) -> u64 {
+        self
+    }
+}
+
+/// A call of a primitive with its arguments, to be run on some level.
+pub(super) trait Kernel {
+    /// What the call returns.
+    type Output;
+    /// The reference.
+    fn scalar(self) -> Self::Output;
+    /// The loop over registers; `#[inline(always)]`, so that it is compiled for the level that calls it.
+    fn vector<S: Simd>(self, simd: S) -> Self::Output;
+}

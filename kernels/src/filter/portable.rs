@@ -1,0 +1,92 @@
+//! The filter on the 128-bit vectors of `wide`, which every target has or emulates.
+//!
+//! `wide` chooses its instructions when it is compiled: SSE2 in a default x86-64 build, NEON on AArch64.
+
+use wide::{u32x4, u64x2};
+
+use super::lanes::{Kernel, Lanes, Simd, WideLanes};
+
+/// Runs a kernel on 128-bit registers.
+pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
+    kernel.vector(Portable)
+}
+
+/// The instruction set that needs no proof.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Simd for Portable {
+    type U32 = U32x4;
+    type U64 = U64x2;
+}
+
+/// Four 32-bit lanes.
+#[derive(Clone, Copy)]
+pub(super) struct U32x4(u32x4);
+
+/// Two 64-bit lanes.
+#[derive(Clone, Copy)]
+pub(super) struct U64x2(u64x2);
+
+macro_rules! lanes {
+    ($register:ident, $vector:ident, $key:ident, $count:literal) => {
+        impl Lanes for $register {
+            type Simd = Portable;
+            type Key = $key;
+            /// All bits of a lane, or none.
+            type Mask = $vector;
+            const COUNT: usize = $count;
+
+            #[inline(always)]
+            fn splat(_: Portable, key: $key) -> Self {
+                Self($vector::splat(key))
+            }
+
+            #[inline(always)]
+            fn load(_: Portable, keys: &[$key]) -> Self {
+                let keys: [$key; $count] = keys.try_into().expect("a register has COUNT lanes");
+                Self($vector::new(keys))
+            }
+
+            #[inline(always)]
+            fn store(self, keys: &mut [$key]) {
+                keys.copy_from_slice(&self.0.to_array());
+            }
+
+            #[inline(always)]
+            fn matches(self, other: Self) -> $vector {
+                self.0.simd_eq(other.0)
+            }
+
+            #[inline(always)]
+            fn one(_: Portable) -> Self {
+                Self($vector::splat(1))
+            }
+
+            #[inline(always)]
+            fn count(self, mask: $vector, _: Self) -> Self {
+                Self(self.0 - mask)
+            }
+
+            #[inline(always)]
+            fn either(left: $vector, right: $vector) -> $vector {
+                left | right
+            }
+
+            #[inline(always)]
+            fn bits(mask: $vector) -> u64 {
+                mask.to_bitmask().into()
+            }
+        }
+    };
+}
+
+lanes!(U32x4, u32x4, u32, 4);
+lanes!(U64x2, u64x2, u64, 2);
+
+impl WideLanes for U64x2 {
+    #[inline(always)]
+    fn add(self, mask: u64x2, weights: Self) -> Self {
+        Self(self.0 + (mask & weights.0))
+    }
+}

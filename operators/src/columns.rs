@@ -1,0 +1,189 @@
+//! The columns that operators share: `line`, `item`, `id` and `set`, and how they are found and built.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray, UInt32Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use thiserror::Error;
+use trommel_engine::error::{BindError, BindErrorKind};
+
+/// A batch does not have the columns that its producer declared.
+#[derive(Debug, Error)]
+#[error("a batch has the columns {found}; the {operator} was declared with {declared}")]
+pub struct SchemaMismatch {
+    /// The operator that handed it over.
+    pub operator: &'static str,
+    /// The columns of the batch.
+    pub found: String,
+    /// The columns that were declared.
+    pub declared: String,
+}
+
+/// Checks a batch that the program made against what it declared.
+pub(crate) fn check_schema(
+    operator: &'static str,
+    records: &RecordBatch,
+    declared: &SchemaRef,
+) -> Result<(), SchemaMismatch> {
+    let found = records.schema_ref();
+    if Arc::ptr_eq(found, declared) || found == declared {
+        return Ok(());
+    }
+    Err(SchemaMismatch { operator, found: describe(found), declared: describe(declared) })
+}
+
+fn describe(schema: &Schema) -> String {
+    let columns: Vec<_> = schema
+        .fields()
+        .iter()
+        .map(|f| {
+            let null = if f.is_nullable() { " or null" } else { "" };
+            format!("`{}` ({}{null})", f.name(), f.data_type())
+        })
+        .collect();
+    if columns.is_empty() { "none".to_owned() } else { columns.join(", ") }
+}
+
+/// A schema of one column without nulls.
+pub(crate) fn column_schema(name: &str, data_type: DataType) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new(name, data_type, false)]))
+}
+
+/// A batch of one column.
+pub(crate) fn column_batch(schema: &SchemaRef, column: ArrayRef) -> RecordBatch {
+    RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of the schema's type")
+}
+
+/// The schema of a stream of sets: `id` (input position) and `set` (strictly ascending tokens).
+pub(crate) fn sets_schema() -> SchemaRef {
+    let set = DataType::List(token_field());
+    Arc::new(Schema::new(vec![
+        Field::new("id", DataType::UInt32, false),
+        Field::new("set", set, false),
+    ]))
+}
+
+fn token_field() -> Arc<Field> {
+    Arc::new(Field::new_list_field(DataType::UInt32, false))
+}
+
+/// The index of the text column `name`, or of the only text column.
+pub(crate) fn find_text(schema: &SchemaRef, name: Option<&str>) -> Result<usize, BindError> {
+    let Some(name) = name else { return only_text(schema) };
+    let (index, field) = schema.column_with_name(name).ok_or_else(|| {
+        BindErrorKind::MissingColumn { column: name.to_owned(), schema: Arc::clone(schema) }
+            .at("column")
+    })?;
+    if *field.data_type() == DataType::Utf8 {
+        return Ok(index);
+    }
+    let found = field.data_type().clone();
+    Err(BindErrorKind::ColumnType { column: name.to_owned(), found, expected: "text (Utf8)" }
+        .at("column"))
+}
+
+fn only_text(schema: &SchemaRef) -> Result<usize, BindError> {
+    let mut texts =
+        schema.fields().iter().enumerate().filter(|(_, f)| *f.data_type() == DataType::Utf8);
+    match (texts.next(), texts.next()) {
+        (Some((index, _)), None) => Ok(index),
+        (first, _) => {
+            let found = if first.is_some() { "several text columns" } else { "no text column" };
+            let allowed = format!("it has {}; name one text column", describe(schema));
+            let value = format!("an input with {found}");
+            Err(BindErrorKind::Value { value, allowed }.at("column"))
+        }
+    }
+}
+
+/// The text column at `index`, which was found by [`find_text`].
+pub(crate) fn text_column(records: &RecordBatch, index: usize) -> StringArray {
+    let column = records.column(index).as_any().downcast_ref::<StringArray>();
+    column.expect("the graph checked the column's type").clone()
+}
+
+/// Builds batches of sets, each a strictly ascending list of tokens.
+#[derive(Debug)]
+pub(crate) struct SetsBuilder {
+    schema: SchemaRef,
+    ids: Vec<u32>,
+    ends: Vec<i32>,
+    tokens: Vec<u32>,
+}
+
+impl SetsBuilder {
+    pub(crate) fn new() -> Self {
+        Self { schema: sets_schema(), ids: Vec::new(), ends: vec![0], tokens: Vec::new() }
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Bytes of the tokens.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tokens.len() * size_of::<u32>()
+    }
+
+    /// Where the tokens of the next set go, in any order and with duplicates; [`Self::close`] ends the set.
+    pub(crate) fn tokens_mut(&mut self) -> &mut Vec<u32> {
+        &mut self.tokens
+    }
+
+    /// Ends the set `id`: its tokens are those added since the last set.
+    pub(crate) fn close(&mut self, id: u32) {
+        let start = self.open_start();
+        sort_and_deduplicate(&mut self.tokens, start);
+        self.ids.push(id);
+        let end =
+            i32::try_from(self.tokens.len()).expect("a batch of sets is far below 2^31 tokens");
+        self.ends.push(end);
+    }
+
+    /// Drops the tokens added since the last set.
+    pub(crate) fn abandon(&mut self) {
+        let start = self.open_start();
+        self.tokens.truncate(start);
+    }
+
+    fn open_start(&self) -> usize {
+        usize::try_from(*self.ends.last().expect("starts with 0"))
+            .expect("offsets are not negative")
+    }
+
+    /// The sets so far; the builder starts again.
+    pub(crate) fn take(&mut self) -> RecordBatch {
+        let sets = self.ids.len();
+        let ids = std::mem::replace(&mut self.ids, Vec::with_capacity(sets));
+        let ends = std::mem::replace(&mut self.ends, Vec::with_capacity(sets + 1));
+        self.ends.push(0);
+        let capacity = self.tokens.len();
+        let tokens = std::mem::replace(&mut self.tokens, Vec::with_capacity(capacity));
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        let set = ListArray::new(token_field(), offsets, Arc::new(UInt32Array::from(tokens)), None);
+        let columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(ids)), Arc::new(set)];
+        RecordBatch::try_new(Arc::clone(&self.schema), columns).expect("built to this schema")
+    }
+}
+
+/// Makes the tokens from `start` on strictly ascending. Sets often come sorted already, which costs one look.
+fn sort_and_deduplicate(tokens: &mut Vec<u32>, start: usize) {
+    let set = &mut tokens[start..];
+    if set.is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    set.sort_unstable();
+    let mut kept = 1;
+    for i in 1..set.len() {
+        if set[i] != set[kept - 1] {
+            set[kept] = set[i];
+            kept += 1;
+        }
+    }
+    tokens.truncate(start + kept);
+}

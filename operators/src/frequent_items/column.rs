@@ -1,0 +1,114 @@
+//! Items in Arrow columns: how a batch lends them, and how counted ones become rows.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::Value;
+
+use super::{Counted, Item, Items, Text};
+
+/// An item type that has a column type.
+pub(super) trait Column: Item {
+    /// Its column type.
+    const TYPE: DataType;
+    /// A batch of items as the column lends it.
+    type Batch: Items<Self> + ?Sized;
+
+    /// The items of a column of this type.
+    fn lend(column: &dyn Array) -> &Self::Batch;
+    /// A column of items.
+    fn collect<'a>(items: impl Iterator<Item = &'a Self>) -> ArrayRef;
+    /// The item that a query names, if it is of this type.
+    fn from_json(value: &Value) -> Option<Self>;
+}
+
+impl Column for u32 {
+    const TYPE: DataType = DataType::UInt32;
+    type Batch = [u32];
+
+    fn lend(column: &dyn Array) -> &[u32] {
+        column.as_primitive::<UInt32Type>().values()
+    }
+
+    fn collect<'a>(items: impl Iterator<Item = &'a u32>) -> ArrayRef {
+        Arc::new(UInt32Array::from_iter_values(items.copied()))
+    }
+
+    fn from_json(value: &Value) -> Option<u32> {
+        value.as_u64()?.try_into().ok()
+    }
+}
+
+impl Column for u64 {
+    const TYPE: DataType = DataType::UInt64;
+    type Batch = [u64];
+
+    fn lend(column: &dyn Array) -> &[u64] {
+        column.as_primitive::<UInt64Type>().values()
+    }
+
+    fn collect<'a>(items: impl Iterator<Item = &'a u64>) -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(items.copied()))
+    }
+
+    fn from_json(value: &Value) -> Option<u64> {
+        value.as_u64()
+    }
+}
+
+impl Column for Text {
+    const TYPE: DataType = DataType::Utf8;
+    type Batch = StringArray;
+
+    fn lend(column: &dyn Array) -> &StringArray {
+        column.as_string()
+    }
+
+    fn collect<'a>(items: impl Iterator<Item = &'a Text>) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(items.map(|text| &**text)))
+    }
+
+    fn from_json(value: &Value) -> Option<Text> {
+        value.as_str().map(Text::from)
+    }
+}
+
+/// `rank`, `item`, `count`, `error`: what the operator emits and answers.
+pub(super) fn ranked_schema(item: DataType) -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("rank", DataType::UInt32, false),
+        Field::new("item", item, false),
+        Field::new("count", DataType::UInt64, false),
+        Field::new("error", DataType::UInt64, false),
+    ]))
+}
+
+/// Rows of [`ranked_schema`] for items in the order of their ranks, from 1.
+pub(super) fn ranked_rows<K: Column>(schema: &SchemaRef, ranked: &[Counted<K>]) -> RecordBatch {
+    let ranks = 1..=u32::try_from(ranked.len()).expect("there are at most 2^26 counters");
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt32Array::from_iter_values(ranks)),
+        K::collect(ranked.iter().map(|counted| &counted.item)),
+        Arc::new(UInt64Array::from_iter_values(ranked.iter().map(|counted| counted.count))),
+        Arc::new(UInt64Array::from_iter_values(ranked.iter().map(|counted| counted.error))),
+    ];
+    RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
+}
+
+/// One row of `item`, `count`, `error`.
+pub(super) fn estimate_row<K: Column>(counted: &Counted<K>) -> RecordBatch {
+    let schema = Schema::new(vec![
+        Field::new("item", K::TYPE, false),
+        Field::new("count", DataType::UInt64, false),
+        Field::new("error", DataType::UInt64, false),
+    ]);
+    let columns: Vec<ArrayRef> = vec![
+        K::collect(std::iter::once(&counted.item)),
+        Arc::new(UInt64Array::from(vec![counted.count])),
+        Arc::new(UInt64Array::from(vec![counted.error])),
+    ];
+    RecordBatch::try_new(Arc::new(schema), columns).expect("built to this schema")
+}

@@ -1,0 +1,107 @@
+//! A counted item, and the ranking of counted items.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// An item with bounds on how often it was seen: `count - error <= true count <= count`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counted<K> {
+    /// The item.
+    pub item: K,
+    /// The upper bound: never below the true count.
+    pub count: u64,
+    /// The most by which `count` exceeds the true count; 0 says that it is exact.
+    pub error: u64,
+}
+
+impl<K> Counted<K> {
+    /// The lower bound of the true count.
+    #[must_use]
+    pub fn count_min(&self) -> u64 {
+        self.count - self.error
+    }
+
+    /// The same with the item borrowed.
+    #[must_use]
+    pub fn as_ref(&self) -> Counted<&K> {
+        Counted { item: &self.item, count: self.count, error: self.error }
+    }
+}
+
+impl<K: Clone> Counted<&K> {
+    /// The same with an item of its own.
+    #[must_use]
+    pub fn cloned(&self) -> Counted<K> {
+        Counted { item: self.item.clone(), count: self.count, error: self.error }
+    }
+}
+
+/// The `n` largest of distinct counted items: count descending, ties by item ascending.
+///
+/// # Cost
+///
+/// O(m log n) for m items, with n of them in memory; only those are cloned.
+pub fn top<'a, K: Clone + Ord + 'a>(
+    counted: impl IntoIterator<Item = Counted<&'a K>>,
+    n: usize,
+) -> Vec<Counted<K>> {
+    let mut best: BinaryHeap<Ranked<'a, K>> = BinaryHeap::new();
+    for counted in counted {
+        let candidate = Ranked(counted);
+        if best.len() < n {
+            best.push(candidate);
+        } else if let Some(mut last) = best.peek_mut()
+            && candidate < *last
+        {
+            *last = candidate;
+        }
+    }
+    best.into_sorted_vec().into_iter().map(|ranked| ranked.0.cloned()).collect()
+}
+
+/// A counted item in the order of ranks: the first rank is the smallest.
+struct Ranked<'a, K>(Counted<&'a K>);
+
+impl<K: Ord> Ranked<'_, K> {
+    fn key(&self) -> (Reverse<u64>, &K) {
+        (Reverse(self.0.count), self.0.item)
+    }
+}
+
+impl<K: Ord> Ord for Ranked<'_, K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<K: Ord> PartialOrd for Ranked<'_, K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord> PartialEq for Ranked<'_, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<K: Ord> Eq for Ranked<'_, K> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_by_count_then_by_item() {
+        let counts = [(5_u32, 1), (3, 9), (4, 9), (1, 2), (2, 1)];
+        let counted = counts.map(|(item, count)| Counted { item, count, error: 0 });
+        let ranked = |n| {
+            let all = counted.iter().map(Counted::as_ref);
+            top(all, n).into_iter().map(|counted| counted.item).collect::<Vec<_>>()
+        };
+        assert_eq!(ranked(9), [3, 4, 1, 2, 5]);
+        assert_eq!(ranked(4), [3, 4, 1, 2]);
+        assert_eq!(ranked(0), [0; 0]);
+    }
+}

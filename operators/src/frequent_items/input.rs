@@ -1,0 +1,53 @@
+//! The columns that the operator reads.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::ArrowError;
+use arrow_select::filter::filter;
+use trommel_engine::operator::Counters;
+
+/// Where the items and weights of a batch are.
+#[derive(Debug, Clone)]
+pub(super) struct Input {
+    item: usize,
+    weight: Option<usize>,
+    nulls: u64,
+}
+
+/// The items of one batch, and their weights if they have any.
+#[derive(Debug, Clone)]
+pub(super) struct Observations {
+    /// A column without nulls.
+    pub(super) items: ArrayRef,
+    /// One for each item.
+    pub(super) weights: Option<ScalarBuffer<u64>>,
+}
+
+impl Input {
+    pub(super) fn new(item: usize, weight: Option<usize>) -> Self {
+        Self { item, weight, nulls: 0 }
+    }
+
+    /// The rows whose item and weight are not null; the others are counted.
+    pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, ArrowError> {
+        let mut items = ArrayRef::clone(records.column(self.item));
+        let mut weights = self.weight.map(|weight| ArrayRef::clone(records.column(weight)));
+        let has_nulls = |column: &ArrayRef| column.null_count() > 0;
+        if has_nulls(&items) || weights.as_ref().is_some_and(has_nulls) {
+            let is_valid =
+                |row| items.is_valid(row) && weights.as_ref().is_none_or(|w| w.is_valid(row));
+            let kept: BooleanArray = (0..items.len()).map(|row| Some(is_valid(row))).collect();
+            items = filter(&items, &kept)?;
+            weights = weights.map(|weights| filter(&weights, &kept)).transpose()?;
+            self.nulls += (records.num_rows() - items.len()) as u64;
+        }
+        let weights = weights.map(|weights| weights.as_primitive::<UInt64Type>().values().clone());
+        Ok(Observations { items, weights })
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        vec![("nulls", self.nulls)]
+    }
+}

@@ -1,0 +1,85 @@
+//! Which counter has the largest count: needed when a filter exchanges bins, several times in a row.
+//!
+//! One pass over the counts finds the largest few; they serve the exchanges that follow, until a count changes.
+
+/// Counters found by one pass. A filter seldom exchanges more bins at a time.
+const LEADERS_MAX: usize = 16;
+
+/// The largest counts that are not used up, or nothing when they are not known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaders {
+    /// Count and slot, ascending by count.
+    ascending: Vec<(u64, u32)>,
+}
+
+impl Leaders {
+    /// Takes out the count and slot of a largest counter, the lowest slot of those that share the count.
+    pub(super) fn take_max(&mut self, counts: &[u64]) -> Option<(u64, u32)> {
+        if self.ascending.is_empty() {
+            self.scan(counts);
+        }
+        self.ascending.pop()
+    }
+
+    /// Says that a counter has become `count`, having been taken out before.
+    pub(super) fn replaced(&mut self, count: u64) {
+        if self.ascending.last().is_some_and(|&(next, _)| next <= count) {
+            self.forget();
+        }
+    }
+
+    /// Forgets the leaders: counts have changed, or slots have moved.
+    pub(super) fn forget(&mut self) {
+        self.ascending.clear();
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.ascending.capacity() * size_of::<(u64, u32)>()
+    }
+
+    fn scan(&mut self, counts: &[u64]) {
+        let mut enough = None;
+        for (slot, &count) in (0..).zip(counts) {
+            if enough.is_none_or(|least| least < count) {
+                let place = self.ascending.partition_point(|&(other, _)| other < count);
+                self.ascending.insert(place, (count, slot));
+                if self.ascending.len() > LEADERS_MAX {
+                    self.ascending.remove(0);
+                }
+                if self.ascending.len() == LEADERS_MAX {
+                    enough = Some(self.ascending[0].0);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_maximum_is_taken_whatever_replaces_it(
+            mut counts in prop::collection::vec(0..30_u64, 1..60),
+            replacements in prop::collection::vec(0..30_u64, 1..100),
+        ) {
+            let mut leaders = Leaders::default();
+            for count in replacements {
+                let (max, slot) = leaders.take_max(&counts).expect("there are counts");
+                prop_assert_eq!(Some(max), counts.iter().copied().max());
+                prop_assert_eq!(max, counts[slot as usize]);
+                counts[slot as usize] = count;
+                leaders.replaced(count);
+            }
+        }
+    }
+
+    #[test]
+    fn no_count_has_no_leader() {
+        assert_eq!(Leaders::default().take_max(&[]), None);
+    }
+}

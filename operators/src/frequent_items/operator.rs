@@ -1,0 +1,343 @@
+//! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, SchemaRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::column::{Column, ranked_schema};
+use super::counting::{Counting, Emission, Summary};
+use super::input::Input;
+use super::report::Report;
+use super::{COUNTERS_MAX, CapacityError, Filter, SpaceSaving, Text, parallel};
+use crate::parameters::check_range;
+
+/// How items are counted. All give counts with the same guarantees; they differ in speed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// `parallel_filter` if the stage was given two cores, `filter` otherwise.
+    #[default]
+    Auto,
+    /// SpaceSaving alone.
+    SpaceSaving,
+    /// A SIMD filter for the most frequent items in front of SpaceSaving, on one core.
+    Filter,
+    /// The same as two parts, which run on two cores if the stage is given two.
+    ParallelFilter,
+}
+
+/// When rows are emitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Emit {
+    /// When the input has ended.
+    #[default]
+    End,
+    /// After every `every` items, at the next batch boundary, and when the input has ended.
+    Every,
+}
+
+/// Counts the most frequent items of a stream in bounded memory.
+///
+/// # Ports
+/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64). Rows in which
+/// either is null are not counted.
+/// Out: `rank` (UInt32, from 1), `item`, `count`, `error` (UInt64), the most frequent first.
+///
+/// # Guarantees
+/// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <= N / k`, and every
+/// item that occurs more than N / k times has a counter. See [the module](crate::frequent_items).
+///
+/// # Queries
+/// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`, `count`, `error`; for
+/// an item without a counter the most that it can have occurred.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, FrequentItems, Generate};
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(1_000_000, 10_000, 1.2));
+/// let top = graph.add_after(items, "top", FrequentItems::new().counters(500).n(3));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(top, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.batches()[0].num_rows(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FrequentItems {
+    /// The column that is counted.
+    #[serde(default = "default_item")]
+    item: String,
+    /// A column of weights (UInt64); without it every item counts once.
+    #[serde(default)]
+    weight: Option<String>,
+    /// How many items are monitored, k: counts are at most N / k too high.
+    #[serde(default = "default_counters")]
+    #[schemars(range(min = 1, max = 67_108_864))]
+    counters: usize,
+    /// How they are counted.
+    #[serde(default)]
+    algorithm: Algorithm,
+    /// How many of the counters the filter searches by SIMD; fewer than `counters`.
+    #[serde(default = "default_filter_bins")]
+    #[schemars(range(min = 1, max = 64))]
+    filter_bins: usize,
+    /// Emit only items with at least this share of the stream.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    threshold: Option<f64>,
+    /// Emit only this many items; all that are monitored when left out.
+    #[serde(default)]
+    n: Option<usize>,
+    /// When rows are emitted.
+    #[serde(default)]
+    emit: Emit,
+    /// Items between two emissions, with `emit` = `every`.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    every: Option<u64>,
+}
+
+fn default_item() -> String {
+    "item".to_owned()
+}
+
+fn default_counters() -> usize {
+    1000
+}
+
+fn default_filter_bins() -> usize {
+    16
+}
+
+impl Default for FrequentItems {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FrequentItems {
+    /// 1,000 counters over the column `item`, 16 of them in the filter.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            item: default_item(),
+            weight: None,
+            counters: default_counters(),
+            algorithm: Algorithm::Auto,
+            filter_bins: default_filter_bins(),
+            threshold: None,
+            n: None,
+            emit: Emit::End,
+            every: None,
+        }
+    }
+
+    /// Counts this column.
+    #[must_use]
+    pub fn item(mut self, column: impl Into<String>) -> Self {
+        self.item = column.into();
+        self
+    }
+
+    /// Takes the weight of each item from this column.
+    #[must_use]
+    pub fn weight(mut self, column: impl Into<String>) -> Self {
+        self.weight = Some(column.into());
+        self
+    }
+
+    /// Monitors this many items.
+    #[must_use]
+    pub fn counters(mut self, counters: usize) -> Self {
+        self.counters = counters;
+        self
+    }
+
+    /// Counts in this way.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Gives this many of the counters to the filter.
+    #[must_use]
+    pub fn filter_bins(mut self, bins: usize) -> Self {
+        self.filter_bins = bins;
+        self
+    }
+
+    /// Emits only items with at least this share of the stream, from 0 to 1.
+    #[must_use]
+    pub fn threshold(mut self, share: f64) -> Self {
+        self.threshold = Some(share);
+        self
+    }
+
+    /// Emits only the `n` most frequent.
+    #[must_use]
+    pub fn n(mut self, n: usize) -> Self {
+        self.n = Some(n);
+        self
+    }
+
+    /// Emits after every `items` items, and at the end.
+    #[must_use]
+    pub fn every(mut self, items: u64) -> Self {
+        self.emit = Emit::Every;
+        self.every = Some(items);
+        self
+    }
+
+    fn emission(&self) -> Result<Emission, BindError> {
+        if let Some(share) = self.threshold {
+            check_range("threshold", &share, &(0.0..=1.0))?;
+        }
+        let every = match (self.emit, self.every) {
+            (Emit::End, None) => None,
+            (Emit::Every, Some(every)) if every > 0 => Some(every),
+            (Emit::End, Some(every)) => {
+                let allowed = "set `emit` to \"every\", or leave `every` out".to_owned();
+                return Err(BindErrorKind::Value { value: every.to_string(), allowed }.at("every"));
+            }
+            (Emit::Every, _) => {
+                let value = "\"every\" without a number of items".to_owned();
+                let allowed = "set `every` to the number of items between two emissions".to_owned();
+                return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+            }
+        };
+        let report =
+            Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
+        Ok(Emission::new(report, every))
+    }
+
+    fn bind_items<K: Column>(
+        &self,
+        input: Input,
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        let emission = self.emission()?;
+        let filter = || -> Result<Filter<K>, BindError> {
+            let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+            Filter::new(isa, self.counters, self.filter_bins).map_err(capacity)
+        };
+        match self.algorithm {
+            Algorithm::SpaceSaving => {
+                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
+                Ok(one_part(summary, input, emission))
+            }
+            Algorithm::ParallelFilter => Ok(two_parts(filter()?, input, emission)),
+            Algorithm::Auto if context.cores > 1 => Ok(two_parts(filter()?, input, emission)),
+            // A summary too small for a filter is SpaceSaving, which the filter equals in its results.
+            Algorithm::Auto if self.counters <= self.filter_bins => {
+                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
+                Ok(one_part(summary, input, emission))
+            }
+            Algorithm::Auto | Algorithm::Filter => Ok(one_part(filter()?, input, emission)),
+        }
+    }
+}
+
+fn capacity(error: CapacityError) -> BindError {
+    let parameter = match error {
+        CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
+        CapacityError::Counters { .. } => "counters",
+    };
+    BindErrorKind::Other(error.into()).at(parameter)
+}
+
+fn one_part<K: Column>(
+    summary: impl Summary<K> + 'static,
+    input: Input,
+    emission: Emission,
+) -> Fragment {
+    let counting = Counting::<K, _>::new(summary, input, emission);
+    Fragment::operator(Load::Heavy, counting, vec![ranked_schema(K::TYPE)])
+}
+
+fn two_parts<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> Fragment {
+    let (filter, counter) = parallel::parts(filter, input, emission);
+    let part = |name, operator: Box<dyn Operator>| Part {
+        name,
+        load: Load::Heavy,
+        body: Body::Operator(operator),
+    };
+    Fragment {
+        parts: vec![part("filter", Box::new(filter)), part("counter", Box::new(counter))],
+        outputs: vec![ranked_schema(K::TYPE)],
+    }
+}
+
+/// The index and type of a column.
+fn find(
+    schema: &SchemaRef,
+    name: &str,
+    parameter: &'static str,
+) -> Result<(usize, DataType), BindError> {
+    let (index, field) = schema.column_with_name(name).ok_or_else(|| {
+        let schema = Arc::clone(schema);
+        BindErrorKind::MissingColumn { column: name.to_owned(), schema }.at(parameter)
+    })?;
+    Ok((index, field.data_type().clone()))
+}
+
+impl OperatorSpec for FrequentItems {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
+        let (item, item_type) = find(&inputs[0], &self.item, "item")?;
+        let weight = match &self.weight {
+            None => None,
+            Some(name) => match find(&inputs[0], name, "weight")? {
+                (index, DataType::UInt64) => Some(index),
+                (_, found) => {
+                    let (column, expected) = (name.clone(), "UInt64");
+                    return Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"));
+                }
+            },
+        };
+        let input = Input::new(item, weight);
+        match item_type {
+            DataType::UInt32 => self.bind_items::<u32>(input, context),
+            DataType::UInt64 => self.bind_items::<u64>(input, context),
+            DataType::Utf8 => self.bind_items::<Text>(input, context),
+            found => {
+                let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
+                Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
+            }
+        }
+    }
+}
+
+impl Configured for FrequentItems {
+    const NAME: &'static str = "frequent_items";
+    const SUMMARY: &'static str =
+        "The most frequent items of a stream, with bounds on their counts.";
+}

@@ -1,0 +1,234 @@
+//! Algorithm Parallel Filter: the filter's two halves as two parts, which may run on two cores.
+//!
+//! ```text
+//! batch ──► FilterPart (X) ── missed items, bXmin ──► CounterPart (Y) ──► rows
+//!              ▲                                          │
+//!              └───────────────── bYmax ──────────────────┘
+//! ```
+//!
+//! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012, §4.1 (Figures 9 and
+//! 10) and §5 (queries). Missed items are sent without waiting; only an exchange is a round trip, during which the filter
+//! is in the middle of a batch. Messages keep their order, so Y does what it would do behind the sequential filter, and
+//! the results are the same, whatever the cores.
+//!
+//! Departure from the paper: a message is a batch's worth of missed items, not one item.
+
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::query::{Carried, QueryError, Request, Response};
+
+use super::column::{Column, ranked_rows, ranked_schema};
+use super::counting::{Emission, send_rows};
+use super::input::{Input, Observations};
+use super::report::Question;
+use super::{Counted, Filter, FilterFront, SpaceSaving};
+
+/// What the filter sends to the counter: some missed items, and behind them what is to be done.
+struct ToCounter<K> {
+    observations: Observations,
+    /// Positions of the missed items.
+    missed: Vec<u32>,
+    then: Then<K>,
+}
+
+enum Then<K> {
+    /// Nothing more.
+    Continue,
+    /// Take this bin (`None`: there is a free one) and answer with the largest counter.
+    Exchange(Option<Counted<K>>),
+    /// The rows of an emission are due: these bins are in X, and this much was observed.
+    Emit(Vec<Counted<K>>, u64),
+}
+
+/// What the counter answers to an exchange.
+type FromCounter<K> = Option<Counted<K>>;
+
+/// What the filter knows when a query passes it.
+struct AtFilter<K> {
+    bins: Vec<Counted<K>>,
+    count_min: u64,
+    observed: u64,
+}
+
+/// A batch that the filter is in the middle of.
+struct Work {
+    observations: Observations,
+    position: usize,
+}
+
+/// X: absorbs what is most frequent, sends the rest on.
+pub(super) struct FilterPart<K: Column> {
+    front: FilterFront<K>,
+    input: Input,
+    emission: Emission,
+    work: Option<Work>,
+    /// Room for the positions that one batch can miss.
+    missed: Vec<u32>,
+    exchanges: u64,
+    forwarded: u64,
+}
+
+/// Y: counts what the filter sends, and answers for both.
+pub(super) struct CounterPart<K: Column> {
+    back: SpaceSaving<K>,
+    emission: Emission,
+    schema: arrow_schema::SchemaRef,
+}
+
+/// The two halves of `filter` as parts.
+pub(super) fn parts<K: Column>(
+    filter: Filter<K>,
+    input: Input,
+    emission: Emission,
+) -> (FilterPart<K>, CounterPart<K>) {
+    let (front, back) = filter.into_halves();
+    let schema = ranked_schema(K::TYPE);
+    let part = FilterPart {
+        front,
+        input,
+        emission,
+        work: None,
+        missed: Vec::new(),
+        exchanges: 0,
+        forwarded: 0,
+    };
+    (part, CounterPart { back, emission, schema })
+}
+
+impl<K: Column> FilterPart<K> {
+    /// Goes on with the batch in hand until it is used up or the counter has to answer.
+    fn advance(&mut self, out: &mut Output) -> Flow {
+        let Some(Work { observations, mut position }) = self.work.take() else {
+            return Flow::NeedInput;
+        };
+        let items = K::lend(observations.items.as_ref());
+        let len = observations.items.len();
+        if self.missed.len() < len {
+            self.missed.resize(len, 0);
+        }
+        let mut missed = 0;
+        while position < len && !self.front.exchange_due() {
+            let room = &mut self.missed[missed..];
+            let done = match &observations.weights {
+                None => self.front.absorb(items, position, room),
+                Some(weights) => self.front.absorb_weighted(items, weights, position, room),
+            };
+            position += done.consumed;
+            missed += done.missed;
+        }
+        self.forwarded += missed as u64;
+        let missed = self.missed[..missed].to_vec();
+        if position < len {
+            self.exchanges += 1;
+            let then = Then::Exchange(self.front.take_min());
+            send(ToCounter { observations: observations.clone(), missed, then }, out);
+            self.work = Some(Work { observations, position });
+            return Flow::AwaitReply;
+        }
+        let then = if self.emission.is_due(len) { self.emit() } else { Then::Continue };
+        if !missed.is_empty() || !matches!(then, Then::Continue) {
+            send(ToCounter { observations, missed, then }, out);
+        }
+        Flow::NeedInput
+    }
+
+    fn emit(&self) -> Then<K> {
+        let bins = self.front.iter().map(|counted| counted.cloned()).collect();
+        Then::Emit(bins, self.front.observed())
+    }
+}
+
+fn send<K: Column>(message: ToCounter<K>, out: &mut Output) {
+    // The batch is shared with whoever else holds it, but while the message waits it is this queue that keeps it.
+    let weights = message.observations.weights.as_ref().map_or(0, |weights| weights.len() * 8);
+    let bytes =
+        message.observations.items.get_array_memory_size() + weights + message.missed.len() * 4;
+    let items = message.missed.len();
+    out.send_chunk(Chunk::new(message, items, bytes));
+}
+
+impl<K: Column> Operator for FilterPart<K> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let observations = self.input.read(&input.into_records())?;
+        self.work = Some(Work { observations, position: 0 });
+        Ok(self.advance(out))
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.front.put_max(reply.into_value::<FromCounter<K>>());
+        Ok(self.advance(out))
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let observations = Observations { items: K::collect(std::iter::empty()), weights: None };
+        send(ToCounter { observations, missed: Vec::new(), then: self.emit() }, out);
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+        // Read here for its errors: what does not fit is not sent on.
+        Question::<K>::read(request)?;
+        Ok(Response::Forward(Box::new(AtFilter {
+            bins: self.front.iter().map(|counted| counted.cloned()).collect(),
+            count_min: self.front.count_min(),
+            observed: self.front.observed(),
+        })))
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.input.counters();
+        counters.push(("observed", self.front.observed()));
+        counters.push(("forwarded", self.forwarded));
+        counters.push(("exchanges", self.exchanges));
+        counters.push(("state_bytes", self.front.state_bytes() as u64));
+        counters
+    }
+}
+
+impl<K: Column> Operator for CounterPart<K> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let ToCounter { observations, missed, then } = input.into_value::<ToCounter<K>>();
+        let items = K::lend(observations.items.as_ref());
+        match &observations.weights {
+            None => self.back.observe_at(items, &missed),
+            Some(weights) => self.back.observe_weighted_at(items, weights, &missed),
+        }
+        match then {
+            Then::Continue => {}
+            Then::Exchange(bin) => {
+                let largest: FromCounter<K> = self.back.exchange(bin);
+                let bytes = size_of::<FromCounter<K>>();
+                out.send_reply(Chunk::new(largest, 1, bytes));
+            }
+            Then::Emit(bins, observed) => {
+                let monitored = bins.iter().map(Counted::as_ref).chain(self.back.iter());
+                let selected = self.emission.report.select(monitored, observed);
+                send_rows(&ranked_rows(&self.schema, &selected), out);
+            }
+        }
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+        let carried = carried.expect("the filter sends what it knows along");
+        let filter = carried.downcast::<AtFilter<K>>().expect("the filter counts the same items");
+        let monitored = filter.bins.iter().map(Counted::as_ref).chain(self.back.iter());
+        let count_min = filter.count_min.min(self.back.count_min());
+        let question = Question::read(request)?;
+        Ok(Response::Answer(question.answer(monitored, filter.observed, count_min)))
+    }
+
+    fn counters(&self) -> Counters {
+        vec![("state_bytes", self.back.state_bytes() as u64)]
+    }
+}

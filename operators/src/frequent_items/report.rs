@@ -1,0 +1,110 @@
+//! What is asked of a summary: by queries while it runs, and by the configuration when it emits.
+
+use arrow_array::RecordBatch;
+use serde::Deserialize;
+use serde_json::Value;
+use trommel_engine::query::{QueryError, Request};
+
+use super::column::{Column, estimate_row, ranked_rows, ranked_schema};
+use super::{Counted, top};
+
+/// The queries of the operator.
+const QUERIES: &[&str] = &["top", "at_least", "estimate"];
+
+/// A query, read from its request.
+pub(super) enum Question<K> {
+    /// The `n` most frequent items.
+    Top(usize),
+    /// The items with at least this share of the stream.
+    AtLeast(f64),
+    /// One item.
+    Estimate(K),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TopParameters {
+    #[serde(default = "ten")]
+    n: usize,
+}
+
+fn ten() -> usize {
+    10
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AtLeastParameters {
+    share: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EstimateParameters {
+    item: Value,
+}
+
+impl<K: Column> Question<K> {
+    pub(super) fn read(request: &Request) -> Result<Self, QueryError> {
+        match request.name() {
+            "top" => Ok(Self::Top(request.parameters::<TopParameters>()?.n)),
+            "at_least" => Ok(Self::AtLeast(request.parameters::<AtLeastParameters>()?.share)),
+            "estimate" => {
+                let item = request.parameters::<EstimateParameters>()?.item;
+                K::from_json(&item).map(Self::Estimate).ok_or_else(|| QueryError::Parameters {
+                    request: request.name().to_owned(),
+                    source: serde::de::Error::custom(format!("{item} is not of type {}", K::TYPE)),
+                })
+            }
+            _ => Err(QueryError::unsupported(request, QUERIES)),
+        }
+    }
+
+    /// Answers from all monitored items. `unmonitored` is the most that any other item can have been seen.
+    pub(super) fn answer<'a>(
+        &self,
+        monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+        unmonitored: u64,
+    ) -> RecordBatch {
+        let schema = ranked_schema(K::TYPE);
+        match self {
+            Self::Top(n) => ranked_rows(&schema, &top(monitored, *n)),
+            Self::AtLeast(share) => {
+                let report = Report { n: usize::MAX, share: *share };
+                ranked_rows(&schema, &report.select(monitored, observed))
+            }
+            Self::Estimate(item) => {
+                let (count, error) = (unmonitored, unmonitored);
+                let mut monitored = monitored;
+                let counted = monitored.find(|counted| counted.item == item);
+                estimate_row(&counted.map_or_else(
+                    || Counted { item: item.clone(), count, error },
+                    |counted| counted.cloned(),
+                ))
+            }
+        }
+    }
+}
+
+/// Which items an operator emits: at most `n`, and only those with at least this share of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    pub(super) n: usize,
+    pub(super) share: f64,
+}
+
+impl Report {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
+    )]
+    pub(super) fn select<'a, K: Column>(
+        &self,
+        monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+    ) -> Vec<Counted<K>> {
+        let least = self.share * observed as f64;
+        top(monitored.filter(|counted| counted.count as f64 >= least), self.n)
+    }
+}

@@ -1,0 +1,164 @@
+//! Which counter has the smallest count: found lazily, because counts hardly ever become smaller.
+//!
+//! ```text
+//!   counts    3 3 3 3 4 4 5 6 6 | 8 9 12 ...
+//!             run, ascending    ▲ horizon: what is above is not looked at before the run is used up
+//!             + a heap of counters that came back below the horizon
+//! ```
+//!
+//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. What happens to a
+//! counter afterwards costs nothing here as long as its count grows by hits: when its turn comes, its count is not the
+//! recorded one any more, and it is put back if it is still below the horizon. Only a counter whose count was replaced
+//! has to be put back at once, because the new count may be below the recorded one.
+//!
+//! Invariant: each counter whose count is below the horizon has an entry in the run or the heap whose recorded count
+//! is not above its true one. So the first entry, in the order of recorded counts, that is still true is a minimum: a
+//! smaller counter would have had its entry before.
+//!
+//! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all of them have grown
+//! to the horizon, so scans cost O(1) per update, amortized, whatever the weights (O(log k) for the part that sorts).
+//! With unit weights the smallest count is usually shared by more than an eighth, the horizon is right above it, nothing is
+//! sorted and nothing put back: O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds
+//! each single update of weight 1 instead, but it moves a counter from one list to another on every hit, and hits
+//! are what skewed streams consist of.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The scan keeps to the smallest count if at least one counter in so many has it.
+const LEVEL_SHARE: usize = 8;
+
+/// Otherwise it collects one counter in so many.
+const POOL_SHARE: usize = 4;
+
+/// The candidates for replacement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Victims {
+    /// Recorded count and slot, descending, so that the smallest is at the end.
+    run: Vec<(u64, u32)>,
+    /// The same for counters that were put back.
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    horizon: u64,
+}
+
+impl Victims {
+    /// Takes out a counter with the smallest count; the caller gives it a new count and calls [`Self::put_back`].
+    ///
+    /// `counts` must hold at least one count; counts that became smaller must have been put back.
+    #[inline]
+    pub(super) fn take_min(&mut self, counts: &[u64]) -> u32 {
+        loop {
+            let Some((recorded, slot)) = self.pop() else {
+                self.scan(counts);
+                continue;
+            };
+            let count = counts[slot as usize];
+            if count == recorded {
+                return slot;
+            }
+            self.put_back(slot, count, counts.len());
+        }
+    }
+
+    /// Puts a counter back, of `counters` in all, that was taken out or whose count has become smaller.
+    #[inline]
+    pub(super) fn put_back(&mut self, slot: u32, count: u64, counters: usize) {
+        if count < self.horizon {
+            self.heap.push(Reverse((count, slot)));
+            if self.heap.len() > 2 * counters {
+                self.forget();
+            }
+        }
+    }
+
+    /// Forgets the candidates, because slots have moved; the next call scans.
+    pub(super) fn forget(&mut self) {
+        self.run.clear();
+        self.heap.clear();
+        self.horizon = 0;
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        (self.run.capacity() + self.heap.capacity()) * size_of::<(u64, u32)>()
+    }
+
+    /// The entry with the smallest recorded count.
+    #[inline]
+    fn pop(&mut self) -> Option<(u64, u32)> {
+        match (self.run.last(), self.heap.peek()) {
+            (Some(run), Some(Reverse(heap))) if heap < run => self.heap.pop().map(|entry| entry.0),
+            (Some(_), _) => self.run.pop(),
+            (None, _) => self.heap.pop().map(|entry| entry.0),
+        }
+    }
+
+    #[cold]
+    fn scan(&mut self, counts: &[u64]) {
+        let min = counts.iter().copied().min().expect("the caller has a counter");
+        self.horizon = min.saturating_add(1);
+        self.collect_equal(counts, min);
+        if self.run.len() < counts.len() / LEVEL_SHARE {
+            self.run.clear();
+            self.run.extend(counts.iter().copied().zip(0..));
+            let (_, &mut (quantile, _), _) =
+                self.run.select_nth_unstable(counts.len() / POOL_SHARE);
+            self.horizon = quantile.saturating_add(1);
+            self.run.retain(|&(count, _)| count < self.horizon);
+            self.run.sort_unstable_by_key(|&entry| Reverse(entry));
+        }
+    }
+
+    /// Makes the run of the counters that have this count; without a branch on it, as most scans end here.
+    fn collect_equal(&mut self, counts: &[u64], count: u64) {
+        self.run.resize(counts.len(), (0, 0));
+        let mut found = 0;
+        for (&other, slot) in counts.iter().zip(0..) {
+            self.run[found] = (count, slot);
+            found += usize::from(other == count);
+        }
+        self.run.truncate(found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_minimum_is_taken_whatever_changes(
+            mut counts in prop::collection::vec(0..40_u64, 1..60),
+            steps in prop::collection::vec((0..60_usize, 0..60_u64, any::<bool>(), 1..30_u64), 1..200),
+        ) {
+            let mut victims = Victims::default();
+            let counters = counts.len();
+            for (changed, count, may_shrink, weight) in steps {
+                let changed = changed % counters;
+                if may_shrink {
+                    counts[changed] = count;
+                    victims.put_back(u32::try_from(changed).unwrap(), count, counters);
+                } else {
+                    counts[changed] += count;
+                }
+                let slot = victims.take_min(&counts);
+                let taken = &mut counts[slot as usize];
+                *taken += weight;
+                let (before, after) = (*taken - weight, *taken);
+                victims.put_back(slot, after, counters);
+                prop_assert!(counts.iter().all(|&count| count >= before));
+            }
+        }
+    }
+
+    #[test]
+    fn counts_at_the_end_of_their_range_are_served_for_ever() {
+        let mut victims = Victims::default();
+        for _ in 0..10 {
+            let slot = victims.take_min(&[u64::MAX; 3]);
+            victims.put_back(slot, u64::MAX, 3);
+        }
+    }
+}

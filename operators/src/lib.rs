@@ -1,0 +1,46 @@
+//! Sources, sinks and operators of Trommel.
+//!
+//! Every operator is a plain struct that is also its JSON configuration: build it with its constructor and setters, or
+//! fill it from a pipeline file through a [`Registry`]. Bound to its inputs, it becomes a fragment of a graph; it knows
+//! no thread and no channel, so it can be driven by hand as well.
+//!
+//! | | |
+//! | --- | --- |
+//! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
+//! | basic operators | [`Map`] a function over batches · [`Tokenize`] text into tokens or sets |
+//! | the papers' operators | [`FrequentItems`] |
+//! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
+#![forbid(unsafe_code)]
+
+mod basic;
+mod columns;
+pub mod frequent_items;
+mod parameters;
+mod sink;
+mod source;
+#[cfg(test)]
+mod testing;
+mod tokenize;
+
+use trommel_engine::registry::Registry;
+pub use trommel_kernels::Isa;
+
+pub use crate::basic::Map;
+pub use crate::columns::SchemaMismatch;
+pub use crate::frequent_items::{Algorithm, Emit, FrequentItems};
+pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
+pub use crate::source::{
+    Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
+};
+pub use crate::tokenize::{Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
+
+/// Adds the operators of this crate that a configuration may name.
+pub fn register_all(registry: &mut Registry) {
+    registry
+        .register::<Read>()
+        .register::<Generate>()
+        .register::<Tokenize>()
+        .register::<FrequentItems>()
+        .register::<Write>()
+        .register::<Discard>();
+}

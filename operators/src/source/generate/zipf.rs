@@ -1,0 +1,429 @@
+//! The Zipf distribution over a finite alphabet, drawn exactly in constant time.
+//!
+//! ```text
+//! alias table ──► bucket of ranks ──► rank within it ──► accept or draw again ──► permutation ──► item
+//! ```
+//!
+//! Ranks are cut into buckets: single ranks up to 256, then 256 buckets for each power of two, so that the weights
+//! r^-skew within a bucket differ by less than 1/256 · skew. A bucket counts as if all its ranks had the weight of its
+//! first one; Walker's alias table draws a bucket with that probability, a rank is drawn uniformly, and it is accepted
+//! with the ratio of its weight to the first one's. Nearly always the ratio need not be computed, because the random
+//! number is below the smallest ratio of the bucket. The table has a few thousand entries for any alphabet and skew:
+//! it stays in the cache, which a table of all ranks would not.
+//!
+//! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 for the acceptance.
+//! The stream is the same everywhere because nothing but the basic operations of IEEE 754, which every machine rounds
+//! alike, decides on it: the exponential function and the logarithm of the platform do not.
+//!
+//! (Walker: An efficient method for generating discrete random variables with general distributions, 1977; Vose: A
+//! linear algorithm for generating random numbers with a given distribution, 1991.)
+
+use std::hint::select_unpredictable;
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+use thiserror::Error;
+
+use super::scatter::Scatter;
+
+const ALPHABET_MAX: u32 = 1 << 28;
+const SKEW_MAX: f64 = 10.0;
+/// Each power of two of ranks is cut into 2^8 buckets.
+const SPLIT_BITS: u32 = 8;
+/// Bits of a random word that choose the rank within a bucket and its acceptance.
+const ACCEPT_BITS: u32 = 44;
+const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
+/// Bits of a random word that choose between a slot and its alias.
+const ALIAS_BITS: u32 = 51;
+
+const _: () =
+    assert!(ALPHABET_MAX.ilog2() - SPLIT_BITS <= RANK_BITS, "a bucket has 2^20 ranks at most");
+const _: () = assert!(
+    (ALPHABET_MAX.ilog2() - SPLIT_BITS + 2) << SPLIT_BITS <= 1 << (u64::BITS - ALIAS_BITS),
+    "13 bits choose a slot"
+);
+
+/// Why a Zipf distribution cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ZipfError {
+    /// The number of distinct items is out of range.
+    #[error("an alphabet of {0} items is not allowed; expected 1 to {ALPHABET_MAX}")]
+    Alphabet(u32),
+    /// The exponent is out of range.
+    #[error("a skew of {0} is not allowed; expected 0 to {SKEW_MAX}")]
+    Skew(f64),
+}
+
+impl ZipfError {
+    /// The name of the parameter that is out of range.
+    pub(super) fn parameter(&self) -> &'static str {
+        match self {
+            Self::Alphabet(_) => "alphabet",
+            Self::Skew(_) => "skew",
+        }
+    }
+}
+
+/// Draws items with the Zipf distribution: the item of rank r has a probability proportional to 1 / r^skew.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::Zipf;
+/// let mut zipf = Zipf::new(1_000_000, 1.0, 42)?;
+/// let mut items = [0; 1000];
+/// zipf.fill(&mut items);
+/// assert!(items.iter().all(|&item| item < 1_000_000));
+/// assert!((zipf.probability(1) / zipf.probability(10) - 10.0).abs() < 1e-9);
+/// # Ok::<(), trommel_operators::ZipfError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Zipf {
+    alphabet: u32,
+    skew: f64,
+    weight_sum: f64,
+    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
+    scatter: Scatter,
+    random: Pcg64Mcg,
+}
+
+/// An entry of the alias table: it stands for its own bucket below `threshold` and for `alias` from there on.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    threshold: u64,
+    alias: u32,
+}
+
+/// Ranks `first` to `first + 2^width_bits - 1`; the last bucket may reach beyond the alphabet.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// Random numbers below this accept every rank of the bucket.
+    accept_below: u64,
+    first: u32,
+    width_bits: u32,
+}
+
+impl Zipf {
+    /// A distribution over `alphabet` items (1 to 2^28) with the exponent `skew` (0 to 10).
+    ///
+    /// # Errors
+    /// If a parameter is out of range.
+    pub fn new(alphabet: u32, skew: f64, seed: u64) -> Result<Self, ZipfError> {
+        if !(1..=ALPHABET_MAX).contains(&alphabet) {
+            return Err(ZipfError::Alphabet(alphabet));
+        }
+        if !(0.0..=SKEW_MAX).contains(&skew) {
+            return Err(ZipfError::Skew(skew));
+        }
+        let buckets = cut_ranks(alphabet, skew);
+        let weights: Vec<f64> = buckets
+            .iter()
+            .map(|bucket| f64::from(1_u32 << bucket.width_bits) * rank_weight(bucket.first, skew))
+            .collect();
+        let mut words = SplitMix(seed);
+        let scatter = Scatter::new(alphabet, || words.next());
+        let state = u128::from(words.next()) << 64 | u128::from(words.next());
+        Ok(Self {
+            alphabet,
+            skew,
+            weight_sum: sum_weights(alphabet, skew),
+            slots: alias_table(&weights),
+            buckets,
+            scatter,
+            random: Pcg64Mcg::new(state),
+        })
+    }
+
+    /// Fills `items` with the next items of the stream.
+    pub fn fill(&mut self, items: &mut [u32]) {
+        let Self { slots, buckets, scatter, random, alphabet, skew, .. } = self;
+        let slot_shift = u64::BITS - slots.len().ilog2();
+        for item in items.iter_mut() {
+            *item = loop {
+                // With one slot, the shift would be by all 64 bits.
+                let word = random.next_u64();
+                let index = word.checked_shr(slot_shift).unwrap_or(0);
+                #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
+                let index = index as usize;
+                let slot = slots[index];
+                let kept = word & ((1 << ALIAS_BITS) - 1) < slot.threshold;
+                // Half of the draws go either way: a branch would be mispredicted.
+                let bucket = buckets[select_unpredictable(kept, index, slot.alias as usize)];
+
+                let word = random.next_u64();
+                let within = (word >> ACCEPT_BITS) as u32 >> (RANK_BITS - bucket.width_bits);
+                let rank = bucket.first + within;
+                let accept = word & ((1 << ACCEPT_BITS) - 1);
+                if accept < bucket.accept_below
+                    || accept_slowly(accept, rank, bucket.first, *alphabet, *skew)
+                {
+                    break rank - 1;
+                }
+            };
+        }
+        for item in items {
+            *item = scatter.apply(*item);
+        }
+    }
+
+    /// The probability of the item of this rank; ranks count from 1.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[must_use]
+    pub fn probability(&self, rank: u32) -> f64 {
+        self.check_rank(rank);
+        rank_weight(rank, self.skew) / self.weight_sum
+    }
+
+    /// The item of this rank; ranks count from 1, and 1 is the most frequent.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[must_use]
+    pub fn item_of_rank(&self, rank: u32) -> u32 {
+        self.check_rank(rank);
+        self.scatter.apply(rank - 1)
+    }
+
+    fn check_rank(&self, rank: u32) {
+        let alphabet = self.alphabet;
+        assert!((1..=alphabet).contains(&rank), "rank {rank} is not within 1 to {alphabet}");
+    }
+}
+
+#[cold]
+fn accept_slowly(accept: u64, rank: u32, first: u32, alphabet: u32, skew: f64) -> bool {
+    rank <= alphabet && accept < to_accept(weight_ratio(rank, first, skew))
+}
+
+fn cut_ranks(alphabet: u32, skew: f64) -> Vec<Bucket> {
+    let mut buckets = Vec::new();
+    let mut first = 1;
+    while first <= alphabet {
+        let width_bits = first.ilog2().saturating_sub(SPLIT_BITS);
+        let last = first + (1 << width_bits) - 1;
+        let smallest = if last <= alphabet { weight_ratio(last, first, skew) } else { 0.0 };
+        buckets.push(Bucket { accept_below: to_accept(smallest), first, width_bits });
+        first = last + 1;
+    }
+    buckets
+}
+
+/// A probability as a bound for random numbers of [`ACCEPT_BITS`] bits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ratios are within 0 and 1"
+)]
+fn to_accept(ratio: f64) -> u64 {
+    (ratio * (1_u64 << ACCEPT_BITS) as f64) as u64
+}
+
+/// Walker's alias table in Vose's form, padded with empty slots to a power of two.
+fn alias_table(weights: &[f64]) -> Vec<Slot> {
+    let count = weights.len().next_power_of_two();
+    let sum: f64 = weights.iter().sum();
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand slots")]
+    let scale = count as f64 / sum;
+    let mut shares: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
+    shares.resize(count, 0.0);
+    let full = Slot { threshold: 1 << ALIAS_BITS, alias: 0 };
+    let mut slots = vec![full; count];
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+        (0..count).partition(|&slot| shares[slot] < 1.0);
+    while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
+        slots[poor] = Slot { threshold: to_threshold(shares[poor]), alias: to_u32(rich) };
+        shares[rich] -= 1.0 - shares[poor];
+        if shares[rich] < 1.0 {
+            large.pop();
+            small.push(rich);
+        }
+    }
+    // Rounding may leave slots on either list: their share is 1 up to an error in the last place.
+    slots
+}
+
+fn to_u32(index: usize) -> u32 {
+    u32::try_from(index).expect("a few thousand slots")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "shares are within 0 and 1"
+)]
+fn to_threshold(share: f64) -> u64 {
+    (share * (1_u64 << ALIAS_BITS) as f64) as u64
+}
+
+/// `rank`^-skew.
+fn rank_weight(rank: u32, skew: f64) -> f64 {
+    exp(-skew * ln(f64::from(rank)))
+}
+
+/// The weight of `rank` over that of `first`.
+fn weight_ratio(rank: u32, first: u32, skew: f64) -> f64 {
+    exp(-skew * ln(f64::from(rank) / f64::from(first)))
+}
+
+/// Natural logarithm of a number from 1 to 2^28, from basic operations only; the error is a few units in the last place.
+fn ln(x: f64) -> f64 {
+    let mut exponent = 0.0;
+    let mut x = x;
+    while x > std::f64::consts::SQRT_2 {
+        x *= 0.5;
+        exponent += 1.0;
+    }
+    // ln x = 2 artanh z with |z| < 0.172: the thirteenth term is below 2^-60.
+    let z = (x - 1.0) / (x + 1.0);
+    let square = z * z;
+    let series = (0..13).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    exponent * std::f64::consts::LN_2 + 2.0 * z * series
+}
+
+/// Exponential of a number from -200 to 0, from basic operations only; the error is a few units in the last place.
+fn exp(x: f64) -> f64 {
+    // ln 2 in two parts, the first with so many zero bits at its end that small multiples of it are exact.
+    const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let halvings = (-x / std::f64::consts::LN_2).floor();
+    let rest = (x + halvings * LN_2_HIGH) + halvings * LN_2_LOW;
+    // |rest| < 0.694: the twentieth term of the series is below 2^-70.
+    let series = (1..20).rev().fold(1.0, |sum, k| 1.0 + rest / f64::from(k) * sum);
+    #[expect(clippy::cast_possible_truncation, reason = "0 to 289")]
+    let scale = 0.5_f64.powi(halvings as i32);
+    series * scale
+}
+
+/// The sum of all weights: the first ranks one by one, the rest with the Euler-Maclaurin formula.
+///
+/// It serves [`Zipf::probability`] only, so it may use the platform's functions.
+fn sum_weights(alphabet: u32, skew: f64) -> f64 {
+    const DIRECT: u32 = 1024;
+    let direct: f64 = (1..=alphabet.min(DIRECT)).rev().map(|rank| rank_weight(rank, skew)).sum();
+    if alphabet <= DIRECT {
+        return direct;
+    }
+    let (low, high) = (f64::from(DIRECT), f64::from(alphabet));
+    let (low_weight, high_weight) = (low.powf(-skew), high.powf(-skew));
+    let octaves = (high / low).ln();
+    let integral = if skew == 1.0 {
+        octaves
+    } else {
+        low_weight * low * ((1.0 - skew) * octaves).exp_m1() / (1.0 - skew)
+    };
+    let slope = skew * (low_weight / low - high_weight / high);
+    direct + integral + (high_weight - low_weight) / 2.0 + slope / 12.0
+}
+
+/// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014.)
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SKEWS: [f64; 6] = [0.0, 0.5, 1.0, 1.000_001, 2.0, 5.0];
+
+    fn draw(alphabet: u32, skew: f64, seed: u64, count: usize) -> (Zipf, Vec<u32>) {
+        let mut zipf = Zipf::new(alphabet, skew, seed).unwrap();
+        let mut items = vec![0; count];
+        zipf.fill(&mut items);
+        (zipf, items)
+    }
+
+    /// Chi-square of the ranks drawn, against probabilities computed without the code under test. Ranks are pooled
+    /// until at least 50 are expected. Returns how many standard deviations it is off its mean.
+    fn chi_square_sigmas(alphabet: u32, skew: f64, seed: u64, count: usize) -> f64 {
+        let (zipf, items) = draw(alphabet, skew, seed, count);
+        let mut counts = vec![0_u32; alphabet as usize];
+        for item in items {
+            counts[item as usize] += 1;
+        }
+        let weights: Vec<f64> = (1..=alphabet).map(|r| f64::from(r).powf(-skew)).collect();
+        let sum: f64 = weights.iter().sum();
+        let (mut square, mut cells, mut expected, mut observed) = (0.0, 0_u32, 0.0, 0.0);
+        for (rank, weight) in (1..=alphabet).zip(&weights) {
+            expected += weight / sum * count as f64;
+            observed += f64::from(counts[zipf.item_of_rank(rank) as usize]);
+            if expected >= 50.0 {
+                square += (observed - expected) * (observed - expected) / expected;
+                cells += 1;
+                (expected, observed) = (0.0, 0.0);
+            }
+        }
+        let freedom = f64::from(cells.max(2) - 1);
+        (square - freedom) / (2.0 * freedom).sqrt()
+    }
+
+    #[test]
+    fn draws_follow_the_exact_distribution() {
+        for alphabet in [2, 10, 256, 257, 300, 513, 1000, 1025, 100_000] {
+            for skew in SKEWS {
+                let sigmas = chi_square_sigmas(alphabet, skew, 7, 400_000);
+                assert!(sigmas < 5.0, "alphabet {alphabet}, skew {skew}: {sigmas} sigmas");
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_match_the_definition() {
+        for alphabet in [1, 2, 1000, 1024, 1025, 50_000] {
+            for skew in SKEWS.into_iter().chain([10.0]) {
+                let zipf = Zipf::new(alphabet, skew, 1).unwrap();
+                let sum: f64 = (1..=alphabet).rev().map(|r| f64::from(r).powf(-skew)).sum();
+                for rank in [1, alphabet.div_ceil(2), alphabet] {
+                    let expected = f64::from(rank).powf(-skew) / sum;
+                    let error = zipf.probability(rank) / expected - 1.0;
+                    assert!(error.abs() < 1e-11, "{alphabet} {skew} {rank}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn own_functions_agree_with_the_platform() {
+        for i in 1..20_000 {
+            let x = 1.0 + f64::from(i) * f64::from(i) / 1.5;
+            assert!((ln(x) - x.ln()).abs() < 1e-14 * x.ln().max(1.0), "ln {x}");
+            let y = -f64::from(i) / 100.0;
+            assert!((exp(y) / y.exp() - 1.0).abs() < 5e-14, "exp {y}");
+        }
+        assert_eq!((ln(1.0), exp(0.0)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn the_stream_is_fixed() {
+        let (_, items) = draw(1_000_000, 1.0, 1, 1_000_000);
+        let first = [87_278, 64_050, 386_838, 219_308, 977_912, 375_931, 429_046, 321_477];
+        assert_eq!(items[..8], first);
+        let digest = |sum: u64, &item: &u32| sum.wrapping_mul(31).wrapping_add(u64::from(item));
+        assert_eq!(items.iter().fold(0, digest), 4_571_239_115_278_097_046);
+    }
+
+    #[test]
+    fn one_item_is_drawn_forever() {
+        assert_eq!(draw(1, 3.0, 5, 10).1, [0; 10]);
+    }
+
+    #[test]
+    fn the_largest_alphabet_stays_in_range() {
+        let (zipf, items) = draw(ALPHABET_MAX, 0.0, 3, 100_000);
+        assert!(items.iter().all(|&item| item < ALPHABET_MAX));
+        assert!(zipf.slots.len() <= 8192);
+        let mean = items.iter().map(|&item| f64::from(item)).sum::<f64>() / items.len() as f64;
+        assert!((mean / f64::from(ALPHABET_MAX) - 0.5).abs() < 0.01);
+    }
+}

@@ -1,0 +1,102 @@
+//! Why a file cannot be read.
+
+use std::io;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// Why a file, or a place in it, cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A path has wildcards that mean nothing.
+    #[error("the pattern `{pattern}` is wrong: {source}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        source: glob::PatternError,
+    },
+    /// A pattern matches no file.
+    #[error("no file matches the pattern `{pattern}`")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
+    /// The path is a directory.
+    #[error("{path} is a directory; `{path}/*` names the files in it")]
+    Directory {
+        /// The directory.
+        path: Arc<str>,
+    },
+    /// The file cannot be opened.
+    #[error("cannot open {path}: {source}")]
+    Open {
+        /// The file.
+        path: Arc<str>,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// Reading or decompressing failed.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: Arc<str>,
+        /// What the operating system or the decompressor says.
+        source: io::Error,
+    },
+    /// A line is longer than allowed.
+    #[error("{path}:{line}: the line is longer than {bytes_max} bytes (`line_bytes_max`)")]
+    LineTooLong {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+        /// How many bytes a line may have.
+        bytes_max: usize,
+    },
+    /// A line is not text.
+    #[error("{path}:{line}: byte {offset} of the line is not valid UTF-8")]
+    NotUtf8 {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+        /// Index of the first bad byte within the line, from 0.
+        offset: usize,
+    },
+    /// A line has a token that is not an item of a set.
+    #[error(
+        "{path}:{line}: `{token}` is not an item of a set; \
+         expected whole numbers from 0 to {max}, separated by blanks",
+        max = u32::MAX
+    )]
+    Token {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+        /// The token, shortened if it is long.
+        token: String,
+    },
+    /// There are more sets than numbers for them.
+    #[error("{path}:{line}: more than 2^32 sets; their ids have 32 bits")]
+    TooManySets {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// The length of a file is not a multiple of the size of its items.
+    #[error("{path}: {left} bytes are left over at byte {offset}; an item has {width} bytes")]
+    PartialItem {
+        /// The file.
+        path: Arc<str>,
+        /// Where the incomplete item begins, after decompression.
+        offset: u64,
+        /// How many bytes of it there are.
+        left: usize,
+        /// How many bytes an item has.
+        width: usize,
+    },
+}

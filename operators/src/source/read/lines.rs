@@ -1,0 +1,463 @@
+//! Lines: cutting blocks of bytes into them, and making text or sets of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::builder::StringBuilder;
+use arrow_schema::{DataType, SchemaRef};
+use memchr::{memchr_iter, memrchr};
+use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
+
+use super::error::ReadError;
+use super::input::{Got, IDLE, Inputs};
+use crate::columns::{SetsBuilder, column_batch, column_schema};
+use crate::parameters::BATCH_BYTES;
+
+/// What is read from a file at a time: large enough for the system call, small enough for the second-level cache.
+const BLOCK_BYTES: usize = 256 << 10;
+/// How many blocks, files or runs of lines one call may handle, so that it returns even if it finds nothing to send.
+const STEPS_MAX: usize = 64;
+/// The longest piece of a bad token that a message repeats.
+const TOKEN_BYTES_SHOWN: usize = 40;
+
+/// Makes rows of lines.
+pub(super) trait LineFormat: Send {
+    fn schema(&self) -> &SchemaRef;
+    /// Adds the rows of `run`. A line that cannot be used goes to [`Inputs::refuse`].
+    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
+    /// Called for a line that is refused before it gets here.
+    fn pass_over(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
+    /// Rows so far.
+    fn rows(&self) -> usize;
+    /// Bytes of the rows so far.
+    fn bytes(&self) -> usize;
+    /// The rows so far; it starts again.
+    fn take(&mut self) -> RecordBatch;
+}
+
+/// Consecutive lines of a file.
+pub(super) struct Run<'a> {
+    bytes: &'a [u8],
+    /// Where each line ends in `bytes`: at a newline, or at the end of the file.
+    ends: &'a [usize],
+    /// Number of the first line in its file, from 1.
+    first_line: u64,
+    line_bytes_max: usize,
+}
+
+impl<'a> Run<'a> {
+    /// Where each line lies in `bytes`, without its line end.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<'a> {
+        let (bytes, mut start) = (self.bytes, 0);
+        self.ends.iter().map(move |&end| {
+            let content = start..end - usize::from(end > start && bytes[end - 1] == b'\r');
+            start = end + 1;
+            content
+        })
+    }
+
+    /// Each line with its number; lines that are too long are refused.
+    fn for_each_accepted(
+        &self,
+        inputs: &mut Inputs,
+        mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        let bytes_max = self.line_bytes_max;
+        for (line, range) in (self.first_line..).zip(self.ranges()) {
+            if range.len() > bytes_max {
+                inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
+                accept(inputs, line, None)?;
+            } else {
+                accept(inputs, line, Some(&self.bytes[range]))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cuts the bytes of a file into lines.
+///
+/// ```text
+/// buffer  | consumed | whole lines      | beginning of a line | free |
+///         0        start            complete               filled   len
+/// ```
+struct LineBuffer {
+    buffer: Vec<u8>,
+    start: usize,
+    complete: usize,
+    filled: usize,
+    ends: Vec<usize>,
+    /// Number of the line at `start`, from 1.
+    line: u64,
+    /// The line at `start` is too long: what comes up to the next newline is dropped.
+    dropping: bool,
+    line_bytes_max: usize,
+}
+
+impl LineBuffer {
+    fn new(block_bytes: usize, line_bytes_max: usize) -> Self {
+        Self {
+            buffer: vec![0; block_bytes],
+            start: 0,
+            complete: 0,
+            filled: 0,
+            ends: Vec::new(),
+            line: 1,
+            dropping: false,
+            line_bytes_max,
+        }
+    }
+
+    fn has_lines(&self) -> bool {
+        self.start < self.complete
+    }
+
+    /// Free space for a read: moves the beginning of a line to the front and grows if that fills the buffer.
+    fn free(&mut self) -> &mut [u8] {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.complete = 0;
+            self.start = 0;
+        }
+        if self.filled == self.buffer.len() {
+            // A line that is not too long yet has at most this many bytes, with its line end.
+            let longest = self.line_bytes_max + 2;
+            let bytes = (self.buffer.len() * 2).min(longest);
+            self.buffer.resize(bytes, 0);
+        }
+        &mut self.buffer[self.filled..]
+    }
+
+    /// Takes over `bytes` that were read into [`Self::free`]. Returns the number of the line that has just become too
+    /// long, if one has.
+    fn add(&mut self, bytes: usize) -> Option<u64> {
+        let added = self.filled..self.filled + bytes;
+        self.filled = added.end;
+        if self.dropping {
+            self.drop_to_newline(added.start);
+        }
+        if let Some(newline) = memrchr(b'\n', &self.buffer[added.start.max(self.start)..added.end])
+        {
+            self.complete = added.start.max(self.start) + newline + 1;
+        }
+        let beginning = self.complete.max(self.start);
+        // One more byte may still be the carriage return of the line end.
+        if self.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
+            return None;
+        }
+        // Reported as soon as it is seen, with the lines before it still waiting: their numbers come first.
+        if self.has_lines() {
+            return None;
+        }
+        self.dropping = true;
+        self.start = self.filled;
+        Some(self.line)
+    }
+
+    fn drop_to_newline(&mut self, from: usize) {
+        match memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
+            Some(newline) => {
+                self.start = from + newline + 1;
+                self.line += 1;
+                self.dropping = false;
+            }
+            None => self.start = self.filled,
+        }
+        self.complete = self.start;
+    }
+
+    /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one line.
+    fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
+        let bytes = &self.buffer[self.start..self.complete];
+        self.ends.clear();
+        for newline in memchr_iter(b'\n', bytes).take(lines_max) {
+            self.ends.push(newline);
+            if newline >= bytes_max {
+                break;
+            }
+        }
+        let consumed = self.ends.last().expect("there is a whole line") + 1;
+        let bytes = &bytes[..consumed];
+        let first_line = self.line;
+        self.start += consumed;
+        self.line += self.ends.len() as u64;
+        Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
+    }
+
+    /// The line that the file ends with when it does not end with a newline; starts again with the next file.
+    fn last_run(&mut self) -> Option<Run<'_>> {
+        let bytes = &self.buffer[self.start..self.filled];
+        let first_line = self.line;
+        let is_line = !self.dropping && !bytes.is_empty();
+        self.ends.clear();
+        self.ends.push(bytes.len());
+        (self.start, self.complete, self.filled) = (0, 0, 0);
+        (self.line, self.dropping) = (1, false);
+        let line_bytes_max = self.line_bytes_max;
+        is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
+    }
+}
+
+/// Reads lines; a batch may span files.
+pub(super) struct LineSource<F> {
+    inputs: Inputs,
+    lines: LineBuffer,
+    format: F,
+    batch: usize,
+}
+
+impl<F: LineFormat> LineSource<F> {
+    pub(super) fn new(inputs: Inputs, format: F, batch: usize, line_bytes_max: usize) -> Self {
+        Self::with_block(inputs, format, batch, line_bytes_max, BLOCK_BYTES)
+    }
+
+    pub(super) fn with_block(
+        inputs: Inputs,
+        format: F,
+        batch: usize,
+        line_bytes_max: usize,
+        block_bytes: usize,
+    ) -> Self {
+        Self { inputs, lines: LineBuffer::new(block_bytes, line_bytes_max), format, batch }
+    }
+
+    #[cfg(test)]
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.lines.buffer.len()
+    }
+
+    fn is_full(&self) -> bool {
+        self.format.rows() >= self.batch || self.format.bytes() >= BATCH_BYTES
+    }
+
+    fn send(&mut self, out: &mut Output) {
+        if self.format.rows() > 0 {
+            out.send(self.format.take());
+        }
+    }
+
+    fn append_run(&mut self) -> Result<(), ReadError> {
+        let lines_max = self.batch - self.format.rows();
+        let bytes_max = BATCH_BYTES - self.format.bytes();
+        self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
+    }
+
+    fn read_block(&mut self) -> Result<Got, ReadError> {
+        let has_output = self.format.rows() > 0;
+        let got = self.inputs.read(self.lines.free(), has_output)?;
+        match got {
+            Got::Bytes(bytes) => {
+                if let Some(line) = self.lines.add(bytes) {
+                    let bytes_max = self.lines.line_bytes_max;
+                    self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
+                    self.format.pass_over(&self.inputs, line)?;
+                }
+            }
+            Got::FileEnd => {
+                if let Some(run) = self.lines.last_run() {
+                    self.format.append(&run, &mut self.inputs)?;
+                }
+                self.inputs.close();
+            }
+            Got::Nothing => {}
+        }
+        Ok(got)
+    }
+}
+
+impl<F: LineFormat> Source for LineSource<F> {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        for _ in 0..STEPS_MAX {
+            if self.is_full() {
+                break;
+            }
+            if self.lines.has_lines() {
+                self.append_run()?;
+            } else if !self.inputs.open_next()? {
+                self.send(out);
+                return Ok(SourceFlow::Finished);
+            } else if self.read_block()? == Got::Nothing {
+                if self.format.rows() == 0 {
+                    return Ok(SourceFlow::Idle(IDLE));
+                }
+                break;
+            }
+        }
+        self.send(out);
+        Ok(SourceFlow::HaveOutput)
+    }
+
+    fn progress(&self) -> Progress {
+        self.inputs.progress()
+    }
+
+    fn counters(&self) -> Counters {
+        self.inputs.counters()
+    }
+}
+
+/// Text: a row a line.
+pub(super) struct TextLines {
+    schema: SchemaRef,
+    text: StringBuilder,
+    rows: usize,
+    batch: usize,
+}
+
+impl TextLines {
+    pub(super) fn new(batch: usize) -> Self {
+        let schema = column_schema("line", DataType::Utf8);
+        Self { schema, text: StringBuilder::new(), rows: 0, batch }
+    }
+
+    fn push(&mut self, line: &str) {
+        self.text.append_value(line);
+        self.rows += 1;
+    }
+}
+
+impl LineFormat for TextLines {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        let is_short = run.bytes.len() <= run.line_bytes_max
+            || run.ranges().all(|range| range.len() <= run.line_bytes_max);
+        if is_short && let Ok(text) = simdutf8::basic::from_utf8(run.bytes) {
+            run.ranges().for_each(|range| self.push(&text[range]));
+            return Ok(());
+        }
+        run.for_each_accepted(inputs, |inputs, line, bytes| {
+            let Some(bytes) = bytes else { return Ok(()) };
+            match simdutf8::compat::from_utf8(bytes) {
+                Ok(text) => self.push(text),
+                Err(error) => {
+                    let offset = error.valid_up_to();
+                    inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn pass_over(&mut self, _: &Inputs, _: u64) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.values_slice().len()
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        let next = StringBuilder::with_capacity(self.batch.min(self.rows * 2), self.bytes());
+        let mut full = std::mem::replace(&mut self.text, next);
+        self.rows = 0;
+        column_batch(&self.schema, Arc::new(full.finish()))
+    }
+}
+
+/// Sets: a row a line, numbered over all files; a line that is left out has a number too.
+pub(super) struct SetLines {
+    sets: SetsBuilder,
+    next_id: u64,
+}
+
+impl SetLines {
+    pub(super) fn new() -> Self {
+        Self { sets: SetsBuilder::new(), next_id: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn starting_at(next_id: u64) -> Self {
+        Self { next_id, ..Self::new() }
+    }
+
+    fn next_id(&mut self, inputs: &Inputs, line: u64) -> Result<u32, ReadError> {
+        let id = u32::try_from(self.next_id)
+            .map_err(|_| ReadError::TooManySets { path: inputs.path(), line })?;
+        self.next_id += 1;
+        Ok(id)
+    }
+}
+
+impl LineFormat for SetLines {
+    fn schema(&self) -> &SchemaRef {
+        self.sets.schema()
+    }
+
+    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        run.for_each_accepted(inputs, |inputs, line, bytes| {
+            let id = self.next_id(inputs, line)?;
+            let Some(bytes) = bytes else { return Ok(()) };
+            match parse_tokens(bytes, self.sets.tokens_mut()) {
+                Ok(()) => self.sets.close(id),
+                Err(token) => {
+                    self.sets.abandon();
+                    let token = shorten(token);
+                    inputs.refuse(|path| ReadError::Token { path, line, token })?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn pass_over(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError> {
+        self.next_id(inputs, line).map(drop)
+    }
+
+    fn rows(&self) -> usize {
+        self.sets.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.sets.bytes()
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        self.sets.take()
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Adds the numbers of a line to `tokens`, or returns the first token that is not one.
+fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8]> {
+    let mut at = 0;
+    while at < line.len() {
+        if is_blank(line[at]) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let mut value = 0_u64;
+        while at < line.len() && line[at].is_ascii_digit() && value <= u64::from(u32::MAX) {
+            value = value * 10 + u64::from(line[at] - b'0');
+            at += 1;
+        }
+        let ends = at == line.len() || is_blank(line[at]);
+        match u32::try_from(value) {
+            Ok(token) if ends => tokens.push(token),
+            _ => {
+                let token = &line[start..];
+                let len = token.iter().position(|&byte| is_blank(byte)).unwrap_or(token.len());
+                return Err(&token[..len]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shorten(token: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&token[..token.len().min(TOKEN_BYTES_SHOWN)]);
+    let more = if token.len() > TOKEN_BYTES_SHOWN { "…" } else { "" };
+    format!("{}{more}", shown.escape_debug())
+}

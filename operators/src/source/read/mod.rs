@@ -1,0 +1,186 @@
+//! Files and standard input as streams.
+//!
+//! ```text
+//! patterns ──► files ──► open, decompress ──► blocks of whole lines ──► text or sets
+//!                                        └──► aligned words ──────────► integers
+//! ```
+//!
+//! Files are read one after the other in large blocks; a batch may span files. Text is validated once for each run of
+//! lines, and only a run that is not valid is looked at line by line, to name the first bad one. Integers are read
+//! straight into the buffer that becomes the Arrow column.
+
+mod error;
+mod input;
+mod lines;
+mod paths;
+mod stream;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_schema::SchemaRef;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+use trommel_engine::registry::Configured;
+
+use crate::parameters::{batch_items, check_batch, check_range};
+
+pub use error::ReadError;
+
+use input::Inputs;
+use lines::{LineFormat, LineSource, SetLines, TextLines};
+use words::{Word, WordSource};
+
+const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
+
+/// How the bytes of a file are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadFormat {
+    /// Lines of UTF-8 text: column `line`.
+    #[default]
+    Lines,
+    /// Little-endian 32-bit integers without a sign: column `item`.
+    U32le,
+    /// Little-endian 64-bit integers without a sign: column `item`.
+    U64le,
+    /// A set of integers a line, separated by blanks, in any order: columns `id` (line number from 0 over all files)
+    /// and `set`.
+    Sets,
+}
+
+/// What happens to a line that cannot be used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnError {
+    /// The run ends with an error that names the place.
+    #[default]
+    Fail,
+    /// It is left out and counted in `skipped`.
+    Skip,
+}
+
+/// Reads files and standard input.
+///
+/// # Ports
+/// Out: `line` (Utf8), `item` (UInt32 or UInt64), or `id` (UInt32) and `set` (`List<UInt32>`, strictly ascending).
+///
+/// # Errors
+/// When it is bound: a file that does not exist, a pattern without a match, a directory. While it runs: what
+/// [`ReadError`] lists; lines that cannot be used are skipped instead if [`OnError::Skip`] says so.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Read {
+    /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. Files that end in .gz or .zst are
+    /// decompressed. As in a shell, a wildcard does not match hidden files.
+    #[schemars(length(min = 1))]
+    paths: Vec<String>,
+    /// How the bytes of a file are read.
+    #[serde(default)]
+    format: ReadFormat,
+    /// Items a batch. A batch is smaller when it holds long lines or when the input has no more at present.
+    #[serde(default = "batch_items")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    batch: usize,
+    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set.
+    #[serde(default)]
+    on_error: OnError,
+    /// The longest line that is accepted, in bytes.
+    #[serde(default = "default_line_bytes_max")]
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    line_bytes_max: usize,
+}
+
+fn default_line_bytes_max() -> usize {
+    1 << 20
+}
+
+impl Read {
+    /// Reads `paths` (files, patterns, or `-` for standard input) in this format.
+    pub fn new(paths: impl IntoIterator<Item = impl Into<String>>, format: ReadFormat) -> Self {
+        Self {
+            paths: paths.into_iter().map(Into::into).collect(),
+            format,
+            batch: batch_items(),
+            on_error: OnError::Fail,
+            line_bytes_max: default_line_bytes_max(),
+        }
+    }
+
+    /// Sets how many items a batch has: 1 to 1,048,576.
+    #[must_use]
+    pub fn batch(mut self, items: usize) -> Self {
+        self.batch = items;
+        self
+    }
+
+    /// Sets what happens to a line that cannot be used.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
+    /// Sets the longest line that is accepted, in bytes: 1 to 2^30.
+    #[must_use]
+    pub fn line_bytes_max(mut self, bytes: usize) -> Self {
+        self.line_bytes_max = bytes;
+        self
+    }
+
+    fn bind_lines(&self, inputs: Inputs, format: impl LineFormat + 'static) -> Fragment {
+        let schema = SchemaRef::clone(format.schema());
+        let source = LineSource::new(inputs, format, self.batch, self.line_bytes_max);
+        Fragment::source(Load::Heavy, source, schema)
+    }
+
+    fn bind_words<T: Word>(&self, inputs: Inputs) -> Fragment {
+        let source = WordSource::<T>::new(inputs, self.batch);
+        let schema = SchemaRef::clone(source.schema());
+        Fragment::source(Load::Heavy, source, schema)
+    }
+}
+
+impl Configured for Read {
+    const NAME: &'static str = "read";
+    const SUMMARY: &'static str = "read files or standard input";
+}
+
+impl OperatorSpec for Read {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        check_batch(self.batch)?;
+        check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
+        let files = paths::resolve(&self.paths)
+            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
+        let Some(files) = files else {
+            let allowed = "name at least one file".to_owned();
+            return Err(
+                BindErrorKind::Value { value: "an empty list".to_owned(), allowed }.at("paths")
+            );
+        };
+        let inputs = Inputs::new(files, self.on_error);
+        Ok(match self.format {
+            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new(self.batch)),
+            ReadFormat::Sets => self.bind_lines(inputs, SetLines::new()),
+            ReadFormat::U32le => self.bind_words::<UInt32Type>(inputs),
+            ReadFormat::U64le => self.bind_words::<UInt64Type>(inputs),
+        })
+    }
+}

@@ -1,0 +1,129 @@
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::*;
+use crate::testing::{bind, bind_operator, run_operator};
+
+fn texts_schema() -> SchemaRef {
+    let line = Field::new("line", DataType::Utf8, true);
+    Arc::new(Schema::new(vec![Field::new("n", DataType::UInt32, false), line]))
+}
+
+fn texts(lines: &[Option<&str>]) -> RecordBatch {
+    let n = UInt32Array::from_iter_values(0..u32::try_from(lines.len()).unwrap());
+    let columns: Vec<ArrayRef> = vec![Arc::new(n), Arc::new(StringArray::from(lines.to_vec()))];
+    RecordBatch::try_new(texts_schema(), columns).unwrap()
+}
+
+fn items(spec: Tokenize, inputs: Vec<RecordBatch>) -> (Vec<String>, Vec<usize>) {
+    let mut operator = bind_operator(spec, &texts_schema());
+    let batches = run_operator(&mut *operator, inputs).unwrap();
+    let items = batches.iter().flat_map(|b| b.column(0).as_string::<i32>().iter().flatten());
+    (items.map(str::to_owned).collect(), batches.iter().map(RecordBatch::num_rows).collect())
+}
+
+fn sets(spec: Tokenize, inputs: Vec<RecordBatch>) -> Result<Vec<(u32, Vec<u32>)>, OperatorError> {
+    let mut operator = bind_operator(spec, &texts_schema());
+    let batches = run_operator(&mut *operator, inputs)?;
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let ids = batch.column(0).as_primitive::<UInt32Type>().values();
+        let sets = batch.column(1).as_list::<i32>();
+        for (id, set) in ids.iter().zip(sets.iter().flatten()) {
+            rows.push((*id, set.as_primitive::<UInt32Type>().values().to_vec()));
+        }
+    }
+    Ok(rows)
+}
+
+#[test]
+fn output_batches_are_bounded_although_one_text_explodes() {
+    let text = "word ".repeat(1000);
+    let inputs = || vec![texts(&[Some("a b"), None, Some(""), Some(&text), Some("z")])];
+    for batch in [1, 2, 3, 999, 1000, 1003, 5000] {
+        let (tokens, sizes) = items(Tokenize::words().column("line").batch(batch), inputs());
+        assert_eq!(tokens.len(), 1003);
+        assert_eq!(
+            (&tokens[..3], &tokens[1002..]),
+            (&["a", "b", "word"].map(String::from)[..], &["z".to_owned()][..])
+        );
+        assert!(sizes.iter().rev().skip(1).all(|&size| size == batch), "{batch}: {sizes:?}");
+    }
+}
+
+#[test]
+fn output_batches_are_bounded_in_bytes() {
+    let text = "x".repeat(100_000);
+    let (tokens, sizes) = items(Tokenize::qgrams(255).batch(1 << 20), vec![texts(&[Some(&text)])]);
+    assert_eq!(tokens.len(), 100_000 - 254);
+    assert!(sizes.iter().all(|&size| size * 255 <= BATCH_BYTES + 255), "{sizes:?}");
+}
+
+#[test]
+fn sets_number_tokens_by_first_occurrence() {
+    let inputs = vec![texts(&[Some("b a b"), None]), texts(&[Some(""), Some("c a")])];
+    let rows = sets(Tokenize::whitespace().into_sets(), inputs).unwrap();
+    assert_eq!(rows, [(0, vec![0, 1]), (1, vec![]), (2, vec![]), (3, vec![1, 2])]);
+}
+
+#[test]
+fn sets_agree_with_a_naive_dictionary_for_any_batch() {
+    let lines: Vec<String> =
+        (0..500_u32).map(|i| format!("{} {} {}", i % 17, i % 5, (i * i) % 101)).collect();
+    let mut numbers = HashMap::new();
+    let expected: Vec<(u32, Vec<u32>)> = (0..)
+        .zip(&lines)
+        .map(|(id, line)| {
+            let set: BTreeSet<u32> = line
+                .split(' ')
+                .map(|token| {
+                    let next = u32::try_from(numbers.len()).unwrap();
+                    *numbers.entry(token.to_owned()).or_insert(next)
+                })
+                .collect();
+            (id, set.into_iter().collect())
+        })
+        .collect();
+    let lines: Vec<Option<&str>> = lines.iter().map(|line| Some(line.as_str())).collect();
+    for batch in [1, 7, 499, 500, 501] {
+        let inputs = lines.chunks(123).map(texts).collect();
+        let spec = Tokenize::whitespace().into_sets().batch(batch);
+        assert_eq!(sets(spec, inputs).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_full_dictionary_is_an_error() {
+    let spec = Tokenize::words().into_sets().dictionary_max(2);
+    assert!(sets(spec.clone(), vec![texts(&[Some("a b a b")])]).is_ok());
+    let error = sets(spec, vec![texts(&[Some("a b"), Some("c")])]).unwrap_err();
+    assert_eq!(error.to_string(), "the texts have more than 2 distinct tokens (`dictionary_max`)");
+}
+
+#[test]
+fn mistakes_are_refused_when_it_is_bound() {
+    let two: SchemaRef = Arc::new(Schema::new(vec![
+        Field::new("a", DataType::Utf8, false),
+        Field::new("b", DataType::Utf8, false),
+    ]));
+    let message = |spec: Tokenize, schema: &SchemaRef| {
+        let error = bind(spec, &[SchemaRef::clone(schema)]).unwrap_err();
+        (error.parameter.unwrap(), error.to_string())
+    };
+    let (parameter, text) = message(Tokenize::words(), &two);
+    assert_eq!(parameter, "column");
+    assert!(text.contains("`a` (Utf8), `b` (Utf8)"), "{text}");
+    assert_eq!(message(Tokenize::words().column("c"), &two).0, "column");
+    assert_eq!(message(Tokenize::words().column("n"), &texts_schema()).0, "column");
+    assert_eq!(message(Tokenize::qgrams(0), &texts_schema()).0, "q");
+    assert_eq!(message(Tokenize::qgrams(256), &texts_schema()).0, "q");
+    let without_q: Tokenize = serde_json::from_str(r#"{"by": "qgrams"}"#).unwrap();
+    assert_eq!(message(without_q, &texts_schema()).0, "q");
+    let with_q: Tokenize = serde_json::from_str(r#"{"by": "words", "q": 3}"#).unwrap();
+    assert_eq!(message(with_q, &texts_schema()).0, "q");
+}
