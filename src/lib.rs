@@ -1,7 +1,9 @@
-//! Trommel: streaming dataflow operators that find what is frequent, what is similar and what occurs together.
+//! Trommel: streaming dataflow operators that find what is frequent, what is similar and what
+//! occurs together.
 //!
-//! A pipeline is a graph of stages. It runs on threads that are pinned to cores and joined by bounded channels; batches
-//! are Arrow record batches; operators answer queries while the stream runs. There are three ways in.
+//! A pipeline is a graph of stages. It runs on threads that are pinned to cores and joined by
+//! bounded channels; batches are Arrow record batches; operators answer queries while the stream
+//! runs. There are three ways in.
 //!
 //! **Call a data structure directly**, without any engine:
 //!
@@ -53,8 +55,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! To write an operator of your own, implement [`operator::Operator`] and [`operator::OperatorSpec`]; to use it in JSON,
-//! implement [`registry::Configured`] and register it.
+//! To write an operator of your own, implement [`operator::Operator`] and
+//! [`operator::OperatorSpec`]; to use it in JSON, implement [`registry::Configured`] and register
+//! it.
 #![forbid(unsafe_code)]
 
 pub use trommel_engine::config::{

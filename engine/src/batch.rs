@@ -1,9 +1,10 @@
 //! What travels along an edge: record batches between operators, typed chunks inside one.
 //!
-//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so that latency can be
-//! measured wherever it arrives. A [`Chunk`] is a value of a type that only the parts of one operator know (missed
-//! items, candidate pairs, a wave): it never crosses an operator's border, and its type is fixed when the parts are
-//! written, so opening it is one comparison a chunk.
+//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so that
+//! latency can be measured wherever it arrives. A [`Chunk`] is a value of a type that only the
+//! parts of one operator know (missed items, candidate pairs, a wave): it never crosses an
+//! operator's border, and its type is fixed when the parts are written, so opening it is one
+//! comparison a chunk.
 
 use std::any::{Any, type_name};
 use std::fmt;
@@ -11,7 +12,8 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 
-/// Where in the stream a batch comes from: given by the source, inherited by everything made from it.
+/// Where in the stream a batch comes from: given by the source, inherited by everything made from
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the batch at its source, from 0.
@@ -39,7 +41,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes (what the queue limits count).
+    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes (what the queue
+    /// limits count).
     pub fn new<T: Send + 'static>(value: T, items: usize, bytes: usize) -> Self {
         Self { value: Box::new(value), type_name: type_name::<T>(), items, bytes, origin: None }
     }
@@ -52,7 +55,8 @@ impl Chunk {
     /// Takes the value out again.
     ///
     /// # Panics
-    /// If the chunk holds another type: the two parts of the operator then disagree, which is a bug in it.
+    /// If the chunk holds another type: the two parts of the operator then disagree, which is a bug
+    /// in it.
     #[must_use]
     pub fn into_value<T: 'static>(self) -> T {
         let held = self.type_name;
@@ -86,8 +90,8 @@ impl Payload {
     /// The rows of a batch.
     ///
     /// # Panics
-    /// If this is a chunk. The graph connects batches to the first part of an operator only, so a first part may
-    /// call this without a check.
+    /// If this is a chunk. The graph connects batches to the first part of an operator only, so a
+    /// first part may call this without a check.
     #[must_use]
     pub fn into_records(self) -> RecordBatch {
         match self {
@@ -99,8 +103,8 @@ impl Payload {
     /// The value of a chunk.
     ///
     /// # Panics
-    /// If this is a batch or a chunk of another type. Only later parts of an operator receive chunks, and only from
-    /// the part before them.
+    /// If this is a batch or a chunk of another type. Only later parts of an operator receive
+    /// chunks, and only from the part before them.
     #[must_use]
     pub fn into_value<T: 'static>(self) -> T {
         match self {
@@ -144,7 +148,8 @@ impl Payload {
         }
     }
 
-    /// A second reference to a batch, for a second consumer; `None` for a chunk, which has exactly one.
+    /// A second reference to a batch, for a second consumer; `None` for a chunk, which has exactly
+    /// one.
     pub(crate) fn share(&self) -> Option<Self> {
         match self {
             Self::Batch(batch) => Some(Self::Batch(batch.clone())),

@@ -196,7 +196,8 @@ pub enum RunErrorCause {
     /// The run was aborted while the stage still had work.
     #[error("aborted before the stage had finished")]
     Aborted,
-    /// The operator did not return from a call after the run was aborted; its thread was left behind.
+    /// The operator did not return from a call after the run was aborted; its thread was left
+    /// behind.
     #[error("still busy {0:?} after the run was aborted; its thread was left behind")]
     Unresponsive(Duration),
     /// The operating system refused a thread.

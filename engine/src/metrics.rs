@@ -1,7 +1,8 @@
 //! What every stage counts while it runs.
 //!
-//! Numbers have one writer, the thread that runs the part, and are read by anyone at any time. The latency histogram is
-//! behind a lock that its writer takes once a batch and readers take only to copy it.
+//! Numbers have one writer, the thread that runs the part, and are read by anyone at any time. The
+//! latency histogram is behind a lock that its writer takes once a batch and readers take only to
+//! copy it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Two significant digits: a latency is right within 1 %, and a histogram takes some 20 KB.
 const LATENCY_DIGITS: u8 = 2;
+/// Longer latencies are recorded as this: an hour.
+const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// The numbers of one part of one stage.
 pub(crate) struct PartCounters {
@@ -36,7 +39,8 @@ const UNKNOWN: u64 = u64::MAX;
 
 impl PartCounters {
     pub(crate) fn new() -> Self {
-        let latency = Histogram::new(LATENCY_DIGITS).expect("two digits are within 0..=5");
+        let latency = Histogram::new_with_max(LATENCY_NS_MAX, LATENCY_DIGITS);
+        let latency = latency.expect("two digits are within 0..=5, and the maximum is above 2");
         Self {
             items_in: AtomicU64::new(0),
             batches_in: AtomicU64::new(0),

@@ -1,4 +1,5 @@
-//! What an operator is: the traits that sources and operators implement, and the form in which they enter a graph.
+//! What an operator is: the traits that sources and operators implement, and the form in which they
+//! enter a graph.
 //!
 //! Three steps lead from a configuration to a running stage, each with a type of its own:
 //!
@@ -6,13 +7,15 @@
 //! OperatorSpec ── bind(input schemas) ──► Fragment { parts, output schemas } ── graph, placement ──► stage loop
 //! ```
 //!
-//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel and no neighbour: the
-//! stage loop calls it, one call at a time, from one thread, and moves what it wrote to its [`Output`]. So it can be
-//! tested and used without an engine. An operator with no output port is a sink; nothing else sets it apart.
+//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel and
+//! no neighbour: the stage loop calls it, one call at a time, from one thread, and moves what it
+//! wrote to its [`Output`]. So it can be tested and used without an engine. An operator with no
+//! output port is a sink; nothing else sets it apart.
 //!
-//! An operator may consist of several *parts* (filter and counter; prepare, device, collect). Parts form a chain:
-//! each sends chunks to the next one, replies travel back along the same chain, and queries follow the chunks. Parts
-//! may sit on different cores or be fused on one; they cannot tell.
+//! An operator may consist of several *parts* (filter and counter; prepare, device, collect). Parts
+//! form a chain: each sends chunks to the next one, replies travel back along the same chain, and
+//! queries follow the chunks. Parts may sit on different cores or be fused on one; they cannot
+//! tell.
 
 use std::error::Error;
 use std::fmt;
@@ -32,11 +35,14 @@ pub type OperatorError = Box<dyn Error + Send + Sync>;
 /// What the stage loop should do with an operator next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// The input is used up; the operator waits for the next one. This is a batch boundary: queries are answered.
+    /// The input is used up; the operator waits for the next one. This is a batch boundary: queries
+    /// are answered.
     NeedInput,
-    /// There is more output than one call should write; call [`Operator::resume`] when it has been passed on.
+    /// There is more output than one call should write; call [`Operator::resume`] when it has been
+    /// passed on.
     HaveOutput,
-    /// The next part was asked something; call [`Operator::reply`] with its answer, and nothing else before.
+    /// The next part was asked something; call [`Operator::reply`] with its answer, and nothing
+    /// else before.
     AwaitReply,
 }
 
@@ -63,10 +69,11 @@ pub struct Progress {
 /// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
 pub type Counters = Vec<(&'static str, u64)>;
 
-/// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an error.
+/// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
+/// error.
 pub trait Source: Send {
-    /// Writes the next batch, or a few, to `out`; should return after some thousand items and must not block for long
-    /// (a source that waits for data returns [`SourceFlow::Idle`]).
+    /// Writes the next batch, or a few, to `out`; should return after some thousand items and must
+    /// not block for long (a source that waits for data returns [`SourceFlow::Idle`]).
     ///
     /// # Errors
     /// Any error ends the run and is reported with the stage's id.
@@ -83,7 +90,8 @@ pub trait Source: Send {
     }
 }
 
-/// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at a time.
+/// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at
+/// a time.
 pub trait Operator: Send {
     /// Takes one batch (or chunk) that arrived at input `port`.
     ///
@@ -118,7 +126,8 @@ pub trait Operator: Send {
         unreachable!("this operator never returns Flow::AwaitReply")
     }
 
-    /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`, `reply` and `query`.
+    /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`,
+    /// `reply` and `query`.
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -126,8 +135,9 @@ pub trait Operator: Send {
         Ok(Flow::NeedInput)
     }
 
-    /// Answers `request` from the present state, or adds to `carried` and sends it on to the next part. Called at a
-    /// batch boundary; `carried` is what the part before this one sent on. Must not change what the operator computes.
+    /// Answers `request` from the present state, or adds to `carried` and sends it on to the next
+    /// part. Called at a batch boundary; `carried` is what the part before this one sent on. Must
+    /// not change what the operator computes.
     ///
     /// # Errors
     /// The provided method answers that the operator has no such query.
@@ -141,7 +151,8 @@ pub trait Operator: Send {
     }
 }
 
-/// Where an operator writes: collects the batches of one call, in order, until the stage loop moves them on.
+/// Where an operator writes: collects the batches of one call, in order, until the stage loop moves
+/// them on.
 #[derive(Debug)]
 pub struct Output {
     origin: Origin,
@@ -244,7 +255,8 @@ pub struct Part {
 /// An operator that is bound to its inputs, ready to be placed and run.
 #[derive(Debug)]
 pub struct Fragment {
-    /// The chain of parts; external inputs enter the first, external outputs leave the last. Never empty.
+    /// The chain of parts; external inputs enter the first, external outputs leave the last. Never
+    /// empty.
     pub parts: Vec<Part>,
     /// Schema of each output port; none for a sink.
     pub outputs: Vec<SchemaRef>,
@@ -289,14 +301,15 @@ pub trait OperatorSpec: Send {
     /// The operator's name in configurations, such as `frequent_items`.
     fn operator(&self) -> &'static str;
 
-    /// How many input ports it takes: `0..=0` for a source. An operator with exactly one port accepts several inputs
-    /// of the same schema and sees their batches as they come.
+    /// How many input ports it takes: `0..=0` for a source. An operator with exactly one port
+    /// accepts several inputs of the same schema and sees their batches as they come.
     fn input_ports(&self) -> RangeInclusive<usize>;
 
     /// Checks the input schemas (one a port) and builds the operator.
     ///
     /// # Errors
-    /// If a column is missing or has the wrong type, or a parameter does not fit the inputs or the machine.
+    /// If a column is missing or has the wrong type, or a parameter does not fit the inputs or the
+    /// machine.
     fn bind(
         self: Box<Self>,
         inputs: &[SchemaRef],

@@ -1,21 +1,23 @@
 //! Which parts share a thread, and which core a thread is pinned to.
 //!
-//! Parts are grouped into at most as many threads as the process has cores. Consecutive parts of the graph stay together,
-//! heavy ones are spread evenly over the cores that are left, light ones join the part before them. A stage that names
-//! cores gets them for its parts. Threads are pinned when every group has a core of its own; with more groups than
-//! cores nothing is pinned and nobody spins (spinning with more threads than cores is tens of times slower).
+//! Parts are grouped into at most as many threads as the process has cores. Consecutive parts of
+//! the graph stay together, heavy ones are spread evenly over the cores that are left, light ones
+//! join the part before them. A stage that names cores gets them for its parts. Threads are pinned
+//! when every group has a core of its own; with more groups than cores nothing is pinned and nobody
+//! spins (spinning with more threads than cores is tens of times slower).
 
 use std::sync::OnceLock;
 
 use crate::operator::Load;
 
-/// The largest core number that can be pinned to: what one fixed-size affinity mask of the operating system holds.
+/// The largest core number that can be pinned to: what one fixed-size affinity mask of the
+/// operating system holds.
 const CORE_LIMIT: usize = 1024;
 
 /// The cores that this process may use: the affinity mask at the first call.
 ///
-/// Read once, because the operating system reports the mask of the *calling thread*: a thread that was pinned before
-/// would see a single core.
+/// Read once, because the operating system reports the mask of the *calling thread*: a thread that
+/// was pinned before would see a single core.
 pub fn available_cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(|| {
@@ -100,7 +102,8 @@ fn named_groups(parts: &[PartRequest]) -> Vec<Group> {
     groups
 }
 
-/// The parts that name no core, cut into at most `threads_max` runs with about the same number of heavy parts.
+/// The parts that name no core, cut into at most `threads_max` runs with about the same number of
+/// heavy parts.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
     let heavy = shared.iter().filter(|&&i| parts[i].load == Load::Heavy).count();

@@ -1,23 +1,27 @@
 //! Questions to a running operator, answered between two batches.
 //!
-//! A query never touches the operator's state from another thread. The caller leaves a message in the mailbox of the
-//! thread that runs the stage; that thread answers it at the next batch boundary, so an answer is exact there and
-//! costs the data path one load of an empty mailbox a batch. When an operator has several parts, the first part may
-//! send the query on with what it knows ([`Response::Forward`]); the query then follows the data: the next part
-//! answers it after exactly the chunks that were sent before it. It travels beside the data channel, so it never
-//! waits behind a full one. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core hardware, §5.)
+//! A query never touches the operator's state from another thread. The caller leaves a message in
+//! the mailbox of the thread that runs the stage; that thread answers it at the next batch
+//! boundary, so an answer is exact there and costs the data path one load of an empty mailbox a
+//! batch. When an operator has several parts, the first part may send the query on with what it
+//! knows ([`Response::Forward`]); the query then follows the data: the next part answers it after
+//! exactly the chunks that were sent before it. It travels beside the data channel, so it never
+//! waits behind a full one. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core
+//! hardware, §5.)
 //!
-//! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call; *latest*
-//! ([`Watch::latest`]) reads the last published answer of a standing query without waiting, and says how old it is.
+//! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
+//! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
+//! waiting, and says how old it is.
 
 use std::any::Any;
 use std::fmt;
 use std::hint::spin_loop;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, TryRecvError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError, bounded};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -118,6 +122,14 @@ pub enum QueryError {
         /// How many may wait.
         limit: usize,
     },
+    /// The stage did not come to a batch boundary in time.
+    #[error("stage `{stage}` did not answer within {limit:?}: it is still busy with one batch")]
+    TimedOut {
+        /// The stage.
+        stage: String,
+        /// How long the caller would wait.
+        limit: Duration,
+    },
     /// The stage has ended, so nobody can answer.
     #[error("stage `{stage}` has finished; its results are at its outputs")]
     Finished {
@@ -142,14 +154,16 @@ impl QueryError {
     }
 }
 
-/// How often a caller looks for its answer before it goes to sleep: some microseconds, what a running stage needs.
-const SPINS_BEFORE_PARKING: usize = 2_000;
+/// How long a caller looks for its answer before it parks: longer than a parked stage takes to wake
+/// up, so that only one of the two has to be woken.
+const LOOK: Duration = Duration::from_micros(200);
+/// Looks before the caller offers its core to whoever else could run there, perhaps the stage.
+const LOOKS_PER_YIELD: usize = 64;
 
 /// The way to ask the stages of one run; cheap to clone and to send to other threads.
 #[derive(Clone)]
 pub struct QueryHandle {
     stages: Arc<[(String, Address)]>,
-    may_spin: bool,
 }
 
 impl fmt::Debug for QueryHandle {
@@ -159,15 +173,31 @@ impl fmt::Debug for QueryHandle {
 }
 
 impl QueryHandle {
-    pub(crate) fn new(stages: Vec<(String, Address)>, may_spin: bool) -> Self {
-        Self { stages: stages.into(), may_spin }
+    pub(crate) fn new(stages: Vec<(String, Address)>) -> Self {
+        Self { stages: stages.into() }
     }
 
-    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call.
+    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. That
+    /// takes as long as the stage's present call of its operator; a sink whose reader has stopped
+    /// can make it long.
     ///
     /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it has finished.
+    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
+    /// has finished.
     pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
+        self.query_within(stage, request, Duration::MAX)
+    }
+
+    /// As [`QueryHandle::query`], but gives up after `limit`.
+    ///
+    /// # Errors
+    /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
+    pub fn query_within(
+        &self,
+        stage: &str,
+        request: &Request,
+        limit: Duration,
+    ) -> Result<RecordBatch, QueryError> {
         let address = self.address(stage)?;
         let (caller, answer) = bounded(1);
         address.send_query(Ticket {
@@ -176,13 +206,19 @@ impl QueryHandle {
             after: None,
             answer_to: AnswerTo::Caller(caller),
         });
-        self.wait(&answer).unwrap_or_else(|| Err(QueryError::Finished { stage: stage.to_owned() }))
+        let stage = || stage.to_owned();
+        match wait(&answer, limit) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Disconnected) => Err(QueryError::Finished { stage: stage() }),
+            Err(RecvTimeoutError::Timeout) => Err(QueryError::TimedOut { stage: stage(), limit }),
+        }
     }
 
     /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
     ///
     /// # Errors
-    /// As [`QueryHandle::query`]; that the stage does not know the request is said by [`Watch::latest`].
+    /// As [`QueryHandle::query`]; that the stage does not know the request is said by
+    /// [`Watch::latest`].
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
         let address = self.address(stage)?.clone();
         let slot = Arc::new(WatchSlot::new(request));
@@ -198,18 +234,24 @@ impl QueryHandle {
             },
         )
     }
+}
 
-    fn wait<T>(&self, answer: &Receiver<T>) -> Option<T> {
-        if self.may_spin {
-            for _ in 0..SPINS_BEFORE_PARKING {
-                match answer.try_recv() {
-                    Ok(answer) => return Some(answer),
-                    Err(TryRecvError::Empty) => spin_loop(),
-                    Err(TryRecvError::Disconnected) => return None,
-                }
+/// Waits for the answer; it is disconnected when nobody is there any more to give it.
+fn wait<T>(answer: &Receiver<T>, limit: Duration) -> Result<T, RecvTimeoutError> {
+    let start = Instant::now();
+    while start.elapsed() < LOOK.min(limit) {
+        for _ in 0..LOOKS_PER_YIELD {
+            match answer.try_recv() {
+                Ok(answer) => return Ok(answer),
+                Err(TryRecvError::Empty) => spin_loop(),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
             }
         }
-        answer.recv().ok()
+        thread::yield_now();
+    }
+    match start.checked_add(limit) {
+        Some(until) => answer.recv_deadline(until),
+        None => answer.recv().map_err(RecvTimeoutError::from),
     }
 }
 
@@ -235,8 +277,8 @@ impl Latest {
     }
 }
 
-/// A standing query. The stage renews its answer at the batch boundary after each reading, and once more when it ends;
-/// nothing is renewed while nobody reads.
+/// A standing query. The stage renews its answer at the batch boundary after each reading, and once
+/// more when it ends; nothing is renewed while nobody reads.
 pub struct Watch {
     slot: Arc<WatchSlot>,
     address: Address,

@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::operator::OperatorSpec;
 
-/// An operator whose specification is also its configuration: the struct that a stage's `with` object fills.
+/// An operator whose specification is also its configuration: the struct that a stage's `with`
+/// object fills.
 ///
-/// Ranges, choices and defaults are said once, as attributes of the struct's fields; the checks of a configuration, the
-/// published JSON Schema and `trommel operators` all follow from them.
+/// Ranges, choices and defaults are said once, as attributes of the struct's fields; the checks of
+/// a configuration, the published JSON Schema and `trommel operators` all follow from them.
 pub trait Configured: OperatorSpec + DeserializeOwned + JsonSchema + 'static {
     /// The operator's name in configurations.
     const NAME: &'static str;

@@ -1,5 +1,6 @@
-//! The synchronisation that our own protocols are made of: the doorbell and the edges. For the model checker it is
-//! replaced by loom's; crossbeam-channel knows nothing of loom, so a small queue takes its place there.
+//! The synchronisation that our own protocols are made of: the doorbell and the edges. For the
+//! model checker it is replaced by loom's; crossbeam-channel knows nothing of loom, so a small
+//! queue takes its place there.
 
 #[cfg(not(loom))]
 pub(crate) use crossbeam_channel::{Receiver, Sender, bounded};
@@ -19,7 +20,8 @@ mod parker {
     use std::thread::{self, Thread};
     use std::time::Duration;
 
-    /// Puts one thread, its owner, to sleep until another one wakes it. Waking comes first or last: it is not lost.
+    /// Puts one thread, its owner, to sleep until another one wakes it. Waking comes first or last:
+    /// it is not lost.
     #[derive(Debug, Default)]
     pub(crate) struct Parker {
         owner: OnceLock<Thread>,

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 /// The environment variable that forces a level: `scalar`, `portable`, `avx2` or `avx512`.
 pub const ISA_VARIABLE: &str = "TROMMEL_ISA";
 
-/// A level of instructions a primitive can run on; higher levels are faster, all return the same bits.
+/// A level of instructions a primitive can run on; higher levels are faster, all return the same
+/// bits.
 ///
 /// # Examples
 ///
@@ -50,14 +51,15 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// The level this process uses: the one that [`ISA_VARIABLE`] names, else the best one of the machine.
+    /// The level this process uses: the one that [`ISA_VARIABLE`] names, else the best one of the
+    /// machine.
     ///
     /// The variable is read at the first call; later calls return the same answer.
     ///
     /// # Errors
     ///
-    /// [`IsaError`] when the variable names no level, or one that this machine lacks. There is no silent
-    /// fall-back: whoever forces a level wants to know what ran.
+    /// [`IsaError`] when the variable names no level, or one that this machine lacks. There is no
+    /// silent fall-back: whoever forces a level wants to know what ran.
     pub fn selected() -> Result<Self, IsaError> {
         static SELECTED: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
         SELECTED

@@ -1,4 +1,5 @@
-//! The columns that operators share: `line`, `item`, `id` and `set`, and how they are found and built.
+//! The columns that operators share: `line`, `item`, `id` and `set`, and how they are found and
+//! built.
 
 use std::sync::Arc;
 
@@ -130,7 +131,8 @@ impl SetsBuilder {
         self.tokens.len() * size_of::<u32>()
     }
 
-    /// Where the tokens of the next set go, in any order and with duplicates; [`Self::close`] ends the set.
+    /// Where the tokens of the next set go, in any order and with duplicates; [`Self::close`] ends
+    /// the set.
     pub(crate) fn tokens_mut(&mut self) -> &mut Vec<u32> {
         &mut self.tokens
     }
@@ -171,7 +173,8 @@ impl SetsBuilder {
     }
 }
 
-/// Makes the tokens from `start` on strictly ascending. Sets often come sorted already, which costs one look.
+/// Makes the tokens from `start` on strictly ascending. Sets often come sorted already, which costs
+/// one look.
 fn sort_and_deduplicate(tokens: &mut Vec<u32>, start: usize) {
     let set = &mut tokens[start..];
     if set.is_sorted_by(|a, b| a < b) {

@@ -1,8 +1,9 @@
 //! Sources, sinks and operators of Trommel.
 //!
-//! Every operator is a plain struct that is also its JSON configuration: build it with its constructor and setters, or
-//! fill it from a pipeline file through a [`Registry`]. Bound to its inputs, it becomes a fragment of a graph; it knows
-//! no thread and no channel, so it can be driven by hand as well.
+//! Every operator is a plain struct that is also its JSON configuration: build it with its
+//! constructor and setters, or fill it from a pipeline file through a [`Registry`]. Bound to its
+//! inputs, it becomes a fragment of a graph; it knows no thread and no channel, so it can be driven
+//! by hand as well.
 //!
 //! | | |
 //! | --- | --- |

@@ -1,11 +1,13 @@
-//! Checks of parameters that Rust callers set: a configuration is checked against its schema before it gets here.
+//! Checks of parameters that Rust callers set: a configuration is checked against its schema before
+//! it gets here.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use trommel_engine::error::{BindError, BindErrorKind};
 
-/// Items a batch: large enough that a hop between threads costs nothing, small enough for the second-level cache.
+/// Items a batch: large enough that a hop between threads costs nothing, small enough for the
+/// second-level cache.
 pub(crate) const BATCH_ITEMS: usize = 8192;
 /// The most items that a batch may be asked to have.
 pub(crate) const BATCH_ITEMS_MAX: usize = 1 << 20;

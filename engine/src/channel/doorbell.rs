@@ -1,6 +1,7 @@
 //! The doorbell: one thread waits for anything that others may bring it.
 //!
-//! States of the one waiter and what moves it (checked by the loom models here and in the module above):
+//! States of the one waiter and what moves it (checked by the loom models here and in the module
+//! above):
 //!
 //! ```text
 //! awake ── answer_door(): is_waiting := true ──► about to wait ── work is there ──► awake (is_waiting := false)
@@ -9,9 +10,10 @@
 //!                                               parked ── ring(): is_waiting is true, so unpark ──► awake
 //! ```
 //!
-//! The waiter publishes `is_waiting` and *then* looks for work; a ringer publishes work and *then* looks at `is_waiting`. With a
-//! sequentially consistent fence between the two steps on both sides, at least one of them sees the other. Ringing a
-//! thread that is awake costs a fence and a load; only a parked one costs a system call.
+//! The waiter publishes `is_waiting` and *then* looks for work; a ringer publishes work and *then*
+//! looks at `is_waiting`. With a sequentially consistent fence between the two steps on both sides,
+//! at least one of them sees the other. Ringing a thread that is awake costs a fence and a load;
+//! only a parked one costs a system call.
 
 use std::time::Duration;
 
@@ -38,14 +40,15 @@ impl Doorbell {
     /// Wakes the owner if it waits. Whatever it should find must have been published before.
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);
-        // Relaxed: the fences here and in `answer_door` order this load against the publication before it.
+        // Relaxed: the fences here and in `answer_door` order this load against the publication
+        // before it.
         if self.is_waiting.load(Ordering::Relaxed) {
             self.parker.unpark();
         }
     }
 
-    /// Waits until rung, at most for `timeout`, unless `has_work` says that there is something to do. May return early.
-    /// Only the owner may call this.
+    /// Waits until rung, at most for `timeout`, unless `has_work` says that there is something to
+    /// do. May return early. Only the owner may call this.
     pub(crate) fn answer_door(&self, has_work: impl FnOnce() -> bool, timeout: Option<Duration>) {
         self.is_waiting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

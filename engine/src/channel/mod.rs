@@ -1,12 +1,14 @@
-//! Edges between threads: bounded queues that never block, and the doorbell on which a thread waits for all of them.
+//! Edges between threads: bounded queues that never block, and the doorbell on which a thread waits
+//! for all of them.
 //!
-//! A stage thread has several queues to watch: its inputs, the space in its outputs, its mailbox. Instead of blocking on
-//! one of them it only ever *tries*, and when nothing can be done it waits on its one [`Doorbell`], which is rung by
-//! whoever changes something it could wait for. So a query reaches a thread that waits for space, and nothing can be
-//! waited for in the wrong order.
+//! A stage thread has several queues to watch: its inputs, the space in its outputs, its mailbox.
+//! Instead of blocking on one of them it only ever *tries*, and when nothing can be done it waits
+//! on its one doorbell, which is rung by whoever changes something it could wait for. So a query
+//! reaches a thread that waits for space, and nothing can be waited for in the wrong order.
 //!
-//! An edge has one producer and one consumer. It is bounded in messages and in bytes; a message larger than the byte
-//! limit passes alone. What does not fit stays with the producer, which then produces nothing more.
+//! An edge has one producer and one consumer. It is bounded in messages and in bytes; a message
+//! larger than the byte limit passes alone. What does not fit stays with the producer, which then
+//! produces nothing more.
 
 mod doorbell;
 
@@ -68,7 +70,8 @@ pub(crate) struct EdgeState {
     sent_messages: AtomicU64,
     taken_messages: AtomicU64,
     depth_max: AtomicU64,
-    /// The producer has something that did not fit, and wants to be woken when half of the queue is free again.
+    /// The producer has something that did not fit, and wants to be woken when half of the queue is
+    /// free again.
     wants_space: AtomicBool,
 }
 
@@ -84,7 +87,8 @@ impl EdgeState {
         }
     }
 
-    /// Messages and bytes that wait at present. The two loads of a pair are not one snapshot: good for display.
+    /// Messages and bytes that wait at present. The two loads of a pair are not one snapshot: good
+    /// for display.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         let messages = self.sent_messages.load(Ordering::Relaxed);
         let bytes = self.sent_bytes.load(Ordering::Relaxed);
@@ -161,8 +165,9 @@ impl EdgeSender {
         if self.try_flush() {
             return true;
         }
-        // The consumer may have taken everything between the attempt and this mark, and then nobody would wake us: the
-        // mark is set before the second attempt, and the consumer looks at it after it has taken (both sides fence).
+        // The consumer may have taken everything between the attempt and this mark, and then nobody
+        // would wake us: the mark is set before the second attempt, and the consumer looks at it
+        // after it has taken (both sides fence).
         self.state.wants_space.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         self.try_flush()
@@ -204,7 +209,8 @@ impl EdgeSender {
                 Ok(())
             }
             Err(TrySendError::Full(envelope)) => Err(envelope),
-            // The consumer is gone, which only a failure or an abort explains; the run is about to end.
+            // The consumer is gone, which only a failure or an abort explains; the run is about to
+            // end.
             Err(TrySendError::Disconnected(_)) => Ok(()),
         }
     }
@@ -256,7 +262,8 @@ impl EdgeReceiver {
         }
     }
 
-    /// Wakes a blocked producer once half of the queue is free, so that it is not woken for every single message.
+    /// Wakes a blocked producer once half of the queue is free, so that it is not woken for every
+    /// single message.
     fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
         let messages = self.state.sent_messages.load(Ordering::Relaxed) - taken_messages;
         let bytes = self.state.sent_bytes.load(Ordering::Relaxed) - taken_bytes;
@@ -283,11 +290,13 @@ mod model {
         Message::Payload(Payload::Chunk(Chunk::new(value, 1, bytes)))
     }
 
-    /// A producer with more messages than fit and a consumer, each waiting on its doorbell when it can do nothing. A
-    /// lost wake-up would leave one of them parked, which loom reports as a deadlock.
+    /// A producer with more messages than fit and a consumer, each waiting on its doorbell when it
+    /// can do nothing. A lost wake-up would leave one of them parked, which loom reports as a
+    /// deadlock.
     fn everything_arrives(limits: QueueLimits, messages: u64, bytes: usize) {
         let mut model = loom::model::Builder::new();
-        // Every schedule with up to three preemptions: all lost wake-ups that were planted need two.
+        // Every schedule with up to three preemptions: all lost wake-ups that were planted need
+        // two.
         model.preemption_bound = Some(3);
         model.check(move || {
             let bells = [Arc::new(Doorbell::new()), Arc::new(Doorbell::new())];

@@ -1,8 +1,9 @@
-//! Checks a document against the JSON Schema of pipelines, and says everything that is wrong with it.
+//! Checks a document against the JSON Schema of pipelines, and says everything that is wrong with
+//! it.
 //!
-//! The schema is generated from the parameter structs of the operators, so what is checked, what is published and what is
-//! documented cannot differ. Only the keywords that such structs produce are understood; a test makes sure that the
-//! schema of the registered operators contains no others.
+//! The schema is generated from the parameter structs of the operators, so what is checked, what is
+//! published and what is documented cannot differ. Only the keywords that such structs produce are
+//! understood; a test makes sure that the schema of the registered operators contains no others.
 
 use serde_json::{Map, Value};
 
@@ -156,7 +157,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks `type`, which is a name or a list of names; reports and answers false if it does not fit.
+    /// Checks `type`, which is a name or a list of names; reports and answers false if it does not
+    /// fit.
     fn has_type(&mut self, node: &Node, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],

@@ -1,7 +1,7 @@
 //! A JSON text as a tree in which every value knows where it stands.
 //!
-//! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a float; jsonc-parser's
-//! tree keeps all three, so the text is read with that, in strict mode.
+//! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a
+//! float; jsonc-parser's tree keeps all three, so the text is read with that, in strict mode.
 
 use std::iter;
 use std::ops::Range;
@@ -168,7 +168,8 @@ impl Node {
         })
     }
 
-    /// The value without places. Equal keys keep the last, numbers lose what does not fit: check before.
+    /// The value without places. Equal keys keep the last, numbers lose what does not fit: check
+    /// before.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,

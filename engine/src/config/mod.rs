@@ -4,8 +4,9 @@
 //! text ── document ──► tree with places ── check ──► fits the schema ── raw ──► structs ── resolve ──► Topology
 //! ```
 //!
-//! Every step reports all that it finds before the next one begins; each error says file, line, column, JSON path, what
-//! stands there and what is allowed. The schema is generated from the structs (see [`schema`]).
+//! Every step reports all that it finds before the next one begins; each error says file, line,
+//! column, JSON path, what stands there and what is allowed. The schema is generated from the
+//! structs (see [`schema`]).
 
 mod check;
 mod document;
@@ -47,7 +48,8 @@ impl Pipeline {
     }
 }
 
-/// Reads a pipeline from JSON text. `file` is what errors call the text; `overrides` replace values of it.
+/// Reads a pipeline from JSON text. `file` is what errors call the text; `overrides` replace values
+/// of it.
 ///
 /// # Errors
 /// Everything that is wrong with the text, as far as one mistake does not hide another.

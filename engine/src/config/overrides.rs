@@ -5,8 +5,8 @@ use thiserror::Error;
 
 use super::document::{Key, Kind, Node, Place};
 
-/// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage may also be named by
-/// its id, `stages.top.with.n`.
+/// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage
+/// may also be named by its id, `stages.top.with.n`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     steps: Vec<String>,
@@ -58,7 +58,8 @@ impl Override {
     }
 }
 
-/// The element or member that `step` names; a member that does not exist is added to an object, or to what becomes one.
+/// The element or member that `step` names; a member that does not exist is added to an object, or
+/// to what becomes one.
 fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Node, String> {
     match &mut node.kind {
         Kind::Array(_) | Kind::Object(_) => {}

@@ -168,7 +168,8 @@ impl Binding {
         self.has_failures |= self.bound[index].is_none();
     }
 
-    /// Binds a stage; `None` when one of its inputs could not be bound, which has been reported there.
+    /// Binds a stage; `None` when one of its inputs could not be bound, which has been reported
+    /// there.
     fn try_bind(
         &mut self,
         stage: Stage,
@@ -225,7 +226,8 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns the ids of the stages it reads.
+    /// Links the inputs to the part that will be added next; returns the ids of the stages it
+    /// reads.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
         let mut read = Vec::new();
@@ -257,7 +259,8 @@ impl Binding {
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so its inputs would be reported for its mistake.
+        // A stage that could not be bound reads nothing, so its inputs would be reported for its
+        // mistake.
         if self.has_failures {
             return;
         }

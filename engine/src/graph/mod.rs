@@ -89,14 +89,15 @@ impl Graph {
         StageId(self.stages.len() - 1)
     }
 
-    /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one port, one more stream
-    /// into that port.
+    /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one
+    /// port, one more stream into that port.
     pub fn connect(&mut self, output: impl Into<OutputPort>, to: StageId) -> &mut Self {
         self.stages[to.0].inputs.push(output.into());
         self
     }
 
-    /// Gives the parts of `stage` threads on these cores: part *i* runs on core *i*, further parts on the last one.
+    /// Gives the parts of `stage` threads on these cores: part *i* runs on core *i*, further parts
+    /// on the last one.
     pub fn cores(&mut self, stage: StageId, cores: impl Into<Vec<usize>>) -> &mut Self {
         self.stages[stage.0].cores = cores.into();
         self
@@ -111,7 +112,8 @@ impl Graph {
     /// Checks the graph and binds its operators to their inputs.
     ///
     /// # Errors
-    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is not bound.
+    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
+    /// not bound.
     pub fn build(self) -> Result<Topology, GraphErrors> {
         build::build(self)
     }
@@ -171,7 +173,8 @@ impl Topology {
         &self.stages
     }
 
-    /// The labels of all parts, in topological order: the stage's id, with the part behind a slash if it has several.
+    /// The labels of all parts, in topological order: the stage's id, with the part behind a slash
+    /// if it has several.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.iter().map(|p| p.label.as_str())
     }

@@ -1,6 +1,7 @@
 //! Messages to a stage thread that are not data: queries and the registration of standing queries.
 //!
-//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot take memory or stop the data.
+//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot take
+//! memory or stop the data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,8 @@ pub(crate) struct Ticket {
     pub(crate) request: Arc<Request>,
     /// What the part before sent along.
     pub(crate) carried: Option<Carried>,
-    /// Answer after this many messages of the part's input, not earlier and not later; `None` at the first part.
+    /// Answer after this many messages of the part's input, not earlier and not later; `None` at
+    /// the first part.
     pub(crate) after: Option<u64>,
     pub(crate) answer_to: AnswerTo,
 }
@@ -49,7 +51,8 @@ pub(crate) struct Published {
     pub(crate) at: Instant,
 }
 
-/// A standing query: the last answer, and whether somebody has read it since and would like a newer one.
+/// A standing query: the last answer, and whether somebody has read it since and would like a newer
+/// one.
 pub(crate) struct WatchSlot {
     pub(crate) request: Arc<Request>,
     pub(crate) published: ArcSwapOption<Published>,

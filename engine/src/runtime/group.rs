@@ -1,13 +1,15 @@
 //! The stage loop: everything that one thread does.
 //!
-//! A thread runs a group of parts. It looks for the most downstream part that can do something, does it, hands the
-//! output on, and looks again; so what has been produced is consumed before more is produced, and a burst is bounded by
-//! what one call of an operator writes. A part whose output did not fit does nothing until it does: back-pressure stops
-//! parts, not threads, and since the graph has no cycle some part can always go on. When no part can, the thread waits
-//! on its doorbell.
+//! A thread runs a group of parts. It looks for the most downstream part that can do something,
+//! does it, hands the output on, and looks again; so what has been produced is consumed before more
+//! is produced, and a burst is bounded by what one call of an operator writes. A part whose output
+//! did not fit does nothing until it does: back-pressure stops parts, not threads, and since the
+//! graph has no cycle some part can always go on. When no part can, the thread waits on its
+//! doorbell.
 //!
-//! Queries are looked for after an input has been taken and before it is processed. So a query that a part sent on
-//! before it sent a chunk is seen before that chunk is processed (see [`crate::query`]).
+//! Queries are looked for after an input has been taken and before it is processed. So a query that
+//! a part sent on before it sent a chunk is seen before that chunk is processed (see
+//! [`crate::query`]).
 
 use std::hint::spin_loop;
 use std::mem;
@@ -27,7 +29,8 @@ use crate::metrics::nanoseconds;
 use crate::operator::{Body, OperatorError, Output, SourceFlow};
 use crate::query::{QueryError, Response};
 
-/// How long a thread with a core of its own looks for work before it parks: about what waking it would cost.
+/// How long a thread with a core of its own looks for work before it parks: about what waking it
+/// would cost.
 const SPIN: Duration = Duration::from_micros(50);
 /// Looks between two readings of the clock while spinning.
 const LOOKS_PER_CLOCK: u32 = 64;
@@ -206,7 +209,8 @@ impl Group {
         for slot in &self.nodes[index].watches {
             slot.want();
         }
-        // Before the end markers, so that the parts behind still run when such a query reaches them.
+        // Before the end markers, so that the parts behind still run when such a query reaches
+        // them.
         self.serve_watches(index);
         let node = &mut self.nodes[index];
         node.life = Life::Done;
@@ -227,6 +231,8 @@ impl Group {
             match control {
                 Control::Query { part, ticket } => self.accept(part, ticket),
                 Control::Watch { part, slot } => {
+                    // One reference is ours: a slot without another has lost its reader.
+                    self.nodes[part].watches.retain(|slot| Arc::strong_count(slot) > 1);
                     self.nodes[part].watches.push(slot);
                     self.has_watches = true;
                 }
@@ -321,7 +327,8 @@ impl Group {
         }
     }
 
-    /// When the wait must end though nobody rings: a source becomes active, or the deadline of a drain passes.
+    /// When the wait must end though nobody rings: a source becomes active, or the deadline of a
+    /// drain passes.
     fn wake_time(&self) -> Option<Instant> {
         let deadline = match self.seen_phase {
             Phase::Draining => self.shared.deadline(),

@@ -1,7 +1,8 @@
 //! Runs a topology: starts its threads, answers for them while they run, and brings them to an end.
 //!
-//! This is the only place where threads are made. Each runs one group of parts (see [`crate::placement`]) and never
-//! waits for anything but its doorbell. How a run ends is in `shared`, what a thread does in `group`.
+//! This is the only place where threads are made. Each runs one group of parts (see
+//! [`crate::placement`]) and never waits for anything but its doorbell. How a run ends is in
+//! `shared`, what a thread does in `group`.
 
 mod control;
 mod group;
@@ -31,7 +32,8 @@ use crate::graph::Topology;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
 use crate::query::{QueryError, QueryHandle, Request, Watch};
 
-/// How long an aborted run waits for an operator that does not return, before its thread is left behind.
+/// How long an aborted run waits for an operator that does not return, before its thread is left
+/// behind.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// How to run a topology.
@@ -115,7 +117,8 @@ impl Running {
     /// Asks `stage` and waits for its answer, which is exact at a batch boundary after this call.
     ///
     /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it has finished.
+    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
+    /// has finished.
     pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
         self.queries.query(stage, request)
     }
@@ -123,7 +126,8 @@ impl Running {
     /// Registers a standing query, whose last answer can be read at any time without waiting.
     ///
     /// # Errors
-    /// As [`Running::query`]; that the stage does not know the request is said by [`Watch::latest`].
+    /// As [`Running::query`]; that the stage does not know the request is said by
+    /// [`Watch::latest`].
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
         self.queries.watch(stage, request)
     }
@@ -199,7 +203,8 @@ impl Running {
     /// Waits for the end of the pipeline and says what it counted.
     ///
     /// # Errors
-    /// The first cause of a failure, with its stage; or that the run was aborted before it had finished.
+    /// The first cause of a failure, with its stage; or that the run was aborted before it had
+    /// finished.
     pub fn join(mut self) -> Result<Metrics, RunError> {
         while !self.wait(Duration::from_millis(100)) {
             if self.shared.phase() == Phase::Aborted && !self.wait(ABORT_GRACE) {

@@ -137,7 +137,8 @@ impl Node {
         self.is_at_boundary() && ticket.after.is_none_or(|after| self.taken >= after)
     }
 
-    /// Whether a standing query should be answered again. The last answer is given when the node ends.
+    /// Whether a standing query should be answered again. The last answer is given when the node
+    /// ends.
     pub(super) fn wants_publishing(&self) -> bool {
         self.life != Life::Done
             && self.is_at_boundary()

@@ -1,4 +1,5 @@
-//! What all threads of one run share: the phase of the run, the first cause of its failure, everybody's doorbell.
+//! What all threads of one run share: the phase of the run, the first cause of its failure,
+//! everybody's doorbell.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

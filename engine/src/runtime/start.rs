@@ -1,4 +1,5 @@
-//! From a topology to threads: makes nodes, joins them by local targets or edges, and starts the groups.
+//! From a topology to threads: makes nodes, joins them by local targets or edges, and starts the
+//! groups.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
         ended,
         workers_running: 0,
         shared: Arc::new(Shared::new(wiring.bells.clone())),
-        queries: QueryHandle::new(addresses, may_spin),
+        queries: QueryHandle::new(addresses),
         stages: stage_numbers,
         edges: wiring.edges,
         ended_at: None,
@@ -70,8 +71,8 @@ fn spawn(
     let handle = thread::Builder::new()
         .name(format!("trommel {first}"))
         .spawn(move || {
-            // Locals are dropped in reverse order, so the end is announced when all that the group owned is closed,
-            // even if closing it panics.
+            // Locals are dropped in reverse order, so the end is announced when all that the group
+            // owned is closed, even if closing it panics.
             let _announcement = Announcement { ended, index };
             let mut group = group;
             pin(core);
@@ -175,7 +176,8 @@ impl Wiring {
         Address::new(self.mailboxes[group].0.clone(), Arc::clone(&self.bells[group]), index, stage)
     }
 
-    /// Makes the way from one part to another, and for parts of one operator the way back for replies.
+    /// Makes the way from one part to another, and for parts of one operator the way back for
+    /// replies.
     fn join(&mut self, link: Link) {
         self.node(link.to).open_inputs += 1;
         let (from, to) = (self.places[link.from], self.places[link.to]);

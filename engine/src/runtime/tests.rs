@@ -1,4 +1,5 @@
-//! Whole runs of small pipelines: what arrives, what is answered, and how runs end. A watchdog turns a hang into a failure.
+//! Whole runs of small pipelines: what arrives, what is answered, and how runs end. A watchdog
+//! turns a hang into a failure.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
@@ -168,7 +169,8 @@ fn start(graph: Graph, queue: QueueLimits) -> Running {
 
 const SMALL: QueueLimits = QueueLimits { batches: 1, bytes: 1 };
 
-/// Every placement that this machine allows: fused, by load, and each stage pinned by name in both directions.
+/// Every placement that this machine allows: fused, by load, and each stage pinned by name in both
+/// directions.
 fn placements(stages: &[StageId], graph: impl Fn() -> Graph) -> Vec<Graph> {
     let cores = available_cores();
     let mut graphs = vec![graph(), graph()];
@@ -212,7 +214,9 @@ fn every_item_arrives_once_and_in_order_under_every_placement_and_queue_limit() 
             assert!(end.parts[0].is_finished);
             let numbers = metrics.stage("numbers").unwrap();
             assert_eq!((numbers.items_in(), numbers.items_out()), (0, 20_050));
-            assert!(end.latency().max() >= end.latency().quantile(0.5));
+            let latency = end.latency();
+            assert!(latency.quantile(0.5) > Duration::ZERO && latency.max() <= metrics.wall);
+            assert!(latency.max() >= latency.quantile(0.5));
             for edge in &metrics.edges {
                 assert!(edge.depth_max <= queue.batches as u64, "{edge:?}");
                 assert_eq!(edge.depth, 0);
@@ -415,8 +419,9 @@ fn a_run_that_is_dropped_ends_its_threads() {
     });
 }
 
-/// Sums up what passes, in two parts: the front counts and sends chunks, and asks the back after every third one how
-/// much it has seen; the back sums too. Whenever they are asked, both must have seen the same.
+/// Sums up what passes, in two parts: the front counts and sends chunks, and asks the back after
+/// every third one how much it has seen; the back sums too. Whenever they are asked, both must have
+/// seen the same.
 struct Front {
     sum: u64,
     batches: u64,
@@ -625,6 +630,26 @@ fn queries_that_cannot_be_answered_say_why() {
 }
 
 #[test]
+fn a_query_to_a_stage_that_hangs_gives_up_in_time() {
+    watched(|| {
+        let (spec, permits, _kept) = gated();
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::to(1)));
+        graph.add_after(numbers, "end", spec);
+        let mut running = start(graph, QueueLimits::default());
+        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
+        let (queries, limit) = (running.queries(), Duration::from_millis(1));
+        let late = queries.query_within("end", &Request::new("x"), limit).unwrap_err();
+        assert_eq!(
+            late.to_string(),
+            "stage `end` did not answer within 1ms: it is still busy with one batch"
+        );
+        drop(permits);
+        running.join().unwrap();
+    });
+}
+
+#[test]
 fn a_full_mailbox_refuses_queries_instead_of_growing() {
     watched(|| {
         let (spec, permits, _kept) = gated();
@@ -639,6 +664,9 @@ fn a_full_mailbox_refuses_queries_instead_of_growing() {
         }
         let refused = refused.expect("one too many").to_string();
         assert!(refused.starts_with("stage `end` already has 1024 queries waiting"), "{refused}");
+        let limit = Duration::from_millis(1);
+        let late = running.queries().query_within("end", &Request::new("x"), limit).unwrap_err();
+        assert!(matches!(late, QueryError::Busy { .. }), "{late}");
         drop(permits);
         running.join().unwrap();
     });

@@ -1,4 +1,9 @@
 //! The filter on the 256-bit registers of AVX2: 8 `u32` or 4 `u64` bins each.
+//!
+//! In the assembly of `absorb`, counts of `u32` bins are in registers throughout; with 33 bins and
+//! more the keys become memory operands of the compares. Of 64 `u64` bins, 7 of 16 registers of
+//! counts live on the stack, and of 17 to 64 weighted bins 3 of 8 or all: there the 8 or 16
+//! compares of an item take longer than the store and the load.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
@@ -37,7 +42,8 @@ pub(super) struct U64x4(__m256i);
 /// Calls an intrinsic in a place that holds an [`Avx2`] or a register made from one.
 macro_rules! avx2 {
     ($call:expr) => {
-        // SAFETY: an `Avx2`, and a register with it, exists only where `run` was entered, whose features these are.
+        // SAFETY: an `Avx2`, and a register with it, exists only where `run` was entered, whose
+        // features these are.
         unsafe { $call }
     };
 }
@@ -60,7 +66,8 @@ macro_rules! lanes {
             #[inline(always)]
             fn load(_: Avx2, keys: &[$key]) -> Self {
                 let keys: &[$key; $count] = keys.try_into().expect("a register has COUNT lanes");
-                // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in `avx2!`.
+                // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features
+                // as in `avx2!`.
                 Self(unsafe { _mm256_loadu_si256(std::ptr::from_ref(keys).cast()) })
             }
 
@@ -68,7 +75,8 @@ macro_rules! lanes {
             fn store(self, keys: &mut [$key]) {
                 let keys: &mut [$key; $count] =
                     keys.try_into().expect("a register has COUNT lanes");
-                // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features as in `avx2!`.
+                // SAFETY: the array is 32 writable bytes, and the store needs no alignment;
+                // features as in `avx2!`.
                 unsafe { _mm256_storeu_si256(std::ptr::from_mut(keys).cast(), self.0) };
             }
 

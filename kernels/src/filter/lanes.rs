@@ -1,9 +1,11 @@
-//! A register of lanes as a trait, so that each loop of the filter is written once for all instruction sets.
+//! A register of lanes as a trait, so that each loop of the filter is written once for all
+//! instruction sets.
 //!
-//! A [`Simd`] value is the proof that the processor has an instruction set: only the `run` function of a backend
-//! makes one, and a register comes from nothing but such a proof ([`Lanes::splat`], [`Lanes::load`]) or from another
-//! register. That makes every method safe. Implementations are `#[inline(always)]`: they become code inside
-//! `run`, which is compiled with the instruction set enabled.
+//! A [`Simd`] value is the proof that the processor has an instruction set: only the `run` function
+//! of a backend makes one, and a register comes from nothing but such a proof ([`Lanes::splat`],
+//! [`Lanes::load`]) or from another register. That makes every method safe. Implementations are
+//! `#[inline(always)]`: they become code inside `run`, which is compiled with the instruction set
+//! enabled.
 
 #![expect(
     unnameable_types,
@@ -85,6 +87,7 @@ pub(super) trait Kernel {
     type Output;
     /// The reference.
     fn scalar(self) -> Self::Output;
-    /// The loop over registers; `#[inline(always)]`, so that it is compiled for the level that calls it.
+    /// The loop over registers; `#[inline(always)]`, so that it is compiled for the level that
+    /// calls it.
     fn vector<S: Simd>(self, simd: S) -> Self::Output;
 }

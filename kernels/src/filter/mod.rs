@@ -1,6 +1,8 @@
-//! The horizontal filter: searches each item of a batch in a handful of bins and counts what it finds.
+//! The horizontal filter: searches each item of a batch in a handful of bins and counts what it
+//! finds.
 //!
-//! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012, §3.2, Fig. 6:
+//! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
+//! 2012, §3.2, Fig. 6:
 //!
 //! ```text
 //!             bins   | 17 | 42 |  5 | 99 |  3 | .. |    one item against all bins,
@@ -8,14 +10,15 @@
 //!             counts |    |    | +1 |    |    |    |    lanes that match count one; no lane: a miss
 //! ```
 //!
-//! The loop has no branch that depends on the data: counts are updated under the compare mask, the position of
-//! the item is stored unconditionally, and the cursor behind it advances by the miss bit. Bins and counts stay in
-//! registers for a whole call: counts in memory would chain each item to the one before it by a store and a load,
-//! which caps a filter of 16 bins at a fifth of its speed.
+//! The loop has no branch that depends on the data: counts are updated under the compare mask, the
+//! position of the item is stored unconditionally, and the cursor behind it advances by the miss
+//! bit. Bins and counts stay in registers for a whole call: counts in memory would chain each item
+//! to the one before it by a store and a load, which caps a filter of 16 bins at a fifth of its
+//! speed.
 //!
-//! Departures from the paper: the miss is stored rather than branched on (line 12), bins number 1 to 64 instead
-//! of 8, and counts start from zero in each call and are added to the caller's 64-bit counts at its end, so that
-//! 32-bit lanes cannot overflow.
+//! Departures from the paper: the miss is stored rather than branched on (line 12), bins number 1
+//! to 64 instead of 8, and counts start from zero in each call and are added to the caller's 64-bit
+//! counts at its end, so that 32-bit lanes cannot overflow.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -85,33 +88,36 @@ pub struct Absorbed {
 
 /// Counts each item that is in a bin and writes down the position of each that is not.
 ///
-/// In pseudo-code: `for item { if item in bins { count += 1 } else { missed.push(position) } }`, stopping after
-/// the item that fills `missed`.
+/// In pseudo-code: `for item { if item in bins { count += 1 } else { missed.push(position) } }`,
+/// stopping after the item that fills `missed`.
 ///
 /// # Shapes
 ///
-/// `bins`: 0 to 64 distinct keys and their counts; `items`: `K[n]`, n < 2^32; `missed`: `u32[m]`, its length is the
-/// most misses the caller accepts. Of `missed`, the first [`Absorbed::missed`] elements are positions in `items`,
-/// ascending; the element behind them may be overwritten. An empty `missed` consumes nothing.
+/// `bins`: 0 to 64 distinct keys and their counts; `items`: `K[n]`, n < 2^32; `missed`: `u32[m]`,
+/// its length is the most misses the caller accepts. Of `missed`, the first [`Absorbed::missed`]
+/// elements are positions in `items`, ascending; the element behind them may be overwritten. An
+/// empty `missed` consumes nothing.
 ///
 /// # Cost
 ///
-/// One compare and one masked add per item and register of bins (16 `u32` or 8 `u64` keys with AVX-512, half that
-/// with AVX2), rounded up to a power of two of registers; reads each item once, writes at most 4 B an item.
+/// One compare and one masked add per item and register of bins (16 `u32` or 8 `u64` keys with
+/// AVX-512, half that with AVX2), rounded up to a power of two of registers; reads each item once,
+/// writes at most 4 B an item.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, there are more than [`BINS_MAX`] bins, the counts are not as many as the keys, or
-/// there are 2^32 items or more. Checked once per call.
+/// If `isa` is not available, there are more than [`BINS_MAX`] bins, the counts are not as many as
+/// the keys, or there are 2^32 items or more. Checked once per call.
 pub fn absorb<K: Key>(isa: Isa, bins: Bins<'_, K>, items: &[K], missed: &mut [u32]) -> Absorbed {
     bins.check();
     dispatch(isa, Absorb { bins, items, missed })
 }
 
-/// Like [`absorb`] for items that count more than once: adds the weight of each item, saturating at `u64::MAX`.
+/// Like [`absorb`] for items that count more than once: adds the weight of each item, saturating at
+/// `u64::MAX`.
 ///
-/// Stops after the item that fills `missed` or that brings the weight of the missed items to `budget`. A budget of
-/// zero consumes nothing.
+/// Stops after the item that fills `missed` or that brings the weight of the missed items to
+/// `budget`. A budget of zero consumes nothing.
 ///
 /// # Shapes
 ///
@@ -119,8 +125,8 @@ pub fn absorb<K: Key>(isa: Isa, bins: Bins<'_, K>, items: &[K], missed: &mut [u3
 ///
 /// # Cost
 ///
-/// Keys and counts take 64-bit lanes, whatever the key type. Blocks of 1,024 items in which a weight reaches 2^54
-/// could overflow a lane and run on the scalar reference.
+/// Keys and counts take 64-bit lanes, whatever the key type. Blocks of 1,024 items in which a
+/// weight reaches 2^54 could overflow a lane and run on the scalar reference.
 ///
 /// # Panics
 ///
@@ -139,10 +145,11 @@ pub fn absorb_weighted<K: Key>(
     dispatch(isa, AbsorbWeighted { bins, items, weights, budget, missed })
 }
 
-/// Finds the bin of each item: `lanes[i]` becomes the position of `items[i]` in `keys`, the first one if there are
-/// several, or [`NO_LANE`].
+/// Finds the bin of each item: `lanes[i]` becomes the position of `items[i]` in `keys`, the first
+/// one if there are several, or [`NO_LANE`].
 ///
-/// For keys that stand for something longer, such as the hash codes of strings: the caller verifies the lane.
+/// For keys that stand for something longer, such as the hash codes of strings: the caller verifies
+/// the lane.
 ///
 /// # Shapes
 ///
@@ -154,7 +161,8 @@ pub fn absorb_weighted<K: Key>(
 ///
 /// # Panics
 ///
-/// If `isa` is not available, there are more than [`BINS_MAX`] keys, or `lanes` is not as long as `items`.
+/// If `isa` is not available, there are more than [`BINS_MAX`] keys, or `lanes` is not as long as
+/// `items`.
 pub fn locate<K: Key>(isa: Isa, keys: &[K], items: &[K], lanes: &mut [u8]) {
     assert!(keys.len() <= BINS_MAX, "a filter has at most {BINS_MAX} bins, not {}", keys.len());
     let (items_len, lanes_len) = (items.len(), lanes.len());

@@ -1,6 +1,7 @@
 //! The filter on the 128-bit vectors of `wide`, which every target has or emulates.
 //!
-//! `wide` chooses its instructions when it is compiled: SSE2 in a default x86-64 build, NEON on AArch64.
+//! `wide` chooses its instructions when it is compiled: SSE2 in a default x86-64 build, NEON on
+//! AArch64.
 
 use wide::{u32x4, u64x2};
 

@@ -1,8 +1,8 @@
 //! The loops of the filter, written once over [`Lanes`].
 //!
-//! The number of registers is a constant of each loop, so that the arrays of registers below are registers and
-//! not memory; it is a power of two, and the lanes behind the last bin repeat the first key: they match when it
-//! does, and what they count is dropped.
+//! The number of registers is a constant of each loop, so that the arrays of registers below are
+//! registers and not memory; it is a power of two, and the lanes behind the last bin repeat the
+//! first key: they match when it does, and what they count is dropped.
 
 use super::lanes::{Kernel, Lanes, Simd, WideLanes};
 use super::{Absorbed, BINS_MAX, Bins, Key, scalar};
@@ -15,7 +15,8 @@ const LANE_WEIGHT_END: u64 = 1 << 54;
 
 const _: () = assert!((BLOCK_ITEMS as u64).checked_mul(LANE_WEIGHT_END - 1).is_some());
 
-/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to a power of two.
+/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to a
+/// power of two.
 macro_rules! with_registers {
     ($bins:expr, $lanes:ty, $n:ident => $body:expr) => {
         with_registers!(@match $bins, $lanes, $n => $body; 1 2 4 8 16 32)
@@ -254,7 +255,8 @@ fn position(index: usize) -> u32 {
     index as u32
 }
 
-/// Loads the keys, at least one, into registers and repeats the first one in the lanes behind the last.
+/// Loads the keys, at least one, into registers and repeats the first one in the lanes behind the
+/// last.
 #[inline(always)]
 fn load_keys<S: Simd, L: Lanes<Simd = S>, const N: usize>(simd: S, keys: &[L::Key]) -> [L; N] {
     let mut padded = [keys[0]; BINS_MAX];
@@ -262,7 +264,8 @@ fn load_keys<S: Simd, L: Lanes<Simd = S>, const N: usize>(simd: S, keys: &[L::Ke
     std::array::from_fn(|register| L::load(simd, &padded[register * L::COUNT..][..L::COUNT]))
 }
 
-/// Adds what the lanes counted to the counts of the bins; the lanes behind the last bin are dropped.
+/// Adds what the lanes counted to the counts of the bins; the lanes behind the last bin are
+/// dropped.
 #[inline(always)]
 fn add_counts<S: Simd, K: Key, const N: usize>(lanes: &[K::Lanes<S>; N], counts: &mut [u64]) {
     let mut added = [K::default(); BINS_MAX];

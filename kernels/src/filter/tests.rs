@@ -35,7 +35,8 @@ fn by_hand(
     (missed, absorbed)
 }
 
-/// Checks all forms of the filter on all levels, with `u64` keys and, where they fit, with `u32` keys.
+/// Checks all forms of the filter on all levels, with `u64` keys and, where they fit, with `u32`
+/// keys.
 fn check(keys: &[u64], start: u64, batch: &[(u64, u64)], room: usize, budget: u64) {
     check_key::<u64>(keys, start, batch, room, budget);
     if keys.iter().chain(batch.iter().map(|(item, _)| item)).all(|&key| u32::try_from(key).is_ok())

@@ -43,7 +43,8 @@ impl Map {
         Self { output, load: Load::Light, function: Box::new(function) }
     }
 
-    /// Gives the function a core of its own while there are cores: for functions that cost more than a hop.
+    /// Gives the function a core of its own while there are cores: for functions that cost more
+    /// than a hop.
     #[must_use]
     pub fn heavy(mut self) -> Self {
         self.load = Load::Heavy;

@@ -46,7 +46,12 @@ pub fn top<'a, K: Clone + Ord + 'a>(
     n: usize,
 ) -> Vec<Counted<K>> {
     let mut best: BinaryHeap<Ranked<'a, K>> = BinaryHeap::new();
+    // Of the last rank, once there are n: nearly all others fail this one comparison.
+    let mut count_min = 0;
     for counted in counted {
+        if counted.count < count_min {
+            continue;
+        }
         let candidate = Ranked(counted);
         if best.len() < n {
             best.push(candidate);
@@ -54,6 +59,9 @@ pub fn top<'a, K: Clone + Ord + 'a>(
             && candidate < *last
         {
             *last = candidate;
+        }
+        if best.len() == n {
+            count_min = best.peek().map_or(u64::MAX, |last| last.0.count);
         }
     }
     best.into_sorted_vec().into_iter().map(|ranked| ranked.0.cloned()).collect()

@@ -133,8 +133,9 @@ impl<K: Column, S: Summary<K>> Operator for Counting<K, S> {
 
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
         let question = Question::<K>::read(request)?;
-        let (observed, unmonitored) = (self.summary.observed(), self.summary.count_min());
-        Ok(Response::Answer(question.answer(self.summary.monitored(), observed, unmonitored)))
+        let (monitored, observed) = (self.summary.monitored(), self.summary.observed());
+        let unmonitored = || self.summary.count_min();
+        Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
     }
 
     fn counters(&self) -> Counters {

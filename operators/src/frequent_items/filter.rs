@@ -10,8 +10,9 @@ const MISSED_MAX: usize = 2048;
 
 /// Frequent items in one pass: a few bins X, searched by SIMD, in front of a [`SpaceSaving`] Y.
 ///
-/// Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012, §3, Fig. 5. Both
-/// halves run in the caller's thread here; [`Self::into_halves`] gives them to two (§4).
+/// Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
+/// 2012, §3, Fig. 5. Both halves run in the caller's thread here; [`Self::into_halves`] gives them
+/// to two (§4).
 ///
 /// ```text
 ///            ┌─ X: 1 to 64 bins, all compared at once ─┐   missed   ┌─ Y: SpaceSaving ─┐
@@ -22,13 +23,13 @@ const MISSED_MAX: usize = 2048;
 ///
 /// # Guarantees
 ///
-/// Those of [`SpaceSaving`] with k = |X| + |Y| counters: see there, and [`FilterFront`] for why. The result depends neither on
-/// how the stream was cut into batches nor on the instruction set.
+/// Those of [`SpaceSaving`] with k = |X| + |Y| counters: see there, and [`FilterFront`] for why.
+/// The result depends neither on how the stream was cut into batches nor on the instruction set.
 ///
 /// # Cost
 ///
-/// One SIMD search per item, and the cost of SpaceSaving for those that are not in X; at most |X| exchanges per |Y|
-/// forwarded items, one in sixteen of which looks at all counters.
+/// One SIMD search per item, and the cost of SpaceSaving for those that are not in X; at most |X|
+/// exchanges per |Y| forwarded items, one in sixteen of which looks at all counters.
 ///
 /// # Examples
 ///
@@ -55,8 +56,9 @@ impl<K: Item> Filter<K> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError::Bins`] if there are no bins or more than 64, [`CapacityError::NoBackCounters`] if they are all the
-    /// counters, [`CapacityError::Counters`] if there are too many counters; nothing is allocated then.
+    /// [`CapacityError::Bins`] if there are no bins or more than 64,
+    /// [`CapacityError::NoBackCounters`] if they are all the counters, [`CapacityError::Counters`]
+    /// if there are too many counters; nothing is allocated then.
     ///
     /// # Panics
     ///
@@ -118,7 +120,8 @@ impl<K: Item> Filter<K> {
         top(self.iter(), n)
     }
 
-    /// The counter of an item, if it is monitored. If not, its true count is at most [`Self::count_min`].
+    /// The counter of an item, if it is monitored. If not, its true count is at most
+    /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
         self.front.estimate(item).or_else(|| self.back.estimate(item))
@@ -129,7 +132,8 @@ impl<K: Item> Filter<K> {
         self.front.iter().chain(self.back.iter())
     }
 
-    /// The smallest count, 0 while a counter is free: the most that an unmonitored item can have been seen. O(k).
+    /// The smallest count, 0 while a counter is free: the most that an unmonitored item can have
+    /// been seen. O(k).
     #[must_use]
     pub fn count_min(&self) -> u64 {
         self.front.count_min().min(self.back.count_min())

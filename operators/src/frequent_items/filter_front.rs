@@ -5,8 +5,8 @@ use trommel_kernels::filter::{self, Absorbed, Bins, NO_LANE};
 
 use super::{Counted, Item, Items};
 
-/// Text items that are hashed and searched before their strings are compared: small, because what lies behind
-/// a full buffer of misses is hashed again.
+/// Text items that are hashed and searched before their strings are compared: small, because what
+/// lies behind a full buffer of misses is hashed again.
 const BLOCK_ITEMS: usize = 128;
 
 /// The bins X of Algorithm Filter, in front of a [`SpaceSaving`](super::SpaceSaving) Y.
@@ -21,28 +21,33 @@ const BLOCK_ITEMS: usize = 128;
 ///     back.observe_at(batch, missed)
 /// ```
 ///
-/// Only the answer of `exchange` has to be waited for; missed items may be under way to Y in any number of messages,
-/// as long as Y receives them and the exchanges in this order.
+/// Only the answer of `exchange` has to be waited for; missed items may be under way to Y in any
+/// number of messages, as long as Y receives them and the exchanges in this order.
 ///
 /// # Consistency
 ///
-/// n, the sum of the counts in Y, is known here: what was forwarded, plus each count handed over, minus each received.
-/// Y has a count of at most floor(n / |Y|), where a free counter counts as 0. So an item may be forwarded while
-/// floor(n / |Y|) <= min X, that is, while `n < (min X + 1) |Y|`, where a free bin counts as 0: the smallest of
-/// all k counts is then in Y, and replacing it there is what SpaceSaving with k counters does.
+/// n, the sum of the counts in Y, is known here: what was forwarded, plus each count handed over,
+/// minus each received. Y has a count of at most floor(n / |Y|), where a free counter counts as 0.
+/// So an item may be forwarded while floor(n / |Y|) <= min X, that is, while `n < (min X + 1) |Y|`,
+/// where a free bin counts as 0: the smallest of all k counts is then in Y, and replacing it there
+/// is what SpaceSaving with k counters does.
 ///
-/// Counts in X only grow, so a `min X` read earlier is a lower bound (footnote 2 of the paper), and it is read again only
-/// when n reaches the limit that follows from it. Then, while `n > min X |Y|` (line 11 of Fig. 5), the smallest bin of X is
-/// exchanged for the largest counter of Y; a free bin is filled. Afterwards |Y| more may be forwarded, so that this
-/// happens at most once for a forwarded weight of |Y|. Each exchange lowers n, for min X < n / |Y| <= max Y; and as it takes
-/// the maximum of Y, no counter that comes to X leaves it again before the condition holds: at most |X| exchanges.
+/// Counts in X only grow, so a `min X` read earlier is a lower bound (footnote 2 of the paper), and
+/// it is read again only when n reaches the limit that follows from it. Then, while `n > min X |Y|`
+/// (line 11 of Fig. 5), the smallest bin of X is exchanged for the largest counter of Y; a free bin
+/// is filled. Afterwards |Y| more may be forwarded, so that this happens at most once for a
+/// forwarded weight of |Y|. Each exchange lowers n, for min X < n / |Y| <= max Y; and as it takes
+/// the maximum of Y, no counter that comes to X leaves it again before the condition holds: at most
+/// |X| exchanges.
 ///
-/// With counts that saturated, n can exceed the sum and an exchange can fail to lower it. Therefore n is also bounded by
+/// With counts that saturated, n can exceed the sum and an exchange can fail to lower it. Therefore
+/// n is also bounded by
 /// |Y| times the count received, than which no count in Y is larger then; when Y sends the bin of X back, this
-/// bound alone fulfils the condition, so the exchanges end there too. n has 128 bits and cannot overflow.
+/// bound alone fulfils the condition, so the exchanges end there too. n has 128 bits and cannot
+/// overflow.
 ///
-/// Departure from the paper: Fig. 5 exchanges one bin and goes on, although the condition may still be violated; here it
-/// holds whenever an item is forwarded.
+/// Departure from the paper: Fig. 5 exchanges one bin and goes on, although the condition may still
+/// be violated; here it holds whenever an item is forwarded.
 #[derive(Clone, Debug)]
 pub struct FilterFront<K: Item> {
     isa: Isa,
@@ -87,11 +92,12 @@ impl<K: Item> FilterFront<K> {
         }
     }
 
-    /// Takes the items of a batch from position `start` on: counts those in X, and writes the positions of the others, to
-    /// be forwarded to Y, to the front of `missed`.
+    /// Takes the items of a batch from position `start` on: counts those in X, and writes the
+    /// positions of the others, to be forwarded to Y, to the front of `missed`.
     ///
-    /// Stops behind the item that fills `missed` or that uses up what may be forwarded; then, or when an exchange is
-    /// due at once, call [`Self::exchange_due`]. Consumes nothing while it is due.
+    /// Stops behind the item that fills `missed` or that uses up what may be forwarded; then, or
+    /// when an exchange is due at once, call [`Self::exchange_due`]. Consumes nothing while it is
+    /// due.
     ///
     /// # Panics
     ///
@@ -160,7 +166,8 @@ impl<K: Item> FilterFront<K> {
         done
     }
 
-    /// The form for items whose code may be shared: searches the codes of a block, then compares the items.
+    /// The form for items whose code may be shared: searches the codes of a block, then compares
+    /// the items.
     fn absorb_verified<B: Items<K> + ?Sized>(
         &mut self,
         batch: &B,
@@ -211,8 +218,8 @@ impl<K: Item> FilterFront<K> {
         behind.position(|(kept, _)| kept.is(item, code)).map(|offset| lane + 1 + offset)
     }
 
-    /// Whether a bin of X has to be exchanged before anything more is forwarded; often the smallest count in X has
-    /// grown and the answer is no.
+    /// Whether a bin of X has to be exchanged before anything more is forwarded; often the smallest
+    /// count in X has grown and the answer is no.
     ///
     /// # Panics
     ///
@@ -229,8 +236,8 @@ impl<K: Item> FilterFront<K> {
         due
     }
 
-    /// Starts an exchange: takes the bin with the smallest count out of X, for Y to monitor. `None` if X has a free
-    /// bin to be filled.
+    /// Starts an exchange: takes the bin with the smallest count out of X, for Y to monitor. `None`
+    /// if X has a free bin to be filled.
     ///
     /// # Panics
     ///
@@ -249,7 +256,8 @@ impl<K: Item> FilterFront<K> {
         Some(Counted { item, count, error })
     }
 
-    /// Ends an exchange: puts what Y answered into the free bin. Another exchange may be due at once.
+    /// Ends an exchange: puts what Y answered into the free bin. Another exchange may be due at
+    /// once.
     ///
     /// # Panics
     ///
@@ -268,7 +276,8 @@ impl<K: Item> FilterFront<K> {
         self.kept.push((item, error));
     }
 
-    /// The bins in use, in no particular order. During an exchange, the bin that was taken out is not among them.
+    /// The bins in use, in no particular order. During an exchange, the bin that was taken out is
+    /// not among them.
     pub fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
         let kept = self.kept.iter().zip(&self.counts);
         kept.map(|((item, error), &count)| Counted { item, count, error: *error })

@@ -5,10 +5,11 @@
 //! nodes: { item, next: u32 }[k], in slots 0.. without gaps
 //! ```
 //!
-//! Replacing an item is the hot operation (with little skew it happens for nearly every one), and it costs a walk along
-//! two short chains: no tombstone, no rehash, no allocation. New items go to the end of their chain: they are seldom the
-//! frequent ones, which so come to the front as what was before them is replaced (measured: 2 to 3 times the
-//! throughput at Zipf 1.5 and 2 against new items in front).
+//! Replacing an item is the hot operation (with little skew it happens for nearly every one), and
+//! it costs a walk along two short chains: no tombstone, no rehash, no allocation. New items go to
+//! the end of their chain: they are seldom the frequent ones, which so come to the front as what
+//! was before them is replaced (measured: 2 to 3 times the throughput at Zipf 1.5 and 2 against new
+//! items in front).
 
 use super::Item;
 

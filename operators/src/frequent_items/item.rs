@@ -1,14 +1,16 @@
 //! What is counted: integer and text items, and batches of them.
 //!
-//! An [`Item`] is what a summary keeps; its borrowed form [`Item::Ref`] is what a batch lends, so that a look-up
-//! allocates nothing. Each item has a *code*, an integer that the hash index and the SIMD filter work with:
+//! An [`Item`] is what a summary keeps; its borrowed form [`Item::Ref`] is what a batch lends, so
+//! that a look-up allocates nothing. Each item has a *code*, an integer that the hash index and the
+//! SIMD filter work with:
 //!
 //! | item | borrowed | code | equal codes mean |
 //! |---|---|---|---|
 //! | `u32`, `u64` | itself | itself | equal items ([`Item::CODE_IS_ITEM`]) |
 //! | [`Text`] | `&str` | 64-bit rapidhash | compare the strings |
 //!
-//! The code is part of the item rather than of the summary, so that an item of one's own brings its own.
+//! The code is part of the item rather than of the summary, so that an item of one's own brings its
+//! own.
 
 use std::fmt;
 use std::fmt::Debug;
@@ -19,8 +21,8 @@ use trommel_kernels::filter::Key;
 
 /// Something that can be counted.
 ///
-/// Implementors keep three promises: equal items have equal codes; [`Self::is`] and [`Ord`] agree with equality; and
-/// if [`Self::CODE_IS_ITEM`], different items have different codes.
+/// Implementors keep three promises: equal items have equal codes; [`Self::is`] and [`Ord`] agree
+/// with equality; and if [`Self::CODE_IS_ITEM`], different items have different codes.
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     /// The integer that stands for the item in hash indexes and SIMD registers.
     type Code: Key;
@@ -107,7 +109,8 @@ macro_rules! integer_item {
 integer_item!(u32);
 integer_item!(u64);
 
-/// A string with its code. Ordered as strings are; two different strings are different items, whatever their codes.
+/// A string with its code. Ordered as strings are; two different strings are different items,
+/// whatever their codes.
 ///
 /// # Examples
 ///
@@ -125,7 +128,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// A buffer larger than this is given back when the string it holds needs less than a quarter of it.
+    /// A buffer larger than this is given back when the string it holds needs less than a quarter
+    /// of it.
     const SLACK_BYTES: usize = 256;
 }
 
@@ -226,11 +230,11 @@ impl fmt::Display for Text {
     }
 }
 
-/// A batch of items of type `K`, by position: `[u32]`, `[u64]`, and for [`Text`] `[&str]`, [`StringArray`] and
-/// [`LargeStringArray`].
+/// A batch of items of type `K`, by position: `[u32]`, `[u64]`, and for [`Text`] `[&str]`,
+/// [`StringArray`] and [`LargeStringArray`].
 ///
-/// A null of a string array is an item like any other, the empty string; whoever counts nulls differently filters
-/// them before.
+/// A null of a string array is an item like any other, the empty string; whoever counts nulls
+/// differently filters them before.
 pub trait Items<K: Item> {
     /// Items in the batch.
     fn len(&self) -> usize;
@@ -238,7 +242,8 @@ pub trait Items<K: Item> {
     /// The item at `position`; panics if there is none.
     fn item(&self, position: usize) -> K::Ref<'_>;
 
-    /// The codes of a range of items: borrowed where the batch holds them, computed into `scratch` where it does not.
+    /// The codes of a range of items: borrowed where the batch holds them, computed into `scratch`
+    /// where it does not.
     fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
         scratch.clear();
         scratch.extend(range.map(|position| K::code_of(self.item(position))));

@@ -1,6 +1,8 @@
-//! Which counter has the largest count: needed when a filter exchanges bins, several times in a row.
+//! Which counter has the largest count: needed when a filter exchanges bins, several times in a
+//! row.
 //!
-//! One pass over the counts finds the largest few; they serve the exchanges that follow, until a count changes.
+//! One pass over the counts finds the largest few; they serve the exchanges that follow, until a
+//! count changes.
 
 /// Counters found by one pass. A filter seldom exchanges more bins at a time.
 const LEADERS_MAX: usize = 16;
@@ -13,7 +15,8 @@ pub(super) struct Leaders {
 }
 
 impl Leaders {
-    /// Takes out the count and slot of a largest counter, the lowest slot of those that share the count.
+    /// Takes out the count and slot of a largest counter, the lowest slot of those that share the
+    /// count.
     pub(super) fn take_max(&mut self, counts: &[u64]) -> Option<(u64, u32)> {
         if self.ascending.is_empty() {
             self.scan(counts);
@@ -21,11 +24,11 @@ impl Leaders {
         self.ascending.pop()
     }
 
-    /// Says that a counter has become `count`, having been taken out before.
+    /// Says that a counter that was taken out has become `count`; leaders that are not above it are
+    /// forgotten.
     pub(super) fn replaced(&mut self, count: u64) {
-        if self.ascending.last().is_some_and(|&(next, _)| next <= count) {
-            self.forget();
-        }
+        let end = self.ascending.partition_point(|&(leader, _)| leader <= count);
+        self.ascending.drain(..end);
     }
 
     /// Forgets the leaders: counts have changed, or slots have moved.
@@ -71,10 +74,22 @@ mod tests {
             for count in replacements {
                 let (max, slot) = leaders.take_max(&counts).expect("there are counts");
                 prop_assert_eq!(Some(max), counts.iter().copied().max());
-                prop_assert_eq!(max, counts[slot as usize]);
+                prop_assert_eq!(counts.iter().position(|&count| count == max), Some(slot as usize));
                 counts[slot as usize] = count;
                 leaders.replaced(count);
             }
+        }
+    }
+
+    #[test]
+    fn a_replacement_above_some_leaders_is_found_in_its_turn() {
+        let mut counts = [18; 3];
+        let mut leaders = Leaders::default();
+        for (replacement, expected) in [(6, 18), (7, 18), (0, 18), (0, 7), (0, 6)] {
+            let (max, slot) = leaders.take_max(&counts).expect("there are counts");
+            assert_eq!(max, expected);
+            counts[slot as usize] = replacement;
+            leaders.replaced(replacement);
         }
     }
 

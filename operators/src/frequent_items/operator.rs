@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
 use trommel_engine::registry::Configured;
@@ -19,11 +19,13 @@ use super::{COUNTERS_MAX, CapacityError, Filter, SpaceSaving, Text, parallel};
 use crate::parameters::check_range;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// `parallel_filter` if the stage was given two cores, `filter` otherwise.
+    /// `parallel_filter` if the stage was given two cores; otherwise `filter` for integers that all
+    /// weigh the same, and `space_saving` for text and weights, where the search of the filter
+    /// costs more than it saves.
     #[default]
     Auto,
     /// SpaceSaving alone.
@@ -35,7 +37,7 @@ pub enum Algorithm {
 }
 
 /// When rows are emitted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Emit {
@@ -49,17 +51,18 @@ pub enum Emit {
 /// Counts the most frequent items of a stream in bounded memory.
 ///
 /// # Ports
-/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64). Rows in which
-/// either is null are not counted.
-/// Out: `rank` (UInt32, from 1), `item`, `count`, `error` (UInt64), the most frequent first.
+/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
+/// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
+/// `error` (UInt64), the most frequent first.
 ///
 /// # Guarantees
-/// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <= N / k`, and every
-/// item that occurs more than N / k times has a counter. See [the module](crate::frequent_items).
+/// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
+/// N / k`, and every item that occurs more than N / k times has a counter. See [the
+/// module](crate::frequent_items).
 ///
 /// # Queries
-/// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`, `count`, `error`; for
-/// an item without a counter the most that it can have occurred.
+/// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
+/// `count`, `error`; for an item without a counter the most that it can have occurred.
 ///
 /// # Examples
 /// ```
@@ -68,7 +71,7 @@ pub enum Emit {
 /// use trommel_operators::{Collect, FrequentItems, Generate};
 ///
 /// let mut graph = Graph::new();
-/// let items = graph.add("items", Generate::zipf(1_000_000, 10_000, 1.2));
+/// let items = graph.add("items", Generate::zipf(10_000, 1.2).items(100_000));
 /// let top = graph.add_after(items, "top", FrequentItems::new().counters(500).n(3));
 /// let (sink, rows) = Collect::new();
 /// graph.add_after(top, "rows", sink);
@@ -227,29 +230,36 @@ impl FrequentItems {
         Ok(Emission::new(report, every))
     }
 
+    /// The algorithm for items of this type.
+    fn algorithm_for(&self, item: &DataType, context: BindContext) -> Algorithm {
+        let is_small = self.counters <= self.filter_bins;
+        match self.algorithm {
+            Algorithm::Auto if context.cores > 1 => Algorithm::ParallelFilter,
+            Algorithm::Auto if *item == DataType::Utf8 || self.weight.is_some() || is_small => {
+                Algorithm::SpaceSaving
+            }
+            Algorithm::Auto => Algorithm::Filter,
+            chosen => chosen,
+        }
+    }
+
     fn bind_items<K: Column>(
         &self,
         input: Input,
-        context: BindContext,
+        algorithm: Algorithm,
     ) -> Result<Fragment, BindError> {
         let emission = self.emission()?;
         let filter = || -> Result<Filter<K>, BindError> {
             let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
             Filter::new(isa, self.counters, self.filter_bins).map_err(capacity)
         };
-        match self.algorithm {
+        match algorithm {
             Algorithm::SpaceSaving => {
                 let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
                 Ok(one_part(summary, input, emission))
             }
             Algorithm::ParallelFilter => Ok(two_parts(filter()?, input, emission)),
-            Algorithm::Auto if context.cores > 1 => Ok(two_parts(filter()?, input, emission)),
-            // A summary too small for a filter is SpaceSaving, which the filter equals in its results.
-            Algorithm::Auto if self.counters <= self.filter_bins => {
-                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
-                Ok(one_part(summary, input, emission))
-            }
-            Algorithm::Auto | Algorithm::Filter => Ok(one_part(filter()?, input, emission)),
+            Algorithm::Filter | Algorithm::Auto => Ok(one_part(filter()?, input, emission)),
         }
     }
 }
@@ -324,10 +334,11 @@ impl OperatorSpec for FrequentItems {
             },
         };
         let input = Input::new(item, weight);
+        let algorithm = self.algorithm_for(&item_type, context);
         match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(input, context),
-            DataType::UInt64 => self.bind_items::<u64>(input, context),
-            DataType::Utf8 => self.bind_items::<Text>(input, context),
+            DataType::UInt32 => self.bind_items::<u32>(input, algorithm),
+            DataType::UInt64 => self.bind_items::<u64>(input, algorithm),
+            DataType::Utf8 => self.bind_items::<Text>(input, algorithm),
             found => {
                 let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
                 Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
@@ -338,6 +349,5 @@ impl OperatorSpec for FrequentItems {
 
 impl Configured for FrequentItems {
     const NAME: &'static str = "frequent_items";
-    const SUMMARY: &'static str =
-        "The most frequent items of a stream, with bounds on their counts.";
+    const SUMMARY: &'static str = "count the most frequent items, with a bound on each count";
 }

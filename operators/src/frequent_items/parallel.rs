@@ -6,13 +6,15 @@
 //!              └───────────────── bYmax ──────────────────┘
 //! ```
 //!
-//! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012, §4.1 (Figures 9 and
-//! 10) and §5 (queries). Missed items are sent without waiting; only an exchange is a round trip, during which the filter
-//! is in the middle of a batch. Messages keep their order, so Y does what it would do behind the sequential filter, and
-//! the results are the same, whatever the cores.
+//! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
+//! 2012, §4.1 (Figures 9 and 10) and §5 (queries). Missed items are sent without waiting; only an
+//! exchange is a round trip, during which the filter is in the middle of a batch. Messages keep
+//! their order, so Y does what it would do behind the sequential filter, and the results are the
+//! same, whatever the cores.
 //!
 //! Departure from the paper: a message is a batch's worth of missed items, not one item.
 
+use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
@@ -72,7 +74,7 @@ pub(super) struct FilterPart<K: Column> {
 pub(super) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
     emission: Emission,
-    schema: arrow_schema::SchemaRef,
+    schema: SchemaRef,
 }
 
 /// The two halves of `filter` as parts.
@@ -139,7 +141,8 @@ impl<K: Column> FilterPart<K> {
 }
 
 fn send<K: Column>(message: ToCounter<K>, out: &mut Output) {
-    // The batch is shared with whoever else holds it, but while the message waits it is this queue that keeps it.
+    // The batch is shared with whoever else holds it, but while the message waits it is this queue
+    // that keeps it.
     let weights = message.observations.weights.as_ref().map_or(0, |weights| weights.len() * 8);
     let bytes =
         message.observations.items.get_array_memory_size() + weights + message.missed.len() * 4;
@@ -223,9 +226,10 @@ impl<K: Column> Operator for CounterPart<K> {
         let carried = carried.expect("the filter sends what it knows along");
         let filter = carried.downcast::<AtFilter<K>>().expect("the filter counts the same items");
         let monitored = filter.bins.iter().map(Counted::as_ref).chain(self.back.iter());
-        let count_min = filter.count_min.min(self.back.count_min());
+        let unmonitored = || filter.count_min.min(self.back.count_min());
         let question = Question::read(request)?;
-        Ok(Response::Answer(question.answer(monitored, filter.observed, count_min)))
+        let observed = filter.observed;
+        Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
     }
 
     fn counters(&self) -> Counters {

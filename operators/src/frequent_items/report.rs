@@ -1,11 +1,12 @@
 //! What is asked of a summary: by queries while it runs, and by the configuration when it emits.
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::Value;
 use trommel_engine::query::{QueryError, Request};
 
-use super::column::{Column, estimate_row, ranked_rows, ranked_schema};
+use super::column::{Column, estimate_row, ranked_rows};
 use super::{Counted, top};
 
 /// The queries of the operator.
@@ -60,26 +61,28 @@ impl<K: Column> Question<K> {
         }
     }
 
-    /// Answers from all monitored items. `unmonitored` is the most that any other item can have been seen.
+    /// Answers from all monitored items, in rows of `schema` where they are ranked. `unmonitored`
+    /// is the most that any other item can have been seen.
     pub(super) fn answer<'a>(
         &self,
-        monitored: impl Iterator<Item = Counted<&'a K>>,
+        schema: &SchemaRef,
+        mut monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
-        unmonitored: u64,
+        unmonitored: impl FnOnce() -> u64,
     ) -> RecordBatch {
-        let schema = ranked_schema(K::TYPE);
         match self {
-            Self::Top(n) => ranked_rows(&schema, &top(monitored, *n)),
+            Self::Top(n) => ranked_rows(schema, &top(monitored, *n)),
             Self::AtLeast(share) => {
                 let report = Report { n: usize::MAX, share: *share };
-                ranked_rows(&schema, &report.select(monitored, observed))
+                ranked_rows(schema, &report.select(monitored, observed))
             }
             Self::Estimate(item) => {
-                let (count, error) = (unmonitored, unmonitored);
-                let mut monitored = monitored;
                 let counted = monitored.find(|counted| counted.item == item);
                 estimate_row(&counted.map_or_else(
-                    || Counted { item: item.clone(), count, error },
+                    || {
+                        let most = unmonitored();
+                        Counted { item: item.clone(), count: most, error: most }
+                    },
                     |counted| counted.cloned(),
                 ))
             }
@@ -87,7 +90,8 @@ impl<K: Column> Question<K> {
     }
 }
 
-/// Which items an operator emits: at most `n`, and only those with at least this share of the stream.
+/// Which items an operator emits: at most `n`, and only those with at least this share of the
+/// stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     pub(super) n: usize,

@@ -1,7 +1,7 @@
 //! SpaceSaving: k counters that follow the most frequent items of a stream.
 //!
-//! Source: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in Data Streams*,
-//! ICDT 2005; as described by Roy, Teubner, Alonso, KDD 2012, §2.1, Fig. 2:
+//! Source: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
+//! Data Streams*, ICDT 2005; as described by Roy, Teubner, Alonso, KDD 2012, §2.1, Fig. 2:
 //!
 //! ```text
 //! for item x:  if x has a counter    counter.count += 1
@@ -10,10 +10,11 @@
 //!                                    min = { x, count: min.count + 1, error: min.count }
 //! ```
 //!
-//! Departures: the two structures behind it are not a hash table and the list of lists of Fig. 3, but a table of
-//! chains ([`index`](super::index)) and a lazy search for the minimum ([`victims`](super::victims)), which leaves a hit
-//! with nothing to do but one increment. Items may have weights. Exchanging a counter with the front half of
-//! [`Filter`](super::Filter) is an operation of its own.
+//! Departures: the two structures behind it are not a hash table and the list of lists of Fig. 3,
+//! but a table of chains ([`index`](super::index)) and a lazy search for the minimum
+//! ([`victims`](super::victims)), which leaves a hit with nothing to do but one increment. Items
+//! may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter) is an
+//! operation of its own.
 
 use super::index::ItemIndex;
 use super::leaders::Leaders;
@@ -31,14 +32,15 @@ use super::{COUNTERS_MAX, CapacityError, Counted, Item, Items, top};
 /// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
 /// - with no more than k distinct items, all counts are exact.
 ///
-/// The result is a function of the stream alone, not of how it was cut into batches. Counts and N saturate at
-/// `u64::MAX`; N / k bounds hold until N does, the others, for true counts that saturate as well, for ever.
+/// The result is a function of the stream alone, not of how it was cut into batches. Counts and N
+/// saturate at `u64::MAX`; N / k bounds hold until N does, the others, for true counts that
+/// saturate as well, for ever.
 ///
 /// # Cost
 ///
-/// Amortized O(1) per item of weight 1, O(log k) with weights; a single update can take O(k). Memory: about 40 bytes a
-/// counter and the item; see [`Self::state_bytes`]. Nothing is allocated per item except for the strings of
-/// text items.
+/// Amortized O(1) per item of weight 1, O(log k) with weights; a single update can take O(k).
+/// Memory: about 40 bytes a counter and the item; see [`Self::state_bytes`]. Nothing is allocated
+/// per item except for the strings of text items.
 ///
 /// # Examples
 ///
@@ -68,7 +70,8 @@ impl<K: Item> SpaceSaving<K> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError::Counters`] if that is 0 or more than [`COUNTERS_MAX`]; nothing is allocated then.
+    /// [`CapacityError::Counters`] if that is 0 or more than [`COUNTERS_MAX`]; nothing is allocated
+    /// then.
     pub fn new(counters: usize) -> Result<Self, CapacityError> {
         if counters == 0 || counters > COUNTERS_MAX {
             return Err(CapacityError::Counters { counters });
@@ -118,7 +121,8 @@ impl<K: Item> SpaceSaving<K> {
         }
     }
 
-    /// Counts the items at the given positions of the batch with their weights; weight 0 leaves no trace.
+    /// Counts the items at the given positions of the batch with their weights; weight 0 leaves no
+    /// trace.
     ///
     /// # Panics
     ///
@@ -174,16 +178,18 @@ impl<K: Item> SpaceSaving<K> {
         self.errors.push(counted.error);
     }
 
-    /// The back half of an exchange of bins (KDD 2012, Fig. 5, lines 11-15; Fig. 10): monitors `x_min`, and hands over the
-    /// counter with the largest count, `x_min` itself if no other count is larger.
+    /// The back half of an exchange of bins (KDD 2012, Fig. 5, lines 11-15; Fig. 10): monitors
+    /// `x_min`, and hands over the counter with the largest count, `x_min` itself if no other count
+    /// is larger.
     ///
-    /// Without `x_min` the counter it hands over is free afterwards; the answer is `None` only if no item was
-    /// monitored. After the call no count is above the one handed over. N does not change: it says what was observed,
-    /// and is no longer the sum of the counts.
+    /// Without `x_min` the counter it hands over is free afterwards; the answer is `None` only if
+    /// no item was monitored. After the call no count is above the one handed over. N does not
+    /// change: it says what was observed, and is no longer the sum of the counts.
     ///
     /// # Cost
     ///
-    /// O(k) for the first exchange after an update and for every sixteenth that follows, O(1) for the others.
+    /// O(k) for the first exchange after an update and for every sixteenth that follows, O(1) for
+    /// the others.
     ///
     /// # Panics
     ///
@@ -234,7 +240,8 @@ impl<K: Item> SpaceSaving<K> {
         top(self.iter(), n)
     }
 
-    /// The counter of an item, if it is monitored. If not, its true count is at most [`Self::count_min`].
+    /// The counter of an item, if it is monitored. If not, its true count is at most
+    /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
         let slot = self.index.find(item, K::code_of(item))?;
@@ -255,7 +262,8 @@ impl<K: Item> SpaceSaving<K> {
         })
     }
 
-    /// The smallest count, 0 while a counter is free: the most that an unmonitored item can have been seen. O(k).
+    /// The smallest count, 0 while a counter is free: the most that an unmonitored item can have
+    /// been seen. O(k).
     #[must_use]
     pub fn count_min(&self) -> u64 {
         let full = self.index.len() == self.counters;
@@ -286,7 +294,8 @@ impl<K: Item> SpaceSaving<K> {
         self.index.len() == 0
     }
 
-    /// Bytes of memory that the summary holds, itself included. O(k) for text items, whose strings are counted.
+    /// Bytes of memory that the summary holds, itself included. O(k) for text items, whose strings
+    /// are counted.
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()

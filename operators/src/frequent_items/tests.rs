@@ -1,4 +1,5 @@
-//! The guarantees against exact counts, after every batch, for all item types, instruction sets and kinds of streams.
+//! The guarantees against exact counts, after every batch, for all item types, instruction sets and
+//! kinds of streams.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
@@ -426,8 +427,8 @@ proptest! {
     }
 }
 
-/// SpaceSaving by the book, with a scan for everything. `None` once the minimum was not unique: from then on
-/// implementations may differ.
+/// SpaceSaving by the book, with a scan for everything. `None` once the minimum was not unique:
+/// from then on implementations may differ.
 fn textbook(stream: &[(u32, u64)], counters: usize) -> Option<Vec<Counted<u32>>> {
     let mut bins: Vec<Counted<u32>> = Vec::new();
     for &(item, weight) in stream.iter().filter(|(_, weight)| *weight > 0) {
@@ -487,8 +488,8 @@ fn receive<K: TestItem>(
     }
 }
 
-/// Runs the halves as two parties with a queue between them, the back as far behind as it can be, and compares with the
-/// filter that runs both in turn.
+/// Runs the halves as two parties with a queue between them, the back as far behind as it can be,
+/// and compares with the filter that runs both in turn.
 fn check_hand_over<K: TestItem>(case: Case, room: usize) {
     let numbers = case.stream.numbers(case.len, case.counters, case.seed);
     let weights = case.weights.of(case.len, case.seed).unwrap_or_else(|| vec![1; case.len]);

@@ -6,21 +6,23 @@
 //!             + a heap of counters that came back below the horizon
 //! ```
 //!
-//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. What happens to a
-//! counter afterwards costs nothing here as long as its count grows by hits: when its turn comes, its count is not the
-//! recorded one any more, and it is put back if it is still below the horizon. Only a counter whose count was replaced
-//! has to be put back at once, because the new count may be below the recorded one.
+//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. What
+//! happens to a counter afterwards costs nothing here as long as its count grows by hits: when its
+//! turn comes, its count is not the recorded one any more, and it is put back if it is still below
+//! the horizon. Only a counter whose count was replaced has to be put back at once, because the new
+//! count may be below the recorded one.
 //!
-//! Invariant: each counter whose count is below the horizon has an entry in the run or the heap whose recorded count
-//! is not above its true one. So the first entry, in the order of recorded counts, that is still true is a minimum: a
-//! smaller counter would have had its entry before.
+//! Invariant: each counter whose count is below the horizon has an entry in the run or the heap
+//! whose recorded count is not above its true one. So the first entry, in the order of recorded
+//! counts, that is still true is a minimum: a smaller counter would have had its entry before.
 //!
-//! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all of them have grown
-//! to the horizon, so scans cost O(1) per update, amortized, whatever the weights (O(log k) for the part that sorts).
-//! With unit weights the smallest count is usually shared by more than an eighth, the horizon is right above it, nothing is
-//! sorted and nothing put back: O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds
-//! each single update of weight 1 instead, but it moves a counter from one list to another on every hit, and hits
-//! are what skewed streams consist of.
+//! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all of
+//! them have grown to the horizon, so scans cost O(1) per update, amortized, whatever the weights
+//! (O(log k) for the part that sorts). With unit weights the smallest count is usually shared by
+//! more than an eighth, the horizon is right above it, nothing is sorted and nothing put back:
+//! O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds each single
+//! update of weight 1 instead, but it moves a counter from one list to another on every hit, and
+//! hits are what skewed streams consist of.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +44,8 @@ pub(super) struct Victims {
 }
 
 impl Victims {
-    /// Takes out a counter with the smallest count; the caller gives it a new count and calls [`Self::put_back`].
+    /// Takes out a counter with the smallest count; the caller gives it a new count and calls
+    /// [`Self::put_back`].
     ///
     /// `counts` must hold at least one count; counts that became smaller must have been put back.
     #[inline]
@@ -60,7 +63,8 @@ impl Victims {
         }
     }
 
-    /// Puts a counter back, of `counters` in all, that was taken out or whose count has become smaller.
+    /// Puts a counter back, of `counters` in all, that was taken out or whose count has become
+    /// smaller.
     #[inline]
     pub(super) fn put_back(&mut self, slot: u32, count: u64, counters: usize) {
         if count < self.horizon {
@@ -109,7 +113,8 @@ impl Victims {
         }
     }
 
-    /// Makes the run of the counters that have this count; without a branch on it, as most scans end here.
+    /// Makes the run of the counters that have this count; without a branch on it, as most scans
+    /// end here.
     fn collect_equal(&mut self, counts: &[u64], count: u64) {
         self.run.resize(counts.len(), (0, 0));
         let mut found = 0;

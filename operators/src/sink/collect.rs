@@ -1,7 +1,7 @@
 //! A sink that keeps every batch in memory.
 //!
-//! The sink and its handle share one list behind a mutex. The lock is taken once a batch and never while anything else
-//! is done, so neither side waits for the other for long.
+//! The sink and its handle share one list behind a mutex. The lock is taken once a batch and never
+//! while anything else is done, so neither side waits for the other for long.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,7 +56,8 @@ impl Collected {
         self.lock().iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// A list of batches is whole after every operation on it, so a panic elsewhere does not spoil it.
+    /// A list of batches is whole after every operation on it, so a panic elsewhere does not spoil
+    /// it.
     fn lock(&self) -> MutexGuard<'_, Vec<RecordBatch>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,7 +21,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Sends `batches`, which must all have the given schema: another one ends the run with an error.
+    /// Sends `batches`, which must all have the given schema: another one ends the run with an
+    /// error.
     pub fn new<I>(schema: SchemaRef, batches: I) -> Self
     where
         I: IntoIterator<Item = RecordBatch>,

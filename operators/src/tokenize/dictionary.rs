@@ -1,7 +1,7 @@
 //! Numbers for distinct strings, in the order in which they first occur.
 //!
-//! The strings lie one after the other in one buffer; the hash table holds their numbers only, so that a token that is
-//! known costs a look-up and no allocation.
+//! The strings lie one after the other in one buffer; the hash table holds their numbers only, so
+//! that a token that is known costs a look-up and no allocation.
 
 use hashbrown::HashTable;
 use rapidhash::v3::rapidhash_v3;

@@ -5,8 +5,8 @@
 //!                                    └──► sets: tokens numbered by a dictionary, a row a text
 //! ```
 //!
-//! A text can have many more tokens than a batch has rows, so the operator stops within a text when a batch is full and
-//! goes on from there when it is called again.
+//! A text can have many more tokens than a batch has rows, so the operator stops within a text when
+//! a batch is full and goes on from there when it is called again.
 
 mod dictionary;
 mod tokens;
@@ -21,7 +21,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -36,7 +36,7 @@ use dictionary::Dictionary;
 use tokens::Tokenizer;
 
 /// What a token is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenizeBy {
@@ -49,26 +49,27 @@ pub enum TokenizeBy {
 }
 
 /// What becomes of the tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenizeInto {
     /// A row a token: column `item`.
     #[default]
     Items,
-    /// A row a text: columns `id` (position of the text in the input) and `set` (its distinct tokens, numbered in the
-    /// order in which they first occur in the stream).
+    /// A row a text: columns `id` (position of the text in the input) and `set` (its distinct
+    /// tokens, numbered in the order in which they first occur in the stream).
     Sets,
 }
 
 /// Cuts texts into tokens.
 ///
 /// # Ports
-/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32) and `set` (`List<UInt32>`, strictly ascending).
-/// A null has no tokens.
+/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32) and `set` (`List<UInt32>`,
+/// strictly ascending). A null has no tokens.
 ///
 /// # State
-/// With `into` = `sets`: every distinct token once. At most `dictionary_max` of them, then an error.
+/// With `into` = `sets`: every distinct token once. At most `dictionary_max` of them, then an
+/// error.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

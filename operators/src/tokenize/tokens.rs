@@ -17,8 +17,8 @@ impl Tokenizer {
         Self::Words(String::new())
     }
 
-    /// Hands the tokens from byte `at` on to `sink` until it returns false. Returns where to go on, or the length of
-    /// the text if there is nothing left.
+    /// Hands the tokens from byte `at` on to `sink` until it returns false. Returns where to go on,
+    /// or the length of the text if there is nothing left.
     pub(super) fn tokens(
         &mut self,
         text: &str,
@@ -33,8 +33,9 @@ impl Tokenizer {
     }
 }
 
-/// Words of any text. There is a word boundary before a run of white space, whatever stands around it (not after it: a
-/// mark belongs to the space before it), so the text can be cut there, and what is ASCII between cuts needs no tables.
+/// Words of any text. There is a word boundary before a run of white space, whatever stands around
+/// it (not after it: a mark belongs to the space before it), so the text can be cut there, and what
+/// is ASCII between cuts needs no tables.
 fn words(text: &str, at: usize, lower: &mut String, mut sink: impl FnMut(&str) -> bool) -> usize {
     let (mut at, mut goes_on) = (at, true);
     while goes_on && at < text.len() {

@@ -19,7 +19,7 @@ use arrow_array::RecordBatch;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, SchemaRef};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -37,7 +37,7 @@ const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// How rows are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WriteFormat {
@@ -52,15 +52,16 @@ pub enum WriteFormat {
 
 /// Writes rows to a file or to standard output.
 ///
-/// A file gets its name when it is complete: until then it is called `PATH.part`, and a run that fails leaves nothing
-/// under the final name. What is there already is replaced; pipes and devices are written to directly.
+/// A file gets its name when it is complete: until then it is called `PATH.part`, and a run that
+/// fails leaves nothing under the final name. What is there already is replaced; pipes and devices
+/// are written to directly.
 ///
 /// # Ports
 /// In: any columns; `csv` takes no lists and no structures.
 ///
 /// # Errors
-/// [`WriteError`], with the operating system's error as its source. When it is bound: a folder that does not exist, a
-/// path that is a folder, columns that the format cannot hold.
+/// [`WriteError`], with the operating system's error as its source. When it is bound: a folder that
+/// does not exist, a path that is a folder, columns that the format cannot hold.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -94,7 +95,8 @@ pub enum WriteError {
     Io {
         /// The file.
         path: String,
-        /// What the operating system says; `BrokenPipe` when the reader of standard output has gone.
+        /// What the operating system says; `BrokenPipe` when the reader of standard output has
+        /// gone.
         source: io::Error,
     },
     /// The path is a directory.

@@ -71,7 +71,8 @@ fn add_rows(table: &mut Table, records: &RecordBatch) -> Result<(), ArrowError> 
     Ok(())
 }
 
-/// A cell of one line: control characters, which would break the layout or steer the terminal, are escaped.
+/// A cell of one line: control characters, which would break the layout or steer the terminal, are
+/// escaped.
 fn cell(text: &str) -> Cell {
     if !text.contains(char::is_control) {
         return Cell::new(text);

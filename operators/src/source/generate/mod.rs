@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arrow_array::UInt32Array;
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
     BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source, SourceFlow,
@@ -23,15 +23,17 @@ use crate::parameters::{batch_items, check_batch, check_range};
 pub use zipf::{Zipf, ZipfError};
 
 const RATE_RANGE: RangeInclusive<f64> = 0.001..=1e10;
-/// A paced source sleeps at least this long, so that a high rate comes in batches and not item by item.
+/// A paced source sleeps at least this long, so that a high rate comes in batches and not item by
+/// item.
 const PACE: Duration = Duration::from_millis(1);
 
 /// What is generated.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GenerateKind {
-    /// Items whose frequency falls with their rank: the item of rank r has a share proportional to 1 / r^skew.
+    /// Items whose frequency falls with their rank: the item of rank r has a share proportional to
+    /// 1 / r^skew.
     #[default]
     Zipf,
 }
@@ -39,7 +41,8 @@ pub enum GenerateKind {
 /// Generates a stream of items.
 ///
 /// # Ports
-/// Out: `item` (UInt32), below `alphabet`. Which item has which rank is a permutation that the seed chooses.
+/// Out: `item` (UInt32), below `alphabet`. Which item has which rank is a permutation that the seed
+/// chooses.
 ///
 /// # Guarantees
 /// The same parameters give the same stream on every machine, whatever the batch size and the rate.
@@ -57,7 +60,8 @@ pub struct Generate {
     #[serde(default = "default_alphabet")]
     #[schemars(range(min = 1, max = 268_435_456))]
     alphabet: u32,
-    /// Exponent of the distribution: 0 is uniform, 1 is like words in a text, above 2 a few items are nearly all.
+    /// Exponent of the distribution: 0 is uniform, 1 is like words in a text, above 2 a few items
+    /// are nearly all.
     #[serde(default = "default_skew")]
     #[schemars(range(min = 0.0, max = 10.0))]
     skew: f64,
@@ -122,7 +126,8 @@ impl Generate {
         self
     }
 
-    /// Sends this many items a second, counted from the first call, so that a delay is made up for afterwards.
+    /// Sends this many items a second, counted from the first call, so that a delay is made up for
+    /// afterwards.
     #[must_use]
     pub fn rate(mut self, items_per_second: f64) -> Self {
         self.rate = Some(items_per_second);

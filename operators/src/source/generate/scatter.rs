@@ -1,11 +1,13 @@
 //! A keyed permutation of 0..n in constant memory and without branches.
 //!
-//! Let m be the largest power of two that is at most n. A round mixes the numbers below m among themselves with xor,
-//! xor-shift and multiplication by an odd number, each of which can be undone, and leaves the others; then it moves all
-//! numbers on by n - m around the circle, so that those it left are below m in the next round. So every step maps no two
-//! numbers to one, and after two rounds every number has been mixed. That m is more than half of n keeps the mixing
-//! good; that nothing depends on a branch lets it run over a batch at a nanosecond or two a number, where a
-//! cycle-walking permutation of 600,000 numbers lost half of the generator's speed to mispredicted branches.
+//! Let m be the largest power of two that is at most n. A round mixes the numbers below m among
+//! themselves with xor, xor-shift and multiplication by an odd number, each of which can be undone,
+//! and leaves the others; then it moves all numbers on by n - m around the circle, so that those it
+//! left are below m in the next round. So every step maps no two numbers to one, and after two
+//! rounds every number has been mixed. That m is more than half of n keeps the mixing good; that
+//! nothing depends on a branch lets it run over a batch at a nanosecond or two a number, where a
+//! cycle-walking permutation of 600,000 numbers lost half of the generator's speed to mispredicted
+//! branches.
 
 /// A permutation of 0..n, chosen by a key.
 #[derive(Debug, Clone)]

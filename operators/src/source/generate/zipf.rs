@@ -4,19 +4,22 @@
 //! alias table ──► bucket of ranks ──► rank within it ──► accept or draw again ──► permutation ──► item
 //! ```
 //!
-//! Ranks are cut into buckets: single ranks up to 256, then 256 buckets for each power of two, so that the weights
-//! r^-skew within a bucket differ by less than 1/256 · skew. A bucket counts as if all its ranks had the weight of its
-//! first one; Walker's alias table draws a bucket with that probability, a rank is drawn uniformly, and it is accepted
-//! with the ratio of its weight to the first one's. Nearly always the ratio need not be computed, because the random
-//! number is below the smallest ratio of the bucket. The table has a few thousand entries for any alphabet and skew:
-//! it stays in the cache, which a table of all ranks would not.
+//! Ranks are cut into buckets: single ranks up to 256, then 256 buckets for each power of two, so
+//! that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket counts as if
+//! all its ranks had the weight of its first one; Walker's alias table draws a bucket with that
+//! probability, a rank is drawn uniformly, and it is accepted with the ratio of its weight to the
+//! first one's. Nearly always the ratio need not be computed, because the random number is below
+//! the smallest ratio of the bucket. The table has a few thousand entries for any alphabet and
+//! skew: it stays in the cache, which a table of all ranks would not.
 //!
-//! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 for the acceptance.
-//! The stream is the same everywhere because nothing but the basic operations of IEEE 754, which every machine rounds
-//! alike, decides on it: the exponential function and the logarithm of the platform do not.
+//! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 for the
+//! acceptance. The stream is the same everywhere because nothing but the basic operations of IEEE
+//! 754, which every machine rounds alike, decides on it: the exponential function and the logarithm
+//! of the platform do not.
 //!
-//! (Walker: An efficient method for generating discrete random variables with general distributions, 1977; Vose: A
-//! linear algorithm for generating random numbers with a given distribution, 1991.)
+//! (Walker: An efficient method for generating discrete random variables with general
+//! distributions, 1977; Vose: A linear algorithm for generating random numbers with a given
+//! distribution, 1991.)
 
 use std::hint::select_unpredictable;
 
@@ -65,7 +68,8 @@ impl ZipfError {
     }
 }
 
-/// Draws items with the Zipf distribution: the item of rank r has a probability proportional to 1 / r^skew.
+/// Draws items with the Zipf distribution: the item of rank r has a probability proportional to 1 /
+/// r^skew.
 ///
 /// # Examples
 /// ```
@@ -88,7 +92,8 @@ pub struct Zipf {
     random: Pcg64Mcg,
 }
 
-/// An entry of the alias table: it stands for its own bucket below `threshold` and for `alias` from there on.
+/// An entry of the alias table: it stands for its own bucket below `threshold` and for `alias` from
+/// there on.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     threshold: u64,
@@ -268,7 +273,8 @@ fn weight_ratio(rank: u32, first: u32, skew: f64) -> f64 {
     exp(-skew * ln(f64::from(rank) / f64::from(first)))
 }
 
-/// Natural logarithm of a number from 1 to 2^28, from basic operations only; the error is a few units in the last place.
+/// Natural logarithm of a number from 1 to 2^28, from basic operations only; the error is a few
+/// units in the last place.
 fn ln(x: f64) -> f64 {
     let mut exponent = 0.0;
     let mut x = x;
@@ -283,9 +289,11 @@ fn ln(x: f64) -> f64 {
     exponent * std::f64::consts::LN_2 + 2.0 * z * series
 }
 
-/// Exponential of a number from -200 to 0, from basic operations only; the error is a few units in the last place.
+/// Exponential of a number from -200 to 0, from basic operations only; the error is a few units in
+/// the last place.
 fn exp(x: f64) -> f64 {
-    // ln 2 in two parts, the first with so many zero bits at its end that small multiples of it are exact.
+    // ln 2 in two parts, the first with so many zero bits at its end that small multiples of it are
+    // exact.
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let halvings = (-x / std::f64::consts::LN_2).floor();
@@ -318,7 +326,8 @@ fn sum_weights(alphabet: u32, skew: f64) -> f64 {
     direct + integral + (high_weight - low_weight) / 2.0 + slope / 12.0
 }
 
-/// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014.)
+/// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014.)
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -344,8 +353,9 @@ mod tests {
         (zipf, items)
     }
 
-    /// Chi-square of the ranks drawn, against probabilities computed without the code under test. Ranks are pooled
-    /// until at least 50 are expected. Returns how many standard deviations it is off its mean.
+    /// Chi-square of the ranks drawn, against probabilities computed without the code under test.
+    /// Ranks are pooled until at least 50 are expected. Returns how many standard deviations it is
+    /// off its mean.
     fn chi_square_sigmas(alphabet: u32, skew: f64, seed: u64, count: usize) -> f64 {
         let (zipf, items) = draw(alphabet, skew, seed, count);
         let mut counts = vec![0_u32; alphabet as usize];

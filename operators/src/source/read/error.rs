@@ -88,7 +88,7 @@ pub enum ReadError {
         line: u64,
     },
     /// The length of a file is not a multiple of the size of its items.
-    #[error("{path}: {left} bytes are left over at byte {offset}; an item has {width} bytes")]
+    #[error("{path}: {left} of {width} bytes of an item are left over at byte {offset}")]
     PartialItem {
         /// The file.
         path: Arc<str>,

@@ -12,8 +12,9 @@ use super::paths::Files;
 use super::stream::Compression;
 use super::stream::Stream;
 
-/// How long a source without anything to send waits for a pipe before it reports that it is idle. A busy writer fills
-/// the pipe again within this time, and the read wakes up at once; being idle costs a sleep.
+/// How long a source without anything to send waits for a pipe before it reports that it is idle. A
+/// busy writer fills the pipe again within this time, and the read wakes up at once; being idle
+/// costs a sleep.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long a source sleeps between two looks at a pipe that has nothing.
 pub(super) const IDLE: Duration = Duration::from_millis(2);
@@ -105,7 +106,8 @@ impl Inputs {
         Ok(true)
     }
 
-    /// Reads from the open file, waiting a moment for a pipe unless the caller has something to send already.
+    /// Reads from the open file, waiting a moment for a pipe unless the caller has something to
+    /// send already.
     pub(super) fn read(&mut self, target: &mut [u8], has_output: bool) -> Result<Got, ReadError> {
         let open = self.open.as_mut().expect("a file is open");
         let patience = if has_output { Duration::ZERO } else { PATIENCE };

@@ -14,9 +14,11 @@ use super::input::{Got, IDLE, Inputs};
 use crate::columns::{SetsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
-/// What is read from a file at a time: large enough for the system call, small enough for the second-level cache.
+/// What is read from a file at a time: large enough for the system call, small enough for the
+/// second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How many blocks, files or runs of lines one call may handle, so that it returns even if it finds nothing to send.
+/// How many blocks, files or runs of lines one call may handle, so that it returns even if it finds
+/// nothing to send.
 const STEPS_MAX: usize = 64;
 /// The longest piece of a bad token that a message repeats.
 const TOKEN_BYTES_SHOWN: usize = 40;
@@ -113,7 +115,8 @@ impl LineBuffer {
         self.start < self.complete
     }
 
-    /// Free space for a read: moves the beginning of a line to the front and grows if that fills the buffer.
+    /// Free space for a read: moves the beginning of a line to the front and grows if that fills
+    /// the buffer.
     fn free(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.filled, 0);
@@ -130,8 +133,8 @@ impl LineBuffer {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes over `bytes` that were read into [`Self::free`]. Returns the number of the line that has just become too
-    /// long, if one has.
+    /// Takes over `bytes` that were read into [`Self::free`]. Returns the number of the line that
+    /// has just become too long, if one has.
     fn add(&mut self, bytes: usize) -> Option<u64> {
         let added = self.filled..self.filled + bytes;
         self.filled = added.end;
@@ -147,7 +150,8 @@ impl LineBuffer {
         if self.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
             return None;
         }
-        // Reported as soon as it is seen, with the lines before it still waiting: their numbers come first.
+        // Reported as soon as it is seen, with the lines before it still waiting: their numbers
+        // come first.
         if self.has_lines() {
             return None;
         }
@@ -168,7 +172,8 @@ impl LineBuffer {
         self.complete = self.start;
     }
 
-    /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one line.
+    /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one
+    /// line.
     fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
         let bytes = &self.buffer[self.start..self.complete];
         self.ends.clear();
@@ -186,7 +191,8 @@ impl LineBuffer {
         Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
-    /// The line that the file ends with when it does not end with a newline; starts again with the next file.
+    /// The line that the file ends with when it does not end with a newline; starts again with the
+    /// next file.
     fn last_run(&mut self) -> Option<Run<'_>> {
         let bytes = &self.buffer[self.start..self.filled];
         let first_line = self.line;

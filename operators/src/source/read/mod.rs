@@ -5,9 +5,9 @@
 //!                                        └──► aligned words ──────────► integers
 //! ```
 //!
-//! Files are read one after the other in large blocks; a batch may span files. Text is validated once for each run of
-//! lines, and only a run that is not valid is looked at line by line, to name the first bad one. Integers are read
-//! straight into the buffer that becomes the Arrow column.
+//! Files are read one after the other in large blocks; a batch may span files. Text is validated
+//! once for each run of lines, and only a run that is not valid is looked at line by line, to name
+//! the first bad one. Integers are read straight into the buffer that becomes the Arrow column.
 
 mod error;
 mod input;
@@ -24,7 +24,7 @@ use std::ops::RangeInclusive;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::SchemaRef;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
@@ -40,7 +40,7 @@ use words::{Word, WordSource};
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 
 /// How the bytes of a file are read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadFormat {
@@ -51,13 +51,13 @@ pub enum ReadFormat {
     U32le,
     /// Little-endian 64-bit integers without a sign: column `item`.
     U64le,
-    /// A set of integers a line, separated by blanks, in any order: columns `id` (line number from 0 over all files)
-    /// and `set`.
+    /// A set of integers a line, separated by blanks, in any order: columns `id` (line number from
+    /// 0 over all files) and `set`.
     Sets,
 }
 
 /// What happens to a line that cannot be used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnError {
@@ -71,23 +71,26 @@ pub enum OnError {
 /// Reads files and standard input.
 ///
 /// # Ports
-/// Out: `line` (Utf8), `item` (UInt32 or UInt64), or `id` (UInt32) and `set` (`List<UInt32>`, strictly ascending).
+/// Out: `line` (Utf8), `item` (UInt32 or UInt64), or `id` (UInt32) and `set` (`List<UInt32>`,
+/// strictly ascending).
 ///
 /// # Errors
-/// When it is bound: a file that does not exist, a pattern without a match, a directory. While it runs: what
-/// [`ReadError`] lists; lines that cannot be used are skipped instead if [`OnError::Skip`] says so.
+/// When it is bound: a file that does not exist, a pattern without a match, a directory. While it
+/// runs: what [`ReadError`] lists; lines that cannot be used are skipped instead if
+/// [`OnError::Skip`] says so.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Read {
-    /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. Files that end in .gz or .zst are
-    /// decompressed. As in a shell, a wildcard does not match hidden files.
+    /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. Files that end in .gz or
+    /// .zst are decompressed. As in a shell, a wildcard does not match hidden files.
     #[schemars(length(min = 1))]
     paths: Vec<String>,
     /// How the bytes of a file are read.
     #[serde(default)]
     format: ReadFormat,
-    /// Items a batch. A batch is smaller when it holds long lines or when the input has no more at present.
+    /// Items a batch. A batch is smaller when it holds long lines or when the input has no more at
+    /// present.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,

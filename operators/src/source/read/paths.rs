@@ -13,7 +13,8 @@ use super::error::ReadError;
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
-/// As in a shell, wildcards do not match hidden files, which keeps `**` out of version control folders.
+/// As in a shell, wildcards do not match hidden files, which keeps `**` out of version control
+/// folders.
 const MATCH: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

@@ -33,10 +33,12 @@ impl Compression {
     }
 }
 
-/// An open file. Nothing but a pipe, a terminal or a socket that is not compressed is ever waited for.
+/// An open file. Nothing but a pipe, a terminal or a socket that is not compressed is ever waited
+/// for.
 pub(super) struct Stream {
     decoder: Decoder,
-    /// The same file once more, to ask whether it has data; `None` when a read cannot block for long.
+    /// The same file once more, to ask whether it has data; `None` when a read cannot block for
+    /// long.
     watched: Option<File>,
 }
 

@@ -110,7 +110,8 @@ fn words_of<T: Word>(
     Ok((items.collect(), source.counters()))
 }
 
-/// Lines as byte strings, by the definition: what stands between newlines, without a carriage return at its end.
+/// Lines as byte strings, by the definition: what stands between newlines, without a carriage
+/// return at its end.
 fn split_lines(file: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
     if lines.last().is_some_and(|line| line.is_empty()) {
@@ -282,7 +283,7 @@ fn text_that_is_not_utf8_is_located() {
 fn bytes_left_over_are_located() {
     check_error(
         words_of::<UInt32Type>(&[b"12345678", b"1234567"], ROOMY, OnError::Fail),
-        "b.txt: 3 bytes are left over at byte 4; an item has 4 bytes",
+        "b.txt: 3 of 4 bytes of an item are left over at byte 4",
     );
 }
 

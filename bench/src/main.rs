@@ -1,0 +1,37 @@
+//! `cargo run --release -p trommel-bench -- engine`: what the engine costs, beside a loop written
+//! by hand and, with the feature `peers`, beside other engines.
+#![expect(clippy::print_stdout, reason = "tables are the output of this program")]
+
+mod engine;
+#[cfg(feature = "peers")]
+mod peers;
+mod queries;
+
+use clap::Parser;
+
+/// Measurements of Trommel, with checked answers.
+#[derive(Parser)]
+enum Command {
+    /// Cost of the engine in ns an item, and of queries to a running pipeline.
+    Engine {
+        /// Items that go through each pipeline.
+        #[arg(long, default_value_t = 20_000_000)]
+        items: u64,
+        /// Items a batch.
+        #[arg(long, default_value_t = 8192)]
+        batch: u64,
+        /// Rounds; the median is shown.
+        #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
+        rounds: usize,
+    },
+}
+
+fn main() {
+    match Command::parse() {
+        Command::Engine { items, batch, rounds } => {
+            println!("{}\n", engine::machine());
+            engine::run(items, batch.max(1), rounds.max(1));
+            queries::run(rounds.max(1));
+        }
+    }
+}

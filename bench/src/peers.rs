@@ -1,0 +1,159 @@
+//! The same pipeline in other engines, each as its own users would write it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use renoir::operator::source::IteratorSource;
+use renoir::{RuntimeConfig, StreamContext};
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::{Exchange, Pipeline};
+use timely::dataflow::operators::Operator;
+use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::vec::{Filter, Map};
+use trommel_bench::measure::Candidate;
+use trommel_bench::pipeline::{Sink, mix, passes};
+
+/// Items that a timely source gives before it lets the other operators run.
+const TIMELY_CHUNK: u64 = 4096;
+
+/// The peers' runs of the pipeline over `items` items.
+pub(crate) fn candidates<'a>(items: u64, sink: &Sink) -> Vec<Candidate<'a>> {
+    let mut candidates = Vec::new();
+    for workers in [1, 2] {
+        let (sink, plural) = (sink.clone(), if workers == 1 { "" } else { "s, exchange" });
+        candidates.push(Candidate::new(format!("timely, {workers} worker{plural}"), move || {
+            timely(items, &sink, workers)
+        }));
+    }
+    for threads in [1, 2] {
+        let (sink, plural) = (sink.clone(), if threads == 1 { "" } else { "s" });
+        candidates
+            .push(Candidate::new(format!("renoir, fused, {threads} thread{plural}"), move || {
+                renoir(items, &sink, threads)
+            }));
+    }
+    let sink = sink.clone();
+    candidates.push(Candidate::new("renoir, one hop", move || renoir_hop(items, &sink)));
+    candidates
+}
+
+/// Adds up the answers of sinks that each took a part: every answer is a sum over items.
+fn total(parts: impl IntoIterator<Item = u64>) -> u64 {
+    parts.into_iter().fold(0, u64::wrapping_add)
+}
+
+fn timely(items: u64, sink: &Sink, workers: u64) -> u64 {
+    let sink = sink.clone();
+    let config = if workers == 1 {
+        timely::Config::thread()
+    } else {
+        timely::Config::process(usize::try_from(workers).expect("few workers"))
+    };
+    let guards = timely::execute(config, move |worker| {
+        let (index, sink) = (worker.index() as u64, Rc::new(RefCell::new(sink.clone())));
+        let taken = Rc::clone(&sink);
+        let (mut next, end) = (items * index / workers, items * (index + 1) / workers);
+        worker.dataflow::<u64, _, _>(|scope| {
+            let numbers = source(scope, "numbers", |capability, info| {
+                let activator = scope.activator_for(info.address);
+                let mut capability = Some(capability);
+                move |output| {
+                    if let Some(held) = &capability {
+                        let until = end.min(next + TIMELY_CHUNK);
+                        output.session(held).give_iterator(next..until);
+                        next = until;
+                    }
+                    if next == end {
+                        capability = None;
+                    } else {
+                        activator.activate();
+                    }
+                }
+            });
+            let passed = numbers.container::<Vec<u64>>().map(mix).filter(|&item| passes(item));
+            macro_rules! sink_behind {
+                ($pact:expr) => {
+                    passed.unary::<CapacityContainerBuilder<Vec<()>>, _, _, _>(
+                        $pact,
+                        "sink",
+                        move |_, _| {
+                            move |input, _| {
+                                input.for_each(|_, batch| {
+                                    let mut sink = taken.borrow_mut();
+                                    batch.drain(..).for_each(|item| sink.take(item));
+                                });
+                            }
+                        },
+                    )
+                };
+            }
+            if workers == 1 {
+                sink_behind!(Pipeline);
+            } else {
+                sink_behind!(Exchange::new(|&item: &u64| item >> 20));
+            }
+        });
+        while worker.step() {}
+        let answer = sink.borrow().answer();
+        answer
+    });
+    let answers = guards.expect("timely starts").join();
+    total(answers.into_iter().map(|answer| answer.expect("the worker ends")))
+}
+
+/// What renoir folds into: it wants plain serialisable data.
+fn state(sink: &Sink) -> Vec<u64> {
+    match sink {
+        Sink::Light(sum) => vec![*sum],
+        Sink::Hash(table) => table.clone(),
+    }
+}
+
+fn take(state: &mut Vec<u64>, item: u64) {
+    match &mut state[..] {
+        [sum] => *sum = sum.wrapping_add(item),
+        table => table[trommel_bench::pipeline::slot(item)] += 1,
+    }
+}
+
+fn merge(state: &mut Vec<u64>, part: Vec<u64>) {
+    for (sum, part) in state.iter_mut().zip(part) {
+        *sum = sum.wrapping_add(part);
+    }
+}
+
+fn answer(folded: Option<Vec<Vec<u64>>>) -> u64 {
+    total(folded.into_iter().flatten().map(|state| match &state[..] {
+        [sum] => Sink::Light(*sum).answer(),
+        _ => Sink::Hash(state).answer(),
+    }))
+}
+
+fn context(threads: u64) -> StreamContext {
+    StreamContext::new(RuntimeConfig::local(threads).expect("a local configuration"))
+}
+
+fn renoir(items: u64, sink: &Sink, threads: u64) -> u64 {
+    let context = context(threads);
+    let folded = context
+        .stream_par_iter(0..items)
+        .map(mix)
+        .filter(|&item| passes(item))
+        .fold_assoc(state(sink), take, merge)
+        .collect_vec();
+    context.execute_blocking();
+    answer(folded.get())
+}
+
+fn renoir_hop(items: u64, sink: &Sink) -> u64 {
+    let context = context(2);
+    let folded = context
+        .stream(IteratorSource::new(0..items))
+        .map(mix)
+        .filter(|&item| passes(item))
+        .shuffle()
+        .fold_assoc(state(sink), take, merge)
+        .collect_vec();
+    context.execute_blocking();
+    answer(folded.get())
+}

@@ -1,0 +1,256 @@
+//! The pipeline of the engine's measurements: numbers, a map, a filter that lets three of four
+//! pass, and a sink.
+//!
+//! The same functions over the same batches are called by a loop written by hand and by the stages
+//! of a Trommel pipeline, so that the difference is what the engine costs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel::placement::Placement;
+use trommel::{ForEach, Graph, Map, Memory, RunOptions};
+
+/// Slots of the table of [`Sink::Hash`]: 512 KiB, so that it does not fit the first-level cache.
+const SLOTS: usize = 1 << 16;
+
+/// The one column of every batch.
+#[must_use]
+pub fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("n", DataType::UInt64, false)]))
+}
+
+fn batch(schema: &SchemaRef, values: Vec<u64>) -> RecordBatch {
+    let column: ArrayRef = Arc::new(UInt64Array::from(values));
+    RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of this type")
+}
+
+fn values(records: &RecordBatch) -> &[u64] {
+    records.column(0).as_primitive::<UInt64Type>().values()
+}
+
+/// The numbers below `items`, in batches.
+pub fn numbers(items: u64, batch_items: u64) -> impl Iterator<Item = RecordBatch> + Send {
+    let schema = schema();
+    (0..items.div_ceil(batch_items)).map(move |index| {
+        let start = index * batch_items;
+        batch(&schema, (start..items.min(start + batch_items)).collect())
+    })
+}
+
+/// What the map does to an item.
+#[inline]
+#[must_use]
+pub fn mix(item: u64) -> u64 {
+    item.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (item >> 7)
+}
+
+/// Whether the filter lets an item pass: three of four do, in no order that a processor could
+/// predict.
+#[inline]
+#[must_use]
+pub fn passes(item: u64) -> bool {
+    item >> 40 & 3 != 0
+}
+
+/// The map over a batch.
+#[must_use]
+pub fn map(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
+    batch(schema, values(records).iter().map(|&item| mix(item)).collect())
+}
+
+/// The filter over a batch, without a branch an item.
+#[must_use]
+pub fn filter(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
+    let items = values(records);
+    let mut kept = vec![0; items.len()];
+    let mut count = 0;
+    for &item in items {
+        kept[count] = item;
+        count += usize::from(passes(item));
+    }
+    kept.truncate(count);
+    batch(schema, kept)
+}
+
+/// What the last stage does.
+#[derive(Debug, Clone)]
+pub enum Sink {
+    /// Adds up.
+    Light(u64),
+    /// Counts in a hash table.
+    Hash(Vec<u64>),
+}
+
+impl Sink {
+    /// A sink that adds up.
+    #[must_use]
+    pub fn light() -> Self {
+        Self::Light(0)
+    }
+
+    /// A sink that counts in a table.
+    #[must_use]
+    pub fn hash() -> Self {
+        Self::Hash(vec![0; SLOTS])
+    }
+
+    /// Takes one item.
+    #[inline]
+    pub fn take(&mut self, item: u64) {
+        match self {
+            Self::Light(sum) => *sum = sum.wrapping_add(item),
+            Self::Hash(table) => table[slot(item)] += 1,
+        }
+    }
+
+    /// Takes a batch.
+    pub fn take_batch(&mut self, records: &RecordBatch) {
+        let items = values(records);
+        match self {
+            Self::Light(sum) => {
+                *sum = items.iter().fold(*sum, |sum, &item| sum.wrapping_add(item));
+            }
+            Self::Hash(table) => items.iter().for_each(|&item| table[slot(item)] += 1),
+        }
+    }
+
+    /// A number that depends on everything that was taken.
+    #[must_use]
+    pub fn answer(&self) -> u64 {
+        match self {
+            Self::Light(sum) => *sum,
+            Self::Hash(table) => (1..)
+                .zip(table)
+                .fold(0_u64, |sum, (slot, &count)| sum.wrapping_add(count.wrapping_mul(slot))),
+        }
+    }
+}
+
+/// The slot of an item in the table of [`Sink::Hash`].
+///
+/// # Panics
+/// Never: 16 bits fit a `usize`.
+#[inline]
+#[must_use]
+pub fn slot(item: u64) -> usize {
+    usize::try_from(item.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 48).expect("16 bits") % SLOTS
+}
+
+/// Item by item, as one writes it without an engine.
+#[must_use]
+pub fn item_loop(items: u64, mut sink: Sink) -> u64 {
+    for item in (0..items).map(mix).filter(|&item| passes(item)) {
+        sink.take(item);
+    }
+    sink.answer()
+}
+
+/// The shape of a fused pipeline, by hand: batch after batch through the same functions.
+#[must_use]
+pub fn batch_loop(items: u64, batch_items: u64, mut sink: Sink) -> u64 {
+    let schema = schema();
+    for records in numbers(items, batch_items) {
+        sink.take_batch(&filter(&schema, &map(&schema, &records)));
+    }
+    sink.answer()
+}
+
+/// The shape of a pipeline with one hop, by hand: the sink on a second thread, behind a bounded
+/// channel.
+///
+/// # Panics
+/// If the second thread does.
+#[must_use]
+pub fn batch_loop_with_hop(items: u64, batch_items: u64, mut sink: Sink) -> u64 {
+    let schema = schema();
+    let (sender, receiver) = crossbeam_channel::bounded::<RecordBatch>(8);
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let (first, last) = (cores.first().copied(), cores.last().copied());
+    let pin =
+        |core: Option<core_affinity::CoreId>| core.is_some_and(core_affinity::set_for_current);
+    std::thread::scope(|scope| {
+        let consumer = scope.spawn(move || {
+            pin(last);
+            receiver.iter().for_each(|records| sink.take_batch(&records));
+            sink.answer()
+        });
+        let producer = scope.spawn(move || {
+            pin(first);
+            for records in numbers(items, batch_items) {
+                sender.send(filter(&schema, &map(&schema, &records))).expect("the consumer waits");
+            }
+        });
+        producer.join().expect("it does not panic");
+        consumer.join().expect("it does not panic")
+    })
+}
+
+/// How the four stages are spread over threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// All on one thread.
+    Fused,
+    /// The sink on the second core.
+    OneHop,
+    /// Four heavy stages, placed by the engine on the cores there are.
+    Auto,
+}
+
+/// The same through Trommel.
+///
+/// # Panics
+/// If the pipeline does not run.
+#[must_use]
+pub fn trommel(items: u64, batch_items: u64, sink: Sink, shape: Shape) -> u64 {
+    let (schema, sink) = (schema(), Arc::new(Mutex::new(sink)));
+    let (mapped, filtered, place) = (Arc::clone(&schema), Arc::clone(&schema), Arc::clone(&sink));
+    let map_stage = Map::new(Arc::clone(&schema), move |records| Ok(map(&mapped, &records)));
+    let filter_stage =
+        Map::new(Arc::clone(&schema), move |records| Ok(filter(&filtered, &records)));
+    let sink_stage = ForEach::new(move |records| {
+        place.lock().unwrap_or_else(PoisonError::into_inner).take_batch(&records);
+        Ok(())
+    });
+    let mut graph = Graph::new();
+    let source = graph.add("numbers", Memory::new(schema, numbers(items, batch_items)));
+    let map = graph.add_after(source, "map", map_stage.heavy());
+    let filter = graph.add_after(map, "filter", filter_stage.heavy());
+    let end = graph.add_after(filter, "sink", sink_stage);
+    match shape {
+        Shape::Auto => {}
+        Shape::Fused => {
+            graph.placement(Placement::Fused);
+        }
+        Shape::OneHop => {
+            let cores = trommel::placement::available_cores();
+            for stage in [source, map, filter] {
+                graph.cores(stage, [cores[0]]);
+            }
+            graph.cores(end, [cores[cores.len() - 1]]);
+        }
+    }
+    graph.build().expect("the graph is right").run(RunOptions::new()).expect("it runs");
+    sink.lock().unwrap_or_else(PoisonError::into_inner).answer()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_gives_the_same_answer() {
+        for (items, batch_items) in [(0, 10), (1, 10), (10_007, 100), (10_000, 10_000)] {
+            for sink in [Sink::light(), Sink::hash()] {
+                let expected = item_loop(items, sink.clone());
+                assert_eq!(batch_loop(items, batch_items, sink.clone()), expected);
+                assert_eq!(batch_loop_with_hop(items, batch_items, sink.clone()), expected);
+                for shape in [Shape::Fused, Shape::OneHop, Shape::Auto] {
+                    assert_eq!(trommel(items, batch_items, sink.clone(), shape), expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The command line as typed.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use trommel::Override;
+use trommel::frequent_items::COUNTERS_MAX;
+use trommel::registry::Entry;
+
+/// Finds what is frequent in streams, while they run
+#[derive(Debug, Parser)]
+#[command(
+    name = "trommel",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 bad usage or configuration, 130 after Ctrl-C."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more about what happens
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a pipeline
+    Run(RunArguments),
+    /// Check pipelines: every mistake of every file, with its place
+    Check(CheckArguments),
+    /// Show how a pipeline would run: stages, threads, cores, queues
+    Explain(ExplainArguments),
+    /// Count lines, words or fields: the most frequent first, in one pass and bounded memory
+    Top(TopArguments),
+    /// List the operators, or the parameters of one
+    Operators(OperatorsArguments),
+    /// Print the JSON Schema of pipelines
+    Schema,
+    /// Show what pipelines run on: CPU, cores, GPUs
+    Devices,
+    /// Print a completion script for a shell
+    Completions(CompletionsArguments),
+}
+
+/// A pipeline file and changes to it.
+#[derive(Debug, Args)]
+pub(crate) struct PipelineArguments {
+    /// The pipeline, a JSON file; `-` is standard input
+    pub(crate) file: String,
+    /// Replace a value of the file, such as stages.top.with.n=5; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Override::from_str)]
+    pub(crate) overrides: Vec<Override>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Ctrl-C ends the sources: what was read is processed and results are written. A second Ctrl-C aborts.
+
+With --listen, while the pipeline runs:
+  GET  /                          the stages and what can be asked
+  GET  /metrics                   the report so far
+  GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
+  POST /stop                      as Ctrl-C does
+There is neither encryption nor authentication: an address other than the default 127.0.0.1 is
+for trusted networks only.")]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArguments,
+    /// Write what every stage counted to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Answer queries over HTTP: PORT, :PORT or HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Pipelines; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArguments,
+    /// How it is shown
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ExplainFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For people
+    #[default]
+    Text,
+    /// A Mermaid flowchart
+    Mermaid,
+    /// A Graphviz graph
+    Dot,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Like `sort | uniq -c | sort -rn | head`, without keeping the stream. With k counters, a count is at
+most 1/k of the stream too high; the column `error` bounds it for each row. Where it is 0, the count
+is exact.")]
+pub(crate) struct TopArguments {
+    /// How many rows to show
+    #[arg(short, value_name = "N", default_value_t = 20, value_parser = row_count)]
+    pub(crate) n: usize,
+    /// How many counters to keep: more give smaller errors and take more memory
+    #[arg(short, value_name = "COUNTERS", default_value_t = 10_000, value_parser = counter_count)]
+    pub(crate) k: usize,
+    /// What is counted: line, words (in lower case), or field=N, the Nth field of a line, from 1
+    #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
+    pub(crate) by: By,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Files, each read once; .gz and .zst are decompressed; none or `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+}
+
+/// What `top` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Line,
+    Words,
+    /// The field of this index, from 0.
+    Field(usize),
+}
+
+impl FromStr for By {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let field = |number: &str| number.parse::<usize>().ok()?.checked_sub(1).map(Self::Field);
+        match text {
+            "line" => Some(Self::Line),
+            "words" => Some(Self::Words),
+            _ => text.strip_prefix("field=").and_then(field),
+        }
+        .ok_or("expected line, words, or field=N with N from 1")
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OperatorsArguments {
+    /// Show the parameters of this operator
+    #[arg(hide_possible_values = true, value_parser = operator_names())]
+    pub(crate) name: Option<String>,
+}
+
+/// The operators by name, so that a misspelt one is corrected and shells can complete it.
+fn operator_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(trommel::registry().entries().map(Entry::name))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// The most rows a table can show.
+const ROWS_MAX: usize = 1_000_000;
+
+fn row_count(text: &str) -> Result<usize, String> {
+    number_up_to(ROWS_MAX, text)
+}
+
+fn counter_count(text: &str) -> Result<usize, String> {
+    number_up_to(COUNTERS_MAX, text)
+}
+
+fn number_up_to(most: usize, text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("expected a number from 1 to {most}"))
+}
+
+/// An address to listen at; without a host it is reachable from this machine only.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let addresses = text.to_socket_addrs().map_err(|_| "expected PORT, :PORT or HOST:PORT")?;
+    addresses.into_iter().next().ok_or_else(|| "the host has no address".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_address_without_a_host_is_local() {
+        for text in ["8080", ":8080", "127.0.0.1:8080"] {
+            assert_eq!(address(text).unwrap().to_string(), "127.0.0.1:8080");
+        }
+        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert_eq!(address("[::1]:7").unwrap().to_string(), "[::1]:7");
+        for text in ["", ":", "65536", "127.0.0.1", "no port"] {
+            address(text).expect_err(text);
+        }
+    }
+
+    #[test]
+    fn fields_are_numbered_from_one() {
+        assert_eq!(By::from_str("field=1"), Ok(By::Field(0)));
+        for text in ["field=0", "field=", "field=x", "field", "Line", ""] {
+            By::from_str(text).expect_err(text);
+        }
+    }
+}

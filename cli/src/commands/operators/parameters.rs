@@ -1,0 +1,147 @@
+//! Parameters for people, from their JSON Schema.
+//!
+//! ```text
+//! counters   whole number from 1 to 67108864, default 1000
+//!            How many items are monitored.
+//! ```
+
+use serde_json::Value;
+
+/// Where a line of a description ends.
+const WIDTH: usize = 96;
+
+/// One block for each parameter; required ones first, then by name.
+pub(super) fn describe(with: &Value, schema: &Value) -> String {
+    let with = resolve(with, schema);
+    let empty = serde_json::Map::new();
+    let properties = with["properties"].as_object().unwrap_or(&empty);
+    if properties.is_empty() {
+        return "\nIt has no parameters.\n".to_owned();
+    }
+    let is_required = |name: &str| {
+        with["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name))
+    };
+    let indent = 4 + properties.keys().map(String::len).max().unwrap_or(0);
+    let mut names: Vec<&String> = properties.keys().collect();
+    names.sort_by_key(|name| (!is_required(name), *name));
+    let mut text = String::new();
+    for name in names {
+        let parameter = Parameter::new(&properties[name], schema);
+        let need = if is_required(name) { ", required".to_owned() } else { parameter.default() };
+        let head = format!("\n  {name:width$}{}{need}\n", parameter.kind(), width = indent - 2);
+        text.push_str(&head);
+        add_wrapped(&mut text, parameter.description(), indent);
+        parameter.add_choices(&mut text, indent);
+    }
+    text
+}
+
+/// The schema that a reference stands for.
+fn resolve<'a>(value: &'a Value, schema: &'a Value) -> &'a Value {
+    let reference = value["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    reference.and_then(|pointer| schema.pointer(pointer)).unwrap_or(value)
+}
+
+struct Parameter<'a> {
+    /// What stands in the struct of the operator.
+    stated: &'a Value,
+    /// What is allowed, other than null.
+    allowed: &'a Value,
+}
+
+impl<'a> Parameter<'a> {
+    fn new(stated: &'a Value, schema: &'a Value) -> Self {
+        let branches = stated["anyOf"].as_array();
+        let branch = branches.and_then(|all| all.iter().find(|branch| branch["type"] != "null"));
+        Self { stated, allowed: resolve(branch.unwrap_or(stated), schema) }
+    }
+
+    fn description(&self) -> &'a str {
+        let own = self.stated["description"].as_str();
+        own.or_else(|| self.allowed["description"].as_str()).unwrap_or_default()
+    }
+
+    fn choices(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let choices = self.allowed["oneOf"].as_array().into_iter().flatten();
+        choices.filter_map(|choice| {
+            Some((choice["const"].as_str()?, choice["description"].as_str().unwrap_or_default()))
+        })
+    }
+
+    fn kind(&self) -> String {
+        if self.choices().next().is_some() {
+            return "one of the words below".to_owned();
+        }
+        match type_of(self.allowed) {
+            "array" => {
+                let items = type_of(&self.allowed["items"]);
+                format!("list of {}s", if items == "string" { "text" } else { items })
+            }
+            "string" => "text".to_owned(),
+            "boolean" => "true or false".to_owned(),
+            "integer" => format!("whole number{}", self.range()),
+            other => format!("{other}{}", self.range()),
+        }
+    }
+
+    fn range(&self) -> String {
+        let limit = |name: &str| match &self.allowed[name] {
+            Value::Number(number) if !number.is_f64() => Some(number.to_string()),
+            number => number.as_f64().map(|number| number.to_string()),
+        };
+        match (limit("minimum"), limit("maximum")) {
+            (Some(low), Some(high)) => format!(" from {low} to {high}"),
+            (Some(low), None) => format!(" from {low}"),
+            (None, Some(high)) => format!(" up to {high}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn default(&self) -> String {
+        match &self.stated["default"] {
+            Value::Null => ", optional".to_owned(),
+            Value::String(word) if self.choices().next().is_some() => format!(", default {word}"),
+            default => format!(", default {default}"),
+        }
+    }
+
+    fn add_choices(&self, text: &mut String, indent: usize) {
+        let width = self.choices().map(|(word, _)| word.len()).max().unwrap_or(0);
+        for (word, description) in self.choices() {
+            text.push_str(&format!("{:indent$}  {word:width$}", ""));
+            let mut block = String::new();
+            add_wrapped(&mut block, description, indent + width + 4);
+            let block = block.trim_start();
+            text.push_str(&if block.is_empty() { "\n".to_owned() } else { format!("  {block}") });
+        }
+    }
+}
+
+/// The name of the type, other than null.
+fn type_of(schema: &Value) -> &str {
+    let names = schema["type"].as_array().and_then(|names| names.iter().find(|n| *n != "null"));
+    names.unwrap_or(&schema["type"]).as_str().unwrap_or("value")
+}
+
+/// Adds the words of `description`, every line behind `indent` blanks.
+fn add_wrapped(text: &mut String, description: &str, indent: usize) {
+    let mut column = 0;
+    for word in description.split_whitespace() {
+        let len = word.chars().count();
+        if column > 0 && column + 1 + len <= WIDTH {
+            text.push(' ');
+            column += 1;
+        } else {
+            if column > 0 {
+                text.push('\n');
+            }
+            text.push_str(&" ".repeat(indent));
+            column = indent;
+        }
+        text.push_str(word);
+        column += len;
+    }
+    if column > 0 {
+        text.push('\n');
+    }
+}

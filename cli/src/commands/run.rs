@@ -1,0 +1,79 @@
+//! `trommel run`: a pipeline from a file.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::Value;
+use trommel::Topology;
+
+use crate::args::RunArguments;
+use crate::config::ConfigText;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::server::serve_until_end;
+use crate::session::{Outcome, Session};
+
+pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
+    let config = ConfigText::read(&arguments.pipeline.file)?;
+    let pipeline = config.load(&arguments.pipeline.overrides)?;
+    // Before the run, so that it is not in vain.
+    let report = arguments.report.as_deref().map(create).transpose()?;
+    let listener = arguments.listen.map(listen).transpose()?;
+    let shares_terminal = io::stdout().is_terminal() && prints(&config.text);
+    let is_wanted = !arguments.quiet && !shares_terminal;
+    let progress = Progress::new(sources(&pipeline.topology), is_wanted);
+    let session = Session::start(pipeline.topology, pipeline.options, progress)?;
+    let outcome = match listener {
+        None => session.wait(),
+        Some(listener) => serve_until_end(session, &pipeline.name, listener)?.end(),
+    };
+    let status = outcome.conclude();
+    if let Some((file, path)) = report {
+        write_report(file, path, &pipeline.name, &outcome)?;
+    }
+    Ok(status)
+}
+
+fn create(path: &Path) -> Result<(File, &Path), Failure> {
+    let file = File::create(path)
+        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+    Ok((file, path))
+}
+
+fn write_report(
+    mut file: File,
+    path: &Path,
+    pipeline: &str,
+    outcome: &Outcome,
+) -> Result<(), Failure> {
+    let report = Report::new(pipeline, &outcome.metrics, outcome.error.as_ref());
+    file.write_all(report.to_string().as_bytes())
+        .map_err(|error| Failure::run(format!("cannot write {}: {error}", path.display())))
+}
+
+fn listen(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
+    let cannot = |error| Failure::usage(format!("cannot listen at {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    let bound = listener.local_addr().map_err(cannot)?;
+    crate::say(&format!("listening at http://{bound}/"));
+    Ok(listener)
+}
+
+fn sources(topology: &Topology) -> Vec<String> {
+    let sources = topology.stages().iter().filter(|stage| stage.inputs.is_empty());
+    sources.map(|stage| stage.id.clone()).collect()
+}
+
+/// Whether the file, which fits the schema, has a stage that writes to standard output: on a
+/// terminal, rows would run into a progress line. A path that was changed on the command line is
+/// not looked at.
+fn prints(text: &str) -> bool {
+    let document: Value = serde_json::from_str(text).unwrap_or_default();
+    let stages = document["stages"].as_array();
+    stages.into_iter().flatten().any(|stage| {
+        stage["operator"] == "write" && matches!(stage["with"]["path"].as_str(), None | Some("-"))
+    })
+}

@@ -1,0 +1,127 @@
+//! `trommel top`: the most frequent lines, words or fields, without a pipeline file.
+//!
+//! ```text
+//! read ──► [words, or a field] ──► frequent_items ──► memory;   then memory ──► table
+//! ```
+//!
+//! The rows go through memory, because they are looked at before they are printed, and the progress
+//! line must have left the terminal by then.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel::error::GraphErrors;
+use trommel::graph::StageId;
+use trommel::operator::OperatorError;
+use trommel::{
+    Collect, Collected, FrequentItems, Graph, Map, Memory, Metrics, OnError, Read, ReadFormat,
+    RunOptions, Tokenize, Topology, Write, WriteFormat,
+};
+
+use crate::args::{By, TopArguments};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::units::{counted, grouped};
+
+const STDIN: &str = "-";
+/// The id of the stage that reads.
+const READ: &str = "read";
+
+pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
+    let mut files = arguments.files.clone();
+    if files.is_empty() {
+        files.push(STDIN.to_owned());
+    }
+    if files.iter().any(|file| file == STDIN) && io::stdin().is_terminal() {
+        crate::say("reading standard input, up to Ctrl-D");
+    }
+    let (topology, rows) = counting(arguments, files).map_err(mistakes)?;
+    let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
+    let outcome = Session::start(topology, RunOptions::new(), progress)?.wait();
+    let status = outcome.conclude();
+    if outcome.error.is_none() {
+        let rows = rows.take();
+        print_table(&rows, arguments.n)?;
+        say_what_to_know(&rows, &outcome.metrics);
+    }
+    Ok(status)
+}
+
+fn counting(
+    arguments: &TopArguments,
+    files: Vec<String>,
+) -> Result<(Topology, Collected), GraphErrors> {
+    let mut graph = Graph::new();
+    let lines = Read::new(files, ReadFormat::Lines).on_error(OnError::Skip);
+    let lines = graph.add(READ, lines);
+    let (items, column): (StageId, &str) = match arguments.by {
+        By::Line => (lines, "line"),
+        By::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
+        By::Field(index) => (graph.add_after(lines, "field", field(index)), "item"),
+    };
+    let top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
+    let top = graph.add_after(items, "top", top);
+    let (sink, rows) = Collect::new();
+    graph.add_after(top, "rows", sink);
+    Ok((graph.build()?, rows))
+}
+
+/// The field of this index of every line that has it; fields stand between white space.
+fn field(index: usize) -> Map {
+    let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::Utf8, false)]));
+    let output = SchemaRef::clone(&schema);
+    Map::new(output, move |lines: RecordBatch| -> Result<RecordBatch, OperatorError> {
+        let lines = lines.column(0).as_string::<i32>();
+        let mut fields = StringBuilder::with_capacity(lines.len(), lines.len() * 8);
+        for line in lines.iter().flatten() {
+            if let Some(field) = line.split_ascii_whitespace().nth(index) {
+                fields.append_value(field);
+            }
+        }
+        Ok(RecordBatch::try_new(SchemaRef::clone(&schema), vec![Arc::new(fields.finish())])?)
+    })
+    .heavy()
+}
+
+/// What is wrong with the files or numbers; the user knows nothing of stages.
+fn mistakes(errors: GraphErrors) -> Failure {
+    let kinds: Vec<String> = errors.0.iter().map(|error| error.kind.to_string()).collect();
+    Failure::usage(kinds.join("\n"))
+}
+
+fn print_table(rows: &[RecordBatch], rows_max: usize) -> Result<(), Failure> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let mut graph = Graph::new();
+    let memory = graph.add("rows", Memory::new(first.schema(), rows.to_vec()));
+    graph.add_after(memory, "table", Write::new(STDIN, WriteFormat::Table).rows_max(rows_max));
+    let topology = graph.build().map_err(Failure::run)?;
+    topology.run(RunOptions::new()).map_err(|error| Failure::run(error.cause))?;
+    Ok(())
+}
+
+fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics) {
+    if rows.is_empty() {
+        crate::say("there is nothing to count");
+    }
+    let skipped = metrics.stage(READ).map_or(0, |read| {
+        read.parts[0].counters.iter().filter(|c| c.0 == "skipped").map(|c| c.1).sum()
+    });
+    if skipped > 0 {
+        let lines = counted(skipped, "line");
+        crate::say(&format!("left out, not UTF-8 or longer than 1 MiB: {lines}"));
+    }
+    let errors = rows.iter().filter_map(|rows| rows.column_by_name("error"));
+    let largest = errors.flat_map(|e| e.as_primitive::<UInt64Type>().values().to_vec()).max();
+    if let Some(error) = largest.filter(|&error| error > 0) {
+        let error = grouped(error);
+        crate::say(&format!(
+            "counts are upper bounds, at most {error} too high; more counters (-k) make them precise"
+        ));
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a command ends with an exit code other than 0.
+
+use std::fmt;
+
+use trommel::ConfigErrors;
+
+/// The run failed.
+pub(crate) const RUN_FAILED: u8 = 1;
+/// Bad usage or a bad configuration; what `clap` exits with, too.
+pub(crate) const BAD_USAGE: u8 = 2;
+
+/// What is said on standard error before the process exits.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The command line names something that does not exist or does not fit.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self { status: BAD_USAGE, message: format!("error: {message}") }
+    }
+
+    /// Something went wrong on the way.
+    pub(crate) fn run(message: impl fmt::Display) -> Self {
+        Self { status: RUN_FAILED, message: format!("error: {message}") }
+    }
+
+    /// The code the process exits with.
+    pub(crate) fn status(&self) -> u8 {
+        self.status
+    }
+}
+
+impl From<ConfigErrors> for Failure {
+    /// Each mistake begins with its place, as editors and terminals expect it.
+    fn from(errors: ConfigErrors) -> Self {
+        Self { status: BAD_USAGE, message: errors.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,121 @@
+//! How far a run has come, on one line of a terminal.
+//!
+//! The line is redrawn by whoever waits for the pipeline; it has no thread of its own.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use trommel::Metrics;
+
+use crate::units::short;
+
+const REDRAWS_PER_SECOND: u8 = 10;
+
+/// The line, or nothing when nobody would see it.
+pub(crate) struct Progress {
+    line: ProgressBar,
+    /// Ids of the stages whose output is counted.
+    sources: Vec<String>,
+}
+
+impl Progress {
+    /// A line for a pipeline with these sources, if standard error is a terminal and `is_wanted`.
+    pub(crate) fn new(sources: Vec<String>, is_wanted: bool) -> Self {
+        let is_shown = is_wanted && io::stderr().is_terminal();
+        let line = if is_shown {
+            let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND);
+            ProgressBar::with_draw_target(None, target).with_style(style("{spinner} {msg}"))
+        } else {
+            ProgressBar::hidden()
+        };
+        Self { line, sources }
+    }
+
+    /// Shows what has been counted so far.
+    pub(crate) fn draw(&self, metrics: &Metrics) {
+        if self.line.is_hidden() {
+            return;
+        }
+        let read = Reading::of(metrics, &self.sources);
+        if read.bytes_total.is_some() && self.line.length().is_none() {
+            self.line.set_style(style("{bar:24} {percent:>3} %  {msg}"));
+        }
+        self.line.set_message(read.describe(metrics.wall.as_secs_f64()));
+        if let Some(total) = read.bytes_total {
+            self.line.set_length(total);
+        }
+        self.line.set_position(read.bytes);
+    }
+
+    /// Writes a line to standard error, above the progress.
+    pub(crate) fn say(&self, line: &str) {
+        self.line.suspend(|| crate::say(line));
+    }
+
+    /// Removes the line.
+    pub(crate) fn clear(&self) {
+        self.line.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).expect("the template is a constant");
+    style.progress_chars("━━╌")
+}
+
+/// What the sources of a run have delivered.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Reading {
+    items: u64,
+    bytes: u64,
+    /// Known when all sources know it.
+    bytes_total: Option<u64>,
+}
+
+impl Reading {
+    fn of(metrics: &Metrics, sources: &[String]) -> Self {
+        let stages = sources.iter().filter_map(|id| metrics.stage(id));
+        let mut reading = Self { bytes_total: Some(0), ..Self::default() };
+        for source in stages {
+            let progress = source.parts[0].progress;
+            reading.items += source.items_out();
+            reading.bytes += progress.bytes;
+            reading.bytes_total =
+                reading.bytes_total.zip(progress.bytes_total).map(|(sum, bytes)| sum + bytes);
+        }
+        Self { bytes_total: reading.bytes_total.filter(|&bytes| bytes > 0), ..reading }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is positive, and shown to three digits"
+    )]
+    fn describe(&self, seconds: f64) -> String {
+        let rate = (self.items as f64 / seconds.max(1e-3)) as u64;
+        let mut text = format!("{} items  {} items/s", short(self.items), short(rate));
+        match self.bytes_total {
+            Some(total) => {
+                text.push_str(&format!("  {} of {}", BinaryBytes(self.bytes), BinaryBytes(total)));
+            }
+            None if self.bytes > 0 => text.push_str(&format!("  {}", BinaryBytes(self.bytes))),
+            None => {}
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_as_far_as_they_are_known() {
+        let of = |bytes, bytes_total| Reading { items: 2_000_000, bytes, bytes_total };
+        let rate = "2.00 M items  1.00 M items/s";
+        assert_eq!(of(0, None).describe(2.0), rate);
+        assert_eq!(of(512, None).describe(2.0), format!("{rate}  512 B"));
+        assert_eq!(of(512, Some(2048)).describe(2.0), format!("{rate}  512 B of 2.00 KiB"));
+    }
+}

@@ -1,0 +1,156 @@
+//! The report of a run: the object that `--report` writes and that `GET /metrics` answers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use trommel::Metrics;
+use trommel::error::RunError;
+use trommel::metrics::{EdgeMetrics, Latency, PartMetrics, StageMetrics};
+
+/// What a run has counted, in the order in which it is written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report<'a> {
+    pipeline: &'a str,
+    wall_seconds: f64,
+    device: &'static str,
+    stages: Vec<StageReport<'a>>,
+    edges: Vec<EdgeReport<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct StageReport<'a> {
+    id: &'a str,
+    operator: &'static str,
+    items_in: u64,
+    items_out: u64,
+    busy_seconds: f64,
+    blocked_seconds: f64,
+    idle_seconds: f64,
+    items_per_second: f64,
+    latency_ms: LatencyReport,
+    /// The operator's own numbers.
+    #[serde(flatten)]
+    counters: BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PartReport<'a> {
+    name: &'a str,
+    items_in: u64,
+    items_out: u64,
+    busy_seconds: f64,
+    blocked_seconds: f64,
+    idle_seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct LatencyReport {
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct EdgeReport<'a> {
+    from: &'a str,
+    to: &'a str,
+    depth: u64,
+    depth_max: u64,
+    bytes: u64,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(pipeline: &'a str, metrics: &'a Metrics, error: Option<&RunError>) -> Self {
+        Self {
+            pipeline,
+            wall_seconds: metrics.wall.as_secs_f64(),
+            device: "cpu",
+            stages: metrics.stages.iter().map(|stage| StageReport::new(stage, metrics)).collect(),
+            edges: metrics.edges.iter().map(EdgeReport::new).collect(),
+            error: error.map(ToString::to_string),
+        }
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    /// The JSON text, with a newline.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = serde_json::to_string_pretty(self).map_err(|_| fmt::Error)?;
+        writeln!(f, "{text}")
+    }
+}
+
+impl<'a> StageReport<'a> {
+    fn new(stage: &'a StageMetrics, metrics: &Metrics) -> Self {
+        let sum = |time: fn(&PartMetrics) -> Duration| {
+            stage.parts.iter().map(time).sum::<Duration>().as_secs_f64()
+        };
+        let mut counters = BTreeMap::new();
+        for &(name, count) in stage.parts.iter().flat_map(|part| &part.counters) {
+            *counters.entry(name).or_insert(0) += count;
+        }
+        let parts = if stage.parts.len() > 1 { &stage.parts[..] } else { &[] };
+        Self {
+            id: &stage.id,
+            operator: stage.operator,
+            items_in: stage.items_in(),
+            items_out: stage.items_out(),
+            busy_seconds: stage.busy().as_secs_f64(),
+            blocked_seconds: sum(|part| part.blocked),
+            idle_seconds: sum(|part| part.idle),
+            items_per_second: rate(stage, metrics.wall),
+            latency_ms: LatencyReport::new(stage.latency()),
+            counters,
+            parts: parts.iter().map(PartReport::new).collect(),
+        }
+    }
+}
+
+/// Items taken a second of the run; of a source, items sent.
+#[expect(clippy::cast_precision_loss, reason = "a rate is not exact")]
+fn rate(stage: &StageMetrics, wall: Duration) -> f64 {
+    let items = if stage.parts[0].batches_in > 0 { stage.items_in() } else { stage.items_out() };
+    if wall.is_zero() { 0.0 } else { items as f64 / wall.as_secs_f64() }
+}
+
+impl<'a> PartReport<'a> {
+    fn new(part: &'a PartMetrics) -> Self {
+        Self {
+            name: &part.name,
+            items_in: part.items_in,
+            items_out: part.items_out,
+            busy_seconds: part.busy.as_secs_f64(),
+            blocked_seconds: part.blocked.as_secs_f64(),
+            idle_seconds: part.idle.as_secs_f64(),
+        }
+    }
+}
+
+impl LatencyReport {
+    fn new(latency: &Latency) -> Self {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        Self {
+            p50: milliseconds(latency.quantile(0.5)),
+            p99: milliseconds(latency.quantile(0.99)),
+            max: milliseconds(latency.max()),
+        }
+    }
+}
+
+impl<'a> EdgeReport<'a> {
+    fn new(edge: &'a EdgeMetrics) -> Self {
+        Self {
+            from: &edge.from,
+            to: &edge.to,
+            depth: edge.depth,
+            depth_max: edge.depth_max,
+            bytes: edge.bytes,
+        }
+    }
+}

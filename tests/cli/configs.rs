@@ -1,0 +1,124 @@
+//! The configurations that come with Trommel: each fits the published schema, and each runs.
+
+use std::collections::HashMap;
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{repository, trommel};
+
+fn config(name: &str) -> Value {
+    let path = repository().join("configs").join(name);
+    serde_json::from_str(&fs::read_to_string(path).expect(name)).expect(name)
+}
+
+/// The JSON objects of these lines.
+fn objects(lines: &str) -> Vec<Value> {
+    lines.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn the_schema_in_the_repository_is_what_the_binary_prints() {
+    let path = repository().join("configs/pipeline.schema.json");
+    let printed = trommel(["schema"]).end().ok();
+    assert!(
+        fs::read_to_string(path).is_ok_and(|stored| stored == printed),
+        "write it anew: trommel schema > configs/pipeline.schema.json"
+    );
+}
+
+#[test]
+fn the_schema_accepts_every_config_and_refuses_broken_ones() {
+    let schema = config("pipeline.schema.json");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(repository().join("configs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".json") && name != "pipeline.schema.json" {
+            let config = config(&name);
+            assert_eq!(config["$schema"], "pipeline.schema.json", "{name}");
+            assert!(validator.is_valid(&config), "{name}");
+            names.push(name);
+        }
+    }
+    names.sort();
+    // A new one needs a test here that runs it.
+    assert_eq!(names, ["quickstart.json", "top-items.json", "zipf-live.json"]);
+    let broken: [fn(&mut Value); 6] = [
+        |config| config["stages"] = json!([]),
+        |config| config["stagse"] = json!([]),
+        |config| config["stages"][0]["operator"] = json!("reed"),
+        |config| config["stages"][0]["with"] = json!({}),
+        |config| config["stages"][1]["with"]["counters"] = json!(0),
+        |config| config["stages"][2]["with"]["format"] = json!("tables"),
+    ];
+    for (index, breaks) in broken.iter().enumerate() {
+        let mut config = config("top-items.json");
+        breaks(&mut config);
+        assert!(!validator.is_valid(&config), "case {index}");
+    }
+}
+
+#[test]
+fn quickstart_prints_the_words_of_the_repository() {
+    let table = trommel(["run", "configs/quickstart.json"]).end().ok();
+    let words: Vec<&str> =
+        table.lines().skip(2).filter_map(|l| l.split_whitespace().nth(1)).collect();
+    assert_eq!(words.len(), 20, "{table}");
+    assert!(words.contains(&"the") && words.contains(&"fn"), "{table}");
+}
+
+/// What the file of `top-items.json` holds: item r * 2654435761 mod 1000003 for r = 0..200, max(1,
+/// 400 / (r + 1)) times each, taken in strides of 701, which has no factor in common with their
+/// number.
+fn items() -> Vec<u32> {
+    let copies = |rank: u64| {
+        let item = u32::try_from(rank * 2_654_435_761 % 1_000_003).expect("below the modulus");
+        vec![item; usize::try_from((400 / (rank + 1)).max(1)).expect("at most 400")]
+    };
+    let sorted: Vec<u32> = (0..200).flat_map(copies).collect();
+    (0..sorted.len()).map(|index| sorted[index * 701 % sorted.len()]).collect()
+}
+
+#[test]
+fn top_items_counts_the_items_of_the_file() {
+    let stored = fs::read(repository().join("configs/data/items.u32le")).unwrap();
+    let items = items();
+    assert!(stored == items.iter().flat_map(|item| item.to_le_bytes()).collect::<Vec<u8>>());
+    let mut counts: HashMap<u32, u64> = HashMap::new();
+    for item in items {
+        *counts.entry(item).or_insert(0) += 1;
+    }
+    let mut expected: Vec<(u64, u32)> =
+        counts.into_iter().map(|(item, count)| (count, item)).collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    let rows = objects(&trommel(["run", "configs/top-items.json"]).end().ok());
+    assert_eq!(rows.len(), 10);
+    for (row, (count, item)) in rows.iter().zip(expected) {
+        assert_eq!(
+            (&row["item"], &row["count"], &row["error"]),
+            (&json!(item), &json!(count), &json!(0))
+        );
+    }
+}
+
+#[test]
+fn zipf_live_runs_until_ctrl_c_and_completes_its_rows() {
+    let mut live =
+        trommel(["run", "configs/zipf-live.json", "--set", "stages.top.with.every=20000"]).start();
+    let first: Value = serde_json::from_str(&live.line()).expect("a row");
+    assert_eq!(first["rank"], 1);
+    live.signal(Signal::INT);
+    let ended = live.end();
+    assert_eq!(ended.status, 130, "{}", ended.stderr);
+    // Rows come in tables of five, the last one included.
+    let rows = objects(&ended.stdout);
+    let ranks: Vec<u64> = rows.iter().map(|row| row["rank"].as_u64().unwrap()).collect();
+    let expected: Vec<u64> = [2, 3, 4, 5]
+        .into_iter()
+        .chain([1, 2, 3, 4, 5].into_iter().cycle().take(ranks.len() - 4))
+        .collect();
+    assert_eq!(ranks, expected);
+    assert_eq!(ranks.last(), Some(&5));
+}

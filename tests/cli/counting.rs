@@ -1,0 +1,188 @@
+//! `top` against counts made in another way.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::{Ended, Files, trommel};
+
+/// Lines of a skewed, fixed stream: `GET  /page/N Agent-M`.
+fn log(lines: usize) -> String {
+    let mut state = 7_u64;
+    let mut text = String::new();
+    for _ in 0..lines {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let draw = state >> 33;
+        let rank = (1 << (draw % 8)) + (draw >> 8) % (1 << (draw % 8));
+        text.push_str(&format!("GET  /page/{rank} Agent-{}\n", rank % 5));
+    }
+    text
+}
+
+/// The count of every item, the obvious way.
+fn count<'a>(items: impl Iterator<Item = &'a str>) -> HashMap<&'a str, u64> {
+    let mut counts = HashMap::new();
+    for item in items {
+        *counts.entry(item).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// The rows of the table: item, count, error; ranks must count up.
+fn rows(table: &str) -> Vec<(String, u64, u64)> {
+    let mut lines = table.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split_whitespace().collect();
+    assert_eq!(header, ["rank", "item", "count", "error"]);
+    assert!(lines.next().expect("a line").chars().all(|c| "─ ".contains(c)));
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let rows = lines.enumerate().map(|(index, line)| {
+        let (rank, rest) = line.trim_start().split_once(' ').expect("a rank");
+        assert_eq!(rank.parse(), Ok(index + 1));
+        let (rest, error) = rest.rsplit_once(' ').expect("an error");
+        let (item, count) = rest.trim_end().rsplit_once(' ').expect("a count");
+        (item.trim().to_owned(), number(count), number(error))
+    });
+    rows.collect()
+}
+
+/// Checks an exact table of the `n` most frequent items.
+#[track_caller]
+fn check_exact(ended: Ended, n: usize, counts: &HashMap<&str, u64>) {
+    let rows = rows(&ended.ok());
+    let mut expected: Vec<u64> = counts.values().copied().collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    expected.truncate(n);
+    assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), expected);
+    for (item, count, error) in rows {
+        assert_eq!((counts.get(item.as_str()), error), (Some(&count), 0), "{item}");
+    }
+}
+
+#[test]
+fn lines_of_standard_input_are_counted() {
+    let text = log(1500);
+    let counts = count(text.lines());
+    check_exact(trommel(["top"]).input(text.as_str()).end(), 20, &counts);
+    check_exact(trommel(["top", "-n", "3", "-"]).input(text.as_str()).end(), 3, &counts);
+}
+
+#[test]
+fn files_are_counted_together_and_decompressed() {
+    let files = Files::new();
+    let text = log(40_000);
+    let (first, second) =
+        text.split_at(text.len() / 2 + text[text.len() / 2..].find('\n').unwrap() + 1);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(second.as_bytes()).unwrap();
+    let paths = [files.write("a.log", first), files.write("b.log.gz", gzip.finish().unwrap())];
+    let ended = trommel(["top", "-n", "50", &paths[0], &paths[1]]).end();
+    check_exact(ended, 50, &count(text.lines()));
+}
+
+#[test]
+fn words_are_counted_in_lower_case() {
+    let text = "The cat, the dog;\nTHE end. Cat!\n";
+    let ended = trommel(["top", "--by", "words"]).input(text).end();
+    check_exact(ended, 20, &count("the cat the dog the end cat".split(' ')));
+}
+
+#[test]
+fn a_field_is_counted_where_there_is_one() {
+    let text = "a b c\n  d\te  f\nno\n\nx b\n";
+    let ended = trommel(["top", "--by", "field=2"]).input(text).end();
+    check_exact(ended, 20, &count("b e b".split(' ')));
+    let files = Files::new();
+    let log = log(20_000);
+    let path = files.write("log", &log);
+    let ended = trommel(["top", "--by", "field=3", "-n", "9", &path]).end();
+    check_exact(ended, 9, &count(log.lines().map(|line| line.rsplit(' ').next().unwrap())));
+}
+
+#[test]
+fn the_shell_pipeline_it_replaces_counts_the_same() {
+    let files = Files::new();
+    let path = files.write("log", log(30_000));
+    let script = format!("LC_ALL=C sort '{path}' | uniq -c | sort -rn | head -n 15");
+    let shell = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).output();
+    let Some(shell) = shell.ok().filter(|shell| shell.status.success()) else {
+        println!("skipped: there is no shell with sort, uniq and head");
+        return;
+    };
+    let shell = String::from_utf8(shell.stdout).unwrap();
+    let theirs: Vec<u64> =
+        shell.lines().map(|l| l.split_whitespace().next().unwrap().parse().unwrap()).collect();
+    assert_eq!(theirs.len(), 15);
+    let ours = rows(&trommel(["top", "-n", "15", &path]).end().ok());
+    assert_eq!(ours.iter().map(|row| row.1).collect::<Vec<_>>(), theirs);
+}
+
+#[test]
+fn few_counters_bound_the_counts_and_say_so() {
+    let text = log(2000);
+    let counts = count(text.lines());
+    let ended = trommel(["top", "-k", "20", "-n", "10"]).input(text.as_str()).end();
+    assert_eq!(ended.status, 0);
+    let rows = rows(&ended.stdout);
+    assert_eq!(rows.len(), 10);
+    let mut largest = 0;
+    for (item, count, error) in rows {
+        let truth = counts[item.as_str()];
+        assert!((count - error..=count).contains(&truth), "{item}: {count} - {error}, is {truth}");
+        largest = largest.max(error);
+    }
+    assert_eq!(
+        ended.stderr,
+        format!(
+            "counts are upper bounds, at most {largest} too high; more counters (-k) make them precise\n"
+        )
+    );
+    assert!(largest > 0 && largest <= 2000 / 20);
+}
+
+#[test]
+fn lines_that_are_not_text_are_left_out_and_counted() {
+    let ended = trommel(["top"]).input(*b"ok\n\xff\xfe\nok\nfine\xc3\n").end();
+    assert_eq!(ended.status, 0);
+    assert_eq!(rows(&ended.stdout), [("ok".to_owned(), 2, 0)]);
+    assert_eq!(ended.stderr, "left out, not UTF-8 or longer than 1 MiB: 2 lines\n");
+}
+
+#[test]
+fn a_line_longer_than_the_limit_is_left_out() {
+    let files = Files::new();
+    let mut text = "x".repeat(3 << 20);
+    text.push_str("\nshort\n");
+    let ended = trommel(["top", &files.write("long", text)]).end();
+    assert_eq!(rows(&ended.stdout), [("short".to_owned(), 1, 0)]);
+    assert_eq!(ended.stderr, "left out, not UTF-8 or longer than 1 MiB: 1 line\n");
+}
+
+#[test]
+fn an_empty_input_says_that_it_is_empty() {
+    for arguments in [&["top"][..], &["top", "--by", "field=3"]] {
+        let ended = trommel(arguments).input("").end();
+        assert_eq!((ended.status, ended.stdout.as_str()), (0, ""));
+        assert_eq!(ended.stderr, "there is nothing to count\n");
+    }
+}
+
+#[test]
+fn wrong_arguments_and_files_are_refused() {
+    let missing = trommel(["top", "no/such/file"]).end().refused(2);
+    assert_eq!(
+        missing,
+        "error: cannot open no/such/file: No such file or directory (os error 2)\n"
+    );
+    let folder = trommel(["top", "configs"]).end().refused(2);
+    assert_eq!(folder, "error: configs is a directory; `configs/*` names the files in it\n");
+    for arguments in
+        [["-n", "0"], ["-k", "0"], ["-k", "67108865"], ["--by", "field=0"], ["--by", "word"]]
+    {
+        let said = trommel(["top"].into_iter().chain(arguments)).end().refused(2);
+        assert!(said.starts_with("error: invalid value") && said.contains("expected"), "{said}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The plan of a pipeline in its three forms.
+
+use crate::support::trommel;
+
+/// Explains a pipeline that runs on one thread whatever the machine.
+fn explain(format: &str) -> String {
+    let fused = "placement=fused";
+    trommel(["explain", "configs/top-items.json", "--set", fused, "--format", format]).end().ok()
+}
+
+#[test]
+fn text_shows_stages_threads_and_columns() {
+    let text = explain("text");
+    let (summary, rest) = text.split_once('\n').unwrap();
+    assert!(summary.starts_with("top-items: 3 stages, 1 thread, on the CPU ("), "{summary}");
+    let expected = "
+stages
+  items  read                     → item UInt32
+  top    frequent_items  ← items  → rank UInt32, item UInt32, count UInt64, error UInt64
+  print  write           ← top
+
+threads
+  1  core N  items, top, print
+
+no queues: everything runs on one thread
+";
+    let core = rest.split("core ").nth(1).unwrap().split_once(' ').unwrap().0;
+    assert_eq!(rest.replace(&format!("core {core} "), "core N "), expected);
+}
+
+#[test]
+fn queues_join_stages_on_different_cores() {
+    let cores = trommel(["devices"]).end().ok();
+    let line = cores.lines().find(|line| line.starts_with("cores")).unwrap();
+    let numbers = line.split_once(": ").unwrap().1;
+    let Some((first, rest)) = numbers.split_once(", ") else {
+        println!("skipped: there is one core");
+        return;
+    };
+    let second = rest.split(", ").next().unwrap();
+    let set = [
+        format!("stages.items.cores=[{first}]"),
+        format!("stages.top.cores=[{second}]"),
+        format!("stages.print.cores=[{second}]"),
+        "queue.batches=3".to_owned(),
+    ];
+    let set = set.iter().flat_map(|change| ["--set", change]);
+    let explain: Vec<&str> = ["explain", "configs/top-items.json"].into_iter().chain(set).collect();
+    let text = trommel(&explain).end().ok();
+    assert!(
+        text.contains("queues (limits of each: batches 3, bytes 64.00 MiB)\n  items → top\n"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("core {first}  items\n")), "{text}");
+    let mermaid = trommel([&explain[..], &["--format", "mermaid"]].concat()).end().ok();
+    assert!(mermaid.contains("p0 ==> p1"), "{mermaid}");
+}
+
+#[test]
+fn diagrams_have_a_box_a_part_and_a_frame_a_thread() {
+    let mermaid = explain("mermaid");
+    assert!(mermaid.starts_with("flowchart LR\n  subgraph t0[\"thread 1, core "), "{mermaid}");
+    assert!(mermaid.contains("    p1[\"top<br/>frequent_items\"]\n"), "{mermaid}");
+    assert!(mermaid.ends_with("  end\n  p0 --> p1\n  p1 --> p2\n"), "{mermaid}");
+    let dot = explain("dot");
+    assert!(dot.starts_with("digraph pipeline {\n"), "{dot}");
+    assert!(dot.contains("    p0 [label=\"items\\nread\"];\n"), "{dot}");
+    assert!(dot.ends_with("  }\n  p0 -> p1;\n  p1 -> p2;\n}\n"), "{dot}");
+}
+
+#[test]
+fn names_cannot_break_out_of_a_diagram() {
+    let pipeline = r#"{ "stages": [
+        { "id": "a\"]<b>\\", "operator": "generate", "with": { "items": 1 } },
+        { "id": "end", "operator": "discard", "inputs": ["a\"]<b>\\"] } ] }"#;
+    let explain = |format| trommel(["explain", "-", "--format", format]).input(pipeline).end().ok();
+    assert!(explain("mermaid").contains("p0[\"a&quot;]&lt;b>\\<br/>generate\"]"));
+    assert!(explain("dot").contains(r#"p0 [label="a\"]<b>\\\ngenerate"];"#));
+}

@@ -1,0 +1,99 @@
+//! Ctrl-C, termination, and readers that leave.
+
+use rustix::process::Signal;
+
+use crate::support::{Files, Live, trommel};
+
+const STOPPING: &str = "stopping: what was read is still processed; press Ctrl-C again to abort\n";
+
+/// An endless stream whose five most frequent items are printed over and over.
+fn endless() -> Live {
+    let mut live = trommel([
+        "run",
+        "configs/zipf-live.json",
+        "--set",
+        "stages.top.with.every=1000",
+        "--set",
+        "stages.items.with.batch=1000",
+    ])
+    .start();
+    assert!(live.line().starts_with("{\"rank\":1,"));
+    live
+}
+
+#[test]
+fn the_first_signal_drains_and_names_itself_in_the_exit_code() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let live = endless();
+        live.signal(signal);
+        let ended = live.end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (status, STOPPING));
+        let last = ended.stdout.lines().last().unwrap();
+        assert!(last.starts_with("{\"rank\":5,") && last.ends_with('}'), "{last}");
+    }
+}
+
+#[test]
+fn the_second_signal_aborts_a_run_that_does_not_drain() {
+    // The rows are more than a pipe holds and nobody reads them, so the run can neither end nor
+    // drain.
+    let pipeline = r#"{ "stages": [
+        { "id": "items", "operator": "generate", "with": { "items": 100000, "skew": 0 } },
+        { "id": "top", "operator": "frequent_items", "inputs": ["items"], "with": { "counters": 100000 } },
+        { "id": "print", "operator": "write", "inputs": ["top"] } ] }"#;
+    let mut live = trommel(["run", "-"]).input(pipeline).start();
+    assert!(live.line().starts_with("{\"rank\":1,"));
+    live.signal(Signal::INT);
+    assert_eq!(live.error_line(), STOPPING);
+    live.signal(Signal::INT);
+    assert_eq!(live.error_line(), "aborting: what is in flight is lost\n");
+    let ended = live.end();
+    assert_eq!(ended.status, 130, "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("aborted before the stage had finished\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn top_shows_what_it_has_read_when_it_is_interrupted() {
+    let files = Files::new();
+    let path = files.path("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path.as_str(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let live = trommel(["top", &path]).start();
+    // Opening the other end waits until the pipe is being read; keeping it open keeps the stream
+    // from ending.
+    let mut pipe = std::fs::File::options().write(true).open(&path).unwrap();
+    // Far more than the pipe holds: most of it has been read when this returns.
+    std::io::Write::write_all(&mut pipe, &b"seen\n".repeat(200_000)).unwrap();
+    live.signal(Signal::INT);
+    let ended = live.end();
+    drop(pipe);
+    assert_eq!((ended.status, ended.stderr.as_str()), (130, STOPPING));
+    let row: Vec<&str> = ended.stdout.lines().nth(2).expect("a row").split_whitespace().collect();
+    assert_eq!((row[1], row[3]), ("seen", "0"));
+    assert!((150_000..=200_000).contains(&row[2].parse().unwrap()), "{row:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_with_one_line() {
+    let mut live = endless();
+    live.close_stdout();
+    let ended = live.end();
+    assert_eq!(ended.status, 1);
+    assert_eq!(
+        ended.stderr,
+        "error: stage `print` (write): cannot write standard output: Broken pipe (os error 32)\n"
+    );
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_disturb_a_listing() {
+    let mut live = trommel(["schema"]).start();
+    live.close_stdout();
+    assert_eq!(live.end().ok(), "");
+}

@@ -1,0 +1,13 @@
+//! The binary `trommel` as its users meet it: arguments, files, signals and sockets in; text and
+//! exit codes out.
+
+mod config_errors;
+mod configs;
+mod counting;
+mod explain;
+mod inputs;
+mod interrupts;
+mod listings;
+mod runs;
+mod serving;
+mod support;

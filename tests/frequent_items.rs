@@ -1,0 +1,287 @@
+//! `frequent_items` in pipelines: its bounds after every batch, for every algorithm, key type and
+//! placement.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use proptest::prelude::*;
+use trommel::channel::QueueLimits;
+use trommel::placement::available_cores;
+use trommel::{Algorithm, Collect, FrequentItems, Graph, Memory, RunOptions};
+
+use crate::support::oracle::ExactCounts;
+use crate::support::streams::{Kind, kinds, stream};
+use crate::support::watched;
+
+#[derive(Debug, Clone, Copy)]
+enum Keys {
+    U32,
+    U64,
+    Text,
+}
+
+impl Keys {
+    /// A column of items that stand for these numbers, one to one.
+    fn column(self, numbers: &[u64]) -> ArrayRef {
+        match self {
+            Self::U32 => {
+                let items =
+                    numbers.iter().map(|&n| u32::try_from(n).unwrap().wrapping_mul(0x9E37_79B1));
+                Arc::new(UInt32Array::from_iter_values(items))
+            }
+            Self::U64 => {
+                let items = numbers.iter().map(|&n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                Arc::new(UInt64Array::from_iter_values(items))
+            }
+            Self::Text => {
+                let items = numbers
+                    .iter()
+                    .map(|n| "x".repeat(usize::try_from(n % 20).unwrap()) + &n.to_string());
+                Arc::new(StringArray::from_iter_values(items))
+            }
+        }
+    }
+
+    /// The items of a column as text, to compare with the oracle.
+    fn read(self, column: &ArrayRef) -> Vec<String> {
+        match self {
+            Self::U32 => {
+                column.as_primitive::<UInt32Type>().values().iter().map(u32::to_string).collect()
+            }
+            Self::U64 => {
+                column.as_primitive::<UInt64Type>().values().iter().map(u64::to_string).collect()
+            }
+            Self::Text => column.as_string::<i32>().iter().map(|s| s.unwrap().to_owned()).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    keys: Keys,
+    numbers: Vec<u64>,
+    /// A weight for each item, or none.
+    weights: Option<Vec<u64>>,
+    batch: usize,
+    counters: usize,
+    bins: usize,
+}
+
+impl Case {
+    fn batches(&self) -> Vec<RecordBatch> {
+        let ranges = (0..self.numbers.len()).step_by(self.batch);
+        ranges
+            .map(|start| {
+                let range = start..self.numbers.len().min(start + self.batch);
+                let mut columns = vec![("item", self.keys.column(&self.numbers[range.clone()]))];
+                if let Some(weights) = &self.weights {
+                    let weights: ArrayRef = Arc::new(UInt64Array::from(weights[range].to_vec()));
+                    columns.push(("weight", weights));
+                }
+                RecordBatch::try_from_iter_with_nullable(
+                    columns.into_iter().map(|(name, column)| (name, column, false)),
+                )
+                .unwrap()
+            })
+            .collect()
+    }
+
+    /// Runs the operator so that it emits everything after every batch; the emissions.
+    fn run(&self, algorithm: Algorithm, cores: &[usize], queue: QueueLimits) -> Vec<RecordBatch> {
+        let batches = self.batches();
+        let mut spec = FrequentItems::new()
+            .counters(self.counters)
+            .filter_bins(self.bins)
+            .algorithm(algorithm)
+            .every(1);
+        if self.weights.is_some() {
+            spec = spec.weight("weight");
+        }
+        let mut graph = Graph::new();
+        let items = graph.add("items", Memory::new(batches[0].schema(), batches));
+        let top = graph.add_after(items, "top", spec);
+        graph.cores(top, cores);
+        let (sink, rows) = Collect::new();
+        graph.add_after(top, "rows", sink);
+        watched(move || graph.build().unwrap().run(RunOptions::new().queue(queue))).unwrap();
+        rows.take()
+    }
+
+    /// Checks what was reported after each batch against exact counts up to there.
+    fn check(&self, emissions: &[RecordBatch]) {
+        let batches = self.batches();
+        assert_eq!(emissions.len(), batches.len() + 1, "after each batch, and at the end");
+        let mut exact = ExactCounts::new();
+        for (index, emission) in emissions.iter().enumerate() {
+            if let Some(batch) = batches.get(index) {
+                let weights = batch.column_by_name("weight");
+                let weights = weights.map(|w| w.as_primitive::<UInt64Type>().values().clone());
+                for (row, item) in self.keys.read(batch.column(0)).iter().enumerate() {
+                    exact.add(item, weights.as_ref().map_or(1, |weights| weights[row]));
+                }
+            }
+            self.check_emission(emission, &exact);
+        }
+    }
+
+    fn check_emission(&self, emission: &RecordBatch, exact: &ExactCounts<String>) {
+        let items = self.keys.read(emission.column(1));
+        let ranks = emission.column(0).as_primitive::<UInt32Type>().values();
+        let counts = emission.column(2).as_primitive::<UInt64Type>().values();
+        let errors = emission.column(3).as_primitive::<UInt64Type>().values();
+        let bound = exact.total() / self.counters as u64;
+        assert!(ranks.iter().copied().eq(1..=u32::try_from(items.len()).unwrap()));
+        assert!(counts.is_sorted_by(|a, b| a >= b), "most frequent first");
+        for ((item, &count), &error) in items.iter().zip(counts).zip(errors) {
+            let truth = exact.count(item);
+            assert!(
+                count - error <= truth && truth <= count,
+                "{item}: {truth} in {count} - {error}"
+            );
+            assert!(error <= bound, "{item}: error {error} above N/k = {bound}");
+        }
+        for (item, count) in exact.iter().filter(|&(_, count)| count > bound) {
+            assert!(items.contains(item), "{item} occurs {count} times, more than N/k = {bound}");
+        }
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let sizes =
+        (1_usize..=64, 1_usize..40, 1_usize..300, 0_u64..1_500, any::<u64>(), any::<bool>());
+    let keys = prop_oneof![Just(Keys::U32), Just(Keys::U64), Just(Keys::Text)];
+    (sizes, keys).prop_flat_map(|((bins, back, batch, len, seed, is_weighted), keys)| {
+        let counters = bins + back;
+        kinds(counters as u64).prop_map(move |kind| {
+            let numbers = stream(kind, len.max(1), seed);
+            let weights = stream(Kind::Skewed(1.0), numbers.len() as u64, seed ^ 1);
+            let weights = is_weighted.then_some(weights);
+            Case { keys, numbers, weights, batch, counters, bins }
+        })
+    })
+}
+
+/// One and two cores, or, where there is only one, that one.
+fn core_choices() -> [Vec<usize>; 2] {
+    let cores = available_cores();
+    [vec![cores[0]], vec![cores[0], cores[cores.len() - 1]]]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn bounds_hold_after_every_batch(case in cases()) {
+        let queue = QueueLimits { batches: 2, bytes: 1000 };
+        let [one, two] = core_choices();
+        let alone = case.run(Algorithm::SpaceSaving, &one, queue);
+        case.check(&alone);
+        let filter = case.run(Algorithm::Filter, &one, queue);
+        case.check(&filter);
+        for cores in [one, two] {
+            let parallel = case.run(Algorithm::ParallelFilter, &cores, queue);
+            prop_assert_eq!(&parallel, &filter, "the parts do what the whole does");
+        }
+    }
+}
+
+#[test]
+fn every_number_of_bins_and_every_skew_keeps_the_bounds() {
+    for bins in 1..=64 {
+        for (skew, seed) in (0_u32..=5).zip(1..) {
+            let numbers = stream(Kind::Skewed(f64::from(skew)), 700, seed);
+            let case = Case {
+                keys: Keys::U32,
+                numbers,
+                weights: None,
+                batch: 97,
+                counters: bins + 1 + bins / 2,
+                bins,
+            };
+            let [_, two] = core_choices();
+            let filter = case.run(Algorithm::Filter, &two[..1], QueueLimits::default());
+            case.check(&filter);
+            let parallel = case.run(Algorithm::ParallelFilter, &two, QueueLimits::default());
+            assert_eq!(parallel, filter, "{bins} bins, skew {skew}");
+        }
+    }
+}
+
+#[test]
+fn counts_are_exact_when_the_counters_suffice() {
+    let numbers = stream(Kind::Uniform, 5_000, 3);
+    let case =
+        Case { keys: Keys::Text, numbers, weights: None, batch: 1_000, counters: 500, bins: 16 };
+    for algorithm in [Algorithm::Auto, Algorithm::SpaceSaving, Algorithm::ParallelFilter] {
+        let emissions = case.run(algorithm, &[], QueueLimits::default());
+        case.check(&emissions);
+        let last = emissions.last().unwrap();
+        assert!(
+            last.column(3).as_primitive::<UInt64Type>().values().iter().all(|&error| error == 0)
+        );
+    }
+}
+
+#[test]
+fn n_and_threshold_choose_what_is_emitted() {
+    let numbers: Vec<u64> = (0..10).flat_map(|item| vec![item; 1 << item]).collect();
+    let column = Keys::U32.column(&numbers);
+    let batch = RecordBatch::try_from_iter([("key", column)]).unwrap();
+    let emitted = |spec: FrequentItems| {
+        let mut graph = Graph::new();
+        let items = graph.add("items", Memory::new(batch.schema(), vec![batch.clone()]));
+        let top = graph.add_after(items, "top", spec.item("key"));
+        let (sink, rows) = Collect::new();
+        graph.add_after(top, "rows", sink);
+        watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap();
+        rows.rows()
+    };
+    assert_eq!(emitted(FrequentItems::new()), 10);
+    assert_eq!(emitted(FrequentItems::new().n(3)), 3);
+    // 512, 256 and 128 of 1023.
+    assert_eq!(emitted(FrequentItems::new().threshold(0.125)), 3);
+    assert_eq!(emitted(FrequentItems::new().threshold(0.125).n(2)), 2);
+}
+
+#[test]
+fn rows_without_an_item_or_a_weight_are_counted_apart() {
+    let items: ArrayRef = Arc::new(UInt32Array::from(vec![Some(1), None, Some(1), Some(2)]));
+    let weights: ArrayRef = Arc::new(UInt64Array::from(vec![Some(5), Some(5), None, Some(4)]));
+    let batch = RecordBatch::try_from_iter([("item", items), ("weight", weights)]).unwrap();
+    let mut graph = Graph::new();
+    let source = graph.add("items", Memory::new(batch.schema(), vec![batch]));
+    let top = graph.add_after(source, "top", FrequentItems::new().weight("weight"));
+    let (sink, rows) = Collect::new();
+    graph.add_after(top, "rows", sink);
+    let metrics = watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap();
+    assert!(metrics.stage("top").unwrap().parts[0].counters.contains(&("nulls", 2)));
+    let rows = rows.take();
+    assert_eq!(rows[0].column(1).as_primitive::<UInt32Type>().values(), &[1, 2]);
+    assert_eq!(rows[0].column(2).as_primitive::<UInt64Type>().values(), &[5, 4]);
+}
+
+#[test]
+fn wrong_columns_and_sizes_are_refused_with_the_parameter() {
+    let batch = RecordBatch::try_from_iter([("line", Keys::Text.column(&[1]))]).unwrap();
+    let error = |spec: FrequentItems| {
+        let mut graph = Graph::new();
+        let items = graph.add("items", Memory::new(batch.schema(), vec![batch.clone()]));
+        let top = graph.add_after(items, "top", spec);
+        graph.add_after(top, "end", trommel::Discard::new());
+        graph.build().unwrap_err().to_string()
+    };
+    let missing = error(FrequentItems::new());
+    assert!(missing.contains("no column `item`; it has `line` (Utf8)"), "{missing}");
+    let weight = error(FrequentItems::new().item("line").weight("line"));
+    assert!(weight.contains("column `line` is Utf8; expected UInt64"), "{weight}");
+    let bins = error(
+        FrequentItems::new().item("line").counters(8).filter_bins(8).algorithm(Algorithm::Filter),
+    );
+    assert!(bins.contains("leave none behind 8 filter bins"), "{bins}");
+    let none = error(FrequentItems::new().item("line").counters(0));
+    assert!(none.contains("0 is not allowed here"), "{none}");
+    let share = error(FrequentItems::new().item("line").threshold(1.5));
+    assert!(share.contains("1.5 is not allowed here"), "{share}");
+}
