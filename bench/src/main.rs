@@ -9,6 +9,9 @@ mod queries;
 
 use clap::Parser;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
 enum Command {

@@ -36,8 +36,15 @@ pub fn numbers(items: u64, batch_items: u64) -> impl Iterator<Item = RecordBatch
     let schema = schema();
     (0..items.div_ceil(batch_items)).map(move |index| {
         let start = index * batch_items;
-        batch(&schema, (start..items.min(start + batch_items)).collect())
+        count_up(&schema, start, items.min(start + batch_items))
     })
+}
+
+/// The source's batch. Like the other functions over batches it is not inlined: the same machine
+/// code runs by hand and in the engine.
+#[inline(never)]
+fn count_up(schema: &SchemaRef, start: u64, end: u64) -> RecordBatch {
+    batch(schema, (start..end).collect())
 }
 
 /// What the map does to an item.
@@ -56,12 +63,14 @@ pub fn passes(item: u64) -> bool {
 }
 
 /// The map over a batch.
+#[inline(never)]
 #[must_use]
 pub fn map(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     batch(schema, values(records).iter().map(|&item| mix(item)).collect())
 }
 
 /// The filter over a batch, without a branch an item.
+#[inline(never)]
 #[must_use]
 pub fn filter(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     let items = values(records);
@@ -107,6 +116,7 @@ impl Sink {
     }
 
     /// Takes a batch.
+    #[inline(never)]
     pub fn take_batch(&mut self, records: &RecordBatch) {
         let items = values(records);
         match self {
@@ -148,14 +158,25 @@ pub fn item_loop(items: u64, mut sink: Sink) -> u64 {
     sink.answer()
 }
 
-/// The shape of a fused pipeline, by hand: batch after batch through the same functions.
+/// The shape of a fused pipeline, by hand: batch after batch through the same functions, on a pinned
+/// thread as the engine would use one (the allocator treats the main thread differently).
+///
+/// # Panics
+/// If the thread does.
 #[must_use]
 pub fn batch_loop(items: u64, batch_items: u64, mut sink: Sink) -> u64 {
     let schema = schema();
-    for records in numbers(items, batch_items) {
-        sink.take_batch(&filter(&schema, &map(&schema, &records)));
-    }
-    sink.answer()
+    let core = core_affinity::get_core_ids().and_then(|cores| cores.first().copied());
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let _ = core.is_some_and(core_affinity::set_for_current);
+            for records in numbers(items, batch_items) {
+                sink.take_batch(&filter(&schema, &map(&schema, &records)));
+            }
+            sink.answer()
+        });
+        worker.join().expect("it does not panic")
+    })
 }
 
 /// The shape of a pipeline with one hop, by hand: the sink on a second thread, behind a bounded

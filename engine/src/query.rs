@@ -15,36 +15,34 @@
 
 use std::any::Any;
 use std::fmt;
-use std::hint::spin_loop;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError, bounded};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::channel::{NotGiven, oneshot};
 use crate::runtime::{Address, AnswerTo, Published, Ticket, WatchSlot};
 
-/// A named question with parameters, such as `top` with `n` = 10.
+/// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    name: String,
-    parameters: Map<String, Value>,
+    name: Arc<str>,
+    parameters: Arc<Map<String, Value>>,
 }
 
 impl Request {
     /// A question without parameters.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), parameters: Map::new() }
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), parameters: Arc::default() }
     }
 
     /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, parameter: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.parameters.insert(parameter.into(), value.into());
+        Arc::make_mut(&mut self.parameters).insert(parameter.into(), value.into());
         self
     }
 
@@ -59,8 +57,8 @@ impl Request {
     /// # Errors
     /// [`QueryError::Parameters`] when they do not fit.
     pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, QueryError> {
-        serde_json::from_value(Value::Object(self.parameters.clone()))
-            .map_err(|source| QueryError::Parameters { request: self.name.clone(), source })
+        T::deserialize(&*self.parameters)
+            .map_err(|source| QueryError::Parameters { request: self.name().to_owned(), source })
     }
 }
 
@@ -150,15 +148,9 @@ impl QueryError {
     /// The answer to a request that an operator does not know, naming those it does.
     #[must_use]
     pub fn unsupported(request: &Request, available: &'static [&'static str]) -> Self {
-        Self::Unsupported { request: request.name.clone(), available }
+        Self::Unsupported { request: request.name().to_owned(), available }
     }
 }
-
-/// How long a caller looks for its answer before it parks: longer than a parked stage takes to wake
-/// up, so that only one of the two has to be woken.
-const LOOK: Duration = Duration::from_micros(200);
-/// Looks before the caller offers its core to whoever else could run there, perhaps the stage.
-const LOOKS_PER_YIELD: usize = 64;
 
 /// The way to ask the stages of one run; cheap to clone and to send to other threads.
 #[derive(Clone)]
@@ -199,18 +191,18 @@ impl QueryHandle {
         limit: Duration,
     ) -> Result<RecordBatch, QueryError> {
         let address = self.address(stage)?;
-        let (caller, answer) = bounded(1);
+        let (caller, answer) = oneshot();
         address.send_query(Ticket {
-            request: Arc::new(request.clone()),
+            request: request.clone(),
             carried: None,
             after: None,
             answer_to: AnswerTo::Caller(caller),
         });
         let stage = || stage.to_owned();
-        match wait(&answer, limit) {
+        match answer.take(limit) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Disconnected) => Err(QueryError::Finished { stage: stage() }),
-            Err(RecvTimeoutError::Timeout) => Err(QueryError::TimedOut { stage: stage(), limit }),
+            Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
+            Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
         }
     }
 
@@ -233,25 +225,6 @@ impl QueryHandle {
                 available: self.stages.iter().map(|(id, _)| id.clone()).collect(),
             },
         )
-    }
-}
-
-/// Waits for the answer; it is disconnected when nobody is there any more to give it.
-fn wait<T>(answer: &Receiver<T>, limit: Duration) -> Result<T, RecvTimeoutError> {
-    let start = Instant::now();
-    while start.elapsed() < LOOK.min(limit) {
-        for _ in 0..LOOKS_PER_YIELD {
-            match answer.try_recv() {
-                Ok(answer) => return Ok(answer),
-                Err(TryRecvError::Empty) => spin_loop(),
-                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
-            }
-        }
-        thread::yield_now();
-    }
-    match start.checked_add(limit) {
-        Some(until) => answer.recv_deadline(until),
-        None => answer.recv().map_err(RecvTimeoutError::from),
     }
 }
 

@@ -11,6 +11,7 @@
 //! produces nothing more.
 
 mod doorbell;
+mod oneshot;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use crossbeam_channel::{TryRecvError, TrySendError};
 
 pub(crate) use doorbell::Doorbell;
+pub(crate) use oneshot::{Giver, NotGiven, oneshot};
 
 use crate::batch::Payload;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
@@ -150,11 +152,12 @@ pub(crate) fn edge(
 }
 
 impl EdgeSender {
-    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space.
-    pub(crate) fn push(&mut self, message: Message) {
+    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space; true when nothing is
+    /// kept.
+    pub(crate) fn push(&mut self, message: Message) -> bool {
         self.pushed += 1;
         self.pending.push_back(message.into());
-        self.flush();
+        self.flush()
     }
 
     /// Sends what was kept, as far as it fits; true when nothing is left.

@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use crate::channel::Doorbell;
+use crate::channel::{Doorbell, Giver};
 use crate::query::{Carried, QueryError, Request};
 
 /// How many queries may wait at one thread.
@@ -19,7 +19,7 @@ pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
 
 /// A query on its way to a part.
 pub(crate) struct Ticket {
-    pub(crate) request: Arc<Request>,
+    pub(crate) request: Request,
     /// What the part before sent along.
     pub(crate) carried: Option<Carried>,
     /// Answer after this many messages of the part's input, not earlier and not later; `None` at
@@ -30,15 +30,14 @@ pub(crate) struct Ticket {
 
 /// Who waits for the answer.
 pub(crate) enum AnswerTo {
-    Caller(Sender<Result<RecordBatch, QueryError>>),
+    Caller(Giver<Result<RecordBatch, QueryError>>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
     pub(crate) fn give(self, answer: Result<RecordBatch, QueryError>) {
         match self {
-            // A caller that has gone away needs no answer.
-            Self::Caller(caller) => drop(caller.try_send(answer)),
+            Self::Caller(caller) => caller.give(answer),
             Self::Watch(slot) => slot.publish(answer),
         }
     }
@@ -54,18 +53,14 @@ pub(crate) struct Published {
 /// A standing query: the last answer, and whether somebody has read it since and would like a newer
 /// one.
 pub(crate) struct WatchSlot {
-    pub(crate) request: Arc<Request>,
+    pub(crate) request: Request,
     pub(crate) published: ArcSwapOption<Published>,
     is_wanted: AtomicBool,
 }
 
 impl WatchSlot {
     pub(crate) fn new(request: Request) -> Self {
-        Self {
-            request: Arc::new(request),
-            published: ArcSwapOption::empty(),
-            is_wanted: AtomicBool::new(true),
-        }
+        Self { request, published: ArcSwapOption::empty(), is_wanted: AtomicBool::new(true) }
     }
 
     fn publish(&self, answer: Result<RecordBatch, QueryError>) {
@@ -113,33 +108,33 @@ impl Address {
 
     /// Sends a query; one that cannot be delivered is answered with the reason.
     pub(crate) fn send_query(&self, ticket: Ticket) {
-        let control = Control::Query { part: self.part, ticket };
-        if let Err((error, Control::Query { ticket, .. })) = self.send(control) {
-            ticket.answer_to.give(Err(error));
+        let Err(error) = self.send(Control::Query { part: self.part, ticket }) else { return };
+        let refusal = self.refusal(&error);
+        if let Control::Query { ticket, .. } = error.into_inner() {
+            ticket.answer_to.give(Err(refusal));
         }
     }
 
     pub(crate) fn send_watch(&self, slot: Arc<WatchSlot>) -> Result<(), QueryError> {
-        self.send(Control::Watch { part: self.part, slot }).map_err(|(error, _)| error)
+        let control = Control::Watch { part: self.part, slot };
+        self.send(control).map_err(|error| self.refusal(&error))
     }
 
     pub(crate) fn ring(&self) {
         self.bell.ring();
     }
 
-    fn send(&self, control: Control) -> Result<(), (QueryError, Control)> {
+    fn send(&self, control: Control) -> Result<(), TrySendError<Control>> {
+        self.mailbox.try_send(control)?;
+        self.bell.ring();
+        Ok(())
+    }
+
+    fn refusal(&self, error: &TrySendError<Control>) -> QueryError {
         let stage = self.stage.to_string();
-        match self.mailbox.try_send(control) {
-            Ok(()) => {
-                self.bell.ring();
-                Ok(())
-            }
-            Err(TrySendError::Full(control)) => {
-                Err((QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX }, control))
-            }
-            Err(TrySendError::Disconnected(control)) => {
-                Err((QueryError::Finished { stage }, control))
-            }
+        match error {
+            TrySendError::Full(_) => QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX },
+            TrySendError::Disconnected(_) => QueryError::Finished { stage },
         }
     }
 }

@@ -89,7 +89,7 @@ impl Group {
     }
 
     fn is_finished(&self) -> bool {
-        self.nodes.iter().all(|node| node.life == Life::Done && !node.is_blocked())
+        self.nodes.iter().all(|node| node.life == Life::Done && !node.is_stuck)
     }
 
     fn look_at_phase(&mut self) -> Result<(), RunError> {
@@ -112,8 +112,10 @@ impl Group {
     fn step(&mut self) -> Result<bool, RunError> {
         let is_draining = self.seen_phase >= Phase::Draining;
         for index in (0..self.nodes.len()).rev() {
-            let is_flushed = self.nodes[index].flush();
-            if !is_flushed || self.has_unread_output(index) {
+            if self.nodes[index].is_stuck && !self.nodes[index].flush() {
+                continue;
+            }
+            if self.has_unread_output(index) {
                 continue;
             }
             let is_remote = self.nodes[index].inbox.is_empty();
@@ -128,7 +130,8 @@ impl Group {
 
     /// Whether a reader of the node in this group has not taken everything yet.
     fn has_unread_output(&self, index: usize) -> bool {
-        self.nodes[index].local_targets().any(|target| !self.nodes[target].inbox.is_empty())
+        let targets = &self.nodes[index].local_targets;
+        targets.iter().any(|&target| !self.nodes[target].inbox.is_empty())
     }
 
     fn perform(&mut self, index: usize, work: Work, is_remote: bool) -> Result<(), RunError> {
@@ -180,8 +183,9 @@ impl Group {
     }
 
     fn deliver(&mut self, index: usize, port: usize, consumer: usize, message: Message) {
-        match &mut self.nodes[index].outputs[port][consumer] {
-            Target::Remote(edge) => edge.push(message),
+        let node = &mut self.nodes[index];
+        match &mut node.outputs[port][consumer] {
+            Target::Remote(edge) => node.is_stuck |= !edge.push(message),
             Target::Local { node, port, pushed } => {
                 *pushed += 1;
                 let (node, port) = (*node, *port);
@@ -191,8 +195,11 @@ impl Group {
     }
 
     fn send_reply(&mut self, index: usize, reply: Chunk) {
-        match &mut self.nodes[index].reply_output {
-            Some(Target::Remote(edge)) => edge.push(Message::Payload(Payload::Chunk(reply))),
+        let node = &mut self.nodes[index];
+        match &mut node.reply_output {
+            Some(Target::Remote(edge)) => {
+                node.is_stuck |= !edge.push(Message::Payload(Payload::Chunk(reply)));
+            }
             Some(Target::Local { node, .. }) => {
                 let node = *node;
                 self.nodes[node].replies.push_back(reply);
@@ -227,6 +234,10 @@ impl Group {
     }
 
     fn serve_mailbox(&mut self) {
+        // To receive from an empty channel costs a fence, to look whether it is empty does not.
+        if self.mailbox.is_empty() && !self.has_watches {
+            return;
+        }
         while let Ok(control) = self.mailbox.try_recv() {
             match control {
                 Control::Query { part, ticket } => self.accept(part, ticket),
@@ -275,7 +286,7 @@ impl Group {
         for position in 0..self.nodes[index].watches.len() {
             let slot = Arc::clone(&self.nodes[index].watches[position]);
             if slot.take_wish() {
-                let request = Arc::clone(&slot.request);
+                let request = slot.request.clone();
                 let answer_to = AnswerTo::Watch(slot);
                 self.answer(index, Ticket { request, carried: None, after: None, answer_to });
             }
@@ -364,9 +375,7 @@ impl Group {
         self.nodes.iter().enumerate().any(|(index, node)| {
             node.can_flush()
                 || node.wants_publishing()
-                || (!node.is_blocked()
-                    && !self.has_unread_output(index)
-                    && node.has_work(is_draining))
+                || (!node.is_stuck && !self.has_unread_output(index) && node.has_work(is_draining))
         })
     }
 }

@@ -67,6 +67,10 @@ pub(super) struct Node {
     pub(super) open_inputs: usize,
     /// The consumers of each output port.
     pub(super) outputs: Vec<Vec<Target>>,
+    /// Those of them that are in the same group.
+    pub(super) local_targets: Vec<usize>,
+    /// Whether something that it sent waits for space in a queue.
+    pub(super) is_stuck: bool,
     /// The address of the next part of the operator, if that is on another thread.
     pub(super) next_part: Option<Address>,
     /// Replies from the next part, when it is in the same group, and else their edge.
@@ -101,6 +105,8 @@ impl Node {
             next_input: 0,
             open_inputs: 0,
             outputs: Vec::new(),
+            local_targets: Vec::new(),
+            is_stuck: false,
             next_part: None,
             replies: VecDeque::new(),
             reply_input: None,
@@ -123,6 +129,9 @@ impl Node {
     pub(super) fn add_target(&mut self, port: usize, target: Target) {
         if self.outputs.len() <= port {
             self.outputs.resize_with(port + 1, Vec::new);
+        }
+        if let Target::Local { node, .. } = target {
+            self.local_targets.push(node);
         }
         self.outputs[port].push(target);
     }
@@ -147,13 +156,13 @@ impl Node {
 
     /// Sends what did not fit before; true when nothing is left.
     pub(super) fn flush(&mut self) -> bool {
-        let mut is_flushed = true;
+        self.is_stuck = false;
         for target in self.outputs.iter_mut().flatten().chain(&mut self.reply_output) {
             if let Target::Remote(edge) = target {
-                is_flushed &= edge.flush();
+                self.is_stuck |= !edge.flush();
             }
         }
-        is_flushed
+        !self.is_stuck
     }
 
     fn remote_edges(&self) -> impl Iterator<Item = &EdgeSender> {
@@ -163,22 +172,9 @@ impl Node {
         })
     }
 
-    /// Whether something that it sent waits for space in a queue.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.remote_edges().any(EdgeSender::is_blocked)
-    }
-
     /// Whether a queue that was full has space again.
     pub(super) fn can_flush(&self) -> bool {
-        self.remote_edges().any(|edge| edge.is_blocked() && edge.has_space())
-    }
-
-    /// Nodes of the same group that read its outputs.
-    pub(super) fn local_targets(&self) -> impl Iterator<Item = usize> {
-        self.outputs.iter().flatten().filter_map(|target| match target {
-            Target::Local { node, .. } => Some(*node),
-            Target::Remote(_) => None,
-        })
+        self.is_stuck && self.remote_edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
     /// Takes the next piece of work, given that its outputs have space.
@@ -259,7 +255,7 @@ impl Node {
             return;
         }
         let counter =
-            if self.is_blocked() { &self.counters.blocked_ns } else { &self.counters.idle_ns };
+            if self.is_stuck { &self.counters.blocked_ns } else { &self.counters.idle_ns };
         crate::channel::add(counter, crate::metrics::nanoseconds(waited));
     }
 }

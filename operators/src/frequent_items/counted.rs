@@ -48,9 +48,10 @@ pub fn top<'a, K: Clone + Ord + 'a>(
     let mut best: BinaryHeap<Ranked<'a, K>> = BinaryHeap::new();
     // Of the last rank, once there are n: nearly all others fail this one comparison.
     let mut count_min = 0;
-    for counted in counted {
+    // `for_each` runs a chain of iterators as one loop after the other.
+    counted.into_iter().for_each(|counted| {
         if counted.count < count_min {
-            continue;
+            return;
         }
         let candidate = Ranked(counted);
         if best.len() < n {
@@ -63,7 +64,7 @@ pub fn top<'a, K: Clone + Ord + 'a>(
         if best.len() == n {
             count_min = best.peek().map_or(u64::MAX, |last| last.0.count);
         }
-    }
+    });
     best.into_sorted_vec().into_iter().map(|ranked| ranked.0.cloned()).collect()
 }
 

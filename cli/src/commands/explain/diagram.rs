@@ -1,4 +1,5 @@
-//! The plan as a drawing: a box a part, a frame a thread, a thick arrow where a queue joins two threads.
+//! The plan as a drawing: a box a part, a frame a thread, a thick arrow where a queue joins two
+//! threads.
 
 use std::fmt::Write as _;
 
