@@ -32,8 +32,10 @@
 //! let mut running = graph.build()?.start(RunOptions::new())?;
 //! let so_far = running.watch("top", Request::new("top").with("n", 5))?;
 //! while !running.wait(Duration::from_millis(1)) {
-//!     if let Some(latest) = so_far.latest() {
-//!         println!("{} items, {:?} ago", latest.answer()?.num_rows(), latest.age());
+//!     if let Some(latest) = so_far.latest()
+//!         && let Ok(rows) = latest.answer()
+//!     {
+//!         println!("{} items, {:?} ago", rows.num_rows(), latest.age());
 //!     }
 //! }
 //! let metrics = running.join()?;
@@ -55,9 +57,63 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! To write an operator of your own, implement [`operator::Operator`] and
-//! [`operator::OperatorSpec`]; to use it in JSON, implement [`registry::Configured`] and register
-//! it.
+//! **Write an operator**: plain state with methods, which the engine calls a batch at a time. To use
+//! it in JSON, implement [`registry::Configured`] too and register it.
+//!
+//! ```
+//! use std::ops::RangeInclusive;
+//!
+//! use arrow_schema::SchemaRef;
+//! use trommel::batch::Payload;
+//! use trommel::error::BindError;
+//! use trommel::operator::{
+//!     BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+//! };
+//! use trommel::{Collect, Generate, Graph, RunOptions};
+//!
+//! /// Lets the first rows of every batch pass.
+//! struct Head(usize);
+//!
+//! impl Operator for Head {
+//!     fn process(
+//!         &mut self,
+//!         _port: usize,
+//!         input: Payload,
+//!         out: &mut Output,
+//!     ) -> Result<Flow, OperatorError> {
+//!         let records = input.into_records();
+//!         out.send(records.slice(0, self.0.min(records.num_rows())));
+//!         Ok(Flow::NeedInput)
+//!     }
+//! }
+//!
+//! impl OperatorSpec for Head {
+//!     fn operator(&self) -> &'static str {
+//!         "head"
+//!     }
+//!
+//!     fn input_ports(&self) -> RangeInclusive<usize> {
+//!         1..=1
+//!     }
+//!
+//!     fn bind(
+//!         self: Box<Self>,
+//!         inputs: &[SchemaRef],
+//!         _: BindContext,
+//!     ) -> Result<Fragment, BindError> {
+//!         Ok(Fragment::operator(Load::Light, *self, inputs.to_vec()))
+//!     }
+//! }
+//!
+//! let mut graph = Graph::new();
+//! let items = graph.add("items", Generate::zipf(100, 1.0).items(10_000).batch(1_000));
+//! let head = graph.add_after(items, "head", Head(5));
+//! let (sink, rows) = Collect::new();
+//! graph.add_after(head, "rows", sink);
+//! graph.build()?.run(RunOptions::new())?;
+//! assert_eq!(rows.rows(), 50);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub use trommel_engine::config::{
@@ -72,6 +128,11 @@ pub use trommel_engine::{
     batch, channel, error, graph, metrics, operator, placement, query, registry, runtime,
 };
 pub use trommel_operators::*;
+
+/// The README's example, compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 /// A registry with all operators of Trommel.
 #[must_use]

@@ -673,6 +673,38 @@ fn a_full_mailbox_refuses_queries_instead_of_growing() {
 }
 
 #[test]
+fn queries_that_wait_for_a_batch_boundary_are_limited_too() {
+    watched(|| {
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::to(1)));
+        graph.add_after(numbers, "end", sink(NeverReady));
+        let running = start(graph, SMALL);
+        while running.metrics().stage("end").unwrap().items_in() == 0 {
+            thread::yield_now();
+        }
+        let (queries, request) = (running.queries(), Request::new("x"));
+        for _ in 0..MAILBOX_QUERIES_MAX {
+            let waits = queries.query_within("end", &request, Duration::ZERO).unwrap_err();
+            // The mailbox itself may be full for a moment: then the query has not been delivered.
+            assert!(matches!(waits, QueryError::TimedOut { .. } | QueryError::Busy { .. }));
+        }
+        let limit = Duration::from_millis(1);
+        loop {
+            match queries.query_within("end", &request, limit).unwrap_err() {
+                QueryError::TimedOut { .. } => {}
+                QueryError::Busy { stage, limit } => {
+                    assert_eq!((stage.as_str(), limit), ("end", MAILBOX_QUERIES_MAX));
+                    break;
+                }
+                other => panic!("{other}"),
+            }
+        }
+        running.abort();
+        running.join().expect_err("the sink waits for ever");
+    });
+}
+
+#[test]
 fn pinned_threads_run_on_the_cores_of_the_plan() {
     let cores = available_cores();
     let seen = Arc::new(Mutex::new(Vec::new()));
