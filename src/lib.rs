@@ -57,8 +57,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Write an operator**: plain state with methods, which the engine calls a batch at a time. To use
-//! it in JSON, implement [`registry::Configured`] too and register it.
+//! **Write an operator**: plain state with methods, which the engine calls a batch at a time. To
+//! use it in JSON, implement [`registry::Configured`] too and register it.
 //!
 //! ```
 //! use std::ops::RangeInclusive;

@@ -158,8 +158,8 @@ pub fn item_loop(items: u64, mut sink: Sink) -> u64 {
     sink.answer()
 }
 
-/// The shape of a fused pipeline, by hand: batch after batch through the same functions, on a pinned
-/// thread as the engine would use one (the allocator treats the main thread differently).
+/// The shape of a fused pipeline, by hand: batch after batch through the same functions, on a
+/// pinned thread as the engine would use one (the allocator treats the main thread differently).
 ///
 /// # Panics
 /// If the thread does.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a taker looks before it parks: longer than a parked giver takes to wake up, so that only
-/// one of the two has to be woken.
+/// How long a taker looks before it parks: longer than a parked giver takes to wake up, so that
+/// only one of the two has to be woken.
 const LOOK: Duration = Duration::from_micros(200);
 /// Looks before the taker offers its core to whoever else could run there, perhaps the giver.
 const LOOKS_PER_YIELD: usize = 256;
