@@ -3,9 +3,12 @@
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 
 mod engine;
+mod frequent_items;
 #[cfg(feature = "peers")]
 mod peers;
 mod queries;
+#[cfg(feature = "peers")]
+mod summary_peers;
 
 use clap::Parser;
 
@@ -27,6 +30,8 @@ enum Command {
         #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
         rounds: usize,
     },
+    /// Throughput and accuracy of the summaries of frequent items over the skew of the stream.
+    FrequentItems(frequent_items::Arguments),
 }
 
 fn main() {
@@ -35,6 +40,10 @@ fn main() {
             println!("{}\n", engine::machine());
             engine::run(items, batch.max(1), rounds.max(1));
             queries::run(rounds.max(1));
+        }
+        Command::FrequentItems(arguments) => {
+            println!("{}\n", engine::machine());
+            frequent_items::run(&arguments);
         }
     }
 }
