@@ -16,11 +16,15 @@ const LOOK: Duration = Duration::from_micros(200);
 /// Looks before the taker offers its core to whoever else could run there, perhaps the giver.
 const LOOKS_PER_YIELD: usize = 256;
 
+/// A flag in a cache line of its own (two, as processors fetch them in pairs).
+#[repr(align(128))]
+struct Flag(AtomicBool);
+
 struct Slot<T> {
     value: Mutex<Option<T>>,
-    /// Given or given up: nothing changes any more.
-    is_settled: AtomicBool,
     taker: Thread,
+    /// Given or given up: nothing changes any more.
+    is_settled: Flag,
 }
 
 impl<T> Slot<T> {
@@ -31,7 +35,7 @@ impl<T> Slot<T> {
 
     fn is_settled(&self) -> bool {
         // Acquire: pairs with the release in the giver's drop, so the value is there.
-        self.is_settled.load(Ordering::Acquire)
+        self.is_settled.0.load(Ordering::Acquire)
     }
 }
 
@@ -54,8 +58,8 @@ pub(crate) enum NotGiven {
 pub(crate) fn oneshot<T>() -> (Giver<T>, Taker<T>) {
     let slot = Arc::new(Slot {
         value: Mutex::new(None),
-        is_settled: AtomicBool::new(false),
         taker: thread::current(),
+        is_settled: Flag(AtomicBool::new(false)),
     });
     (Giver(Arc::clone(&slot)), Taker(slot))
 }
@@ -68,7 +72,7 @@ impl<T> Giver<T> {
 
 impl<T> Drop for Giver<T> {
     fn drop(&mut self) {
-        self.0.is_settled.store(true, Ordering::Release);
+        self.0.is_settled.0.store(true, Ordering::Release);
         self.0.taker.unpark();
     }
 }
