@@ -85,7 +85,7 @@ impl<K: Item> Filter<K> {
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
         let mut start = 0;
         while start < batch.len() {
-            self.exchange();
+            exchange_while_due(&mut self.front, &mut self.back);
             let done = self.front.absorb(batch, start, &mut self.missed);
             self.back.observe_at(batch, &self.missed[..done.missed]);
             start += done.consumed;
@@ -100,17 +100,10 @@ impl<K: Item> Filter<K> {
     pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
         let mut start = 0;
         while start < batch.len() {
-            self.exchange();
+            exchange_while_due(&mut self.front, &mut self.back);
             let done = self.front.absorb_weighted(batch, weights, start, &mut self.missed);
             self.back.observe_weighted_at(batch, weights, &self.missed[..done.missed]);
             start += done.consumed;
-        }
-    }
-
-    fn exchange(&mut self) {
-        while self.front.exchange_due() {
-            let x_min = self.front.take_min();
-            self.front.put_max(self.back.exchange(x_min));
         }
     }
 
@@ -170,5 +163,13 @@ impl<K: Item> Filter<K> {
     #[must_use]
     pub fn into_halves(self) -> (FilterFront<K>, SpaceSaving<K>) {
         (self.front, self.back)
+    }
+}
+
+/// Exchanges bins of X for counters of Y until X and Y are consistent again.
+pub(super) fn exchange_while_due<K: Item>(front: &mut FilterFront<K>, back: &mut SpaceSaving<K>) {
+    while front.exchange_due() {
+        let x_min = front.take_min();
+        front.put_max(back.exchange(x_min));
     }
 }

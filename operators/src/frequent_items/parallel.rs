@@ -1,9 +1,9 @@
 //! Algorithm Parallel Filter: the filter's two halves as two parts, which may run on two cores.
 //!
 //! ```text
-//! batch ──► FilterPart (X) ── missed items, bXmin ──► CounterPart (Y) ──► rows
-//!              ▲                                          │
-//!              └───────────────── bYmax ──────────────────┘
+//! batch ──► FilterPart (X) ── missed items, and X ──► CounterPart (Y) ──► rows
+//!              ▲              when exchanges are due       │
+//!              └───────────────── X, consistent again ─────┘
 //! ```
 //!
 //! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
@@ -12,7 +12,10 @@
 //! their order, so Y does what it would do behind the sequential filter, and the results are the
 //! same, whatever the cores.
 //!
-//! Departure from the paper: a message is a batch's worth of missed items, not one item.
+//! Departures from the paper: a message is a batch's worth of missed items, not one item. And where
+//! the paper sends bXmin and receives bYmax, once for every exchange, here all of X travels to the
+//! counter, which does as many exchanges as are due, and back: a repair of up to |X| exchanges is
+//! one round trip. X is some hundred bytes, less than a message costs.
 
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
@@ -21,29 +24,27 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 
 use super::column::{Column, ranked_rows, ranked_schema};
 use super::counting::{Emission, send_rows};
+use super::filter::exchange_while_due;
 use super::input::{Input, Observations};
 use super::report::Question;
-use super::{Counted, Filter, FilterFront, SpaceSaving};
+use super::{Counted, Filter, FilterFront, Item, SpaceSaving};
 
 /// What the filter sends to the counter: some missed items, and behind them what is to be done.
-struct ToCounter<K> {
+struct ToCounter<K: Item> {
     observations: Observations,
     /// Positions of the missed items.
     missed: Vec<u32>,
     then: Then<K>,
 }
 
-enum Then<K> {
+enum Then<K: Item> {
     /// Nothing more.
     Continue,
-    /// Take this bin (`None`: there is a free one) and answer with the largest counter.
-    Exchange(Option<Counted<K>>),
+    /// Do the exchanges that are due, and send X back.
+    Exchange(FilterFront<K>),
     /// The rows of an emission are due: these bins are in X, and this much was observed.
     Emit(Vec<Counted<K>>, u64),
 }
-
-/// What the counter answers to an exchange.
-type FromCounter<K> = Option<Counted<K>>;
 
 /// What the filter knows when a query passes it.
 struct AtFilter<K> {
@@ -60,13 +61,14 @@ struct Work {
 
 /// X: absorbs what is most frequent, sends the rest on.
 pub(super) struct FilterPart<K: Column> {
-    front: FilterFront<K>,
+    /// `None` while it is with the counter, in the middle of a batch.
+    front: Option<FilterFront<K>>,
     input: Input,
     emission: Emission,
     work: Option<Work>,
     /// Room for the positions that one batch can miss.
     missed: Vec<u32>,
-    exchanges: u64,
+    round_trips: u64,
     forwarded: u64,
 }
 
@@ -86,34 +88,40 @@ pub(super) fn parts<K: Column>(
     let (front, back) = filter.into_halves();
     let schema = ranked_schema(K::TYPE);
     let part = FilterPart {
-        front,
+        front: Some(front),
         input,
         emission,
         work: None,
         missed: Vec::new(),
-        exchanges: 0,
+        round_trips: 0,
         forwarded: 0,
     };
     (part, CounterPart { back, emission, schema })
 }
 
 impl<K: Column> FilterPart<K> {
+    /// X, which is here at every batch boundary.
+    fn front(&self) -> &FilterFront<K> {
+        self.front.as_ref().expect("X is away in the middle of a batch only")
+    }
+
     /// Goes on with the batch in hand until it is used up or the counter has to answer.
     fn advance(&mut self, out: &mut Output) -> Flow {
-        let Some(Work { observations, mut position }) = self.work.take() else {
-            return Flow::NeedInput;
-        };
+        let (work, front) = (self.work.take(), self.front.take());
+        let work = work.expect("a batch came in, or X came back in the middle of one");
+        let mut front = front.expect("X is here when a batch comes in or X comes back");
+        let Work { observations, mut position } = work;
         let items = K::lend(observations.items.as_ref());
         let len = observations.items.len();
         if self.missed.len() < len {
             self.missed.resize(len, 0);
         }
         let mut missed = 0;
-        while position < len && !self.front.exchange_due() {
+        while position < len && !front.exchange_due() {
             let room = &mut self.missed[missed..];
             let done = match &observations.weights {
-                None => self.front.absorb(items, position, room),
-                Some(weights) => self.front.absorb_weighted(items, weights, position, room),
+                None => front.absorb(items, position, room),
+                Some(weights) => front.absorb_weighted(items, weights, position, room),
             };
             position += done.consumed;
             missed += done.missed;
@@ -121,12 +129,13 @@ impl<K: Column> FilterPart<K> {
         self.forwarded += missed as u64;
         let missed = self.missed[..missed].to_vec();
         if position < len {
-            self.exchanges += 1;
-            let then = Then::Exchange(self.front.take_min());
+            self.round_trips += 1;
+            let then = Then::Exchange(front);
             send(ToCounter { observations: observations.clone(), missed, then }, out);
             self.work = Some(Work { observations, position });
             return Flow::AwaitReply;
         }
+        self.front = Some(front);
         let then = if self.emission.is_due(len) { self.emit() } else { Then::Continue };
         if !missed.is_empty() || !matches!(then, Then::Continue) {
             send(ToCounter { observations, missed, then }, out);
@@ -135,8 +144,8 @@ impl<K: Column> FilterPart<K> {
     }
 
     fn emit(&self) -> Then<K> {
-        let bins = self.front.iter().map(|counted| counted.cloned()).collect();
-        Then::Emit(bins, self.front.observed())
+        let bins = self.front().iter().map(|counted| counted.cloned()).collect();
+        Then::Emit(bins, self.front().observed())
     }
 }
 
@@ -163,7 +172,7 @@ impl<K: Column> Operator for FilterPart<K> {
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.front.put_max(reply.into_value::<FromCounter<K>>());
+        self.front = Some(reply.into_value::<FilterFront<K>>());
         Ok(self.advance(out))
     }
 
@@ -177,18 +186,18 @@ impl<K: Column> Operator for FilterPart<K> {
         // Read here for its errors: what does not fit is not sent on.
         Question::<K>::read(request)?;
         Ok(Response::Forward(Box::new(AtFilter {
-            bins: self.front.iter().map(|counted| counted.cloned()).collect(),
-            count_min: self.front.count_min(),
-            observed: self.front.observed(),
+            bins: self.front().iter().map(|counted| counted.cloned()).collect(),
+            count_min: self.front().count_min(),
+            observed: self.front().observed(),
         })))
     }
 
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
-        counters.push(("observed", self.front.observed()));
+        counters.push(("observed", self.front().observed()));
         counters.push(("forwarded", self.forwarded));
-        counters.push(("exchanges", self.exchanges));
-        counters.push(("state_bytes", self.front.state_bytes() as u64));
+        counters.push(("round_trips", self.round_trips));
+        counters.push(("state_bytes", self.front().state_bytes() as u64));
         counters
     }
 }
@@ -208,10 +217,10 @@ impl<K: Column> Operator for CounterPart<K> {
         }
         match then {
             Then::Continue => {}
-            Then::Exchange(bin) => {
-                let largest: FromCounter<K> = self.back.exchange(bin);
-                let bytes = size_of::<FromCounter<K>>();
-                out.send_reply(Chunk::new(largest, 1, bytes));
+            Then::Exchange(mut front) => {
+                exchange_while_due(&mut front, &mut self.back);
+                let (bins, bytes) = (front.bins(), front.state_bytes());
+                out.send_reply(Chunk::new(front, bins, bytes));
             }
             Then::Emit(bins, observed) => {
                 let monitored = bins.iter().map(Counted::as_ref).chain(self.back.iter());
