@@ -183,6 +183,8 @@ proptest! {
         let [one, two] = core_choices();
         let alone = case.run(Algorithm::SpaceSaving, &one, queue);
         case.check(&alone);
+        let sieve = case.run(Algorithm::Sieve, &one, queue);
+        case.check(&sieve);
         let filter = case.run(Algorithm::Filter, &one, queue);
         case.check(&filter);
         for cores in [one, two] {
@@ -233,7 +235,9 @@ fn counts_are_exact_when_the_counters_suffice() {
 fn items_without_weight_leave_no_trace() {
     let (numbers, weights) = (vec![1, 2, 3, 1, 4, 4], Some(vec![0, 0, 0, 5, 0, 1]));
     let case = Case { keys: Keys::U32, numbers, weights, batch: 2, counters: 2, bins: 1 };
-    for algorithm in [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::ParallelFilter] {
+    for algorithm in
+        [Algorithm::SpaceSaving, Algorithm::Sieve, Algorithm::Filter, Algorithm::ParallelFilter]
+    {
         let emissions = case.run(algorithm, &[], QueueLimits::default());
         case.check(&emissions);
         assert_eq!(emissions.len(), 3, "after the second batch, the third, and at the end");

@@ -32,7 +32,8 @@ fn column(rows: &RecordBatch, name: &str) -> Vec<u64> {
 fn graphs() -> Vec<Graph> {
     let cores = available_cores();
     let choices = [vec![], vec![cores[0]], vec![cores[0], cores[cores.len() - 1]]];
-    let algorithms = [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::ParallelFilter];
+    let algorithms =
+        [Algorithm::SpaceSaving, Algorithm::Sieve, Algorithm::Filter, Algorithm::ParallelFilter];
     let mut graphs = Vec::new();
     for algorithm in algorithms {
         for cores in &choices {

@@ -1,7 +1,7 @@
 //! The summaries of `frequent_items` over Zipf streams: 1,000 counters, 16 of them in the filter.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use trommel::frequent_items::{Filter, SpaceSaving};
+use trommel::frequent_items::{Filter, Sieve, SpaceSaving};
 use trommel::{Isa, Zipf};
 
 const ITEMS: u64 = 4_000_000;
@@ -33,6 +33,13 @@ fn frequent_items(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new(format!("filter_{isa}"), skew), |b| {
                 b.iter(|| {
                     let mut summary = Filter::new(isa, COUNTERS, BINS).expect("in range");
+                    items.chunks(BATCH).for_each(|batch| summary.observe(batch));
+                    summary.top(10)
+                });
+            });
+            group.bench_function(BenchmarkId::new(format!("sieve_{isa}"), skew), |b| {
+                b.iter(|| {
+                    let mut summary = Sieve::new(isa, COUNTERS).expect("in range");
                     items.chunks(BATCH).for_each(|batch| summary.observe(batch));
                     summary.top(10)
                 });

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use trommel::frequent_items::{Counted, Filter, SpaceSaving};
+use trommel::frequent_items::{Counted, Filter, Sieve, SpaceSaving};
 use trommel::placement::available_cores;
 use trommel::{Algorithm, Collect, FrequentItems, Graph, Isa, Memory, RunOptions, Zipf};
 
@@ -51,11 +51,12 @@ pub(crate) struct Estimate {
 /// One way to count: its name, and what it reports of a stream, the most frequent first.
 pub(crate) type Candidate = (&'static str, fn(&Stream) -> Vec<Estimate>);
 
-const OWN: [Candidate; 5] = [
+const OWN: [Candidate; 6] = [
     ("read limit (sum)", read_limit),
     ("exact, hash table", exact),
     ("space_saving", space_saving),
     ("filter, 16 bins", filter),
+    ("sieve", sieve),
     ("parallel_filter, 2 cores", parallel_filter),
 ];
 #[cfg(feature = "peers")]
@@ -277,6 +278,13 @@ fn space_saving(stream: &Stream) -> Vec<Estimate> {
 fn filter(stream: &Stream) -> Vec<Estimate> {
     let isa = Isa::selected().expect("TROMMEL_ISA names a level of this machine");
     let mut summary = Filter::<u32>::new(isa, stream.counters, BINS).expect("a possible number");
+    stream.items().chunks(BATCH).for_each(|batch| summary.observe(batch));
+    bounded(summary.top(usize::MAX))
+}
+
+fn sieve(stream: &Stream) -> Vec<Estimate> {
+    let isa = Isa::selected().expect("TROMMEL_ISA names a level of this machine");
+    let mut summary = Sieve::<u32>::new(isa, stream.counters).expect("a possible number");
     stream.items().chunks(BATCH).for_each(|batch| summary.observe(batch));
     bounded(summary.top(usize::MAX))
 }

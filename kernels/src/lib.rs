@@ -10,5 +10,6 @@
 
 pub mod filter;
 mod isa;
+pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

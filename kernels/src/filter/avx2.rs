@@ -8,10 +8,11 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd, _mm256_castsi256_ps,
-    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd,
-    _mm256_movemask_ps, _mm256_or_si256, _mm256_set1_epi32, _mm256_set1_epi64x,
-    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_epi64,
+    __m256i, _mm_loadl_epi64, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cvtepu8_epi32,
+    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256,
+    _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_storeu_si256,
+    _mm256_sub_epi32, _mm256_sub_epi64,
 };
 
 use super::lanes::{Kernel, Lanes, Simd, WideLanes};
@@ -39,6 +40,37 @@ pub(super) struct U32x8(__m256i);
 #[derive(Clone, Copy)]
 pub(super) struct U64x4(__m256i);
 
+/// For each set of dropped 32-bit lanes: the positions of the others, in their order.
+static KEPT_U32: [[u8; 8]; 256] = kept();
+
+/// For each set of dropped 64-bit lanes: the positions of the 32-bit halves of the others.
+static KEPT_U64: [[u8; 8]; 16] = kept();
+
+/// The table for as many lanes as its length has bits, `8 / lanes` positions for each.
+const fn kept<const SETS: usize>() -> [[u8; 8]; SETS] {
+    let lanes = if SETS == 1 << 8 { 8 } else { 4 };
+    assert!(SETS == 1 << lanes, "registers have 4 or 8 lanes");
+    let width = 8 / lanes;
+    let mut table = [[0; 8]; SETS];
+    let mut set = 0;
+    while set < SETS {
+        let (mut lane, mut end) = (0, 0);
+        while lane < lanes {
+            if set >> lane & 1 == 0 {
+                let mut part = 0;
+                while part < width {
+                    table[set][end] = lane * width + part;
+                    end += 1;
+                    part += 1;
+                }
+            }
+            lane += 1;
+        }
+        set += 1;
+    }
+    table
+}
+
 /// Calls an intrinsic in a place that holds an [`Avx2`] or a register made from one.
 macro_rules! avx2 {
     ($call:expr) => {
@@ -50,7 +82,8 @@ macro_rules! avx2 {
 
 macro_rules! lanes {
     ($register:ident, $key:ident, $count:literal,
-     $splat:ident, $matches:ident, $subtract:ident, $cast:ident, $bits:ident) => {
+     $splat:ident, $matches:ident, $subtract:ident, $cast:ident, $bits:ident,
+     $kept:ident) => {
         impl Lanes for $register {
             type Simd = Avx2;
             type Key = $key;
@@ -105,6 +138,19 @@ macro_rules! lanes {
                 let lanes = avx2!($cast(mask));
                 avx2!($bits(lanes)).cast_unsigned().into()
             }
+
+            #[inline(always)]
+            fn compress(self, dropped: __m256i, keys: &mut [$key]) -> usize {
+                let dropped = avx2!($cast(dropped));
+                let dropped = avx2!($bits(dropped)).cast_unsigned() as usize;
+                let kept: &[u8; 8] = &$kept[dropped];
+                // SAFETY: the array is 8 readable bytes, and the load needs no alignment; features
+                // as in `avx2!`.
+                let kept = unsafe { _mm_loadl_epi64(std::ptr::from_ref(kept).cast()) };
+                let kept = avx2!(_mm256_cvtepu8_epi32(kept));
+                Self(avx2!(_mm256_permutevar8x32_epi32(self.0, kept))).store(&mut keys[..$count]);
+                $count - dropped.count_ones() as usize
+            }
         }
     };
 }
@@ -117,7 +163,8 @@ lanes!(
     _mm256_cmpeq_epi32,
     _mm256_sub_epi32,
     _mm256_castsi256_ps,
-    _mm256_movemask_ps
+    _mm256_movemask_ps,
+    KEPT_U32
 );
 lanes!(
     U64x4,
@@ -127,7 +174,8 @@ lanes!(
     _mm256_cmpeq_epi64,
     _mm256_sub_epi64,
     _mm256_castsi256_pd,
-    _mm256_movemask_pd
+    _mm256_movemask_pd,
+    KEPT_U64
 );
 
 impl WideLanes for U64x4 {

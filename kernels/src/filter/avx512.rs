@@ -8,8 +8,8 @@
 
 use std::arch::x86_64::{
     __m512i, __mmask8, __mmask16, _mm512_cmpeq_epi32_mask, _mm512_cmpeq_epi64_mask,
-    _mm512_loadu_si512, _mm512_mask_add_epi32, _mm512_mask_add_epi64, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_storeu_si512,
+    _mm512_loadu_si512, _mm512_mask_add_epi32, _mm512_mask_add_epi64, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_storeu_si512,
 };
 
 use super::lanes::{Kernel, Lanes, Simd, WideLanes};
@@ -48,7 +48,7 @@ macro_rules! avx512 {
 
 macro_rules! lanes {
     ($register:ident, $key:ident, $mask:ident, $count:literal,
-     $splat:ident, $matches:ident, $add:ident) => {
+     $splat:ident, $matches:ident, $add:ident, $compress:ident) => {
         impl Lanes for $register {
             type Simd = Avx512;
             type Key = $key;
@@ -104,6 +104,13 @@ macro_rules! lanes {
             fn bits(mask: $mask) -> u64 {
                 mask.into()
             }
+
+            #[inline(always)]
+            fn compress(self, dropped: $mask, keys: &mut [$key]) -> usize {
+                let kept = avx512!($compress(!dropped, self.0));
+                Self(kept).store(&mut keys[..$count]);
+                dropped.count_zeros() as usize
+            }
         }
     };
 }
@@ -115,9 +122,19 @@ lanes!(
     16,
     _mm512_set1_epi32,
     _mm512_cmpeq_epi32_mask,
-    _mm512_mask_add_epi32
+    _mm512_mask_add_epi32,
+    _mm512_maskz_compress_epi32
 );
-lanes!(U64x8, u64, __mmask8, 8, _mm512_set1_epi64, _mm512_cmpeq_epi64_mask, _mm512_mask_add_epi64);
+lanes!(
+    U64x8,
+    u64,
+    __mmask8,
+    8,
+    _mm512_set1_epi64,
+    _mm512_cmpeq_epi64_mask,
+    _mm512_mask_add_epi64,
+    _mm512_maskz_compress_epi64
+);
 
 impl WideLanes for U64x8 {
     #[inline(always)]

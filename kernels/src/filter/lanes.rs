@@ -47,6 +47,10 @@ pub trait Lanes: Copy {
     fn either(left: Self::Mask, right: Self::Mask) -> Self::Mask;
     /// The mask as bits, lane 0 lowest; zero above [`Self::COUNT`].
     fn bits(mask: Self::Mask) -> u64;
+    /// Writes the lanes that are not set in the mask to the front of `keys`, in their order, and
+    /// returns how many they are; what is behind them may be overwritten. Panics if `keys` has not
+    /// room for [`Self::COUNT`].
+    fn compress(self, dropped: Self::Mask, keys: &mut [Self::Key]) -> usize;
 }
 
 /// A register of 64-bit lanes, which can also add weights.
@@ -82,7 +86,7 @@ impl KeyLanes for u64 {
 }
 
 /// A call of a primitive with its arguments, to be run on some level.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     /// What the call returns.
     type Output;
     /// The reference.

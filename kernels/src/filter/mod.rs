@@ -31,7 +31,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod lanes;
+pub(crate) mod lanes;
 mod portable;
 mod scalar;
 mod scan;
@@ -53,7 +53,10 @@ pub const NO_LANE: u8 = 64;
 const _: () = assert!(NO_LANE as usize == BINS_MAX && NO_LANE as u32 == 0_u64.trailing_zeros());
 
 /// A key that vectors can hold: `u32` or `u64`. Sealed.
-pub trait Key: KeyLanes + Copy + Eq + Ord + Into<u64> + Debug + Send + Sync + 'static {}
+pub trait Key:
+    KeyLanes + Copy + Eq + Ord + From<u8> + Into<u64> + Debug + Send + Sync + 'static
+{
+}
 
 impl Key for u32 {}
 impl Key for u64 {}
@@ -178,7 +181,7 @@ pub fn locate<K: Key>(isa: Isa, keys: &[K], items: &[K], lanes: &mut [u8]) {
         reason = "a function with target features is entered here, after the check"
     )
 )]
-fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
+pub(crate) fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
     assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
     match isa {
         Isa::Scalar => kernel.scalar(),

@@ -78,6 +78,20 @@ macro_rules! lanes {
             fn bits(mask: $vector) -> u64 {
                 mask.to_bitmask().into()
             }
+
+            #[inline(always)]
+            fn compress(self, dropped: $vector, keys: &mut [$key]) -> usize {
+                let keys: &mut [$key; $count] =
+                    (&mut keys[..$count]).try_into().expect("sliced to COUNT lanes");
+                let dropped = dropped.to_bitmask() as usize;
+                let mut kept = 0;
+                for (lane, key) in self.0.to_array().into_iter().enumerate() {
+                    // The mask is no change: at most `lane` keys are kept before this one.
+                    keys[kept & ($count - 1)] = key;
+                    kept += 1 - (dropped >> lane & 1);
+                }
+                kept
+            }
         }
     };
 }

@@ -88,7 +88,7 @@ pub(super) fn ranked_schema(item: DataType) -> SchemaRef {
 
 /// Rows of [`ranked_schema`] for items in the order of their ranks, from 1.
 pub(super) fn ranked_rows<K: Column>(schema: &SchemaRef, ranked: &[Counted<K>]) -> RecordBatch {
-    let ranks = 1..=u32::try_from(ranked.len()).expect("there are at most 2^26 counters");
+    let ranks = 1..=u32::try_from(ranked.len()).expect("fewer than 2^32 items are monitored");
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt32Array::from_iter_values(ranks)),
         K::collect(ranked.iter().map(|counted| &counted.item)),

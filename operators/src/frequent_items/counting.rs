@@ -1,4 +1,4 @@
-//! The operator with its state in one place: SpaceSaving, or the filter in front of it.
+//! The operator with its state in one place: SpaceSaving, the filter in front of it, or the sieve.
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -9,7 +9,7 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 use super::column::{Column, ranked_rows, ranked_schema};
 use super::input::{Input, Observations};
 use super::report::{Question, Report};
-use super::{Counted, Filter, SpaceSaving};
+use super::{Counted, Filter, Sieve, SpaceSaving};
 
 /// What the operator asks of a summary.
 pub(super) trait Summary<K: Column>: Send {
@@ -51,6 +51,7 @@ macro_rules! summary {
 
 summary!(SpaceSaving);
 summary!(Filter);
+summary!(Sieve);
 
 /// When rows are emitted, besides at the end.
 #[derive(Debug, Clone, Copy)]

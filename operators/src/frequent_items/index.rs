@@ -37,7 +37,7 @@ pub(super) struct ItemIndex<K> {
 impl<K: Item> ItemIndex<K> {
     /// An empty index for up to `capacity` items, at least 1.
     pub(super) fn with_capacity(capacity: usize) -> Self {
-        let heads = (4 * capacity).next_power_of_two();
+        let heads = heads(capacity);
         Self {
             heads: vec![NONE; heads],
             shift: u64::BITS - heads.ilog2(),
@@ -105,6 +105,11 @@ impl<K: Item> ItemIndex<K> {
         self.nodes.swap_remove(slot as usize).item
     }
 
+    /// Bytes on the heap of an index with this capacity, without those of its items.
+    pub(super) fn bytes(capacity: usize) -> usize {
+        heads(capacity) * size_of::<u32>() + capacity * size_of::<Node<K>>()
+    }
+
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.heads.capacity() * size_of::<u32>()
@@ -147,4 +152,9 @@ impl<K: Item> ItemIndex<K> {
         }
         *link = to;
     }
+}
+
+/// Chains for so many items.
+fn heads(capacity: usize) -> usize {
+    (4 * capacity).next_power_of_two()
 }

@@ -22,7 +22,8 @@ use trommel_kernels::filter::Key;
 /// Something that can be counted.
 ///
 /// Implementors keep three promises: equal items have equal codes; [`Self::is`] and [`Ord`] agree
-/// with equality; and if [`Self::CODE_IS_ITEM`], different items have different codes.
+/// with equality; and if [`Self::CODE_IS_ITEM`], different items have different codes, which
+/// [`Self::from_code`] turns back into the items.
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     /// The integer that stands for the item in hash indexes and SIMD registers.
     type Code: Key;
@@ -43,6 +44,9 @@ pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     fn is(&self, item: Self::Ref<'_>, code: Self::Code) -> bool;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
+
+    /// The borrowed item that has this code, if [`Self::CODE_IS_ITEM`]; otherwise `None`.
+    fn from_code(code: &Self::Code) -> Option<Self::Ref<'_>>;
 }
 
 macro_rules! integer_item {
@@ -80,6 +84,11 @@ macro_rules! integer_item {
             #[inline]
             fn heap_bytes(&self) -> usize {
                 0
+            }
+
+            #[inline]
+            fn from_code(code: &Self) -> Option<Self> {
+                Some(*code)
             }
         }
 
@@ -169,6 +178,10 @@ impl Item for Text {
 
     fn heap_bytes(&self) -> usize {
         self.text.capacity()
+    }
+
+    fn from_code(_: &u64) -> Option<&str> {
+        None
     }
 }
 

@@ -3,16 +3,21 @@
 //! ```text
 //! SpaceSaving                 k counters; the reference
 //! Filter = FilterFront ──► SpaceSaving     |X| bins in SIMD registers in front of |Y| counters, k = |X| + |Y|
+//! Sieve                       cells for cold items and a SIMD filter for hot ones; the fastest
 //! ```
 //!
 //! Sources: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
 //! Data Streams*, ICDT 2005 ([`SpaceSaving`]); Roy, Teubner, Alonso, *Efficient Frequent Item
-//! Counting in Multi-Core Hardware*, KDD 2012 ([`Filter`] §3, its two halves §4).
+//! Counting in Multi-Core Hardware*, KDD 2012 ([`Filter`] §3, its two halves §4); Homem, Carvalho,
+//! *Finding top-k elements in data streams*, Information Sciences 180, 2010 ([`Sieve`]).
 //!
 //! These types know no thread, no channel and no pipeline. They are fed with batches ([`Items`]) of
 //! integers or strings ([`Item`]) and answer with counted items ([`Counted`]).
 //!
 //! # Guarantees
+//!
+//! What follows is about [`SpaceSaving`] and [`Filter`]; the [`sieve`] has a proof of its own, of
+//! the same bounds.
 //!
 //! Let N be the weight of the stream so far, k the counters, m the smallest of the k counts, where
 //! a free counter has count 0. Each item of weight w adds w to exactly one count and counts are
@@ -54,6 +59,7 @@ mod leaders;
 mod operator;
 mod parallel;
 mod report;
+pub mod sieve;
 mod space_saving;
 #[cfg(test)]
 mod tests;
@@ -66,6 +72,7 @@ pub use self::filter::Filter;
 pub use self::filter_front::FilterFront;
 pub use self::item::{Item, Items, Text};
 pub use self::operator::{Algorithm, Emit, FrequentItems};
+pub use self::sieve::Sieve;
 pub use self::space_saving::SpaceSaving;
 
 /// The most counters a summary can have: 2^26, more than 2 GiB of them.
@@ -97,5 +104,15 @@ pub enum CapacityError {
         counters: usize,
         /// The bins that were asked for.
         bins: usize,
+    },
+    /// The counters alone need more memory than is allowed.
+    #[error("{counters} counters do not fit into {bytes} bytes: at least {bytes_min} are needed")]
+    StateBytes {
+        /// The counters that were asked for.
+        counters: usize,
+        /// The memory that is allowed.
+        bytes: usize,
+        /// The least memory for so many counters.
+        bytes_min: usize,
     },
 }

@@ -82,6 +82,12 @@ impl Victims {
         self.horizon = 0;
     }
 
+    /// The most bytes on the heap for so many counters: the heap has at most twice as many entries
+    /// and one, and a vector that grows doubles.
+    pub(super) fn bytes_max(counters: usize) -> usize {
+        (2 * counters + 2 * (2 * counters + 1)) * size_of::<(u64, u32)>()
+    }
+
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         (self.run.capacity() + self.heap.capacity()) * size_of::<(u64, u32)>()
