@@ -86,6 +86,7 @@ impl Stream {
         top.select_nth_unstable_by_key(top_len - 1, by_count);
         top.truncate(top_len);
         top.sort_by_key(by_count);
+        top.retain(|&item| counts[item as usize] > 0);
         Self { counters: arguments.counters, array: UInt32Array::from(items), counts, top }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Parts are grouped into at most as many threads as the process has cores. Consecutive parts of
 //! the graph stay together, heavy ones are spread evenly over the cores that are left, light ones
-//! join the part before them. A stage that names cores gets them for its parts. Threads are pinned
-//! when every group has a core of its own; with more groups than cores nothing is pinned and nobody
+//! join the part before them. A stage that names cores gets them for its parts; when that leaves no
+//! core, the others join the named ones. So every group has a core of its own and its thread is
+//! pinned there. Where the operating system does not tell the cores, nothing is pinned and nobody
 //! spins (spinning with more threads than cores is tens of times slower).
 
 use std::sync::OnceLock;
@@ -78,7 +79,11 @@ pub fn place(parts: &[PartRequest], cores: &[usize], placement: Placement) -> Pl
         Placement::Auto => free.len().max(1),
         Placement::Fused => 1,
     };
-    groups.extend(shared_groups(parts, threads_max));
+    if free.is_empty() && !groups.is_empty() {
+        join_named_groups(parts, &mut groups);
+    } else {
+        groups.extend(shared_groups(parts, threads_max));
+    }
     let has_core_per_group = groups.len() <= cores.len();
     let mut next_free = free.iter().copied();
     for group in &mut groups {
@@ -100,6 +105,23 @@ fn named_groups(parts: &[PartRequest]) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// Without a core left, the parts that name none run where the part before them runs, and those
+/// before the first named one with that.
+fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
+    let mut current = parts.iter().position(|part| part.core.is_some()).unwrap_or(0);
+    for (index, part) in parts.iter().enumerate() {
+        if part.core.is_some() {
+            current = index;
+            continue;
+        }
+        let group = groups.iter_mut().find(|group| group.parts.contains(&current));
+        group.expect("a named part has a group").parts.push(index);
+    }
+    for group in groups {
+        group.parts.sort_unstable();
+    }
 }
 
 /// The parts that name no core, cut into at most `threads_max` runs with about the same number of
@@ -175,12 +197,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_when_the_named_cores_leave_none_for_the_rest() {
+    fn parts_join_their_neighbours_when_the_named_cores_leave_none() {
         let named = |core| PartRequest { load: Load::Light, core: Some(core) };
-        let plan = place(&[HEAVY, named(0), named(1)], &[0, 1], Placement::Auto);
-        assert_eq!(plan.groups.len(), 3);
-        assert!(!plan.has_core_per_group);
-        assert!(plan.groups.iter().all(|g| g.core.is_none()));
+        let plan = place(&[HEAVY, named(0), named(1), HEAVY], &[0, 1], Placement::Auto);
+        assert_eq!(
+            plan.groups,
+            [
+                Group { parts: vec![0, 1], core: Some(0) },
+                Group { parts: vec![2, 3], core: Some(1) }
+            ]
+        );
+        assert!(plan.has_core_per_group);
     }
 
     #[test]
