@@ -24,7 +24,7 @@ enum Command {
         #[arg(long, default_value_t = 20_000_000)]
         items: u64,
         /// Items a batch.
-        #[arg(long, default_value_t = 8192)]
+        #[arg(long, default_value_t = 16_384)]
         batch: u64,
         /// Rounds; the median is shown.
         #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]

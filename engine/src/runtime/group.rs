@@ -108,24 +108,40 @@ impl Group {
         Ok(())
     }
 
-    /// Does one piece of work; false if there was none.
+    /// Does one piece of work, and what follows from it in a chain of nodes; false if there was
+    /// none.
     fn step(&mut self) -> Result<bool, RunError> {
-        let is_draining = self.seen_phase >= Phase::Draining;
         for index in (0..self.nodes.len()).rev() {
-            if self.nodes[index].is_stuck && !self.nodes[index].flush() {
-                continue;
-            }
-            if self.has_unread_output(index) {
-                continue;
-            }
-            let is_remote = self.nodes[index].inbox.is_empty();
-            if let Some(work) = self.nodes[index].take_work(is_draining, self.now) {
-                self.serve_mailbox();
-                self.perform(index, work, is_remote)?;
+            if let Some(work) = self.find_work(index) {
+                self.perform(index, work)?;
+                self.follow_chain(index)?;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn find_work(&mut self, index: usize) -> Option<Work> {
+        if self.nodes[index].is_stuck && !self.nodes[index].flush() {
+            return None;
+        }
+        if self.has_unread_output(index) {
+            return None;
+        }
+        self.nodes[index].find_work(self.seen_phase >= Phase::Draining, self.now)
+    }
+
+    /// While a node has one consumer in this group and sent it something, that is the most
+    /// downstream work: found without a search.
+    fn follow_chain(&mut self, mut index: usize) -> Result<(), RunError> {
+        while let &[target] = self.nodes[index].local_targets.as_slice()
+            && !self.nodes[target].inbox.is_empty()
+            && let Some(work) = self.find_work(target)
+        {
+            self.perform(target, work)?;
+            index = target;
+        }
+        Ok(())
     }
 
     /// Whether a reader of the node in this group has not taken everything yet.
@@ -134,19 +150,17 @@ impl Group {
         targets.iter().any(|&target| !self.nodes[target].inbox.is_empty())
     }
 
-    fn perform(&mut self, index: usize, work: Work, is_remote: bool) -> Result<(), RunError> {
+    fn perform(&mut self, index: usize, work: Work) -> Result<(), RunError> {
+        self.serve_mailbox();
         // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
-        let is_data =
-            matches!(work, Work::Take(_, Message::Payload(_)) | Work::Resume | Work::Reply(_))
-                && node.life == Life::Running;
-        run_work(node, work, is_remote, begin, &mut self.output)?;
+        let is_data = run_work(node, work, begin, &mut self.output)?;
         self.now = Instant::now();
         add(&node.counters.busy_ns, nanoseconds(self.now - begin));
         if is_data && node.is_at_boundary() {
-            node.counters.record_latency(self.now.saturating_duration_since(node.origin.entered));
+            node.latency.record(self.now.saturating_duration_since(node.origin.entered));
         }
         self.pass_on(index);
         let node = &self.nodes[index];
@@ -225,6 +239,7 @@ impl Group {
             Body::Source(source) => source.counters(),
             Body::Operator(operator) => operator.counters(),
         };
+        node.latency.flush();
         node.counters.finish(counters);
         for port in 0..self.nodes[index].outputs.len() {
             for consumer in 0..self.nodes[index].outputs[port].len() {
@@ -324,6 +339,9 @@ impl Group {
 
     /// Waits for anything that could give a node work.
     fn wait(&mut self) {
+        for node in &mut self.nodes {
+            node.latency.flush();
+        }
         let begin = Instant::now();
         let until = self.wake_time();
         if !(self.may_spin && self.spin(begin, until)) {
@@ -380,59 +398,64 @@ impl Group {
     }
 }
 
-/// Calls the operator and notes what it wants next.
+/// Does `work` at `node`; true if data was processed, so that its latency counts.
 fn run_work(
     node: &mut Node,
     work: Work,
-    is_remote: bool,
     begin: Instant,
     output: &mut Output,
-) -> Result<(), RunError> {
-    let result = match (work, &mut node.body) {
-        (Work::Truncated, _) => return Err(node.error(RunErrorCause::Truncated)),
-        (Work::Take(_, Message::End), _) => {
-            node.taken += 1;
-            node.end_last_input(is_remote);
-            return Ok(());
-        }
-        (Work::StopSource, _) => {
+) -> Result<bool, RunError> {
+    if work == Work::Truncated {
+        return Err(node.error(RunErrorCause::Truncated));
+    }
+    let is_running = node.life == Life::Running;
+    let (result, is_data) = match &mut node.body {
+        Body::Source(_) if work == Work::StopSource => {
             node.life = Life::Finishing;
-            return Ok(());
+            return Ok(false);
         }
-        (Work::Produce, Body::Source(source)) => {
+        Body::Source(source) => {
             output.set_origin(Origin { entered: begin, ..node.origin });
             let flow = source.next(output);
             node.counters.record_progress(source.progress());
-            return produced(node, flow, output);
+            return produced(node, flow, output).map(|()| false);
         }
-        (Work::Take(port, Message::Payload(payload)), Body::Operator(operator)) => {
-            node.taken += 1;
-            node.counters.count_in(payload.items());
-            if let Some(origin) = payload.origin() {
-                node.origin = origin;
+        Body::Operator(operator) => match work {
+            Work::Take => {
+                node.taken += 1;
+                let (port, message) = node.inbox.pop_front().expect("it was found there");
+                let Message::Payload(payload) = message else {
+                    node.open_inputs -= 1;
+                    return Ok(false);
+                };
+                node.counters.count_in(payload.items());
+                if let Some(origin) = payload.origin() {
+                    node.origin = origin;
+                }
+                output.set_origin(node.origin);
+                (operator.process(port, payload, output), true)
             }
-            output.set_origin(node.origin);
-            operator.process(port, payload, output)
-        }
-        (Work::Resume, Body::Operator(operator)) => {
-            output.set_origin(node.origin);
-            operator.resume(output)
-        }
-        (Work::Reply(reply), Body::Operator(operator)) => {
-            output.set_origin(node.origin);
-            operator.reply(reply, output)
-        }
-        (Work::Finish, Body::Operator(operator)) => {
-            node.life = Life::Finishing;
-            output.set_origin(node.origin);
-            operator.finish(output)
-        }
-        (Work::Produce, Body::Operator(_)) | (_, Body::Source(_)) => {
-            unreachable!("sources produce and nothing else does")
-        }
+            Work::Resume => {
+                output.set_origin(node.origin);
+                (operator.resume(output), is_running)
+            }
+            Work::Reply => {
+                output.set_origin(node.origin);
+                let reply = node.replies.pop_front().expect("it was found there");
+                (operator.reply(reply, output), is_running)
+            }
+            Work::Finish => {
+                node.life = Life::Finishing;
+                output.set_origin(node.origin);
+                (operator.finish(output), false)
+            }
+            Work::Produce | Work::StopSource | Work::Truncated => {
+                unreachable!("sources produce, and truncation was handled")
+            }
+        },
     };
     node.flow = result.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
-    Ok(())
+    Ok(is_data)
 }
 
 /// Numbers the batches that a source sent, and notes when to call it again.

@@ -9,7 +9,7 @@ use crate::batch::{Chunk, Origin, Payload};
 use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::PlacedPart;
-use crate::metrics::PartCounters;
+use crate::metrics::{LatencyRecorder, PartCounters};
 use crate::operator::{Body, Flow};
 
 /// Where an output goes.
@@ -38,14 +38,17 @@ pub(super) enum Life {
 }
 
 /// What a node could do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// Ask the source for more.
     Produce,
     /// End the source: the run drains.
     StopSource,
-    Take(usize, Message),
+    /// Process the first message of the inbox.
+    Take,
     Resume,
-    Reply(Chunk),
+    /// Process the first of the replies.
+    Reply,
     Finish,
     /// An input closed without its end.
     Truncated,
@@ -59,7 +62,8 @@ pub(super) struct Node {
     pub(super) operator: &'static str,
     pub(super) body: Body,
     pub(super) counters: Arc<PartCounters>,
-    /// Messages from nodes of the same group.
+    pub(super) latency: LatencyRecorder,
+    /// Messages to process next: from nodes of the same group, or one from an input edge.
     pub(super) inbox: VecDeque<(usize, Message)>,
     pub(super) inputs: Vec<Input>,
     next_input: usize,
@@ -73,7 +77,7 @@ pub(super) struct Node {
     pub(super) is_stuck: bool,
     /// The address of the next part of the operator, if that is on another thread.
     pub(super) next_part: Option<Address>,
-    /// Replies from the next part, when it is in the same group, and else their edge.
+    /// Replies to process next, and the edge they come from when the next part is elsewhere.
     pub(super) replies: VecDeque<Chunk>,
     pub(super) reply_input: Option<EdgeReceiver>,
     /// Where replies to the part before go.
@@ -99,6 +103,7 @@ impl Node {
             label,
             operator,
             body: part.body,
+            latency: LatencyRecorder::new(Arc::clone(&counters)),
             counters,
             inbox: VecDeque::new(),
             inputs: Vec::new(),
@@ -177,21 +182,22 @@ impl Node {
         self.is_stuck && self.remote_edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
-    /// Takes the next piece of work, given that its outputs have space.
-    pub(super) fn take_work(&mut self, is_draining: bool, now: Instant) -> Option<Work> {
+    /// Finds the next piece of work, given that its outputs have space, and fetches what it needs
+    /// from an edge.
+    pub(super) fn find_work(&mut self, is_draining: bool, now: Instant) -> Option<Work> {
         match (self.life, self.flow, &self.body) {
             (Life::Done, ..) => None,
             (_, Flow::HaveOutput, _) => Some(Work::Resume),
-            (_, Flow::AwaitReply, _) => self.take_reply(),
+            (_, Flow::AwaitReply, _) => self.find_reply(),
             (_, Flow::NeedInput, Body::Source(_)) if is_draining => Some(Work::StopSource),
             (_, Flow::NeedInput, Body::Source(_)) => {
                 self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
             }
-            (_, Flow::NeedInput, Body::Operator(_)) => self.take_input(),
+            (_, Flow::NeedInput, Body::Operator(_)) => self.find_input(),
         }
     }
 
-    /// Whether [`Node::take_work`] would find something, apart from the time of an idle source.
+    /// Whether [`Node::find_work`] would find something, apart from the time of an idle source.
     pub(super) fn has_work(&self, is_draining: bool) -> bool {
         match (self.life, self.flow, &self.body) {
             (Life::Done, ..) => false,
@@ -209,44 +215,42 @@ impl Node {
         }
     }
 
-    fn take_reply(&mut self) -> Option<Work> {
-        if let Some(reply) = self.replies.pop_front() {
-            return Some(Work::Reply(reply));
+    fn find_reply(&mut self) -> Option<Work> {
+        if !self.replies.is_empty() {
+            return Some(Work::Reply);
         }
         match self.reply_input.as_ref()?.take() {
-            Taken::Message(Message::Payload(Payload::Chunk(reply))) => Some(Work::Reply(reply)),
+            Taken::Message(Message::Payload(Payload::Chunk(reply))) => {
+                self.replies.push_back(reply);
+                Some(Work::Reply)
+            }
             Taken::Nothing => None,
             Taken::Message(_) | Taken::Truncated => Some(Work::Truncated),
         }
     }
 
-    fn take_input(&mut self) -> Option<Work> {
-        if let Some((port, message)) = self.inbox.pop_front() {
-            return Some(Work::Take(port, message));
+    fn find_input(&mut self) -> Option<Work> {
+        if !self.inbox.is_empty() {
+            return Some(Work::Take);
         }
         let inputs = self.inputs.len();
         for _ in 0..inputs {
-            let input = &self.inputs[self.next_input];
+            let input = &mut self.inputs[self.next_input];
             self.next_input = (self.next_input + 1) % inputs;
             if input.has_ended {
                 continue;
             }
             match input.edge.take() {
-                Taken::Message(message) => return Some(Work::Take(input.port, message)),
+                Taken::Message(message) => {
+                    input.has_ended = matches!(message, Message::End);
+                    self.inbox.push_back((input.port, message));
+                    return Some(Work::Take);
+                }
                 Taken::Nothing => {}
                 Taken::Truncated => return Some(Work::Truncated),
             }
         }
         (self.open_inputs == 0).then_some(Work::Finish)
-    }
-
-    /// Marks the input that the last message came from as ended, if it came from another thread.
-    pub(super) fn end_last_input(&mut self, is_remote: bool) {
-        self.open_inputs -= 1;
-        if is_remote {
-            let last = (self.next_input + self.inputs.len() - 1) % self.inputs.len();
-            self.inputs[last].has_ended = true;
-        }
     }
 
     /// Time its thread spent waiting.

@@ -470,7 +470,10 @@ fn a_pipe_is_idle_between_writes_and_hands_over_what_it_has() {
 #[test]
 fn the_configuration_is_strict() {
     let read: Read = serde_json::from_str(r#"{"paths": ["a"], "format": "u32le"}"#).unwrap();
-    assert_eq!((read.format, read.batch, read.on_error), (ReadFormat::U32le, 8192, OnError::Fail));
+    assert_eq!(
+        (read.format, read.batch, read.on_error),
+        (ReadFormat::U32le, 16_384, OnError::Fail)
+    );
     assert!(serde_json::from_str::<Read>(r#"{"paths": ["a"], "formt": "lines"}"#).is_err());
     for spec in [
         Read::new(["-"], ReadFormat::Lines).batch(0),
