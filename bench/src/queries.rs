@@ -36,15 +36,21 @@ pub(crate) fn run(rounds: usize) {
             times.push(ingest(&batches, is_asking, &mut running));
         }
     }
-    let [without, with] = rates.map(|mut rates| {
-        rates.sort_by(f64::total_cmp);
-        rates[rates.len() / 2]
-    });
-    let cost = (without / with - 1.0) * 100.0;
+    let [without, with] = rates;
+    let costs = without.iter().zip(&with).map(|(without, with)| (without / with - 1.0) * 100.0);
+    let [low, cost, high] = quartiles(costs.collect());
+    let [_, without, _] = quartiles(without);
+    let [_, with, _] = quartiles(with);
     println!("  without queries          {without:>8.1} M items/s");
-    println!("  {QUERIES_PER_SECOND} fresh queries/s     {with:>8.1} M items/s   cost {cost:+.2}%");
+    println!("  {QUERIES_PER_SECOND} fresh queries/s     {with:>8.1} M items/s");
+    println!("  cost, round by round     {cost:+.2}% (quartiles {low:+.2}% to {high:+.2}%)");
     print("answer of a running stage", &running);
     print("answer of a parked stage", &parked());
+}
+
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }
 
 fn histogram() -> Histogram<u64> {
