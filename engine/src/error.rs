@@ -142,8 +142,14 @@ pub enum GraphErrorKind {
         path: Vec<String>,
     },
     /// Nobody reads an output of the stage.
-    #[error("nothing reads its output; connect it to an operator, `write` or `discard`")]
-    UnusedOutput,
+    #[error(
+        "nothing reads its output{}; connect it to an operator, `write` or `discard`",
+        port.map_or_else(String::new, |port| format!(" `{port}`"))
+    )]
+    UnusedOutput {
+        /// The name of the output, if the stage has several.
+        port: Option<&'static str>,
+    },
     /// A core that this process may not use.
     #[error("core {core} is not available; this process may use {available:?}")]
     NoSuchCore {

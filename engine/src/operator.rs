@@ -305,6 +305,11 @@ pub trait OperatorSpec: Send {
     /// accepts several inputs of the same schema and sees their batches as they come.
     fn input_ports(&self) -> RangeInclusive<usize>;
 
+    /// Names of its output ports, if it has several: a configuration reads one as `stage.port`.
+    fn output_ports(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Checks the input schemas (one a port) and builds the operator.
     ///
     /// # Errors

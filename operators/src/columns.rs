@@ -69,17 +69,26 @@ fn token_field() -> Arc<Field> {
     Arc::new(Field::new_list_field(DataType::UInt32, false))
 }
 
+/// The index and type of the column `name`, which `parameter` asks for.
+pub(crate) fn find_column(
+    schema: &SchemaRef,
+    name: &str,
+    parameter: &'static str,
+) -> Result<(usize, DataType), BindError> {
+    let (index, field) = schema.column_with_name(name).ok_or_else(|| {
+        let schema = Arc::clone(schema);
+        BindErrorKind::MissingColumn { column: name.to_owned(), schema }.at(parameter)
+    })?;
+    Ok((index, field.data_type().clone()))
+}
+
 /// The index of the text column `name`, or of the only text column.
 pub(crate) fn find_text(schema: &SchemaRef, name: Option<&str>) -> Result<usize, BindError> {
     let Some(name) = name else { return only_text(schema) };
-    let (index, field) = schema.column_with_name(name).ok_or_else(|| {
-        BindErrorKind::MissingColumn { column: name.to_owned(), schema: Arc::clone(schema) }
-            .at("column")
-    })?;
-    if *field.data_type() == DataType::Utf8 {
+    let (index, found) = find_column(schema, name, "column")?;
+    if found == DataType::Utf8 {
         return Ok(index);
     }
-    let found = field.data_type().clone();
     Err(BindErrorKind::ColumnType { column: name.to_owned(), found, expected: "text (Utf8)" }
         .at("column"))
 }

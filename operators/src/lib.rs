@@ -9,13 +9,14 @@
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
 //! | basic operators | [`Map`] a function over batches · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`FrequentItems`] |
+//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
 #![forbid(unsafe_code)]
 
 mod basic;
 mod columns;
 pub mod frequent_items;
+mod heavy_filter;
 mod parameters;
 mod sink;
 mod source;
@@ -29,6 +30,7 @@ pub use trommel_kernels::Isa;
 pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Emit, FrequentItems};
+pub use crate::heavy_filter::HeavyFilter;
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
@@ -42,6 +44,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<Generate>()
         .register::<Tokenize>()
         .register::<FrequentItems>()
+        .register::<HeavyFilter>()
         .register::<Write>()
         .register::<Discard>();
 }

@@ -6,7 +6,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{repository, trommel};
+use crate::support::{Files, repository, trommel};
 
 fn config(name: &str) -> Value {
     let path = repository().join("configs").join(name);
@@ -44,7 +44,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
     }
     names.sort();
     // A new one needs a test here that runs it.
-    assert_eq!(names, ["quickstart.json", "top-items.json", "zipf-live.json"]);
+    assert_eq!(names, ["heavy-filter.json", "quickstart.json", "top-items.json", "zipf-live.json"]);
     let broken: [fn(&mut Value); 6] = [
         |config| config["stages"] = json!([]),
         |config| config["stagse"] = json!([]),
@@ -101,6 +101,21 @@ fn top_items_counts_the_items_of_the_file() {
             (&json!(item), &json!(count), &json!(0))
         );
     }
+}
+
+#[test]
+fn heavy_filter_splits_the_stream_and_loses_nothing() {
+    let files = Files::new();
+    let path = files.path("report.json");
+    let table = trommel(["run", "configs/heavy-filter.json", "--report", &path]).end().ok();
+    let report: Value = serde_json::from_str(&files.read("report.json")).unwrap();
+    let stages = report["stages"].as_array().unwrap();
+    let stage = |id: &str| stages.iter().find(|stage| stage["id"] == id).unwrap();
+    let counts = table.lines().skip(2).filter_map(|line| line.split_whitespace().nth(2));
+    let taken_out: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(stage("heavy")["taken_out"], taken_out, "{table}");
+    assert_eq!(stage("rest")["items_in"].as_u64().unwrap() + taken_out, 2_000_000);
+    assert!(taken_out > 1_000_000, "more than half of this stream is hot");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
             "operator": { "const": entry.name() },
             "inputs": {
                 "type": "array", "items": { "type": "string" },
-                "description": "Ids of the stages that it reads."
+                "description": "Ids of the stages that it reads; `stage.port` for an output of a stage with several."
             },
             "cores": {
                 "type": "array", "items": { "type": "integer", "format": "uint", "minimum": 0 },

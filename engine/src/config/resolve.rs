@@ -10,7 +10,7 @@ use super::raw::{RawPipeline, schema};
 use super::suggest::suggestion;
 use crate::channel::QueueLimits;
 use crate::error::{GraphError, GraphErrorKind};
-use crate::graph::{Graph, StageId};
+use crate::graph::{Graph, OutputPort, StageId};
 use crate::registry::Registry;
 use crate::runtime::RunOptions;
 
@@ -72,7 +72,7 @@ fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
         let inputs = stage.member("inputs").map_or(&[][..], Node::elements);
         for (position, input) in inputs.iter().enumerate() {
             let Some(name) = input.text() else { continue };
-            if ids.contains(&name) {
+            if ids.contains(&split_output(name, |id| ids.contains(&id)).0) {
                 continue;
             }
             let hint = suggestion(name, ids.iter().copied())
@@ -103,16 +103,17 @@ fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph
     let mut graph = Graph::new();
     graph.placement(raw.placement);
     let mut mistakes = Vec::new();
-    let mut added: HashMap<String, StageId> = HashMap::new();
+    let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();
     for (index, stage) in raw.stages.into_iter().enumerate() {
         let entry = registry.entry(&stage.operator).expect("the schema lists the operators");
         match entry.load(stage.with.into()) {
             Ok(spec) => {
+                let ports = spec.output_ports();
                 let id = graph.add_boxed(stage.id.clone(), spec);
                 graph.cores(id, stage.cores);
-                added.insert(stage.id, id);
-                inputs.push((id, stage.inputs));
+                added.insert(stage.id, Added { id, ports });
+                inputs.push((index, id, stage.inputs));
             }
             Err(error) => {
                 let steps = ["stages", &index.to_string(), "with"];
@@ -123,12 +124,61 @@ fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    for (id, names) in inputs {
-        for name in names {
-            graph.connect(added[&name], id);
+    for (index, id, names) in inputs {
+        for (position, name) in names.iter().enumerate() {
+            let (stage, port) = split_output(name, |id| added.contains_key(id));
+            match added[stage].output(stage, port) {
+                Ok(output) => drop(graph.connect(output, id)),
+                Err(message) => {
+                    let steps = ["stages", &index.to_string(), "inputs", &position.to_string()];
+                    mistakes.push(mistake(document, &steps, message));
+                }
+            }
         }
     }
-    Ok(graph)
+    if mistakes.is_empty() { Ok(graph) } else { Err(mistakes) }
+}
+
+/// The stage and the output port that an input names: `stage` or `stage.port`.
+fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
+    match input.rsplit_once('.') {
+        Some((stage, port)) if !is_stage(input) => (stage, Some(port)),
+        _ => (input, None),
+    }
+}
+
+/// A stage that is in the graph, with the names of its outputs if it has several.
+struct Added {
+    id: StageId,
+    ports: &'static [&'static str],
+}
+
+impl Added {
+    /// The output that an input names.
+    fn output(&self, stage: &str, port: Option<&str>) -> Result<OutputPort, String> {
+        let choices = || {
+            let choices = self.ports.iter().map(|port| format!("\"{stage}.{port}\""));
+            choices.collect::<Vec<_>>().join(", ")
+        };
+        match port {
+            None if self.ports.is_empty() => Ok(self.id.into()),
+            None => Err(format!("stage {stage:?} has several outputs; name one: {}", choices())),
+            Some(port) if self.ports.is_empty() => {
+                Err(format!("stage {stage:?} has one output, and no {port:?}; write {stage:?}"))
+            }
+            Some(port) => match self.ports.iter().position(|name| *name == port) {
+                Some(port) => Ok(self.id.port(port)),
+                None => {
+                    let hint = suggestion(port, self.ports.iter().copied())
+                        .map_or_else(String::new, |hint| {
+                            format!("; did you mean `{stage}.{hint}`?")
+                        });
+                    let choices = choices();
+                    Err(format!("stage {stage:?} has no output {port:?}; outputs: {choices}{hint}"))
+                }
+            },
+        }
+    }
 }
 
 /// Where in the document a mistake of the graph stands.
@@ -148,7 +198,9 @@ fn locate(error: &GraphError, document: &Node) -> Mistake {
             parameter = bind.parameter.unwrap_or_default();
             &["stages", &index, "with", parameter]
         }
-        GraphErrorKind::DuplicateId | GraphErrorKind::UnusedOutput => &["stages", &index, "id"],
+        GraphErrorKind::DuplicateId | GraphErrorKind::UnusedOutput { .. } => {
+            &["stages", &index, "id"]
+        }
     };
     let message = match &error.kind {
         GraphErrorKind::Bind(bind) => match bind.parameter {

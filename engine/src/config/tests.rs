@@ -110,9 +110,37 @@ impl Configured for Swallow {
     const SUMMARY: &'static str = "Takes everything.";
 }
 
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Split {}
+
+impl OperatorSpec for Split {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn output_ports(&self) -> &'static [&'static str] {
+        &["even", "odd"]
+    }
+
+    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        let outputs = vec![SchemaRef::clone(&inputs[0]); 2];
+        Ok(Fragment::operator(Load::Light, Nothing, outputs))
+    }
+}
+
+impl Configured for Split {
+    const NAME: &'static str = "split";
+    const SUMMARY: &'static str = "Parts the even from the odd.";
+}
+
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.register::<Count>().register::<Swallow>();
+    registry.register::<Count>().register::<Split>().register::<Swallow>();
     registry
 }
 
@@ -157,7 +185,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
     let expected = [
         "2:3 nam: there is no key `nam` here; allowed: `$schema`, `name`, `placement`, `queue`, `stages`; did you mean `name`?",
         "3:16 placement: \"Auto\" is not allowed here; allowed: \"auto\", \"fused\"; did you mean `auto`?",
-        "5:30 stages[0].operator: \"cuont\" is not allowed here; allowed: \"count\", \"swallow\"; did you mean `count`?",
+        "5:30 stages[0].operator: \"cuont\" is not allowed here; allowed: \"count\", \"split\", \"swallow\"; did you mean `count`?",
         "6:55 stages[1].with.to: 101 is out of range; allowed: 1 to 100",
         "6:60 stages[1].with.to: the key `to` stands here twice",
         "6:66 stages[1].with.to: 0 is out of range; allowed: 1 to 100",
@@ -192,6 +220,39 @@ fn mistakes_of_the_graph_point_into_the_file() {
         errors[2].starts_with("4:65 stages[2].cores: core 4000 is not available"),
         "{errors:?}"
     );
+}
+
+/// A pipeline whose last stage reads `input`; everything else is read.
+fn splitting(input: &str) -> String {
+    format!(
+        r#"{{ "stages": [ {{ "id": "n.1", "operator": "count", "with": {{ "to": 3 }} }},
+            {{ "id": "s", "operator": "split", "inputs": ["n.1"] }},
+            {{ "id": "a", "operator": "swallow", "inputs": ["s.even", "s.odd"] }},
+            {{ "id": "b", "operator": "swallow", "inputs": [{input:?}] }} ] }}"#
+    )
+}
+
+#[test]
+fn an_output_of_several_is_named_by_its_port() {
+    let pipeline = read(&splitting("s.odd")).unwrap();
+    let reads: Vec<_> = pipeline.topology.stages().iter().map(|s| s.inputs.join(" ")).collect();
+    assert_eq!(reads, ["", "n.1", "s.even s.odd", "s.odd"]);
+    let said = |input: &str| errors(&splitting(input)).remove(0);
+    let place = "4:57 stages[3].inputs[0]: ";
+    let choices = "\"s.even\", \"s.odd\"";
+    for (input, expected) in [
+        ("s", format!("stage \"s\" has several outputs; name one: {choices}")),
+        (
+            "s.ood",
+            format!("stage \"s\" has no output \"ood\"; outputs: {choices}; did you mean `s.odd`?"),
+        ),
+        ("n.1.odd", "stage \"n.1\" has one output, and no \"odd\"; write \"n.1\"".to_owned()),
+    ] {
+        assert_eq!(said(input), format!("{place}{expected}"));
+    }
+    assert!(said("t.odd").contains("there is no stage \"t.odd\""), "{}", said("t.odd"));
+    let unread = splitting("s.odd").replace("\"s.even\", \"s.odd\"", "\"s.odd\"");
+    assert!(errors(&unread)[0].contains("nothing reads its output `even`"), "{unread}");
 }
 
 #[test]

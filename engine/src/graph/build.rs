@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
-use crate::operator::{BindContext, Fragment};
+use crate::operator::{BindContext, Part};
 use crate::placement::{PartRequest, available_cores, place};
 
 pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
@@ -177,6 +177,7 @@ impl Binding {
     ) -> Result<Option<usize>, GraphError> {
         let Stage { id, spec, inputs, cores } = stage;
         let operator = spec.operator();
+        let output_ports = spec.output_ports();
         let ports = *spec.input_ports().end();
         let Some(schemas) = self.input_schemas(&inputs).map_err(|kind| error(&id, kind))? else {
             return Ok(None);
@@ -191,6 +192,10 @@ impl Binding {
             .map_err(|e| error(&id, e.into()))?;
         let parts = fragment.parts.len();
         assert!(parts > 0, "operator `{operator}` was bound to no parts");
+        assert!(
+            output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
+            "operator `{operator}` names other outputs than it has"
+        );
         if cores.len() > parts {
             let given = cores.len();
             return Err(error(&id, GraphErrorKind::TooManyCores { operator, given, parts }));
@@ -200,7 +205,9 @@ impl Binding {
             requests.push(PartRequest { load: part.load, core });
         }
         let inputs_read = self.link_inputs(&inputs, ports);
-        self.add(id, operator, inputs_read, fragment);
+        let parts = self.add_parts(&id, operator, fragment.parts);
+        let (inputs, outputs) = (inputs_read, fragment.outputs);
+        self.stages.push(StageInfo { id, operator, inputs, outputs, output_ports, parts });
         Ok(Some(self.stages.len() - 1))
     }
 
@@ -226,8 +233,8 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns the ids of the stages it
-    /// reads.
+    /// Links the inputs to the part that will be added next; returns what it reads, as a
+    /// configuration would say it.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
         let mut read = Vec::new();
@@ -237,25 +244,28 @@ impl Binding {
             let from = stage.parts[stage.parts.len() - 1];
             let to_port = if ports == 1 { 0 } else { position };
             self.links.push(Link { from, from_port: input.port, to, to_port, is_inner: false });
-            read.push(stage.id.clone());
+            read.push(match stage.output_ports.get(input.port) {
+                Some(port) => format!("{}.{port}", stage.id),
+                None => stage.id.clone(),
+            });
         }
         read
     }
 
-    fn add(&mut self, id: String, operator: &'static str, inputs: Vec<String>, fragment: Fragment) {
+    /// Adds the chain of parts of a stage; returns their indices.
+    fn add_parts(&mut self, id: &str, operator: &'static str, parts: Vec<Part>) -> Vec<usize> {
         let first = self.parts.len();
-        let is_only = fragment.parts.len() == 1;
-        for (position, part) in fragment.parts.into_iter().enumerate() {
+        let is_only = parts.len() == 1;
+        for (position, part) in parts.into_iter().enumerate() {
             if position > 0 {
                 let to = self.parts.len();
                 let (from, from_port, to_port) = (to - 1, 0, 0);
                 self.links.push(Link { from, from_port, to, to_port, is_inner: true });
             }
-            let label = if is_only { id.clone() } else { format!("{id}/{}", part.name) };
-            self.parts.push(PlacedPart { stage: id.clone(), label, operator, part });
+            let label = if is_only { id.to_owned() } else { format!("{id}/{}", part.name) };
+            self.parts.push(PlacedPart { stage: id.to_owned(), label, operator, part });
         }
-        let parts = (first..self.parts.len()).collect();
-        self.stages.push(StageInfo { id, operator, inputs, outputs: fragment.outputs, parts });
+        (first..self.parts.len()).collect()
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
@@ -268,7 +278,8 @@ impl Binding {
             let last = stage.parts[stage.parts.len() - 1];
             for port in 0..stage.outputs.len() {
                 if !self.links.iter().any(|l| l.from == last && l.from_port == port) {
-                    errors.push(error(&stage.id, GraphErrorKind::UnusedOutput));
+                    let port = stage.output_ports.get(port).copied();
+                    errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
                 }
             }
         }

@@ -127,10 +127,12 @@ pub struct StageInfo {
     pub id: String,
     /// Its operator.
     pub operator: &'static str,
-    /// Ids of the stages it reads.
+    /// What it reads: stages, or `stage.port` of stages with several outputs.
     pub inputs: Vec<String>,
     /// Schema of each output port.
     pub outputs: Vec<SchemaRef>,
+    /// Names of the output ports, if there are several.
+    pub output_ports: &'static [&'static str],
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
 }

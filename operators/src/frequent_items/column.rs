@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Counted, Item, Items, Text};
 
 /// An item type that has a column type.
-pub(super) trait Column: Item {
+pub(crate) trait Column: Item {
     /// Its column type.
     const TYPE: DataType;
     /// A batch of items as the column lends it.
@@ -21,6 +21,8 @@ pub(super) trait Column: Item {
     fn lend(column: &dyn Array) -> &Self::Batch;
     /// A column of items.
     fn collect<'a>(items: impl Iterator<Item = &'a Self>) -> ArrayRef;
+    /// A column of the items with these codes, if a code is its item.
+    fn from_codes(codes: Vec<Self::Code>) -> Option<ArrayRef>;
     /// The item that a query names, if it is of this type.
     fn from_json(value: &Value) -> Option<Self>;
 }
@@ -35,6 +37,10 @@ impl Column for u32 {
 
     fn collect<'a>(items: impl Iterator<Item = &'a u32>) -> ArrayRef {
         Arc::new(UInt32Array::from_iter_values(items.copied()))
+    }
+
+    fn from_codes(codes: Vec<u32>) -> Option<ArrayRef> {
+        Some(Arc::new(UInt32Array::from(codes)))
     }
 
     fn from_json(value: &Value) -> Option<u32> {
@@ -54,6 +60,10 @@ impl Column for u64 {
         Arc::new(UInt64Array::from_iter_values(items.copied()))
     }
 
+    fn from_codes(codes: Vec<u64>) -> Option<ArrayRef> {
+        Some(Arc::new(UInt64Array::from(codes)))
+    }
+
     fn from_json(value: &Value) -> Option<u64> {
         value.as_u64()
     }
@@ -69,6 +79,10 @@ impl Column for Text {
 
     fn collect<'a>(items: impl Iterator<Item = &'a Text>) -> ArrayRef {
         Arc::new(StringArray::from_iter_values(items.map(|text| &**text)))
+    }
+
+    fn from_codes(_: Vec<u64>) -> Option<ArrayRef> {
+        None
     }
 
     fn from_json(value: &Value) -> Option<Text> {

@@ -67,6 +67,7 @@ mod victims;
 
 pub use trommel_kernels::filter::Absorbed;
 
+pub(crate) use self::column::Column;
 pub use self::counted::{Counted, top};
 pub use self::filter::Filter;
 pub use self::filter_front::FilterFront;

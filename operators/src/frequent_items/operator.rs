@@ -1,7 +1,6 @@
 //! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
@@ -16,6 +15,7 @@ use super::counting::{Counting, Emission, Summary};
 use super::input::Input;
 use super::report::Report;
 use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel};
+use crate::columns::find_column;
 use crate::parameters::check_range;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
@@ -299,19 +299,6 @@ fn two_parts<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> 
     }
 }
 
-/// The index and type of a column.
-fn find(
-    schema: &SchemaRef,
-    name: &str,
-    parameter: &'static str,
-) -> Result<(usize, DataType), BindError> {
-    let (index, field) = schema.column_with_name(name).ok_or_else(|| {
-        let schema = Arc::clone(schema);
-        BindErrorKind::MissingColumn { column: name.to_owned(), schema }.at(parameter)
-    })?;
-    Ok((index, field.data_type().clone()))
-}
-
 impl OperatorSpec for FrequentItems {
     fn operator(&self) -> &'static str {
         Self::NAME
@@ -327,10 +314,10 @@ impl OperatorSpec for FrequentItems {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
-        let (item, item_type) = find(&inputs[0], &self.item, "item")?;
+        let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
         let weight = match &self.weight {
             None => None,
-            Some(name) => match find(&inputs[0], name, "weight")? {
+            Some(name) => match find_column(&inputs[0], name, "weight")? {
                 (index, DataType::UInt64) => Some(index),
                 (_, found) => {
                     let (column, expected) = (name.clone(), "UInt64");

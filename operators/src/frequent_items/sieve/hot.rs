@@ -1,26 +1,19 @@
 //! Which items are worth a place in the vertical filter.
 //!
-//! The rule is looked at again and again, each time after twice as many items as before, up to
-//! [`WINDOW_MAX`]: a key is taken out by the filter if its share of the items since the last look
-//! was at least a [`KEY_SHARE`]th, which pays for its compares, and the filter is used at all if
-//! its keys together had at least a [`FILTER_SHARE`]th, which pays for the second pass over the
-//! rest. Shares are those of the last window and not of the whole stream, so that the filter
-//! follows a stream that changes.
+//! The rule ([`hottest`]) is looked at again and again, each time after twice as many items as
+//! before, up to [`WINDOW_MAX`]. Shares are those of the last window and not of the whole stream,
+//! so that the filter follows a stream that changes.
 
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
+
+use crate::heavy_filter::hottest;
 
 /// Items before the first look.
 const WINDOW_MIN: u64 = 1 << 9;
 
 /// The most items between two looks; a look costs some nanoseconds a counter.
 const WINDOW_MAX: u64 = 1 << 20;
-
-/// The least share of a key, as a fraction of 1.
-const KEY_SHARE: u64 = 64;
-
-/// The least share of all keys, as a fraction of 1.
-const FILTER_SHARE: u64 = 4;
 
 /// The keys of the filter with the slots of their counters, and when to choose them again.
 #[derive(Clone, Debug)]
@@ -77,20 +70,13 @@ impl<C: Key> Hot<C> {
     pub(super) fn choose(&mut self, observed: u64, counted: impl Iterator<Item = (C, u64)>) {
         self.switch_off();
         let window = observed - self.last;
-        let mut hottest = Vec::new();
-        for ((slot, before), (code, count)) in (0..).zip(&mut self.before).zip(counted) {
-            let recent = count - *before;
-            *before = count;
-            if recent > 0 && recent >= window / KEY_SHARE {
-                hottest.push((recent, slot, code));
-            }
-        }
-        hottest.sort_unstable_by_key(|&(recent, slot, _)| (std::cmp::Reverse(recent), slot));
-        hottest.truncate(KEYS_MAX);
-        let covered = hottest.iter().fold(0_u64, |sum, (recent, ..)| sum.saturating_add(*recent));
-        if covered >= window / FILTER_SHARE {
-            self.codes.extend(hottest.iter().map(|&(_, _, code)| code));
-            self.slots.extend(hottest.iter().map(|&(_, slot, _)| slot));
+        let slots = (0..).zip(&mut self.before).zip(counted);
+        let recent = slots.map(|((slot, before), (code, count))| {
+            (count - std::mem::replace(before, count), (slot, code))
+        });
+        for (slot, code) in hottest(window, recent) {
+            self.slots.push(slot);
+            self.codes.push(code);
         }
         let after = (2 * window.min(WINDOW_MAX)).clamp(WINDOW_MIN, WINDOW_MAX);
         (self.last, self.next) = (observed, observed.saturating_add(after));

@@ -1,0 +1,175 @@
+//! The state of the filter, and what it does with a batch.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_kernels::Isa;
+use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
+
+use super::{HeavyFilter, SAMPLED, hottest};
+use crate::columns::column_batch;
+use crate::frequent_items::{Column, Items, SpaceSaving};
+
+/// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
+const SAMPLE_COUNTERS: usize = 128;
+
+/// Sampled rows before the first choice, and the most between two.
+const WINDOW_MIN: u64 = 1 << 8;
+const WINDOW_MAX: u64 = 1 << 15;
+
+pub(super) struct Filtering<K: Column> {
+    isa: Isa,
+    rest: SchemaRef,
+    counts: SchemaRef,
+    /// The index of the column of items.
+    item: usize,
+    /// What is hot, at most [`KEYS_MAX`], with its codes and the rows taken out.
+    keys: Vec<K>,
+    codes: Vec<K::Code>,
+    hits: Vec<u64>,
+    sample: SpaceSaving<K>,
+    /// The sampled rows of the batch in hand.
+    sampled: Vec<u32>,
+    /// Sampled rows until the next choice.
+    window: u64,
+    taken_out: u64,
+}
+
+impl<K: Column> Filtering<K> {
+    pub(super) fn new(isa: Isa, rest: &SchemaRef, item: usize, counts: &SchemaRef) -> Self {
+        Self {
+            isa,
+            rest: SchemaRef::clone(rest),
+            counts: SchemaRef::clone(counts),
+            item,
+            keys: Vec::with_capacity(KEYS_MAX),
+            codes: Vec::with_capacity(KEYS_MAX),
+            hits: Vec::with_capacity(KEYS_MAX),
+            sample: empty_sample(),
+            sampled: Vec::new(),
+            window: WINDOW_MIN,
+            taken_out: 0,
+        }
+    }
+
+    /// Counts one row in [`SAMPLED`]; true if it is time to choose.
+    fn sample(&mut self, items: &dyn Array) -> bool {
+        let rows = (0..items.len()).step_by(SAMPLED).filter(|&row| items.is_valid(row));
+        self.sampled.clear();
+        self.sampled.extend(rows.map(|row| u32::try_from(row).expect("batches have fewer rows")));
+        self.sample.observe_at(K::lend(items), &self.sampled);
+        self.sample.observed() >= self.window
+    }
+
+    /// Reports the counts of the keys, and chooses others by the sample.
+    fn choose(&mut self, out: &mut Output) {
+        self.report(out);
+        let window = self.sample.observed();
+        // The least that an item was seen: with many items, the counts of cold ones are mostly
+        // error.
+        let seen = self.sample.iter().map(|counted| (counted.count - counted.error, counted.item));
+        self.keys.clear();
+        self.keys.extend(hottest(window, seen).cloned());
+        self.codes.clear();
+        self.codes.extend(self.keys.iter().map(K::code));
+        self.hits.clear();
+        self.hits.resize(self.keys.len(), 0);
+        self.sample = empty_sample();
+        self.window = (2 * window).min(WINDOW_MAX);
+    }
+
+    fn report(&mut self, out: &mut Output) {
+        let counted = || self.keys.iter().zip(&self.hits).filter(|&(_, &hits)| hits > 0);
+        let columns: Vec<ArrayRef> = vec![
+            K::collect(counted().map(|(key, _)| key)),
+            Arc::new(UInt64Array::from_iter_values(counted().map(|(_, &hits)| hits))),
+        ];
+        let rows = RecordBatch::try_new(SchemaRef::clone(&self.counts), columns);
+        out.send_to(HeavyFilter::COUNTS, rows.expect("built to this schema"));
+        self.hits.fill(0);
+    }
+
+    /// The rows that are not hot.
+    fn filter(&mut self, records: RecordBatch) -> Result<RecordBatch, OperatorError> {
+        if self.keys.is_empty() {
+            return Ok(records);
+        }
+        let items = records.column(self.item);
+        let is_plain = records.num_columns() == 1 && items.null_count() == 0;
+        match if is_plain { self.sift(items) } else { None } {
+            Some(column) => Ok(column_batch(&self.rest, column)),
+            None => {
+                let is_kept = self.look_up(items);
+                Ok(filter_record_batch(&records, &is_kept)?)
+            }
+        }
+    }
+
+    /// The items that are not hot, if they are integers.
+    fn sift(&mut self, items: &dyn Array) -> Option<ArrayRef> {
+        if !K::CODE_IS_ITEM {
+            return None;
+        }
+        let mut unused = Vec::new();
+        let codes = K::lend(items).codes(0..items.len(), &mut unused);
+        let mut missed = vec![K::Code::default(); items.len() + MISSED_SLACK];
+        let end = sift(self.isa, &self.codes, codes, &mut self.hits, &mut missed);
+        missed.truncate(end);
+        self.taken_out += (items.len() - end) as u64;
+        K::from_codes(missed)
+    }
+
+    /// Which rows are not hot; counts the others.
+    fn look_up(&mut self, items: &dyn Array) -> BooleanArray {
+        let batch = K::lend(items);
+        let is_kept = BooleanBuffer::collect_bool(items.len(), |row| {
+            if items.is_null(row) {
+                return true;
+            }
+            let item = batch.item(row);
+            let code = K::code_of(item);
+            let key = self.keys.iter().position(|key| key.is(item, code));
+            if let Some(key) = key {
+                self.hits[key] += 1;
+            }
+            key.is_none()
+        });
+        self.taken_out += (items.len() - is_kept.count_set_bits()) as u64;
+        BooleanArray::new(is_kept, None)
+    }
+}
+
+fn empty_sample<K: Column>() -> SpaceSaving<K> {
+    SpaceSaving::new(SAMPLE_COUNTERS).expect("the number of counters is in range")
+}
+
+impl<K: Column> Operator for Filtering<K> {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let records = input.into_records();
+        if self.sample(records.column(self.item)) {
+            self.choose(out);
+        }
+        let rest = self.filter(records)?;
+        out.send_to(HeavyFilter::REST, rest);
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.report(out);
+        Ok(Flow::NeedInput)
+    }
+
+    fn counters(&self) -> Counters {
+        vec![("taken_out", self.taken_out)]
+    }
+}
