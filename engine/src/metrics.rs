@@ -1,7 +1,7 @@
 //! What every stage counts while it runs.
 //!
 //! Numbers have one writer, the thread that runs the part, and are read by anyone at any time. The
-//! latency histogram is behind a lock that its writer takes once in [`LATENCIES_KEPT`] batches and
+//! latency histogram is behind a lock that its writer takes once in a few batches and
 //! before it waits, and readers take only to copy it.
 
 use std::sync::{Arc, Mutex, PoisonError};

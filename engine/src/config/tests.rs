@@ -238,7 +238,7 @@ fn an_output_of_several_is_named_by_its_port() {
     let reads: Vec<_> = pipeline.topology.stages().iter().map(|s| s.inputs.join(" ")).collect();
     assert_eq!(reads, ["", "n.1", "s.even s.odd", "s.odd"]);
     let said = |input: &str| errors(&splitting(input)).remove(0);
-    let place = "4:57 stages[3].inputs[0]: ";
+    let place = "4:60 stages[3].inputs[0]: ";
     let choices = "\"s.even\", \"s.odd\"";
     for (input, expected) in [
         ("s", format!("stage \"s\" has several outputs; name one: {choices}")),
