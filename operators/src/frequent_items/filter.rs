@@ -107,6 +107,18 @@ impl<K: Item> Filter<K> {
         }
     }
 
+    /// A filter of the same size that monitors these instead, in the order of their ranks.
+    pub(super) fn rebuilt(&self, observed: u64, mut counted: Vec<Counted<K>>) -> Self {
+        let others = counted.split_off(counted.len().min(self.bins()));
+        let behind = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
+        let back = SpaceSaving::from_counted(self.back.counters(), behind, others);
+        Self {
+            front: self.front.rebuilt(observed, counted, &back),
+            back,
+            missed: vec![0; MISSED_MAX],
+        }
+    }
+
     /// The `n` largest counters: count descending, ties by item ascending. O(k log n).
     #[must_use]
     pub fn top(&self, n: usize) -> Vec<Counted<K>> {

@@ -87,6 +87,14 @@ impl<K: Item> SpaceSaving<K> {
         })
     }
 
+    /// A summary that monitors these, at most `counters` of them.
+    pub(super) fn from_counted(counters: usize, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        let mut summary = Self::new(counters).expect("as many counters as a summary has");
+        summary.observed = observed;
+        counted.into_iter().for_each(|counted| summary.push(counted));
+        summary
+    }
+
     /// Counts each item of the batch once.
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
         self.start(batch.len() as u64);

@@ -73,8 +73,10 @@
 //! |---|---|
 //! | `table` | the cells, and the loop over the codes of a batch |
 //! | `hot` | which items the filter takes out |
+//! | `merge` | two sieves become one |
 
 mod hot;
+mod merge;
 mod table;
 #[cfg(test)]
 mod tests;

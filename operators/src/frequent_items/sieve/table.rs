@@ -26,6 +26,8 @@
 //! code that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
 //! and 1, which hashes elsewhere, marks that one.
 
+mod whole;
+
 use trommel_kernels::filter::Key;
 
 /// 2^64 divided by the golden ratio, odd: the multiplier of Fibonacci hashing. Its highest bit is
