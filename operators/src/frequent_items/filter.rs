@@ -1,5 +1,7 @@
 //! Algorithm Filter: SpaceSaving whose most frequent items are counted in SIMD registers.
 
+mod stored;
+
 use trommel_kernels::Isa;
 use trommel_kernels::filter::BINS_MAX;
 

@@ -1,5 +1,7 @@
 //! The front half of the filter: the few bins X that absorb what is most frequent.
 
+mod stored;
+
 use trommel_kernels::Isa;
 use trommel_kernels::filter::{self, Absorbed, Bins, NO_LANE};
 

@@ -62,6 +62,7 @@ mod parallel;
 mod report;
 pub mod sieve;
 mod space_saving;
+mod stored;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -77,6 +78,7 @@ pub use self::merge::MergeError;
 pub use self::operator::{Algorithm, Emit, FrequentItems};
 pub use self::sieve::Sieve;
 pub use self::space_saving::SpaceSaving;
+pub use self::stored::{RestoreError, StoredItem};
 
 /// The most counters a summary can have: 2^26, more than 2 GiB of them.
 pub const COUNTERS_MAX: usize = 1 << 26;

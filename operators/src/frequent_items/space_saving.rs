@@ -16,6 +16,9 @@
 //! may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter) is an
 //! operation of its own.
 
+mod stored;
+
+pub(super) use self::stored::check_sums;
 use super::index::ItemIndex;
 use super::leaders::Leaders;
 use super::victims::Victims;

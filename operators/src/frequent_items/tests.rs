@@ -10,6 +10,7 @@ use trommel_kernels::Isa;
 use super::*;
 
 mod merging;
+mod storing;
 
 /// A type of items under test: a bijection with small numbers.
 trait TestItem: Item + Hash {

@@ -7,6 +7,8 @@
 //! rest. Shares are those of the last window and not of the whole stream, so that the filter
 //! follows a stream that changes.
 
+mod stored;
+
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 

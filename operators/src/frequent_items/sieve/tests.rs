@@ -54,6 +54,20 @@ where
 }
 
 #[test]
+fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
+    let items = colliding(4, 2, 3);
+    for line in (0..9_u64).map(|below| (1 << 32) - below) {
+        let mut table = Table::<u32>::new(4, true);
+        table.raise_line(line);
+        table.house(items[0]);
+        table.house(items[1]);
+        table.evict(items[1], line);
+        assert_eq!(table.absorb(&items[1..]), 0, "line {line}: nothing fits below the mark");
+        assert!(table.may_hold(2, items[1]), "line {line}");
+    }
+}
+
+#[test]
 fn merged_sieves_keep_the_excess_and_go_on() {
     for (counters, cells) in [(3, 4), (10, 16), (30, 256), (30, 1 << 12)] {
         let part = |seed: u32, step: u32, weight| {

@@ -13,7 +13,7 @@ impl Truth {
 }
 
 impl<K: TestItem> Subject<K> {
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         match (self, other) {
             (Self::Plain(left), Self::Plain(right)) => left.merge(right).unwrap(),
             (Self::Filter(left), Self::Filter(right)) => left.merge(right).unwrap(),
