@@ -21,6 +21,13 @@ impl<K> Counted<K> {
         self.count - self.error
     }
 
+    /// Bounds in two streams together, from those in each.
+    pub(super) fn plus(self, count: u64, error: u64) -> Self {
+        let least = self.count_min().saturating_add(count - error);
+        let count = self.count.saturating_add(count);
+        Self { item: self.item, count, error: count - least }
+    }
+
     /// The same with the item borrowed.
     #[must_use]
     pub fn as_ref(&self) -> Counted<&K> {

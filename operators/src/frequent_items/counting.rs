@@ -9,49 +9,7 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 use super::column::{Column, ranked_rows, ranked_schema};
 use super::input::{Input, Observations};
 use super::report::{Question, Report};
-use super::{Counted, Filter, Sieve, SpaceSaving};
-
-/// What the operator asks of a summary.
-pub(super) trait Summary<K: Column>: Send {
-    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>);
-    fn monitored(&self) -> impl Iterator<Item = Counted<&K>>;
-    fn observed(&self) -> u64;
-    fn count_min(&self) -> u64;
-    fn state_bytes(&self) -> usize;
-}
-
-macro_rules! summary {
-    ($summary:ident) => {
-        impl<K: Column> Summary<K> for $summary<K> {
-            fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>) {
-                match weights {
-                    None => $summary::observe(self, items),
-                    Some(weights) => self.observe_weighted(items, weights),
-                }
-            }
-
-            fn monitored(&self) -> impl Iterator<Item = Counted<&K>> {
-                self.iter()
-            }
-
-            fn observed(&self) -> u64 {
-                $summary::observed(self)
-            }
-
-            fn count_min(&self) -> u64 {
-                $summary::count_min(self)
-            }
-
-            fn state_bytes(&self) -> usize {
-                $summary::state_bytes(self)
-            }
-        }
-    };
-}
-
-summary!(SpaceSaving);
-summary!(Filter);
-summary!(Sieve);
+use super::summary::Summary;
 
 /// When rows are emitted, besides at the end.
 #[derive(Debug, Clone, Copy)]
@@ -106,8 +64,7 @@ impl<K: Column, S: Summary<K>> Counting<K, S> {
     }
 
     fn emit(&self, out: &mut Output) {
-        let selected =
-            self.emission.report.select(self.summary.monitored(), self.summary.observed());
+        let selected = self.emission.report.select(self.summary.iter(), self.summary.observed());
         send_rows(&ranked_rows(&self.schema, &selected), out);
     }
 }
@@ -134,7 +91,7 @@ impl<K: Column, S: Summary<K>> Operator for Counting<K, S> {
 
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
         let question = Question::<K>::read(request)?;
-        let (monitored, observed) = (self.summary.monitored(), self.summary.observed());
+        let (monitored, observed) = (self.summary.iter(), self.summary.observed());
         let unmonitored = || self.summary.count_min();
         Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
     }

@@ -1,5 +1,7 @@
 //! Algorithm Filter: SpaceSaving whose most frequent items are counted in SIMD registers.
 
+mod stored;
+
 use trommel_kernels::Isa;
 use trommel_kernels::filter::BINS_MAX;
 
@@ -104,6 +106,18 @@ impl<K: Item> Filter<K> {
             let done = self.front.absorb_weighted(batch, weights, start, &mut self.missed);
             self.back.observe_weighted_at(batch, weights, &self.missed[..done.missed]);
             start += done.consumed;
+        }
+    }
+
+    /// A filter of the same size that monitors these instead, in the order of their ranks.
+    pub(super) fn rebuilt(&self, observed: u64, mut counted: Vec<Counted<K>>) -> Self {
+        let others = counted.split_off(counted.len().min(self.bins()));
+        let behind = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
+        let back = SpaceSaving::from_counted(self.back.counters(), behind, others);
+        Self {
+            front: self.front.rebuilt(observed, counted, &back),
+            back,
+            missed: vec![0; MISSED_MAX],
         }
     }
 

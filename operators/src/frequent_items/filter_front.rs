@@ -1,15 +1,17 @@
 //! The front half of the filter: the few bins X that absorb what is most frequent.
 
+mod stored;
+
 use trommel_kernels::Isa;
 use trommel_kernels::filter::{self, Absorbed, Bins, NO_LANE};
 
-use super::{Counted, Item, Items};
+use super::{Counted, Item, Items, SpaceSaving};
 
 /// Text items that are hashed and searched before their strings are compared: small, because what
 /// lies behind a full buffer of misses is hashed again.
 const BLOCK_ITEMS: usize = 128;
 
-/// The bins X of Algorithm Filter, in front of a [`SpaceSaving`](super::SpaceSaving) Y.
+/// The bins X of Algorithm Filter, in front of a [`SpaceSaving`] Y.
 ///
 /// Made by [`Filter::into_halves`](super::Filter::into_halves). The host of the two halves, here
 /// [`Filter`](super::Filter) and in a pipeline two stages, does for each batch:
@@ -90,6 +92,28 @@ impl<K: Item> FilterFront<K> {
             block_codes: Vec::new(),
             block_lanes: Vec::new(),
         }
+    }
+
+    /// A front half of the same size with these bins, in front of `back`, none of whose counts is
+    /// above one of theirs.
+    pub(super) fn rebuilt(
+        &self,
+        observed: u64,
+        bins: Vec<Counted<K>>,
+        back: &SpaceSaving<K>,
+    ) -> Self {
+        let back_counters = usize::try_from(self.back_counters).expect("it was one");
+        let mut front = Self::new(self.isa, self.bins_max, back_counters);
+        front.observed = observed;
+        front.forwarded = back.iter().map(|counted| u128::from(counted.count)).sum();
+        // Looked up when the next batch comes.
+        front.forwarded_end = 0;
+        for Counted { item, count, error } in bins {
+            front.codes.push(item.code());
+            front.counts.push(count);
+            front.kept.push((item, error));
+        }
+        front
     }
 
     /// Takes the items of a batch from position `start` on: counts those in X, and writes the

@@ -40,6 +40,8 @@ pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     fn assign(&mut self, item: Self::Ref<'_>, code: Self::Code);
     /// The code; cheap, computed when the item was made.
     fn code(&self) -> Self::Code;
+    /// The borrowed form of this item.
+    fn borrowed(&self) -> Self::Ref<'_>;
     /// Whether this is `item`, whose code is `code`.
     fn is(&self, item: Self::Ref<'_>, code: Self::Code) -> bool;
     /// Bytes on the heap.
@@ -73,6 +75,11 @@ macro_rules! integer_item {
 
             #[inline]
             fn code(&self) -> Self {
+                *self
+            }
+
+            #[inline]
+            fn borrowed(&self) -> Self {
                 *self
             }
 
@@ -169,6 +176,11 @@ impl Item for Text {
     #[inline]
     fn code(&self) -> u64 {
         self.code
+    }
+
+    #[inline]
+    fn borrowed(&self) -> &str {
+        &self.text
     }
 
     #[inline]

@@ -56,11 +56,14 @@ mod index;
 mod input;
 mod item;
 mod leaders;
+mod merge;
 mod operator;
 mod parallel;
 mod report;
 pub mod sieve;
 mod space_saving;
+mod stored;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod victims;
@@ -72,9 +75,11 @@ pub use self::counted::{Counted, top};
 pub use self::filter::Filter;
 pub use self::filter_front::FilterFront;
 pub use self::item::{Item, Items, Text};
+pub use self::merge::MergeError;
 pub use self::operator::{Algorithm, Emit, FrequentItems};
 pub use self::sieve::Sieve;
 pub use self::space_saving::SpaceSaving;
+pub use self::stored::{RestoreError, StoredItem};
 
 /// The most counters a summary can have: 2^26, more than 2 GiB of them.
 pub const COUNTERS_MAX: usize = 1 << 26;

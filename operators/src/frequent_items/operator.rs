@@ -11,9 +11,10 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use super::column::{Column, ranked_schema};
-use super::counting::{Counting, Emission, Summary};
+use super::counting::{Counting, Emission};
 use super::input::Input;
 use super::report::Report;
+use super::summary::Summary;
 use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel};
 use crate::columns::find_column;
 use crate::parameters::check_range;

@@ -16,6 +16,9 @@
 //! may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter) is an
 //! operation of its own.
 
+mod stored;
+
+pub(super) use self::stored::check_sums;
 use super::index::ItemIndex;
 use super::leaders::Leaders;
 use super::victims::Victims;
@@ -85,6 +88,14 @@ impl<K: Item> SpaceSaving<K> {
             leaders: Leaders::default(),
             observed: 0,
         })
+    }
+
+    /// A summary that monitors these, at most `counters` of them.
+    pub(super) fn from_counted(counters: usize, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        let mut summary = Self::new(counters).expect("as many counters as a summary has");
+        summary.observed = observed;
+        counted.into_iter().for_each(|counted| summary.push(counted));
+        summary
     }
 
     /// Counts each item of the batch once.

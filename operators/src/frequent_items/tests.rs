@@ -9,6 +9,9 @@ use trommel_kernels::Isa;
 
 use super::*;
 
+mod merging;
+mod storing;
+
 /// A type of items under test: a bijection with small numbers.
 trait TestItem: Item + Hash {
     fn number(&self) -> u64;
@@ -95,6 +98,10 @@ impl Item for Colliding {
 
     fn code(&self) -> u64 {
         Self::code_of(&self.0)
+    }
+
+    fn borrowed(&self) -> &str {
+        &self.0
     }
 
     fn is(&self, item: &str, _: u64) -> bool {
@@ -243,6 +250,7 @@ impl Weights {
 }
 
 /// What is tested: one of the summaries.
+#[derive(Clone)]
 enum Subject<K: Item> {
     Plain(SpaceSaving<K>),
     Filter(Box<Filter<K>>),
@@ -287,7 +295,7 @@ impl<K: TestItem> Subject<K> {
 }
 
 /// Exact counts, saturating as the summaries do.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Truth {
     counts: HashMap<u64, u64>,
     observed: u128,

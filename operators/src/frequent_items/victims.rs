@@ -24,6 +24,8 @@
 //! update of weight 1 instead, but it moves a counter from one list to another on every hit, and
 //! hits are what skewed streams consist of.
 
+mod stored;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

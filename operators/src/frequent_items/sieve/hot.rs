@@ -4,6 +4,8 @@
 //! before, up to [`WINDOW_MAX`]. Shares are those of the last window and not of the whole stream,
 //! so that the filter follows a stream that changes.
 
+mod stored;
+
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 

@@ -73,8 +73,12 @@
 //! |---|---|
 //! | `table` | the cells, and the loop over the codes of a batch |
 //! | `hot` | which items the filter takes out |
+//! | `merge` | two sieves become one |
+//! | `stored` | a sieve as bytes |
 
 mod hot;
+mod merge;
+mod stored;
 mod table;
 #[cfg(test)]
 mod tests;

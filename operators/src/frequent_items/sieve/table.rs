@@ -16,7 +16,7 @@
 //! Sums have 32 bits. Hits are handed over to the 64-bit counter of the resident when they reach
 //! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it bounds
 //! what the unmonitored items of the cell have been seen, and a bound may be rounded up. The scale
-//! is 0 until the entry line reaches 2^31 - 1, and then keeps its units below that: it changes at
+//! is 0 until the entry line reaches 2^31 - 2, and then keeps its units below that: it changes at
 //! most 34 times, and a unit is less than a 2^29th of the line. What alpha says is never more than
 //! the line ([`Table::alpha`]).
 //!
@@ -25,6 +25,8 @@
 //! Every code is a possible item, so that none can mean "vacant". The key of a vacant cell is a
 //! code that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
 //! and 1, which hashes elsewhere, marks that one.
+
+mod whole;
 
 use trommel_kernels::filter::Key;
 
@@ -37,8 +39,8 @@ const _: () = assert!(MULTIPLIER >> 63 == 1);
 /// The mark of a crowded cell, in its alpha.
 const CROWDED: u32 = 1 << 31;
 
-/// The most units of alpha: it has to stay below the mark.
-const UNITS_MAX: u32 = CROWDED - 1;
+/// The most units of alpha: with the mark, it has to be above every limit after one more.
+const UNITS_MAX: u32 = CROWDED - 2;
 
 /// Hits of a resident that a cell can hold.
 const HITS_MAX: u32 = u32::MAX >> 1;

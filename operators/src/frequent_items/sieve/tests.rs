@@ -53,6 +53,44 @@ where
     }
 }
 
+#[test]
+fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
+    let items = colliding(4, 2, 3);
+    for line in (0..9_u64).map(|below| (1 << 32) - below) {
+        let mut table = Table::<u32>::new(4, true);
+        table.raise_line(line);
+        table.house(items[0]);
+        table.house(items[1]);
+        table.evict(items[1], line);
+        assert_eq!(table.absorb(&items[1..]), 0, "line {line}: nothing fits below the mark");
+        assert!(table.may_hold(2, items[1]), "line {line}");
+    }
+}
+
+#[test]
+fn merged_sieves_keep_the_excess_and_go_on() {
+    for (counters, cells) in [(3, 4), (10, 16), (30, 256), (30, 1 << 12)] {
+        let part = |seed: u32, step: u32, weight| {
+            let mut part = Checked::new(Isa::Scalar, counters, cells);
+            let items: Vec<u32> =
+                (0..900_u32).map(|i| (i * step + seed) % (31 + 40 * step) + i % 3).collect();
+            items.chunks(50).for_each(|batch| part.observe(batch, weight));
+            part
+        };
+        let mut whole = part(0, 1, None);
+        for (seed, step, weight) in [(7, 1, Some(3)), (3, 17, None), (100, 5, Some(1 << 33))] {
+            let other = part(seed, step, weight);
+            whole.sieve.merge(&other.sieve).unwrap();
+            for (item, count) in other.truth {
+                *whole.truth.entry(item).or_default() += count;
+            }
+            whole.check();
+            whole.observe(&[5, seed, 5, 1_000 + step], None);
+            whole.observe(&(0..60).map(|i| i * 7 + seed).collect::<Vec<_>>(), weight);
+        }
+    }
+}
+
 /// Items that all hash to one cell.
 fn colliding(cells: usize, cell: usize, len: usize) -> Vec<u32> {
     let table = Table::<u32>::new(cells, true);
