@@ -8,8 +8,12 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use proptest::prelude::*;
 use trommel::channel::QueueLimits;
+use trommel::error::GraphErrors;
 use trommel::placement::available_cores;
-use trommel::{Algorithm, Collect, FrequentItems, Graph, Memory, RunOptions};
+use trommel::{
+    Algorithm, Collect, Discard, FrequentItems, Generate, Graph, Memory, Parallel, RunOptions,
+    Topology,
+};
 
 use crate::support::oracle::ExactCounts;
 use crate::support::streams::{Kind, kinds, stream};
@@ -187,11 +191,72 @@ proptest! {
         case.check(&sieve);
         let filter = case.run(Algorithm::Filter, &one, queue);
         case.check(&filter);
-        for cores in [one, two] {
+        let three = [two[0], two[1], two[1]];
+        for cores in [one, two.clone()] {
             let parallel = case.run(Algorithm::ParallelFilter, &cores, queue);
             prop_assert_eq!(&parallel, &filter, "the parts do what the whole does");
         }
+        for algorithm in [Algorithm::SpaceSaving, Algorithm::Sieve, Algorithm::Filter] {
+            for cores in [&two[..], &three] {
+                case.check(&case.run(algorithm, cores, queue));
+            }
+        }
     }
+}
+
+#[test]
+fn shards_are_a_function_of_the_stream_alone() {
+    let [_, two] = core_choices();
+    let numbers = stream(Kind::Skewed(1.0), 5_000, 11);
+    let case = Case { keys: Keys::U64, numbers, weights: None, batch: 70, counters: 40, bins: 8 };
+    let run = || case.run(Algorithm::Sieve, &two, QueueLimits { batches: 1, bytes: 1 });
+    let first = run();
+    for _ in 0..5 {
+        assert_eq!(run(), first);
+    }
+}
+
+/// The topology of a pipeline with an operator of this kind, or why there is none.
+fn topology(
+    algorithm: Algorithm,
+    parallel: Parallel,
+    cores: &[usize],
+) -> Result<Topology, GraphErrors> {
+    let mut graph = Graph::new();
+    let items = graph.add("items", Generate::zipf(10, 1.0).items(10));
+    let spec = FrequentItems::new().algorithm(algorithm).parallel(parallel);
+    let top = graph.add_after(items, "top", spec);
+    graph.cores(top, cores);
+    graph.add_after(top, "end", Discard::new());
+    graph.build()
+}
+
+#[test]
+fn ways_to_be_parallel_that_contradict_each_other_are_refused() {
+    for (algorithm, parallel, said) in [
+        (Algorithm::ParallelFilter, Parallel::Off, "`filter` is the same in one"),
+        (Algorithm::ParallelFilter, Parallel::Partition, "set `algorithm` to another one"),
+        (Algorithm::Sieve, Parallel::Pipeline, "set `algorithm` to \"parallel_filter\""),
+    ] {
+        let error = topology(algorithm, parallel, &[]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn cores_that_are_named_are_used() {
+    let core = available_cores()[0];
+    let parts = |algorithm, parallel, cores: &[usize]| {
+        topology(algorithm, parallel, cores).unwrap().parts().len() - 2
+    };
+    let (auto, off) = (Parallel::Auto, Parallel::Off);
+    assert_eq!(parts(Algorithm::Auto, auto, &[]), 1);
+    assert_eq!(parts(Algorithm::Auto, auto, &[core]), 1);
+    assert_eq!(parts(Algorithm::Auto, auto, &[core; 3]), 3);
+    assert_eq!(parts(Algorithm::ParallelFilter, auto, &[]), 2);
+    assert_eq!(parts(Algorithm::Auto, Parallel::Pipeline, &[core; 2]), 2);
+    assert_eq!(parts(Algorithm::Auto, Parallel::Partition, &[]), 2);
+    assert_eq!(parts(Algorithm::Filter, off, &[core]), 1);
 }
 
 #[test]

@@ -37,9 +37,6 @@ fn graphs() -> Vec<Graph> {
     let mut graphs = Vec::new();
     for algorithm in algorithms {
         for cores in &choices {
-            if cores.len() > 1 && algorithm != Algorithm::ParallelFilter {
-                continue;
-            }
             let mut graph = Graph::new();
             let items = graph.add("items", stream());
             let spec = FrequentItems::new().counters(10).filter_bins(2).algorithm(algorithm);

@@ -17,6 +17,7 @@
 //! queries follow the chunks. Parts may sit on different cores or be fused on one; they cannot
 //! tell.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -245,7 +246,7 @@ impl fmt::Debug for Body {
 #[derive(Debug)]
 pub struct Part {
     /// Name within the operator, such as `filter`; empty for the only part.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// How much work it does.
     pub load: Load,
     /// Its code.
@@ -266,7 +267,7 @@ impl Fragment {
     /// A source with one output port.
     pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
         let body = Body::Source(Box::new(source));
-        Self { parts: vec![Part { name: "", load, body }], outputs: vec![output] }
+        Self { parts: vec![Part { name: Cow::Borrowed(""), load, body }], outputs: vec![output] }
     }
 
     /// An operator of one part with the given output ports.
@@ -276,7 +277,7 @@ impl Fragment {
         outputs: Vec<SchemaRef>,
     ) -> Self {
         let body = Body::Operator(Box::new(operator));
-        Self { parts: vec![Part { name: "", load, body }], outputs }
+        Self { parts: vec![Part { name: Cow::Borrowed(""), load, body }], outputs }
     }
 }
 

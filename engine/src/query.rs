@@ -65,10 +65,16 @@ impl Request {
 /// What one part of an operator sends on to the next one along with a query.
 pub type Carried = Box<dyn Any + Send>;
 
+/// Makes rows out of what it owns.
+pub type Computation = Box<dyn FnOnce() -> RecordBatch + Send>;
+
 /// What an operator does with a query.
 pub enum Response {
     /// The answer, as rows.
     Answer(RecordBatch),
+    /// The answer, computed by the thread that asked: the stage has copied what is needed and goes
+    /// on.
+    Compute(Computation),
     /// The next part answers, knowing this.
     Forward(Carried),
 }
@@ -77,6 +83,7 @@ impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer(rows) => f.debug_tuple("Answer").field(&rows.num_rows()).finish(),
+            Self::Compute(_) => f.write_str("Compute"),
             Self::Forward(_) => f.write_str("Forward"),
         }
     }
@@ -200,7 +207,7 @@ impl QueryHandle {
         });
         let stage = || stage.to_owned();
         match answer.take(limit) {
-            Ok(answer) => answer,
+            Ok(answer) => answer.map(|compute| compute()),
             Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
             Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
         }

@@ -223,8 +223,13 @@ impl EdgeSender {
         !self.pending.is_empty()
     }
 
-    /// Whether a flush could get further than the last one did.
+    /// Whether a flush could get further than the last one did. If not, the mark that it left is
+    /// still there: a consumer that has made space removes it, even if that is too little for what
+    /// is kept, and would not ring again.
     pub(crate) fn has_space(&self) -> bool {
+        if !self.state.wants_space.load(Ordering::Relaxed) {
+            return true;
+        }
         let (messages, bytes) = self.state.waiting();
         messages < self.limits.batches.max(1) as u64
             && self
@@ -293,23 +298,28 @@ mod model {
         Message::Payload(Payload::Chunk(Chunk::new(value, 1, bytes)))
     }
 
-    /// A producer with more messages than fit and a consumer, each waiting on its doorbell when it
-    /// can do nothing. A lost wake-up would leave one of them parked, which loom reports as a
-    /// deadlock.
-    fn everything_arrives(limits: QueueLimits, messages: u64, bytes: usize) {
+    /// A producer with more messages than fit, of these sizes and in these bursts, and a consumer,
+    /// each waiting on its doorbell when it can do nothing. A lost wake-up would leave one of them
+    /// parked, which loom reports as a deadlock.
+    fn everything_arrives(limits: QueueLimits, bursts: Vec<Vec<usize>>) {
         let mut model = loom::model::Builder::new();
         // Every schedule with up to three preemptions: all lost wake-ups that were planted need
         // two.
         model.preemption_bound = Some(3);
+        let messages = bursts.iter().map(Vec::len).sum::<usize>() as u64;
         model.check(move || {
+            let bursts = bursts.clone();
             let bells = [Arc::new(Doorbell::new()), Arc::new(Doorbell::new())];
             let (mut sender, receiver, _) =
                 edge(limits, Arc::clone(&bells[0]), Arc::clone(&bells[1]));
             let bell = Arc::clone(&bells[0]);
             let producer = loom::thread::spawn(move || {
                 bell.own();
-                for value in 0..messages {
-                    sender.push(message(value, bytes));
+                let mut values = 0..;
+                for burst in bursts {
+                    for (bytes, value) in burst.into_iter().zip(&mut values) {
+                        sender.push(message(value, bytes));
+                    }
                     while !sender.flush() {
                         bell.answer_door(|| sender.has_space(), None);
                     }
@@ -333,11 +343,21 @@ mod model {
 
     #[test]
     fn no_wake_up_is_lost_when_the_queue_is_full() {
-        everything_arrives(QueueLimits { batches: 1, bytes: 100 }, 2, 1);
+        everything_arrives(QueueLimits { batches: 1, bytes: 100 }, vec![vec![1], vec![1]]);
     }
 
     #[test]
     fn no_wake_up_is_lost_when_the_byte_limit_is_reached() {
-        everything_arrives(QueueLimits { batches: 4, bytes: 10 }, 2, 8);
+        everything_arrives(QueueLimits { batches: 4, bytes: 10 }, vec![vec![8], vec![8]]);
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_when_several_messages_wait() {
+        everything_arrives(QueueLimits { batches: 1, bytes: 100 }, vec![vec![1, 1, 1]]);
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_when_half_of_the_queue_is_free_and_the_next_does_not_fit() {
+        everything_arrives(QueueLimits { batches: 2, bytes: 10 }, vec![vec![1, 1, 10]]);
     }
 }

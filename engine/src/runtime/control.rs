@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::channel::{Doorbell, Giver};
-use crate::query::{Carried, QueryError, Request};
+use crate::query::{Carried, Computation, QueryError, Request};
 
 /// How many queries may wait at one thread.
 pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
@@ -30,15 +30,15 @@ pub(crate) struct Ticket {
 
 /// Who waits for the answer.
 pub(crate) enum AnswerTo {
-    Caller(Giver<Result<RecordBatch, QueryError>>),
+    Caller(Giver<Result<Computation, QueryError>>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
-    pub(crate) fn give(self, answer: Result<RecordBatch, QueryError>) {
+    pub(crate) fn give(self, answer: Result<Computation, QueryError>) {
         match self {
             Self::Caller(caller) => caller.give(answer),
-            Self::Watch(slot) => slot.publish(answer),
+            Self::Watch(slot) => slot.publish(answer.map(|compute| compute())),
         }
     }
 }

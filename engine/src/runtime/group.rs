@@ -316,7 +316,8 @@ impl Group {
         };
         let carried = match response {
             Ok(Response::Forward(carried)) => Some(carried),
-            Ok(Response::Answer(rows)) => return answer_to.give(Ok(rows)),
+            Ok(Response::Answer(rows)) => return answer_to.give(Ok(Box::new(|| rows))),
+            Ok(Response::Compute(computation)) => return answer_to.give(Ok(computation)),
             Err(error) => return answer_to.give(Err(error)),
         };
         match &self.nodes[index].outputs[0][0] {

@@ -81,7 +81,7 @@ impl Topology {
 struct StageNumbers {
     id: String,
     operator: &'static str,
-    parts: Vec<(&'static str, Arc<PartCounters>)>,
+    parts: Vec<(String, Arc<PartCounters>)>,
 }
 
 /// One thread of the run.

@@ -125,7 +125,7 @@ struct Wiring {
     bells: Vec<Arc<Doorbell>>,
     mailboxes: Vec<(Sender<Control>, Receiver<Control>)>,
     edges: Vec<WatchedEdge>,
-    counters: Vec<(&'static str, Arc<PartCounters>)>,
+    counters: Vec<(String, Arc<PartCounters>)>,
     options: RunOptions,
 }
 
@@ -149,7 +149,7 @@ impl Wiring {
         // Parts come in topological order, and so each group lists its own.
         for (index, placed) in parts.into_iter().enumerate() {
             let counters = Arc::new(PartCounters::new());
-            wiring.counters.push((placed.part.name, Arc::clone(&counters)));
+            wiring.counters.push((placed.part.name.to_string(), Arc::clone(&counters)));
             let node = Node::new(placed, counters);
             wiring.nodes[wiring.places[index].0].push(node);
         }

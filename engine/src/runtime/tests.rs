@@ -496,7 +496,11 @@ impl Operator for Back {
 }
 
 fn two_parts() -> impl OperatorSpec {
-    let part = |name, operator| Part { name, load: Load::Heavy, body: Body::Operator(operator) };
+    let part = |name: &'static str, operator| Part {
+        name: name.into(),
+        load: Load::Heavy,
+        body: Body::Operator(operator),
+    };
     let bind = move || Fragment {
         parts: vec![
             part("front", Box::new(Front { sum: 0, batches: 0 })),

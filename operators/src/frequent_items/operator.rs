@@ -1,5 +1,6 @@
 //! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
@@ -15,7 +16,7 @@ use super::counting::{Counting, Emission};
 use super::input::Input;
 use super::report::Report;
 use super::summary::Summary;
-use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel};
+use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel, partition};
 use crate::columns::find_column;
 use crate::parameters::check_range;
 
@@ -24,19 +25,36 @@ use crate::parameters::check_range;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// `parallel_filter` if the stage was given two cores; otherwise `sieve` for integers that all
-    /// weigh the same, and `space_saving` for text and weights.
+    /// `sieve` for integers that all weigh the same, `space_saving` for text and weights.
     #[default]
     Auto,
     /// SpaceSaving alone.
     SpaceSaving,
-    /// A SIMD filter for the most frequent items in front of SpaceSaving, on one core.
+    /// A SIMD filter for the most frequent items in front of SpaceSaving.
     Filter,
-    /// The same as two parts, which run on two cores if the stage is given two.
+    /// The same as two parts, which run on two cores while there are cores.
     ParallelFilter,
-    /// SpaceSaving behind cells for what is cold and a SIMD filter for what is hot, on one core:
-    /// the fastest. Monitors some more items than `counters`, as its proof needs them.
+    /// SpaceSaving behind cells for what is cold and a SIMD filter for what is hot: the fastest.
+    /// Monitors some more items than `counters`, as its proof needs them.
     Sieve,
+}
+
+/// How several cores share the work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Parallel {
+    /// `pipeline` for `parallel_filter`; otherwise `partition` over the stage's `cores`, if it was
+    /// given several.
+    #[default]
+    Auto,
+    /// They do not: one core counts.
+    Off,
+    /// One core filters, one counts what the filter misses: `parallel_filter`.
+    Pipeline,
+    /// Each core counts its share of the batches in a summary of its own; these are merged at the
+    /// end and for every query. As many as the stage was given `cores`, or two.
+    Partition,
 }
 
 /// When rows are emitted.
@@ -99,6 +117,9 @@ pub struct FrequentItems {
     /// How they are counted.
     #[serde(default)]
     algorithm: Algorithm,
+    /// How several cores share the work.
+    #[serde(default)]
+    parallel: Parallel,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
@@ -146,6 +167,7 @@ impl FrequentItems {
             weight: None,
             counters: default_counters(),
             algorithm: Algorithm::Auto,
+            parallel: Parallel::Auto,
             filter_bins: default_filter_bins(),
             threshold: None,
             n: None,
@@ -179,6 +201,13 @@ impl FrequentItems {
     #[must_use]
     pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;
+        self
+    }
+
+    /// Shares the work among cores in this way.
+    #[must_use]
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.parallel = parallel;
         self
     }
 
@@ -234,14 +263,39 @@ impl FrequentItems {
     }
 
     /// The algorithm for items of this type.
-    fn algorithm_for(&self, item: &DataType, context: BindContext) -> Algorithm {
-        match self.algorithm {
-            Algorithm::Auto if context.cores > 1 => Algorithm::ParallelFilter,
-            Algorithm::Auto if *item == DataType::Utf8 || self.weight.is_some() => {
+    fn algorithm_for(&self, item: &DataType) -> Algorithm {
+        match (self.algorithm, self.parallel) {
+            (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
+            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.weight.is_some() => {
                 Algorithm::SpaceSaving
             }
-            Algorithm::Auto => Algorithm::Sieve,
-            chosen => chosen,
+            (Algorithm::Auto, _) => Algorithm::Sieve,
+            (chosen, _) => chosen,
+        }
+    }
+
+    /// How many summaries count alternating batches.
+    fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
+        let is_pipeline = algorithm == Algorithm::ParallelFilter;
+        let conflict = |value: &str, allowed: &str| {
+            let (value, allowed) = (format!("{value:?}"), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at("parallel"))
+        };
+        match self.parallel {
+            Parallel::Auto if is_pipeline => Ok(1),
+            Parallel::Auto => Ok(cores.max(1)),
+            Parallel::Off if is_pipeline => {
+                conflict("off", "`parallel_filter` has two parts; `filter` is the same in one")
+            }
+            Parallel::Off => Ok(1),
+            Parallel::Pipeline if is_pipeline || algorithm == Algorithm::Filter => Ok(1),
+            Parallel::Pipeline => {
+                conflict("pipeline", "set `algorithm` to \"parallel_filter\", or leave it out")
+            }
+            Parallel::Partition if is_pipeline => {
+                conflict("partition", "set `algorithm` to another one than \"parallel_filter\"")
+            }
+            Parallel::Partition => Ok(cores.max(2)),
         }
     }
 
@@ -249,6 +303,7 @@ impl FrequentItems {
         &self,
         input: Input,
         algorithm: Algorithm,
+        shards: usize,
     ) -> Result<Fragment, BindError> {
         let emission = self.emission()?;
         let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
@@ -256,15 +311,18 @@ impl FrequentItems {
             Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
         };
         match algorithm {
+            Algorithm::ParallelFilter => Ok(pipeline(filter()?, input, emission)),
+            Algorithm::Filter if self.parallel == Parallel::Pipeline => {
+                Ok(pipeline(filter()?, input, emission))
+            }
+            Algorithm::Filter => Ok(counting::<K>(filter()?, shards, input, emission)),
             Algorithm::SpaceSaving => {
                 let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
-                Ok(one_part(summary, input, emission))
+                Ok(counting::<K>(summary, shards, input, emission))
             }
-            Algorithm::ParallelFilter => Ok(two_parts(filter()?, input, emission)),
-            Algorithm::Filter => Ok(one_part(filter()?, input, emission)),
             Algorithm::Sieve | Algorithm::Auto => {
                 let summary = Sieve::<K>::new(isa()?, self.counters).map_err(capacity)?;
-                Ok(one_part(summary, input, emission))
+                Ok(counting::<K>(summary, shards, input, emission))
             }
         }
     }
@@ -278,26 +336,31 @@ fn capacity(error: CapacityError) -> BindError {
     BindErrorKind::Other(error.into()).at(parameter)
 }
 
-fn one_part<K: Column>(
-    summary: impl Summary<K> + 'static,
+/// The summary alone, or copies of it on several cores.
+fn counting<K: Column>(
+    summary: impl Summary<K>,
+    shards: usize,
     input: Input,
     emission: Emission,
 ) -> Fragment {
-    let counting = Counting::<K, _>::new(summary, input, emission);
-    Fragment::operator(Load::Heavy, counting, vec![ranked_schema(K::TYPE)])
+    let parts = if shards == 1 {
+        vec![part("", Counting::<K, _>::new(summary, input, emission))]
+    } else {
+        let shards = partition::shards::<K, _>(vec![summary; shards], &input, emission);
+        (1..).zip(shards).map(|(number, shard)| part(format!("shard {number}"), shard)).collect()
+    };
+    Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] }
 }
 
-fn two_parts<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> Fragment {
+/// The two halves of the filter.
+fn pipeline<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> Fragment {
     let (filter, counter) = parallel::parts(filter, input, emission);
-    let part = |name, operator: Box<dyn Operator>| Part {
-        name,
-        load: Load::Heavy,
-        body: Body::Operator(operator),
-    };
-    Fragment {
-        parts: vec![part("filter", Box::new(filter)), part("counter", Box::new(counter))],
-        outputs: vec![ranked_schema(K::TYPE)],
-    }
+    let parts = vec![part("filter", filter), part("counter", counter)];
+    Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] }
+}
+
+fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {
+    Part { name: name.into(), load: Load::Heavy, body: Body::Operator(Box::new(operator)) }
 }
 
 impl OperatorSpec for FrequentItems {
@@ -327,11 +390,12 @@ impl OperatorSpec for FrequentItems {
             },
         };
         let input = Input::new(item, weight);
-        let algorithm = self.algorithm_for(&item_type, context);
+        let algorithm = self.algorithm_for(&item_type);
+        let shards = self.shards(algorithm, context.cores)?;
         match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(input, algorithm),
-            DataType::UInt64 => self.bind_items::<u64>(input, algorithm),
-            DataType::Utf8 => self.bind_items::<Text>(input, algorithm),
+            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, shards),
+            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, shards),
+            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, shards),
             found => {
                 let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
                 Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
