@@ -46,6 +46,8 @@ pub(super) enum Work {
     Take(usize, Message),
     Resume,
     Reply(Chunk),
+    /// The time has come that the operator named.
+    Wake,
     Finish,
     /// An input closed without its end.
     Truncated,
@@ -80,7 +82,7 @@ pub(super) struct Node {
     pub(super) reply_output: Option<Target>,
     pub(super) flow: Flow,
     pub(super) life: Life,
-    /// A source that is idle until then.
+    /// A source that is idle until then, or an operator that wants to be called then.
     pub(super) wake_at: Option<Instant>,
     /// Of the batch in hand; of the next batch, for a source.
     pub(super) origin: Origin,
@@ -187,11 +189,14 @@ impl Node {
             (_, Flow::NeedInput, Body::Source(_)) => {
                 self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
             }
-            (_, Flow::NeedInput, Body::Operator(_)) => self.take_input(),
+            (_, Flow::NeedInput, Body::Operator(_)) => {
+                let is_due = self.wake_at.is_some_and(|at| at <= now);
+                self.take_input().or_else(|| is_due.then_some(Work::Wake))
+            }
         }
     }
 
-    /// Whether [`Node::take_work`] would find something, apart from the time of an idle source.
+    /// Whether [`Node::take_work`] would find something, apart from what a time brings.
     pub(super) fn has_work(&self, is_draining: bool) -> bool {
         match (self.life, self.flow, &self.body) {
             (Life::Done, ..) => false,
@@ -246,6 +251,13 @@ impl Node {
         if is_remote {
             let last = (self.next_input + self.inputs.len() - 1) % self.inputs.len();
             self.inputs[last].has_ended = true;
+        }
+    }
+
+    /// Lets an idle source be called again when its time has come.
+    pub(super) fn wake_source(&mut self, now: Instant) {
+        if let Body::Source(_) = self.body {
+            self.wake_at = self.wake_at.filter(|&at| at > now);
         }
     }
 
