@@ -153,7 +153,7 @@ subject!(
 fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     let end = bytes.len() - CHECKSUM_BYTES;
     bytes[..8].copy_from_slice(b"trommel\x1a");
-    bytes[8..16].copy_from_slice(&[1, 0, S::KIND, K::TYPE, 0, 0, 0, 0]);
+    bytes[8..16].copy_from_slice(&[1, 0, S::KIND, K::NUMBER, 0, 0, 0, 0]);
     bytes[16..24].copy_from_slice(&((end - HEADER_BYTES) as u64).to_le_bytes());
     let checksum = crc32fast::hash(&bytes[..end]);
     bytes[end..].copy_from_slice(&checksum.to_le_bytes());

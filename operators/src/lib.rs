@@ -28,7 +28,7 @@ pub use trommel_kernels::Isa;
 
 pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;
-pub use crate::frequent_items::{Algorithm, Emit, FrequentItems};
+pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Window};
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,

@@ -1,22 +1,20 @@
 //! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
+use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
-use super::column::{Column, ranked_schema};
-use super::counting::{Counting, Emission};
+use super::counting::Emission;
 use super::input::Input;
 use super::report::Report;
-use super::summary::Summary;
-use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel};
+use super::{COUNTERS_MAX, Decay, Text, Window};
 use crate::parameters::check_range;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
@@ -56,7 +54,7 @@ pub enum Emit {
 /// # Ports
 /// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
 /// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
-/// `error` (UInt64), the most frequent first.
+/// `error` (UInt64), the most frequent first; with `window`, behind `window_start` and `window_end`.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -65,7 +63,12 @@ pub enum Emit {
 ///
 /// # Queries
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
-/// `count`, `error`; for an item without a counter the most that it can have occurred.
+/// `count`, `error`; for an item without a counter the most that it can have occurred. `snapshot`:
+/// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
+/// its like; not with `window` or `decay`. With `window`, answers are about the window that is open.
+///
+/// # State
+/// That of one summary, see its `state_bytes`; with `window` one for each slide, and 3 more.
 ///
 /// # Examples
 /// ```
@@ -88,35 +91,48 @@ pub enum Emit {
 pub struct FrequentItems {
     /// The column that is counted.
     #[serde(default = "default_item")]
-    item: String,
+    pub(super) item: String,
     /// A column of weights (UInt64); without it every item counts once.
     #[serde(default)]
-    weight: Option<String>,
+    pub(super) weight: Option<String>,
     /// How many items are monitored, k: counts are at most N / k too high.
     #[serde(default = "default_counters")]
     #[schemars(range(min = 1, max = 67_108_864))]
-    counters: usize,
+    pub(super) counters: usize,
     /// How they are counted.
     #[serde(default)]
-    algorithm: Algorithm,
+    pub(super) algorithm: Algorithm,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
-    filter_bins: usize,
+    pub(super) filter_bins: usize,
     /// Emit only items with at least this share of the stream.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
-    threshold: Option<f64>,
+    pub(super) threshold: Option<f64>,
     /// Emit only this many items; all that are monitored when left out.
     #[serde(default)]
     n: Option<usize>,
     /// When rows are emitted.
     #[serde(default)]
-    emit: Emit,
+    pub(super) emit: Emit,
     /// Items between two emissions, with `emit` = `every`.
     #[serde(default)]
     #[schemars(range(min = 1))]
-    every: Option<u64>,
+    pub(super) every: Option<u64>,
+    /// Count in windows, and emit the rows of each when it closes.
+    #[serde(default)]
+    pub(super) window: Option<Window>,
+    /// Let counts fade with their age.
+    #[serde(default)]
+    pub(super) decay: Option<Decay>,
+    /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same
+    /// algorithm, counters and type of items.
+    #[serde(default)]
+    pub(super) restore: Option<PathBuf>,
+    /// Write the state to this file when the input has ended, as a whole or not at all.
+    #[serde(default)]
+    pub(super) snapshot: Option<PathBuf>,
 }
 
 fn default_item() -> String {
@@ -151,6 +167,10 @@ impl FrequentItems {
             n: None,
             emit: Emit::End,
             every: None,
+            window: None,
+            decay: None,
+            restore: None,
+            snapshot: None,
         }
     }
 
@@ -211,7 +231,35 @@ impl FrequentItems {
         self
     }
 
-    fn emission(&self) -> Result<Emission, BindError> {
+    /// Counts in windows.
+    #[must_use]
+    pub fn window(mut self, window: Window) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// Lets counts fade.
+    #[must_use]
+    pub fn decay(mut self, decay: Decay) -> Self {
+        self.decay = Some(decay);
+        self
+    }
+
+    /// Begins with the state in this file.
+    #[must_use]
+    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
+        self.restore = Some(file.into());
+        self
+    }
+
+    /// Writes the state to this file at the end.
+    #[must_use]
+    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(file.into());
+        self
+    }
+
+    pub(super) fn emission(&self) -> Result<Emission, BindError> {
         if let Some(share) = self.threshold {
             check_range("threshold", &share, &(0.0..=1.0))?;
         }
@@ -231,72 +279,6 @@ impl FrequentItems {
         let report =
             Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
         Ok(Emission::new(report, every))
-    }
-
-    /// The algorithm for items of this type.
-    fn algorithm_for(&self, item: &DataType, context: BindContext) -> Algorithm {
-        match self.algorithm {
-            Algorithm::Auto if context.cores > 1 => Algorithm::ParallelFilter,
-            Algorithm::Auto if *item == DataType::Utf8 || self.weight.is_some() => {
-                Algorithm::SpaceSaving
-            }
-            Algorithm::Auto => Algorithm::Sieve,
-            chosen => chosen,
-        }
-    }
-
-    fn bind_items<K: Column>(
-        &self,
-        input: Input,
-        algorithm: Algorithm,
-    ) -> Result<Fragment, BindError> {
-        let emission = self.emission()?;
-        let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
-        let filter = || -> Result<Filter<K>, BindError> {
-            Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
-        };
-        match algorithm {
-            Algorithm::SpaceSaving => {
-                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
-                Ok(one_part(summary, input, emission))
-            }
-            Algorithm::ParallelFilter => Ok(two_parts(filter()?, input, emission)),
-            Algorithm::Filter => Ok(one_part(filter()?, input, emission)),
-            Algorithm::Sieve | Algorithm::Auto => {
-                let summary = Sieve::<K>::new(isa()?, self.counters).map_err(capacity)?;
-                Ok(one_part(summary, input, emission))
-            }
-        }
-    }
-}
-
-fn capacity(error: CapacityError) -> BindError {
-    let parameter = match error {
-        CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
-        CapacityError::Counters { .. } | CapacityError::StateBytes { .. } => "counters",
-    };
-    BindErrorKind::Other(error.into()).at(parameter)
-}
-
-fn one_part<K: Column>(
-    summary: impl Summary<K> + 'static,
-    input: Input,
-    emission: Emission,
-) -> Fragment {
-    let counting = Counting::<K, _>::new(summary, input, emission);
-    Fragment::operator(Load::Heavy, counting, vec![ranked_schema(K::TYPE)])
-}
-
-fn two_parts<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> Fragment {
-    let (filter, counter) = parallel::parts(filter, input, emission);
-    let part = |name, operator: Box<dyn Operator>| Part {
-        name,
-        load: Load::Heavy,
-        body: Body::Operator(operator),
-    };
-    Fragment {
-        parts: vec![part("filter", Box::new(filter)), part("counter", Box::new(counter))],
-        outputs: vec![ranked_schema(K::TYPE)],
     }
 }
 
