@@ -236,7 +236,7 @@ fn ways_to_be_parallel_that_contradict_each_other_are_refused() {
     for (algorithm, parallel, said) in [
         (Algorithm::ParallelFilter, Parallel::Off, "`filter` is the same in one"),
         (Algorithm::ParallelFilter, Parallel::Partition, "set `algorithm` to another one"),
-        (Algorithm::Sieve, Parallel::Pipeline, "set `algorithm` to \"parallel_filter\""),
+        (Algorithm::Sieve, Parallel::Pipeline, "set `algorithm` to \"filter\""),
     ] {
         let error = topology(algorithm, parallel, &[]).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");

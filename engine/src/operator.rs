@@ -128,12 +128,52 @@ pub trait Operator: Send {
     }
 
     /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`,
-    /// `reply` and `query`.
+    /// `reply`, `query` and `snapshot`.
     ///
     /// # Errors
     /// As [`Operator::process`].
     fn finish(&mut self, _out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(Flow::NeedInput)
+    }
+
+    /// When [`Operator::wake`] should be called although no input has come, such as the end of a
+    /// window. Asked after every call that may change it.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time that [`Operator::wake_at`] named has come, and no input waits. `now` is that time
+    /// or later. What is sent has entered now.
+    ///
+    /// # Errors
+    /// As [`Operator::process`].
+    fn wake(&mut self, _now: Instant, _out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(Flow::NeedInput)
+    }
+
+    /// The state as bytes, in a versioned format of the operator's own; `None` if there is none, or
+    /// if it is in several parts. Called at a batch boundary.
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes over the state that an operator with the same parameters wrote down, in place of its
+    /// own. Called before any input has come. Bytes may come from anywhere: whatever they are, the
+    /// answer is an error or a state that the operator can go on with.
+    ///
+    /// # Errors
+    /// If the bytes are no such state. The provided method answers that the operator keeps none.
+    fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
+    }
+
+    /// Adds the state that an operator with the same parameters wrote down about another stream to
+    /// its own, as if both streams had come here; for operators whose state is a summary.
+    ///
+    /// # Errors
+    /// As [`Operator::restore`].
+    fn merge(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
     }
 
     /// Answers `request` from the present state, or adds to `carried` and sends it on to the next
@@ -151,6 +191,11 @@ pub trait Operator: Send {
         Counters::new()
     }
 }
+
+/// The operator keeps no state that could be restored or merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the operator keeps no state that could be restored or merged")]
+pub struct NoState;
 
 /// Where an operator writes: collects the batches of one call, in order, until the stage loop moves
 /// them on.

@@ -29,7 +29,7 @@ pub use trommel_kernels::Isa;
 
 pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;
-pub use crate::frequent_items::{Algorithm, Emit, FrequentItems, Parallel};
+pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::heavy_filter::HeavyFilter;
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{

@@ -235,6 +235,7 @@ impl Group {
         self.serve_watches(index);
         let node = &mut self.nodes[index];
         node.life = Life::Done;
+        node.wake_at = None;
         let counters = match &node.body {
             Body::Source(source) => source.counters(),
             Body::Operator(operator) => operator.counters(),
@@ -353,12 +354,12 @@ impl Group {
         self.now = Instant::now();
         for node in &mut self.nodes {
             node.count_wait(self.now - begin);
-            node.wake_at = node.wake_at.filter(|&at| at > self.now);
+            node.wake_source(self.now);
         }
     }
 
-    /// When the wait must end though nobody rings: a source becomes active, or the deadline of a
-    /// drain passes.
+    /// When the wait must end though nobody rings: a source becomes active, an operator wants to be
+    /// called, or the deadline of a drain passes.
     fn wake_time(&self) -> Option<Instant> {
         let deadline = match self.seen_phase {
             Phase::Draining => self.shared.deadline(),
@@ -445,6 +446,10 @@ fn run_work(
                 let reply = node.replies.pop_front().expect("it was found there");
                 (operator.reply(reply, output), is_running)
             }
+            Work::Wake => {
+                output.set_origin(Origin { entered: begin, ..node.origin });
+                (operator.wake(begin, output), false)
+            }
             Work::Finish => {
                 node.life = Life::Finishing;
                 output.set_origin(node.origin);
@@ -456,6 +461,9 @@ fn run_work(
         },
     };
     node.flow = result.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
+    if let Body::Operator(operator) = &node.body {
+        node.wake_at = operator.wake_at();
+    }
     Ok(is_data)
 }
 

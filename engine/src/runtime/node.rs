@@ -49,6 +49,8 @@ pub(super) enum Work {
     Resume,
     /// Process the first of the replies.
     Reply,
+    /// The time has come that the operator named.
+    Wake,
     Finish,
     /// An input closed without its end.
     Truncated,
@@ -84,7 +86,7 @@ pub(super) struct Node {
     pub(super) reply_output: Option<Target>,
     pub(super) flow: Flow,
     pub(super) life: Life,
-    /// A source that is idle until then.
+    /// A source that is idle until then, or an operator that wants to be called then.
     pub(super) wake_at: Option<Instant>,
     /// Of the batch in hand; of the next batch, for a source.
     pub(super) origin: Origin,
@@ -193,11 +195,14 @@ impl Node {
             (_, Flow::NeedInput, Body::Source(_)) => {
                 self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
             }
-            (_, Flow::NeedInput, Body::Operator(_)) => self.find_input(),
+            (_, Flow::NeedInput, Body::Operator(_)) => {
+                let is_due = self.wake_at.is_some_and(|at| at <= now);
+                self.find_input().or_else(|| is_due.then_some(Work::Wake))
+            }
         }
     }
 
-    /// Whether [`Node::find_work`] would find something, apart from the time of an idle source.
+    /// Whether [`Node::find_work`] would find something, apart from what a time brings.
     pub(super) fn has_work(&self, is_draining: bool) -> bool {
         match (self.life, self.flow, &self.body) {
             (Life::Done, ..) => false,
@@ -251,6 +256,13 @@ impl Node {
             }
         }
         (self.open_inputs == 0).then_some(Work::Finish)
+    }
+
+    /// Lets an idle source be called again when its time has come.
+    pub(super) fn wake_source(&mut self, now: Instant) {
+        if let Body::Source(_) = self.body {
+            self.wake_at = self.wake_at.filter(|&at| at > now);
+        }
     }
 
     /// Time its thread spent waiting.

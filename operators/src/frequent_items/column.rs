@@ -8,10 +8,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::Value;
 
-use super::{Counted, Item, Items, Text};
+use super::{Counted, Items, StoredItem, Text};
 
 /// An item type that has a column type.
-pub(crate) trait Column: Item {
+pub(crate) trait Column: StoredItem {
     /// Its column type.
     const TYPE: DataType;
     /// A batch of items as the column lends it.

@@ -1,15 +1,111 @@
-//! The operator with its state in one place: SpaceSaving, the filter in front of it, or the sieve.
+//! The operator with its state in one place: SpaceSaving, the filter in front of it, or the sieve;
+//! plain, or with counts that fade.
+
+use std::marker::PhantomData;
+use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
+use super::Counted;
 use super::column::{Column, ranked_rows, ranked_schema};
+use super::decay::Decayed;
+use super::files::SnapshotFile;
 use super::input::{Input, Observations};
-use super::report::{Question, Report};
-use super::summary::Summary;
+use super::report::{QUERIES, Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::summary::{Stored, Summary, restore_like};
+
+/// What the operator asks of its state.
+pub(super) trait Tally<K: Column>: Send + 'static {
+    /// What may be asked.
+    const QUERIES: &'static [&'static str];
+
+    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, entered: Instant);
+    fn monitored(&self) -> impl Iterator<Item = Counted<&K>>;
+    fn observed(&self) -> u64;
+    fn count_min(&self) -> u64;
+    fn state_bytes(&self) -> usize;
+    fn snapshot(&self) -> Option<Vec<u8>>;
+    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError>;
+    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError>;
+}
+
+impl<K: Column, S: Stored<K>> Tally<K> for S {
+    const QUERIES: &'static [&'static str] = STATE_QUERIES;
+
+    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, _entered: Instant) {
+        Summary::observe(self, items, weights);
+    }
+
+    fn monitored(&self) -> impl Iterator<Item = Counted<&K>> {
+        self.iter()
+    }
+
+    fn observed(&self) -> u64 {
+        Summary::observed(self)
+    }
+
+    fn count_min(&self) -> u64 {
+        Summary::count_min(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        Summary::state_bytes(self)
+    }
+
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        Some(Stored::snapshot(self))
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        *self = restore_like(self, state)?;
+        Ok(())
+    }
+
+    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        let other = restore_like(self, state)?;
+        Ok(Summary::merge(self, &other)?)
+    }
+}
+
+impl<K: Column, S: Summary<K>> Tally<K> for Decayed<S> {
+    const QUERIES: &'static [&'static str] = QUERIES;
+
+    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, entered: Instant) {
+        Decayed::observe(self, items, weights, entered);
+    }
+
+    fn monitored(&self) -> impl Iterator<Item = Counted<&K>> {
+        self.iter()
+    }
+
+    fn observed(&self) -> u64 {
+        Decayed::observed(self)
+    }
+
+    fn count_min(&self) -> u64 {
+        Decayed::count_min(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        Decayed::state_bytes(self)
+    }
+
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
+    }
+
+    fn merge(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
+    }
+}
 
 /// When rows are emitted, besides at the end.
 #[derive(Debug, Clone, Copy)]
@@ -49,35 +145,43 @@ pub(super) fn send_rows(rows: &RecordBatch, out: &mut Output) {
 }
 
 /// Counts the items of a column.
-pub(super) struct Counting<K, S> {
-    summary: S,
+pub(super) struct Counting<K, T> {
+    tally: T,
     input: Input,
     emission: Emission,
+    /// Written at the end.
+    file: Option<SnapshotFile>,
     schema: SchemaRef,
-    _item: std::marker::PhantomData<K>,
+    _item: PhantomData<K>,
 }
 
-impl<K: Column, S: Summary<K>> Counting<K, S> {
-    pub(super) fn new(summary: S, input: Input, emission: Emission) -> Self {
+impl<K: Column, T: Tally<K>> Counting<K, T> {
+    pub(super) fn new(
+        tally: T,
+        input: Input,
+        emission: Emission,
+        file: Option<SnapshotFile>,
+    ) -> Self {
         let schema = ranked_schema(K::TYPE);
-        Self { summary, input, emission, schema, _item: std::marker::PhantomData }
+        Self { tally, input, emission, file, schema, _item: PhantomData }
     }
 
     fn emit(&self, out: &mut Output) {
-        let selected = self.emission.report.select(self.summary.iter(), self.summary.observed());
+        let selected = self.emission.report.select(self.tally.monitored(), self.tally.observed());
         send_rows(&ranked_rows(&self.schema, &selected), out);
     }
 }
 
-impl<K: Column, S: Summary<K>> Operator for Counting<K, S> {
+impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
     fn process(
         &mut self,
         _port: usize,
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
+        let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let Observations { items, weights } = self.input.read(&input.into_records())?;
-        self.summary.observe(K::lend(items.as_ref()), weights.as_deref());
+        self.tally.observe(K::lend(items.as_ref()), weights.as_deref(), entered);
         if self.emission.is_due(items.len()) {
             self.emit(out);
         }
@@ -86,20 +190,40 @@ impl<K: Column, S: Summary<K>> Operator for Counting<K, S> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.emit(out);
+        if let (Some(file), Some(state)) = (&self.file, self.tally.snapshot()) {
+            file.write(&state)?;
+        }
         Ok(Flow::NeedInput)
     }
 
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        self.tally.snapshot()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        self.tally.restore(state)
+    }
+
+    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        self.tally.merge(state)
+    }
+
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
-        let question = Question::<K>::read(request)?;
-        let (monitored, observed) = (self.summary.iter(), self.summary.observed());
-        let unmonitored = || self.summary.count_min();
+        if is_snapshot(request)
+            && let Some(state) = self.tally.snapshot()
+        {
+            return Ok(Response::Answer(snapshot_row(state)));
+        }
+        let question = Question::<K>::read(request, T::QUERIES)?;
+        let (monitored, observed) = (self.tally.monitored(), self.tally.observed());
+        let unmonitored = || self.tally.count_min();
         Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
     }
 
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
-        counters.push(("observed", self.summary.observed()));
-        counters.push(("state_bytes", self.summary.state_bytes() as u64));
+        counters.push(("observed", self.tally.observed()));
+        counters.push(("state_bytes", self.tally.state_bytes() as u64));
         counters
     }
 }

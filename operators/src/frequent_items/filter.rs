@@ -164,6 +164,15 @@ impl<K: Item> Filter<K> {
         self.front.bins()
     }
 
+    pub(super) fn isa(&self) -> Isa {
+        self.front.isa()
+    }
+
+    /// The filter of two halves that belong together.
+    pub(super) fn from_halves(front: FilterFront<K>, back: SpaceSaving<K>) -> Self {
+        Self { front, back, missed: vec![0; MISSED_MAX] }
+    }
+
     /// Bytes of memory that the filter holds, itself included.
     #[must_use]
     pub fn state_bytes(&self) -> usize {

@@ -281,6 +281,38 @@ pub trait Items<K: Item> {
     }
 }
 
+/// Some of the items of a batch.
+#[derive(Debug)]
+pub(super) struct Part<'a, B: ?Sized> {
+    batch: &'a B,
+    range: Range<usize>,
+}
+
+impl<'a, B: ?Sized> Part<'a, B> {
+    /// The items in this range.
+    pub(super) fn new(batch: &'a B, range: Range<usize>) -> Self {
+        Self { batch, range }
+    }
+}
+
+impl<K: Item, B: Items<K> + ?Sized> Items<K> for Part<'_, B> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    #[inline]
+    fn item(&self, position: usize) -> K::Ref<'_> {
+        self.batch.item(self.range.start + position)
+    }
+
+    #[inline]
+    fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
+        let start = self.range.start;
+        self.batch.codes(start + range.start..start + range.end, scratch)
+    }
+}
+
 impl Items<Text> for [&str] {
     #[inline]
     fn len(&self) -> usize {

@@ -53,10 +53,10 @@ use std::cmp::Reverse;
 use super::summary::Summary;
 use super::{Counted, Filter, Item, SpaceSaving};
 
-/// Why two summaries cannot be merged: they were made with different numbers, so that the bounds of
+/// Why two summaries cannot be merged, or one cannot take the place of the other: they were made with different numbers, so that the bounds of
 /// the result would not be those of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a summary with {left} {what} and one with {right} cannot be merged: make them alike")]
+#[error("a summary with {left} {what} and one with {right} do not go together: make them alike")]
 pub struct MergeError {
     /// What there are different numbers of: counters, bins or cells.
     pub what: &'static str,
@@ -150,7 +150,7 @@ impl<K: Item> SpaceSaving<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
+        self.check_like(other)?;
         let mut counted = combine(self, other);
         keep_largest(&mut counted, self.counters());
         let observed = self.observed().saturating_add(other.observed());
@@ -158,9 +158,17 @@ impl<K: Item> SpaceSaving<K> {
         Ok(())
     }
 
+    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())
+    }
+
     pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        Self::state_bytes_max(self.counters())
     }
 
     pub(super) fn to_empty(&self) -> Self {
@@ -187,17 +195,25 @@ impl<K: Item> Filter<K> {
     ///
     /// O(k log k + k |X|).
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("bins", self.bins(), other.bins())?;
+        self.check_like(other)?;
         let mut counted = combine(self, other);
         keep_largest(&mut counted, self.counters());
         *self = self.rebuilt(self.observed().saturating_add(other.observed()), counted);
         Ok(())
     }
 
+    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("bins", self.bins(), other.bins())
+    }
+
     pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        self.to_empty().state_bytes() + SpaceSaving::<K>::state_bytes_max(self.counters())
     }
 
     pub(super) fn to_empty(&self) -> Self {

@@ -47,9 +47,12 @@
 //! Counts saturate at 2^64 - 1. True counts that saturate likewise stay within their bounds (1, 2,
 //! 5); only the bounds by N / k (3, 4) end when N saturates.
 
+mod bind;
 mod column;
 mod counted;
 mod counting;
+mod decay;
+mod files;
 mod filter;
 mod filter_front;
 mod index;
@@ -58,9 +61,11 @@ mod item;
 mod leaders;
 mod merge;
 mod operator;
+mod panes;
 mod parallel;
 mod partition;
 mod report;
+mod scope;
 pub mod sieve;
 mod space_saving;
 mod stored;
@@ -68,16 +73,19 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod victims;
+mod windows;
 
 pub use trommel_kernels::filter::Absorbed;
 
 pub(crate) use self::column::Column;
 pub use self::counted::{Counted, top};
+pub use self::files::SnapshotFileError;
 pub use self::filter::Filter;
 pub use self::filter_front::FilterFront;
 pub use self::item::{Item, Items, Text};
 pub use self::merge::MergeError;
 pub use self::operator::{Algorithm, Emit, FrequentItems, Parallel};
+pub use self::scope::{Decay, Window};
 pub use self::sieve::Sieve;
 pub use self::space_saving::SpaceSaving;
 pub use self::stored::{RestoreError, StoredItem};

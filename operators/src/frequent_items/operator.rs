@@ -1,22 +1,19 @@
 //! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
 
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
+use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
-use super::column::{Column, ranked_schema};
-use super::counting::{Counting, Emission};
+use super::counting::Emission;
 use super::input::Input;
 use super::report::Report;
-use super::summary::Summary;
-use super::{COUNTERS_MAX, CapacityError, Filter, Sieve, SpaceSaving, Text, parallel, partition};
+use super::{COUNTERS_MAX, Decay, Text, Window};
 use crate::columns::find_column;
 use crate::parameters::check_range;
 
@@ -74,7 +71,7 @@ pub enum Emit {
 /// # Ports
 /// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
 /// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
-/// `error` (UInt64), the most frequent first.
+/// `error` (UInt64), the most frequent first; with `window`, behind `window_start` and `window_end`.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -83,7 +80,12 @@ pub enum Emit {
 ///
 /// # Queries
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
-/// `count`, `error`; for an item without a counter the most that it can have occurred.
+/// `count`, `error`; for an item without a counter the most that it can have occurred. `snapshot`:
+/// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
+/// its like; not with `window` or `decay`. With `window`, answers are about the window that is open.
+///
+/// # State
+/// That of one summary, see its `state_bytes`; with `window` one for each slide, and 3 more.
 ///
 /// # Examples
 /// ```
@@ -106,38 +108,51 @@ pub enum Emit {
 pub struct FrequentItems {
     /// The column that is counted.
     #[serde(default = "default_item")]
-    item: String,
+    pub(super) item: String,
     /// A column of weights (UInt64); without it every item counts once.
     #[serde(default)]
-    weight: Option<String>,
+    pub(super) weight: Option<String>,
     /// How many items are monitored, k: counts are at most N / k too high.
     #[serde(default = "default_counters")]
     #[schemars(range(min = 1, max = 67_108_864))]
-    counters: usize,
+    pub(super) counters: usize,
     /// How they are counted.
     #[serde(default)]
-    algorithm: Algorithm,
+    pub(super) algorithm: Algorithm,
     /// How several cores share the work.
     #[serde(default)]
-    parallel: Parallel,
+    pub(super) parallel: Parallel,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
-    filter_bins: usize,
+    pub(super) filter_bins: usize,
     /// Emit only items with at least this share of the stream.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
-    threshold: Option<f64>,
+    pub(super) threshold: Option<f64>,
     /// Emit only this many items; all that are monitored when left out.
     #[serde(default)]
     n: Option<usize>,
     /// When rows are emitted.
     #[serde(default)]
-    emit: Emit,
+    pub(super) emit: Emit,
     /// Items between two emissions, with `emit` = `every`.
     #[serde(default)]
     #[schemars(range(min = 1))]
-    every: Option<u64>,
+    pub(super) every: Option<u64>,
+    /// Count in windows, and emit the rows of each when it closes.
+    #[serde(default)]
+    pub(super) window: Option<Window>,
+    /// Let counts fade with their age.
+    #[serde(default)]
+    pub(super) decay: Option<Decay>,
+    /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same
+    /// algorithm, counters and type of items.
+    #[serde(default)]
+    pub(super) restore: Option<PathBuf>,
+    /// Write the state to this file when the input has ended, as a whole or not at all.
+    #[serde(default)]
+    pub(super) snapshot: Option<PathBuf>,
 }
 
 fn default_item() -> String {
@@ -173,6 +188,10 @@ impl FrequentItems {
             n: None,
             emit: Emit::End,
             every: None,
+            window: None,
+            decay: None,
+            restore: None,
+            snapshot: None,
         }
     }
 
@@ -240,7 +259,35 @@ impl FrequentItems {
         self
     }
 
-    fn emission(&self) -> Result<Emission, BindError> {
+    /// Counts in windows.
+    #[must_use]
+    pub fn window(mut self, window: Window) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// Lets counts fade.
+    #[must_use]
+    pub fn decay(mut self, decay: Decay) -> Self {
+        self.decay = Some(decay);
+        self
+    }
+
+    /// Begins with the state in this file.
+    #[must_use]
+    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
+        self.restore = Some(file.into());
+        self
+    }
+
+    /// Writes the state to this file at the end.
+    #[must_use]
+    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(file.into());
+        self
+    }
+
+    pub(super) fn emission(&self) -> Result<Emission, BindError> {
         if let Some(share) = self.threshold {
             check_range("threshold", &share, &(0.0..=1.0))?;
         }
@@ -261,106 +308,6 @@ impl FrequentItems {
             Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
         Ok(Emission::new(report, every))
     }
-
-    /// The algorithm for items of this type.
-    fn algorithm_for(&self, item: &DataType) -> Algorithm {
-        match (self.algorithm, self.parallel) {
-            (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
-            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.weight.is_some() => {
-                Algorithm::SpaceSaving
-            }
-            (Algorithm::Auto, _) => Algorithm::Sieve,
-            (chosen, _) => chosen,
-        }
-    }
-
-    /// How many summaries count alternating batches.
-    fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
-        let is_pipeline = algorithm == Algorithm::ParallelFilter;
-        let conflict = |value: &str, allowed: &str| {
-            let (value, allowed) = (format!("{value:?}"), allowed.to_owned());
-            Err(BindErrorKind::Value { value, allowed }.at("parallel"))
-        };
-        match self.parallel {
-            Parallel::Auto if is_pipeline => Ok(1),
-            Parallel::Auto => Ok(cores.max(1)),
-            Parallel::Off if is_pipeline => {
-                conflict("off", "`parallel_filter` has two parts; `filter` is the same in one")
-            }
-            Parallel::Off => Ok(1),
-            Parallel::Pipeline if is_pipeline || algorithm == Algorithm::Filter => Ok(1),
-            Parallel::Pipeline => {
-                conflict("pipeline", "set `algorithm` to \"parallel_filter\", or leave it out")
-            }
-            Parallel::Partition if is_pipeline => {
-                conflict("partition", "set `algorithm` to another one than \"parallel_filter\"")
-            }
-            Parallel::Partition => Ok(cores.max(2)),
-        }
-    }
-
-    fn bind_items<K: Column>(
-        &self,
-        input: Input,
-        algorithm: Algorithm,
-        shards: usize,
-    ) -> Result<Fragment, BindError> {
-        let emission = self.emission()?;
-        let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
-        let filter = || -> Result<Filter<K>, BindError> {
-            Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
-        };
-        match algorithm {
-            Algorithm::ParallelFilter => Ok(pipeline(filter()?, input, emission)),
-            Algorithm::Filter if self.parallel == Parallel::Pipeline => {
-                Ok(pipeline(filter()?, input, emission))
-            }
-            Algorithm::Filter => Ok(counting::<K>(filter()?, shards, input, emission)),
-            Algorithm::SpaceSaving => {
-                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
-                Ok(counting::<K>(summary, shards, input, emission))
-            }
-            Algorithm::Sieve | Algorithm::Auto => {
-                let summary = Sieve::<K>::new(isa()?, self.counters).map_err(capacity)?;
-                Ok(counting::<K>(summary, shards, input, emission))
-            }
-        }
-    }
-}
-
-fn capacity(error: CapacityError) -> BindError {
-    let parameter = match error {
-        CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
-        CapacityError::Counters { .. } | CapacityError::StateBytes { .. } => "counters",
-    };
-    BindErrorKind::Other(error.into()).at(parameter)
-}
-
-/// The summary alone, or copies of it on several cores.
-fn counting<K: Column>(
-    summary: impl Summary<K>,
-    shards: usize,
-    input: Input,
-    emission: Emission,
-) -> Fragment {
-    let parts = if shards == 1 {
-        vec![part("", Counting::<K, _>::new(summary, input, emission))]
-    } else {
-        let shards = partition::shards::<K, _>(vec![summary; shards], &input, emission);
-        (1..).zip(shards).map(|(number, shard)| part(format!("shard {number}"), shard)).collect()
-    };
-    Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] }
-}
-
-/// The two halves of the filter.
-fn pipeline<K: Column>(filter: Filter<K>, input: Input, emission: Emission) -> Fragment {
-    let (filter, counter) = parallel::parts(filter, input, emission);
-    let parts = vec![part("filter", filter), part("counter", counter)];
-    Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] }
-}
-
-fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {
-    Part { name: name.into(), load: Load::Heavy, body: Body::Operator(Box::new(operator)) }
 }
 
 impl OperatorSpec for FrequentItems {

@@ -24,10 +24,11 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 
 use super::column::{Column, ranked_rows, ranked_schema};
 use super::counting::{Emission, send_rows};
+use super::files::SnapshotFile;
 use super::filter::exchange_while_due;
 use super::input::{Input, Observations};
-use super::report::Question;
-use super::{Counted, Filter, FilterFront, Item, SpaceSaving};
+use super::report::{Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::{Filter, FilterFront, Item, SpaceSaving};
 
 /// What the filter sends to the counter: some missed items, and behind them what is to be done.
 struct ToCounter<K: Item> {
@@ -42,15 +43,10 @@ enum Then<K: Item> {
     Continue,
     /// Do the exchanges that are due, and send X back.
     Exchange(FilterFront<K>),
-    /// The rows of an emission are due: these bins are in X, and this much was observed.
-    Emit(Vec<Counted<K>>, u64),
-}
-
-/// What the filter knows when a query passes it.
-struct AtFilter<K> {
-    bins: Vec<Counted<K>>,
-    count_min: u64,
-    observed: u64,
+    /// The rows of an emission are due; this is X.
+    Emit(FilterFront<K>),
+    /// The same, and nothing follows.
+    Finish(FilterFront<K>),
 }
 
 /// A batch that the filter is in the middle of.
@@ -75,7 +71,9 @@ pub(super) struct FilterPart<K: Column> {
 /// Y: counts what the filter sends, and answers for both.
 pub(super) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
-    emission: Emission,
+    report: Report,
+    /// Written at the end.
+    file: Option<SnapshotFile>,
     schema: SchemaRef,
 }
 
@@ -84,6 +82,7 @@ pub(super) fn parts<K: Column>(
     filter: Filter<K>,
     input: Input,
     emission: Emission,
+    file: Option<SnapshotFile>,
 ) -> (FilterPart<K>, CounterPart<K>) {
     let (front, back) = filter.into_halves();
     let schema = ranked_schema(K::TYPE);
@@ -96,7 +95,7 @@ pub(super) fn parts<K: Column>(
         round_trips: 0,
         forwarded: 0,
     };
-    (part, CounterPart { back, emission, schema })
+    (part, CounterPart { back, report: emission.report, file, schema })
 }
 
 impl<K: Column> FilterPart<K> {
@@ -136,16 +135,15 @@ impl<K: Column> FilterPart<K> {
             return Flow::AwaitReply;
         }
         self.front = Some(front);
-        let then = if self.emission.is_due(len) { self.emit() } else { Then::Continue };
+        let then = if self.emission.is_due(len) {
+            Then::Emit(self.front().clone())
+        } else {
+            Then::Continue
+        };
         if !missed.is_empty() || !matches!(then, Then::Continue) {
             send(ToCounter { observations, missed, then }, out);
         }
         Flow::NeedInput
-    }
-
-    fn emit(&self) -> Then<K> {
-        let bins = self.front().iter().map(|counted| counted.cloned()).collect();
-        Then::Emit(bins, self.front().observed())
     }
 }
 
@@ -178,18 +176,17 @@ impl<K: Column> Operator for FilterPart<K> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let observations = Observations { items: K::collect(std::iter::empty()), weights: None };
-        send(ToCounter { observations, missed: Vec::new(), then: self.emit() }, out);
+        let then = Then::Finish(self.front().clone());
+        send(ToCounter { observations, missed: Vec::new(), then }, out);
         Ok(Flow::NeedInput)
     }
 
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
         // Read here for its errors: what does not fit is not sent on.
-        Question::<K>::read(request)?;
-        Ok(Response::Forward(Box::new(AtFilter {
-            bins: self.front().iter().map(|counted| counted.cloned()).collect(),
-            count_min: self.front().count_min(),
-            observed: self.front().observed(),
-        })))
+        if !is_snapshot(request) {
+            Question::<K>::read(request, STATE_QUERIES)?;
+        }
+        Ok(Response::Forward(Box::new(self.front().clone())))
     }
 
     fn counters(&self) -> Counters {
@@ -199,6 +196,14 @@ impl<K: Column> Operator for FilterPart<K> {
         counters.push(("round_trips", self.round_trips));
         counters.push(("state_bytes", self.front().state_bytes() as u64));
         counters
+    }
+}
+
+impl<K: Column> CounterPart<K> {
+    fn emit(&self, front: &FilterFront<K>, out: &mut Output) {
+        let monitored = front.iter().chain(self.back.iter());
+        let selected = self.report.select(monitored, front.observed());
+        send_rows(&ranked_rows(&self.schema, &selected), out);
     }
 }
 
@@ -222,10 +227,12 @@ impl<K: Column> Operator for CounterPart<K> {
                 let (bins, bytes) = (front.bins(), front.state_bytes());
                 out.send_reply(Chunk::new(front, bins, bytes));
             }
-            Then::Emit(bins, observed) => {
-                let monitored = bins.iter().map(Counted::as_ref).chain(self.back.iter());
-                let selected = self.emission.report.select(monitored, observed);
-                send_rows(&ranked_rows(&self.schema, &selected), out);
+            Then::Emit(front) => self.emit(&front, out),
+            Then::Finish(front) => {
+                self.emit(&front, out);
+                if let Some(file) = &self.file {
+                    file.write(&Filter::from_halves(front, self.back.clone()).snapshot())?;
+                }
             }
         }
         Ok(Flow::NeedInput)
@@ -233,12 +240,16 @@ impl<K: Column> Operator for CounterPart<K> {
 
     fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
         let carried = carried.expect("the filter sends what it knows along");
-        let filter = carried.downcast::<AtFilter<K>>().expect("the filter counts the same items");
-        let monitored = filter.bins.iter().map(Counted::as_ref).chain(self.back.iter());
-        let unmonitored = || filter.count_min.min(self.back.count_min());
-        let question = Question::read(request)?;
-        let observed = filter.observed;
-        Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
+        let front = carried.downcast::<FilterFront<K>>().expect("the filter counts the same items");
+        if is_snapshot(request) {
+            let filter = Filter::from_halves(*front, self.back.clone());
+            return Ok(Response::Answer(snapshot_row(filter.snapshot())));
+        }
+        let question = Question::read(request, STATE_QUERIES)?;
+        let monitored = front.iter().chain(self.back.iter());
+        let unmonitored = || front.count_min().min(self.back.count_min());
+        let answer = question.answer(&self.schema, monitored, front.observed(), unmonitored);
+        Ok(Response::Answer(answer))
     }
 
     fn counters(&self) -> Counters {

@@ -27,9 +27,10 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 use super::Counted;
 use super::column::{Column, ranked_rows, ranked_schema};
 use super::counting::{Emission, send_rows};
+use super::files::SnapshotFile;
 use super::input::{Input, Observations};
-use super::report::Question;
-use super::summary::Summary;
+use super::report::{QUERIES, Question};
+use super::summary::{Stored, Summary};
 
 /// What a shard sends to the next one.
 enum Message<K, S> {
@@ -100,6 +101,8 @@ pub(super) struct Shard<K, S> {
     summary: Option<S>,
     input: Input,
     emission: Emission,
+    /// Written at the end by the last shard.
+    file: Option<SnapshotFile>,
     schema: SchemaRef,
     is_first: bool,
     /// Shards behind this one.
@@ -112,16 +115,18 @@ pub(super) struct Shard<K, S> {
 }
 
 /// As many shards as there are summaries, in their order.
-pub(super) fn shards<K: Column, S: Summary<K>>(
+pub(super) fn shards<K: Column, S: Stored<K>>(
     summaries: Vec<S>,
     input: &Input,
     emission: Emission,
+    mut file: Option<SnapshotFile>,
 ) -> impl Iterator<Item = Shard<K, S>> {
     let (len, input) = (summaries.len(), input.clone());
     summaries.into_iter().enumerate().map(move |(position, summary)| Shard {
         summary: Some(summary),
         input: input.clone(),
         emission,
+        file: if position + 1 == len { file.take() } else { None },
         schema: ranked_schema(K::TYPE),
         is_first: position == 0,
         behind: len - 1 - position,
@@ -182,7 +187,7 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
     }
 }
 
-impl<K: Column, S: Summary<K>> Operator for Shard<K, S> {
+impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
     fn process(
         &mut self,
         _port: usize,
@@ -209,6 +214,9 @@ impl<K: Column, S: Summary<K>> Operator for Shard<K, S> {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if self.behind == 0 {
             self.emit(Vec::new(), out);
+            if let (Some(file), Some(summary)) = (&self.file, &self.summary) {
+                file.write(&summary.snapshot())?;
+            }
             return Ok(Flow::NeedInput);
         }
         let summary = self.summary.take().expect("finished once");
@@ -218,7 +226,7 @@ impl<K: Column, S: Summary<K>> Operator for Shard<K, S> {
     }
 
     fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let question = Question::<K>::read(request)?;
+        let question = Question::<K>::read(request, QUERIES)?;
         let before = carried.map_or_else(Vec::new, |carried| {
             *carried.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
         });

@@ -1,6 +1,8 @@
 //! What is asked of a summary: by queries while it runs, and by the configuration when it emits.
 
-use arrow_array::RecordBatch;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +12,22 @@ use super::column::{Column, estimate_row, ranked_rows};
 use super::{Counted, top};
 
 /// The queries of the operator.
-const QUERIES: &[&str] = &["top", "at_least", "estimate"];
+pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
+/// Those where the state is one summary.
+pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPSHOT];
+
+const SNAPSHOT: &str = "snapshot";
+
+/// Whether the state is asked for.
+pub(super) fn is_snapshot(request: &Request) -> bool {
+    request.name() == SNAPSHOT
+}
+
+/// The answer: one row of one column of bytes.
+pub(super) fn snapshot_row(state: Vec<u8>) -> RecordBatch {
+    let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
+    RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row")
+}
 
 /// A query, read from its request.
 pub(super) enum Question<K> {
@@ -46,7 +63,11 @@ struct EstimateParameters {
 }
 
 impl<K: Column> Question<K> {
-    pub(super) fn read(request: &Request) -> Result<Self, QueryError> {
+    /// `queries` are those that there are, for whoever asks for another.
+    pub(super) fn read(
+        request: &Request,
+        queries: &'static [&'static str],
+    ) -> Result<Self, QueryError> {
         match request.name() {
             "top" => Ok(Self::Top(request.parameters::<TopParameters>()?.n)),
             "at_least" => Ok(Self::AtLeast(request.parameters::<AtLeastParameters>()?.share)),
@@ -57,7 +78,7 @@ impl<K: Column> Question<K> {
                     source: serde::de::Error::custom(format!("{item} is not of type {}", K::TYPE)),
                 })
             }
-            _ => Err(QueryError::unsupported(request, QUERIES)),
+            _ => Err(QueryError::unsupported(request, queries)),
         }
     }
 

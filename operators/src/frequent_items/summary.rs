@@ -3,6 +3,9 @@
 
 use std::fmt::Debug;
 
+use trommel_engine::operator::OperatorError;
+
+use super::stored::{RestoreError, StoredItem, free_bytes_max};
 use super::{Counted, Filter, Item, Items, MergeError, Sieve, SpaceSaving};
 
 /// A summary of a stream in bounded memory.
@@ -26,16 +29,41 @@ pub(super) trait Summary<K: Item>: Clone + Debug + Send + 'static {
     fn observed(&self) -> u64;
     /// Bytes of memory, itself included.
     fn state_bytes(&self) -> usize;
+    /// The most that [`Self::state_bytes`] becomes, strings left out.
+    fn state_bytes_max(&self) -> usize;
     /// An empty summary that was made with the same numbers.
     fn to_empty(&self) -> Self;
+    /// Refuses a summary that was made with other numbers.
+    fn check_like(&self, other: &Self) -> Result<(), MergeError>;
     /// Becomes a summary of both streams.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError>;
     /// Divides all counts by 2^bits, upper bounds rounded up and lower ones down.
     fn scale_down(&mut self, bits: u32);
 }
 
+/// A summary that can be written down.
+pub(super) trait Stored<K: StoredItem>: Summary<K> {
+    /// Everything that its future depends on, as bytes.
+    fn snapshot(&self) -> Vec<u8>;
+    /// The summary that was written down, if it takes no more memory than that, on the instruction
+    /// set of this one.
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError>;
+}
+
+/// The summary that was written down, which has to be like `configured`.
+pub(super) fn restore_like<K: StoredItem, S: Stored<K>>(
+    configured: &S,
+    state: &[u8],
+) -> Result<S, OperatorError> {
+    // What is like the one that is there takes no more, beside its strings.
+    let state_bytes_max = free_bytes_max(state).saturating_add(configured.state_bytes_max());
+    let restored = configured.restored(state, state_bytes_max)?;
+    configured.check_like(&restored)?;
+    Ok(restored)
+}
+
 macro_rules! summary {
-    ($summary:ident) => {
+    ($summary:ident, $restore:expr) => {
         impl<K: Item> Summary<K> for $summary<K> {
             fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
                 match weights {
@@ -68,8 +96,16 @@ macro_rules! summary {
                 $summary::state_bytes(self)
             }
 
+            fn state_bytes_max(&self) -> usize {
+                $summary::bytes_max(self)
+            }
+
             fn to_empty(&self) -> Self {
                 $summary::to_empty(self)
+            }
+
+            fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+                $summary::check_like(self, other)
             }
 
             fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
@@ -80,9 +116,19 @@ macro_rules! summary {
                 $summary::scale_down(self, bits);
             }
         }
+
+        impl<K: StoredItem> Stored<K> for $summary<K> {
+            fn snapshot(&self) -> Vec<u8> {
+                $summary::snapshot(self)
+            }
+
+            fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+                $restore(self, state, state_bytes_max)
+            }
+        }
     };
 }
 
-summary!(SpaceSaving);
-summary!(Filter);
-summary!(Sieve);
+summary!(SpaceSaving, |_: &Self, state, most| Self::restore_within(state, most));
+summary!(Filter, |filter: &Self, state, most| Self::restore_within(filter.isa(), state, most));
+summary!(Sieve, |sieve: &Self, state, most| Self::restore_within(sieve.isa(), state, most));

@@ -9,6 +9,7 @@ use trommel_kernels::Isa;
 
 use super::*;
 
+mod fading;
 mod merging;
 mod storing;
 

@@ -49,6 +49,8 @@
 //! N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N / k +
 //! 4.
 
+use trommel_kernels::Isa;
+
 use super::super::merge::{combine, keep_largest, scaled, scaled_up};
 use super::super::{Counted, Item, MergeError};
 use super::Sieve;
@@ -94,8 +96,7 @@ impl<K: Item> Sieve<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("cells", self.cells(), other.cells())?;
+        self.check_like(other)?;
         *self = self.rebuilt(Bounds {
             observed: self.observed.saturating_add(other.observed),
             counted: combine(self, other),
@@ -105,8 +106,21 @@ impl<K: Item> Sieve<K> {
         Ok(())
     }
 
+    pub(in super::super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("cells", self.cells(), other.cells())
+    }
+
+    pub(in super::super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
     pub(in super::super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         |item| self.table.alpha(self.table.cell(item.code()))
+    }
+
+    pub(in super::super) fn bytes_max(&self) -> usize {
+        self.shape.state_bytes_max::<K>()
     }
 
     pub(in super::super) fn to_empty(&self) -> Self {

@@ -17,7 +17,7 @@ impl Writer {
     pub(in super::super) fn new<K: StoredItem>(kind: SummaryKind) -> Self {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([kind as u8, K::TYPE]);
+        bytes.extend([kind as u8, K::NUMBER]);
         bytes.resize(HEADER_BYTES, 0);
         Self { bytes }
     }
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         if version != VERSION {
             return Err(RestoreError::Version { found: version });
         }
-        reader.check_types(kind as u8, K::TYPE)?;
+        reader.check_types(kind as u8, K::NUMBER)?;
         if reader.u32("the space behind the types")? != 0 {
             return Err(reader.refuse("the space behind the types", "in use", "zero"));
         }

@@ -47,7 +47,8 @@ impl SummaryKind {
     const NAMES: [(u8, &str); 3] = [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve")];
 }
 
-const ITEM_NAMES: [(u8, &str); 3] = [(u32::TYPE, "u32"), (u64::TYPE, "u64"), (Text::TYPE, "text")];
+const ITEM_NAMES: [(u8, &str); 3] =
+    [(u32::NUMBER, "u32"), (u64::NUMBER, "u64"), (Text::NUMBER, "text")];
 
 fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
     names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)
@@ -142,7 +143,7 @@ pub enum RestoreError {
 /// compare it: a sieve of another hash function would look for them in the wrong cells.
 pub trait StoredItem: Item {
     /// A number for the type; those below 128 are taken.
-    const TYPE: u8;
+    const NUMBER: u8;
 
     /// Appends the item.
     fn write(&self, bytes: &mut Vec<u8>);
@@ -153,7 +154,7 @@ pub trait StoredItem: Item {
 macro_rules! stored_integer {
     ($integer:ident, $number:expr) => {
         impl StoredItem for $integer {
-            const TYPE: u8 = $number;
+            const NUMBER: u8 = $number;
 
             fn write(&self, bytes: &mut Vec<u8>) {
                 bytes.extend(self.to_le_bytes());
@@ -172,7 +173,7 @@ stored_integer!(u64, 2);
 
 /// Code, length in bytes (u32), bytes.
 impl StoredItem for Text {
-    const TYPE: u8 = 3;
+    const NUMBER: u8 = 3;
 
     fn write(&self, bytes: &mut Vec<u8>) {
         let len =

@@ -35,6 +35,9 @@ impl Victims {
             return Err(reader.refuse("the run", "unordered", "descending counts"));
         }
         let heap = read_entries(reader, "the heap", 2 * slots, slots)?;
+        if !heap.is_sorted() {
+            return Err(reader.refuse("the heap", "unordered", "ascending counts"));
+        }
         let mut is_known: Vec<bool> = counts.iter().map(|&count| count >= horizon).collect();
         for &(count, slot) in run.iter().chain(&heap) {
             is_known[slot as usize] |= count <= counts[slot as usize];

@@ -1,0 +1,197 @@
+//! From the parameters of the operator to its parts.
+
+use std::borrow::Cow;
+
+use arrow_schema::DataType;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{Body, Fragment, Load, Operator, OperatorError, Part};
+use trommel_kernels::Isa;
+
+use super::column::{Column, ranked_schema};
+use super::counting::Counting;
+use super::decay::Decayed;
+use super::files::{self, SnapshotFile};
+use super::input::Input;
+use super::scope::Scope;
+use super::summary::{Stored, restore_like};
+use super::windows::{Windows, window_schema};
+use super::{
+    Algorithm, CapacityError, Filter, FrequentItems, Parallel, Sieve, SpaceSaving, parallel,
+    partition,
+};
+
+impl FrequentItems {
+    /// The algorithm for items of this type.
+    pub(super) fn algorithm_for(&self, item: &DataType) -> Algorithm {
+        match (self.algorithm, self.parallel) {
+            (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
+            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.weight.is_some() => {
+                Algorithm::SpaceSaving
+            }
+            (Algorithm::Auto, _) if self.decay.is_some() => Algorithm::SpaceSaving,
+            (Algorithm::Auto, _) => Algorithm::Sieve,
+            (Algorithm::Filter, Parallel::Pipeline) => Algorithm::ParallelFilter,
+            (chosen, _) => chosen,
+        }
+    }
+
+    /// How many summaries count alternating batches.
+    pub(super) fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
+        let conflict = |value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at("parallel"))
+        };
+        let is_pipeline = algorithm == Algorithm::ParallelFilter;
+        match self.parallel {
+            Parallel::Auto if is_pipeline || self.fades() => Ok(1),
+            Parallel::Auto => Ok(cores.max(1)),
+            Parallel::Off if is_pipeline => {
+                conflict("\"off\"", "`parallel_filter` has two parts; `filter` is the same in one")
+            }
+            Parallel::Off => Ok(1),
+            Parallel::Pipeline if is_pipeline => Ok(1),
+            Parallel::Pipeline => {
+                conflict("\"pipeline\"", "set `algorithm` to \"filter\", or leave it out")
+            }
+            Parallel::Partition if is_pipeline => {
+                conflict("\"partition\"", "set `algorithm` to another one than \"parallel_filter\"")
+            }
+            Parallel::Partition if self.fades() => {
+                conflict("\"partition\" beside `window` or `decay`", "they run on one core")
+            }
+            Parallel::Partition => Ok(cores.max(2)),
+        }
+    }
+
+    /// Whether what was counted is forgotten again.
+    fn fades(&self) -> bool {
+        self.window.is_some() || self.decay.is_some()
+    }
+
+    pub(super) fn bind_items<K: Column>(
+        &self,
+        input: Input,
+        algorithm: Algorithm,
+        shards: usize,
+    ) -> Result<Fragment, BindError> {
+        let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
+        let filter = || -> Result<Filter<K>, BindError> {
+            Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
+        };
+        match algorithm {
+            Algorithm::SpaceSaving => {
+                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
+                self.counting(summary, input, shards)
+            }
+            Algorithm::ParallelFilter => self.pipeline(filter()?, input),
+            Algorithm::Filter => self.counting(filter()?, input, shards),
+            Algorithm::Sieve | Algorithm::Auto => {
+                let summary = Sieve::<K>::new(isa()?, self.counters).map_err(capacity)?;
+                self.counting(summary, input, shards)
+            }
+        }
+    }
+
+    /// The summary alone, or several of it on several cores.
+    fn counting<K: Column>(
+        &self,
+        summary: impl Stored<K>,
+        input: Input,
+        shards: usize,
+    ) -> Result<Fragment, BindError> {
+        let emission = self.emission()?;
+        let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
+        scope.check_bytes(summary.state_bytes_max())?;
+        let ranked = vec![ranked_schema(K::TYPE)];
+        match scope {
+            Scope::All if shards > 1 => {
+                let mut summaries = vec![summary.to_empty(); shards];
+                summaries[0] = self.restored(summary)?;
+                let shards = partition::shards(summaries, &input, emission, self.snapshot_file()?);
+                let shards = (1..).zip(shards);
+                let parts =
+                    shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
+                Ok(Fragment { parts, outputs: ranked })
+            }
+            Scope::All => {
+                let (summary, file) = (self.restored(summary)?, self.snapshot_file()?);
+                let counting = Counting::<K, _>::new(summary, input, emission, file);
+                Ok(Fragment::operator(Load::Heavy, counting, ranked))
+            }
+            Scope::Decay(half_life) => {
+                self.refuse_files("decay")?;
+                let decayed = Decayed::new(summary, half_life);
+                let counting = Counting::<K, _>::new(decayed, input, emission, None);
+                Ok(Fragment::operator(Load::Heavy, counting, ranked))
+            }
+            Scope::Window { panes, borders } => {
+                self.refuse_files("window")?;
+                if emission.every.is_some() {
+                    let value = "\"every\" beside `window`".to_owned();
+                    let allowed = "a window emits when it closes; leave `emit` out".to_owned();
+                    return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+                }
+                let report = emission.report;
+                let windows = Windows::<K, _>::new(summary, panes, borders, input, report);
+                Ok(Fragment::operator(Load::Heavy, windows, vec![window_schema(K::TYPE, borders)]))
+            }
+        }
+    }
+
+    /// The two halves of the filter.
+    fn pipeline<K: Column>(&self, filter: Filter<K>, input: Input) -> Result<Fragment, BindError> {
+        for (is_set, name) in [(self.window.is_some(), "window"), (self.decay.is_some(), "decay")] {
+            if is_set {
+                let value = format!("\"parallel_filter\" beside `{name}`");
+                let allowed = "use another algorithm; they run on one core".to_owned();
+                return Err(BindErrorKind::Value { value, allowed }.at("algorithm"));
+            }
+        }
+        let (emission, file) = (self.emission()?, self.snapshot_file()?);
+        let (filter, counter) = parallel::parts(self.restored(filter)?, input, emission, file);
+        let parts = vec![part("filter", filter), part("counter", counter)];
+        Ok(Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] })
+    }
+
+    /// The summary of the file, if there is one, and else the empty one that is configured.
+    fn restored<K: Column, S: Stored<K>>(&self, configured: S) -> Result<S, BindError> {
+        let Some(path) = &self.restore else { return Ok(configured) };
+        let state = files::read(path).map_err(|error| blame("restore", error.into()))?;
+        restore_like(&configured, &state).map_err(|error| {
+            let error = format!("{}: {error}", path.display());
+            blame("restore", error.into())
+        })
+    }
+
+    fn snapshot_file(&self) -> Result<Option<SnapshotFile>, BindError> {
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        file.map_err(|error| blame("snapshot", error.into()))
+    }
+
+    fn refuse_files(&self, beside: &str) -> Result<(), BindError> {
+        for (file, parameter) in [(&self.restore, "restore"), (&self.snapshot, "snapshot")] {
+            if let Some(file) = file {
+                let value = format!("{:?} beside `{beside}`", file.display().to_string());
+                let allowed = "only counts of the whole stream are kept in files".to_owned();
+                return Err(BindErrorKind::Value { value, allowed }.at(parameter));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {
+    Part { name: name.into(), load: Load::Heavy, body: Body::Operator(Box::new(operator)) }
+}
+
+fn blame(parameter: &'static str, error: OperatorError) -> BindError {
+    BindErrorKind::Other(error).at(parameter)
+}
+
+fn capacity(error: CapacityError) -> BindError {
+    let parameter = match error {
+        CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
+        CapacityError::Counters { .. } | CapacityError::StateBytes { .. } => "counters",
+    };
+    blame(parameter, error.into())
+}

@@ -1,0 +1,218 @@
+//! How much of the stream counts: all of it, a window, or what has not faded.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::error::{BindError, BindErrorKind};
+
+use super::decay::{HALF_LIFE_ITEMS_MAX, HalfLife};
+use super::panes::Panes;
+use super::windows::Borders;
+use crate::parameters::check_range;
+
+/// The most panes of a window.
+const PANES_MAX: u64 = 1_000;
+/// The most memory that the summaries of a window may take: 1 GiB.
+const WINDOW_BYTES_MAX: usize = 1 << 30;
+/// The shortest and the longest time, in seconds.
+const SECONDS_MIN: f64 = 0.001;
+const SECONDS_MAX: f64 = 1e9;
+
+/// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, each behind the last one, or with
+/// `slide` overlapping.
+///
+/// When a window closes, its rows are emitted, with the columns `window_start` and `window_end`. For
+/// a window of items, these are positions in the stream from 0, the end not included (UInt64); it
+/// closes exactly behind its last item. For a window of time they are times (Timestamp, UTC): the
+/// first window begins with the first batch, a batch belongs to the window in which it entered the
+/// pipeline, and a window closes when its time has passed, also if nothing comes. When the stream
+/// ends, the last window closes too. Windows in which nothing came have no rows.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Window {
+    /// Items of a window.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    items: Option<u64>,
+    /// Seconds of a window.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    seconds: Option<f64>,
+    /// How far it slides, in items or seconds; the window must be a multiple of it, up to 1,000
+    /// times. Its own length when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.001))]
+    slide: Option<f64>,
+}
+
+impl Window {
+    /// Windows of so many items.
+    #[must_use]
+    pub fn items(items: u64) -> Self {
+        Self { items: Some(items), seconds: None, slide: None }
+    }
+
+    /// Windows of so many seconds.
+    #[must_use]
+    pub fn seconds(seconds: f64) -> Self {
+        Self { items: None, seconds: Some(seconds), slide: None }
+    }
+
+    /// Lets a window begin so many items or seconds behind the last one.
+    #[must_use]
+    pub fn slide(mut self, by: f64) -> Self {
+        self.slide = Some(by);
+        self
+    }
+
+    fn resolve(&self) -> Result<Scope, BindError> {
+        match (self.items, self.seconds) {
+            (Some(items), None) => self.resolve_items(items),
+            (None, Some(seconds)) => self.resolve_time(seconds),
+            _ => Err(one_of_two("window", "items", "seconds")),
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number from 1 to the items, which convert exactly"
+    )]
+    fn resolve_items(&self, items: u64) -> Result<Scope, BindError> {
+        check_range("window", &items, &(1..=1 << 53))?;
+        let slide = self.slide.unwrap_or(items as f64);
+        check_range("window", &slide, &(1.0..=items as f64))?;
+        let pane = slide as u64;
+        if pane as f64 != slide || !items.is_multiple_of(pane) {
+            return Err(self.uneven(items));
+        }
+        Ok(Scope::Window { panes: panes(items / pane)?, borders: Borders::items(pane) })
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number from 1 to 1,000"
+    )]
+    fn resolve_time(&self, seconds: f64) -> Result<Scope, BindError> {
+        check_range("window", &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
+        let slide = self.slide.unwrap_or(seconds);
+        check_range("window", &slide, &(SECONDS_MIN..=seconds))?;
+        let ratio = seconds / slide;
+        // 0.3 / 0.1 is not 3 in binary.
+        if (ratio - ratio.round()).abs() > 1e-9 * ratio {
+            return Err(self.uneven(seconds));
+        }
+        let panes = panes(ratio.round() as u64)?;
+        Ok(Scope::Window { panes, borders: Borders::time(Duration::from_secs_f64(slide)) })
+    }
+
+    fn uneven(&self, window: impl std::fmt::Display) -> BindError {
+        let value = format!("a slide of {}", self.slide.unwrap_or_default());
+        let allowed = format!("the window, {window}, must be a multiple of it");
+        BindErrorKind::Value { value, allowed }.at("window")
+    }
+}
+
+fn panes(panes: u64) -> Result<usize, BindError> {
+    if panes <= PANES_MAX {
+        return Ok(usize::try_from(panes).expect("at most 1,000"));
+    }
+    let value = format!("a window of {panes} slides");
+    let allowed = format!("at most {PANES_MAX} are possible");
+    Err(BindErrorKind::Value { value, allowed }.at("window"))
+}
+
+/// Lets counts fade: `{"half_life_items": 1000000}` or `{"half_life_seconds": 60}`.
+///
+/// An item that was seen a half-life ago counts half as much as one that is seen now, two half-lives
+/// ago a quarter. Age is counted in steps of a 64th of a half-life. N, `count` and `error` are of
+/// the counts as they have faded by the newest item, rounded to whole numbers so that the bounds
+/// stay bounds, which makes errors up to 2 larger.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Decay {
+    /// After so many items, a count is worth half.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 274_877_906_944_u64))]
+    half_life_items: Option<u64>,
+    /// After so many seconds, a count is worth half.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    half_life_seconds: Option<f64>,
+}
+
+impl Decay {
+    /// A half-life of so many items.
+    #[must_use]
+    pub fn items(half_life: u64) -> Self {
+        Self { half_life_items: Some(half_life), half_life_seconds: None }
+    }
+
+    /// A half-life of so many seconds.
+    #[must_use]
+    pub fn seconds(half_life: f64) -> Self {
+        Self { half_life_items: None, half_life_seconds: Some(half_life) }
+    }
+
+    fn resolve(&self) -> Result<Scope, BindError> {
+        match (self.half_life_items, self.half_life_seconds) {
+            (Some(items), None) => {
+                check_range("decay", &items, &(1..=HALF_LIFE_ITEMS_MAX))?;
+                Ok(Scope::Decay(HalfLife::Items(items)))
+            }
+            (None, Some(seconds)) => {
+                check_range("decay", &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
+                Ok(Scope::Decay(HalfLife::Time(Duration::from_secs_f64(seconds))))
+            }
+            _ => Err(one_of_two("decay", "half_life_items", "half_life_seconds")),
+        }
+    }
+}
+
+fn one_of_two(parameter: &'static str, first: &str, second: &str) -> BindError {
+    let value = "both or none of its numbers".to_owned();
+    let allowed = format!("set either `{first}` or `{second}`");
+    BindErrorKind::Value { value, allowed }.at(parameter)
+}
+
+/// What of the stream counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scope {
+    All,
+    Window { panes: usize, borders: Borders },
+    Decay(HalfLife),
+}
+
+impl Scope {
+    pub(super) fn new(window: Option<&Window>, decay: Option<&Decay>) -> Result<Self, BindError> {
+        match (window, decay) {
+            (None, None) => Ok(Self::All),
+            (Some(window), None) => window.resolve(),
+            (None, Some(decay)) => decay.resolve(),
+            (Some(_), Some(_)) => {
+                let value = "`decay` beside `window`".to_owned();
+                let allowed = "use one of them".to_owned();
+                Err(BindErrorKind::Value { value, allowed }.at("decay"))
+            }
+        }
+    }
+
+    /// Refuses a window whose summaries, of so many bytes each, would take too much memory.
+    pub(super) fn check_bytes(self, summary_bytes: usize) -> Result<(), BindError> {
+        let Self::Window { panes, .. } = self else { return Ok(()) };
+        let bytes = Panes::<()>::summaries_max(panes).saturating_mul(summary_bytes);
+        if bytes <= WINDOW_BYTES_MAX {
+            return Ok(());
+        }
+        let value = format!("a window of {panes} slides, which takes up to {bytes} bytes,");
+        let allowed = format!(
+            "at most {WINDOW_BYTES_MAX} bytes are possible: use fewer slides or fewer counters"
+        );
+        Err(BindErrorKind::Value { value, allowed }.at("window"))
+    }
+}

@@ -1,0 +1,405 @@
+//! Windows and decay against naive counts of what they say they count.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::operator::{Operator, Output};
+use trommel_engine::query::{Request, Response};
+
+use super::*;
+use crate::testing::{bind, bind_operator};
+
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::Sieve, Algorithm::SpaceSaving, Algorithm::Filter];
+
+fn records(items: &[u64], weights: Option<&[u64]>) -> RecordBatch {
+    let items = items.iter().map(|&item| u32::try_from(item).unwrap());
+    let mut columns: Vec<(&str, ArrayRef)> =
+        vec![("item", Arc::new(UInt32Array::from_iter_values(items)))];
+    if let Some(weights) = weights {
+        columns.push(("weight", Arc::new(UInt64Array::from(weights.to_vec()))));
+    }
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, false)))
+        .unwrap()
+}
+
+/// An operator, and everything it has sent.
+struct Driven {
+    operator: Box<dyn Operator>,
+    out: Output,
+    sent: Vec<RecordBatch>,
+}
+
+impl Driven {
+    fn new(spec: FrequentItems, input: &RecordBatch) -> Self {
+        let operator = bind_operator(spec, &input.schema());
+        Self { operator, out: Output::new(), sent: Vec::new() }
+    }
+
+    fn batch(&mut self, records: RecordBatch, entered: Instant) {
+        let batch = Batch { records, origin: Origin { sequence: 0, entered } };
+        self.operator.process(0, Payload::Batch(batch), &mut self.out).unwrap();
+        self.keep();
+    }
+
+    fn finish(&mut self) {
+        self.operator.finish(&mut self.out).unwrap();
+        self.keep();
+    }
+
+    fn keep(&mut self) {
+        self.sent.extend(self.out.drain_sent().map(|(_, payload)| payload.into_records()));
+    }
+
+    fn query(&self, request: &Request) -> RecordBatch {
+        match self.operator.query(request, None).unwrap() {
+            Response::Answer(rows) => rows,
+            Response::Compute(compute) => compute(),
+            Response::Forward(_) => unreachable!("it has one part"),
+        }
+    }
+}
+
+/// Item, count and error of rows.
+fn rows(records: &RecordBatch) -> Vec<(u64, u64, u64)> {
+    let column = |name| records.column_by_name(name).unwrap();
+    let numbers = |name| column(name).as_primitive::<UInt64Type>().values();
+    let items = column("item").as_primitive::<UInt32Type>().values();
+    let bounds = numbers("count").iter().zip(numbers("error"));
+    items.iter().zip(bounds).map(|(&i, (&count, &error))| (i.into(), count, error)).collect()
+}
+
+/// The guarantees for exact counts, with so much room for rounding.
+fn check_rows(rows: &[(u64, u64, u64)], truth: &HashMap<u64, f64>, counters: usize, room: f64) {
+    let observed: f64 = truth.values().sum();
+    let bound = observed / counters as f64 + room;
+    let tiny = 1e-9 * observed;
+    let mut reported = HashSet::new();
+    for &(item, count, error) in rows {
+        let truth = truth.get(&item).copied().unwrap_or(0.0);
+        let least = count.checked_sub(error).unwrap() as f64;
+        assert!(least <= truth + tiny && truth <= count as f64 + tiny, "{truth}: {count} {error}");
+        assert!(error as f64 <= bound, "{item}: {error} is above {bound}");
+        assert!(reported.insert(item), "{item} is there twice");
+    }
+    for (item, &count) in truth {
+        assert!(reported.contains(item) || count <= bound, "{item} is missing: {count}");
+    }
+}
+
+fn counts(items: &[u64], weights: Option<&[u64]>) -> HashMap<u64, f64> {
+    let mut counts = HashMap::new();
+    for (i, &item) in items.iter().enumerate() {
+        *counts.entry(item).or_default() += weights.map_or(1, |weights| weights[i]) as f64;
+    }
+    counts
+}
+
+/// Emissions by their window; rows of one emission may come in several batches.
+fn windows(sent: &[RecordBatch]) -> Vec<((u64, u64), Vec<(u64, u64, u64)>)> {
+    let mut windows: Vec<((u64, u64), Vec<_>)> = Vec::new();
+    for records in sent {
+        let border = |name| {
+            let column = records.column_by_name(name).unwrap().as_primitive::<UInt64Type>();
+            assert!(column.values().iter().all(|&border| border == column.value(0)));
+            column.value(0)
+        };
+        let window = (border("window_start"), border("window_end"));
+        match windows.last_mut() {
+            Some((last, all)) if *last == window => all.extend(rows(records)),
+            _ => windows.push((window, rows(records))),
+        }
+    }
+    windows
+}
+
+fn check_windows(case: Case, algorithm: Algorithm, pane: usize, panes: usize) {
+    let numbers = case.stream.numbers(case.len, case.counters, case.seed);
+    let weights = case.weights.of(case.len, case.seed);
+    let weights_of = |range: std::ops::Range<usize>| weights.as_ref().map(|all| &all[range]);
+    let window = Window::items((pane * panes) as u64).slide(pane as f64);
+    let mut spec = FrequentItems::new()
+        .counters(case.counters)
+        .filter_bins(case.bins)
+        .algorithm(algorithm)
+        .window(window);
+    if weights.is_some() {
+        spec = spec.weight("weight");
+    }
+    let mut driven = Driven::new(spec, &records(&[], weights_of(0..0)));
+    for start in (0..case.len).step_by(case.batch) {
+        let range = start..case.len.min(start + case.batch);
+        driven.batch(records(&numbers[range.clone()], weights_of(range.clone())), Instant::now());
+        let open = (range.end / pane + 1).saturating_sub(panes) * pane..range.end;
+        let live = driven.query(&Request::new("top").with("n", u64::MAX));
+        let truth = counts(&numbers[open.clone()], weights_of(open));
+        check_rows(&rows(&live), &truth, case.counters, 0.0);
+    }
+    driven.finish();
+    let mut emitted = windows(&driven.sent).into_iter().peekable();
+    for end in (pane..case.len + pane).step_by(pane).map(|end| end.min(case.len)) {
+        let start = end.div_ceil(pane).saturating_sub(panes) * pane;
+        let truth = counts(&numbers[start..end], weights_of(start..end));
+        let fresh = counts(&numbers[end.next_multiple_of(pane) - pane..end], None);
+        if truth.values().sum::<f64>() == 0.0 || fresh.is_empty() {
+            continue;
+        }
+        let Some((window, rows)) = emitted.next() else { panic!("{start} to {end} is missing") };
+        assert_eq!(window, (start as u64, end as u64), "{case:?}");
+        check_rows(&rows, &truth, case.counters, 0.0);
+    }
+    assert!(emitted.next().is_none(), "no more windows than that");
+}
+
+#[test]
+fn windows_of_items_keep_the_bounds_at_their_borders() {
+    for algorithm in ALGORITHMS {
+        for (pane, panes) in [(1, 1), (1, 3), (50, 1), (64, 2), (33, 5), (200, 3), (5_000, 1)] {
+            for stream in [Stream::Uniform, Stream::Zipf(12), Stream::ChangingHitters] {
+                for batch in [1, 40, 97, 700] {
+                    let case = Case { stream, batch, len: 1_000, counters: 12, bins: 3, ..BASE };
+                    check_windows(case, algorithm, pane, panes);
+                }
+            }
+        }
+        let case = Case { weights: Weights::UpTo(1_000), len: 600, counters: 9, bins: 2, ..BASE };
+        check_windows(case, algorithm, 70, 4);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn windows_keep_the_bounds(
+        stream in prop::sample::select(Stream::ALL.to_vec()),
+        algorithm in prop::sample::select(ALGORITHMS.to_vec()),
+        (pane, panes) in (1..150_usize, 1..12_usize),
+        (bins, more) in (1..=10_usize, 1..20_usize),
+        (len, batch) in (0..900_usize, 1..300_usize),
+        seed: u64,
+    ) {
+        let weights = Weights::Ones;
+        let case = Case { stream, weights, counters: bins + more, bins, len, batch, seed };
+        check_windows(case, algorithm, pane, panes);
+    }
+}
+
+#[test]
+fn windows_of_time_close_with_the_clock_of_the_stream() {
+    let begin = Instant::now();
+    let at = |milliseconds| begin + Duration::from_millis(milliseconds);
+    let spec = FrequentItems::new().counters(4).window(Window::seconds(0.3).slide(0.1));
+    let mut driven = Driven::new(spec, &records(&[], None));
+    assert_eq!(driven.operator.wake_at(), None, "nothing has come");
+    driven.batch(records(&[1, 1], None), at(0));
+    assert_eq!(driven.operator.wake_at(), Some(at(100)));
+    driven.batch(records(&[2], None), at(99));
+    assert!(driven.sent.is_empty());
+    driven.batch(records(&[3, 3, 3], None), at(100));
+    assert_eq!(rows(&driven.sent[0]), [(1, 2, 0), (2, 1, 0)]);
+    // Nothing comes: the time closes windows until all is forgotten.
+    driven.operator.wake(at(199), &mut driven.out).unwrap();
+    driven.operator.wake(at(200), &mut driven.out).unwrap();
+    driven.keep();
+    assert_eq!(driven.sent.len(), 2);
+    assert_eq!(rows(&driven.sent[1]), [(3, 3, 0), (1, 2, 0), (2, 1, 0)]);
+    let mut wakes = 0;
+    while let Some(wake_at) = driven.operator.wake_at() {
+        driven.operator.wake(wake_at, &mut driven.out).unwrap();
+        wakes += 1;
+    }
+    driven.keep();
+    assert_eq!(wakes, 2);
+    assert_eq!(rows(&driven.sent[2]).len(), 3, "0 to 300");
+    assert_eq!(rows(&driven.sent[3]), [(3, 3, 0)], "100 to 400");
+    assert_eq!(driven.sent.len(), 4, "nothing is said of windows in which nothing came");
+    // A window much later, and the end of the stream.
+    driven.batch(records(&[9], None), at(100_050));
+    driven.finish();
+    assert_eq!(rows(&driven.sent[4]), [(9, 1, 0)]);
+    let border = |index: usize, name| {
+        let column = driven.sent[index].column_by_name(name).unwrap();
+        column.as_primitive::<TimestampMillisecondType>().value(0)
+    };
+    let first = border(0, "window_start");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert!((0..60_000).contains(&(now.as_millis() as i64 - first)), "{first}");
+    let borders: Vec<(i64, i64)> = (0..5)
+        .map(|index| (border(index, "window_start") - first, border(index, "window_end") - first))
+        .collect();
+    assert_eq!(borders, [(0, 100), (0, 200), (0, 300), (100, 400), (99_800, 100_100)]);
+}
+
+#[test]
+fn a_batch_that_is_late_counts_in_the_open_window() {
+    let begin = Instant::now();
+    let spec = FrequentItems::new().window(Window::seconds(10.0));
+    let mut driven = Driven::new(spec, &records(&[], None));
+    driven.batch(records(&[1], None), begin);
+    driven.operator.wake(begin + Duration::from_secs(10), &mut driven.out).unwrap();
+    driven.batch(records(&[2], None), begin + Duration::from_secs(9));
+    driven.finish();
+    assert_eq!(driven.sent.iter().map(rows).collect::<Vec<_>>(), [[(1, 1, 0)], [(2, 1, 0)]]);
+}
+
+/// What an item of a step weighs, if one of the step `now` weighs 1.
+fn faded(step: u64, now: u64) -> f64 {
+    let rise = |step: u64| 2_f64.powf(16.0 + (step % 64) as f64 / 64.0).round();
+    rise(step) / rise(now) * 2_f64.powf((step / 64) as f64 - (now / 64) as f64)
+}
+
+/// Checks a decayed summary after every batch against sums over the whole stream.
+fn check_decay(case: Case, algorithm: Algorithm, half_life: HalfLifeOf) {
+    let numbers = case.stream.numbers(case.len, case.counters, case.seed);
+    let weights = case.weights.of(case.len, case.seed);
+    let decay = match half_life {
+        HalfLifeOf::Items(items) => Decay::items(items),
+        HalfLifeOf::Milliseconds(milliseconds) => Decay::seconds(milliseconds as f64 / 1e3),
+    };
+    let mut spec = FrequentItems::new()
+        .counters(case.counters)
+        .filter_bins(case.bins)
+        .algorithm(algorithm)
+        .decay(decay);
+    if weights.is_some() {
+        spec = spec.weight("weight");
+    }
+    let begin = Instant::now();
+    let empty = weights.as_ref().map(|_| &[][..]);
+    let mut driven = Driven::new(spec, &records(&[], empty));
+    // Item, weight and step of all that came.
+    let mut history: Vec<(u64, f64, u64)> = Vec::new();
+    for (turn, start) in (0..case.len).step_by(case.batch).enumerate() {
+        let range = start..case.len.min(start + case.batch);
+        // Now and then nothing comes for a long time.
+        let elapsed = 7 * turn as u64 + if turn > 5 { 2_000 } else { 0 };
+        let own = weights.as_ref().map(|all| &all[range.clone()]);
+        driven.batch(records(&numbers[range.clone()], own), begin + Duration::from_millis(elapsed));
+        for position in range {
+            let step = match half_life {
+                HalfLifeOf::Items(items) => 64 * position as u64 / items,
+                HalfLifeOf::Milliseconds(milliseconds) => 64 * elapsed / milliseconds,
+            };
+            let own = weights.as_ref().map_or(1, |weights| weights[position]);
+            history.push((numbers[position], own as f64, step));
+        }
+        let now = history.last().unwrap().2;
+        let mut truth: HashMap<u64, f64> = HashMap::new();
+        for &(item, own, step) in &history {
+            *truth.entry(item).or_default() += own * faded(step, now);
+        }
+        let all = driven.query(&Request::new("top").with("n", u64::MAX));
+        check_rows(&rows(&all), &truth, case.counters, 2.0);
+        let lost = driven.query(&Request::new("estimate").with("item", 4_000_000_000_u64));
+        let bound = truth.values().sum::<f64>() / case.counters as f64 + 2.0;
+        assert!(rows(&lost)[0].1 as f64 <= bound, "{rows:?} {bound}", rows = rows(&lost));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum HalfLifeOf {
+    Items(u64),
+    Milliseconds(u64),
+}
+
+#[test]
+fn decayed_counts_keep_the_bounds() {
+    let half_lives = [1, 3, 10, 100, 1_000, 100_000].map(HalfLifeOf::Items);
+    let times = [1, 20, 1_000].map(HalfLifeOf::Milliseconds);
+    for half_life in half_lives.into_iter().chain(times) {
+        for algorithm in ALGORITHMS {
+            for stream in [Stream::Uniform, Stream::Zipf(12), Stream::ChangingHitters] {
+                let case = Case { stream, len: 800, counters: 12, bins: 3, batch: 73, ..BASE };
+                check_decay(case, algorithm, half_life);
+                let weights = Weights::UpTo(1 << 20);
+                check_decay(Case { weights, batch: 400, ..case }, algorithm, half_life);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn decay_keeps_the_bounds(
+        stream in prop::sample::select(Stream::ALL.to_vec()),
+        algorithm in prop::sample::select(ALGORITHMS.to_vec()),
+        half_life in prop_oneof![
+            (1..3_000_u64).prop_map(HalfLifeOf::Items),
+            (1..3_000_u64).prop_map(HalfLifeOf::Milliseconds),
+        ],
+        (bins, more) in (1..=10_usize, 1..20_usize),
+        (len, batch) in (0..900_usize, 1..300_usize),
+        bits in 0..30_u32,
+        seed: u64,
+    ) {
+        let weights = if bits == 0 { Weights::Ones } else { Weights::UpTo(1 << bits) };
+        let case = Case { stream, weights, counters: bins + more, bins, len, batch, seed };
+        check_decay(case, algorithm, half_life);
+    }
+}
+
+#[test]
+fn what_has_faded_leaves_the_top() {
+    let spec = FrequentItems::new().counters(50).decay(Decay::items(1_000));
+    let mut driven = Driven::new(spec, &records(&[], None));
+    driven.batch(records(&[1; 100_000], None), Instant::now());
+    driven.batch(records(&[2; 3_000], None), Instant::now());
+    let top = rows(&driven.query(&Request::new("top").with("n", 2)));
+    assert_eq!((top[0].0, top[1].0), (2, 1));
+    // 1,000 / ln 2 in all, of which an eighth is of item 1.
+    assert!((1_250..1_280).contains(&top[0].1) && (178..185).contains(&top[1].1), "{top:?}");
+}
+
+#[test]
+fn windows_and_decay_that_make_no_sense_are_refused() {
+    let error = |spec: FrequentItems| bind(spec, &[records(&[], None).schema()]).unwrap_err();
+    let window = |window| FrequentItems::new().window(window);
+    let cases = [
+        (window(Window::items(0)), "window", "0 is not allowed"),
+        (window(Window::items(10).slide(3.0)), "window", "10, must be a multiple"),
+        (window(Window::items(10).slide(2.5)), "window", "10, must be a multiple"),
+        (window(Window::items(10).slide(20.0)), "window", "20 is not allowed"),
+        (window(Window::items(100_000).slide(1.0)), "window", "at most 1000"),
+        (window(Window::seconds(0.0)), "window", "0 is not allowed"),
+        (window(Window::seconds(f64::NAN)), "window", "NaN is not allowed"),
+        (window(Window::seconds(1.0).slide(0.3)), "window", "1, must be a multiple"),
+        (window(Window::items(1_000).slide(1.0)).counters(100_000), "window", "fewer slides"),
+        (window(Window::items(10)).every(5), "emit", "a window emits when it closes"),
+        (window(Window::items(10)).decay(Decay::items(5)), "decay", "use one of them"),
+        (window(Window::items(10)).restore("x"), "restore", "whole stream"),
+        (window(Window::items(10)).algorithm(Algorithm::ParallelFilter), "algorithm", "one core"),
+        (FrequentItems::new().decay(Decay::items(0)), "decay", "0 is not allowed"),
+        (FrequentItems::new().decay(Decay::seconds(-1.0)), "decay", "-1 is not allowed"),
+        (FrequentItems::new().decay(Decay::items(9)).snapshot("x"), "snapshot", "whole stream"),
+        (FrequentItems::new().snapshot("no such folder/x"), "snapshot", "cannot become a file"),
+        (FrequentItems::new().restore("no such file"), "restore", "no such file: No such file"),
+    ];
+    for (spec, parameter, message) in cases {
+        let error = error(spec);
+        assert_eq!(error.parameter, Some(parameter), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    // 0.3 / 0.1 is not 3 in binary.
+    assert!(bind(window(Window::seconds(0.3).slide(0.1)), &[records(&[], None).schema()]).is_ok());
+    let both: FrequentItems =
+        serde_json::from_str(r#"{"window": {"items": 5, "seconds": 1}}"#).unwrap();
+    assert!(error(both).to_string().contains("set either `items` or `seconds`"));
+}
+
+#[test]
+fn a_window_needs_few_merges_and_keeps_to_its_memory() {
+    let spec = FrequentItems::new().counters(100).algorithm(Algorithm::SpaceSaving);
+    let spec = spec.window(Window::items(10_000).slide(100.0));
+    let mut driven = Driven::new(spec, &records(&[], None));
+    let one = SpaceSaving::<u32>::state_bytes_max(100) as u64;
+    for seed in 0..30 {
+        driven.batch(records(&Stream::Uniform.numbers(700, 100, seed), None), Instant::now());
+        let counters = driven.operator.counters();
+        let bytes = counters.iter().find(|(name, _)| *name == "state_bytes").unwrap().1;
+        assert!(bytes <= 103 * one, "{bytes}");
+    }
+}
