@@ -189,7 +189,7 @@ struct Shape {
 impl Shape {
     fn new(counters: usize, cells: usize) -> Self {
         let (k, cells_wide) = (counters as u128, cells as u128);
-        let extra = (2 * k * k).div_ceil(cells_wide).clamp(1, k);
+        let extra = (6 * k * k).div_ceil(cells_wide).clamp(1, k);
         let extra = usize::try_from(extra).expect("at most the counters");
         Self { counters, extra, cells }
     }

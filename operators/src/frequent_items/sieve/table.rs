@@ -258,7 +258,7 @@ fn narrow(units: u64) -> u32 {
 }
 
 /// See [`Table::absorb`].
-#[inline(always)]
+#[inline(never)]
 fn absorb<C: Key>(cells: &mut [Cell<C>], shift: u32, limits: [u32; 2], codes: &[C]) -> usize {
     for (position, &code) in codes.iter().enumerate() {
         let cell = &mut cells[cell(shift, code)];
