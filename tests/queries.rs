@@ -94,7 +94,7 @@ fn wrong_questions_get_an_answer_that_helps() {
         let unknown = ask(Request::new("median"));
         assert_eq!(
             unknown.to_string(),
-            "the operator has no query `median`; it answers top, at_least, estimate"
+            "the operator has no query `median`; it answers top, at_least, estimate, snapshot"
         );
         assert!(matches!(ask(Request::new("top").with("m", 1)), QueryError::Parameters { .. }));
         assert!(matches!(ask(Request::new("at_least")), QueryError::Parameters { .. }));
