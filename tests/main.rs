@@ -6,5 +6,7 @@
 mod frequent_items;
 mod pipelines;
 mod queries;
+mod snapshots;
 mod support;
 mod tidy;
+mod windows;

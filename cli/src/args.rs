@@ -124,6 +124,12 @@ pub(crate) struct TopArguments {
     /// What is counted: line, words (in lower case), or field=N, the Nth field of a line, from 1
     #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
     pub(crate) by: By,
+    /// Count on from what --save wrote, with the same -k and --by
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+    /// Write what was counted to this file at the end, for --load
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -44,7 +44,16 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
     }
     names.sort();
     // A new one needs a test here that runs it.
-    assert_eq!(names, ["heavy-filter.json", "quickstart.json", "top-items.json", "zipf-live.json"]);
+    assert_eq!(
+        names,
+        [
+            "heavy-filter.json",
+            "quickstart.json",
+            "top-items.json",
+            "trending.json",
+            "zipf-live.json"
+        ]
+    );
     let broken: [fn(&mut Value); 6] = [
         |config| config["stages"] = json!([]),
         |config| config["stagse"] = json!([]),
@@ -100,6 +109,36 @@ fn top_items_counts_the_items_of_the_file() {
             (&row["item"], &row["count"], &row["error"]),
             (&json!(item), &json!(count), &json!(0))
         );
+    }
+}
+
+/// The items of the stream of `trending.json`, written by a pipeline of their own.
+fn trending_items() -> Vec<u32> {
+    let generate = &config("trending.json")["stages"][0];
+    let write = json!({ "id": "rows", "operator": "write", "inputs": ["items"], "with": { "format": "csv" } });
+    let pipeline = json!({ "stages": [generate, write] }).to_string();
+    let rows = trommel(["run", "-"]).input(pipeline).end().ok();
+    rows.lines().skip(1).map(|row| row.parse().expect(row)).collect()
+}
+
+#[test]
+fn trending_counts_each_window() {
+    let items = trending_items();
+    let rows = objects(&trommel(["run", "configs/trending.json"]).end().ok());
+    let number = |row: &Value, name: &str| row[name].as_u64().expect(name);
+    assert_eq!(rows.len(), 25);
+    for (window, rows) in rows.chunks(5).enumerate() {
+        let end = (window + 1) * 100_000;
+        let start = end.saturating_sub(200_000);
+        let seen = &items[start..end];
+        for (row, rank) in rows.iter().zip(1..) {
+            let borders = (&row["window_start"], &row["window_end"], &row["rank"]);
+            assert_eq!(borders, (&json!(start), &json!(end), &json!(rank)));
+            let truth = seen.iter().filter(|item| row["item"] == **item).count() as u64;
+            let (count, error) = (number(row, "count"), number(row, "error"));
+            assert!((count - error..=count).contains(&truth), "{row}: {truth}");
+            assert!(error <= seen.len() as u64 / 1_000);
+        }
     }
 }
 

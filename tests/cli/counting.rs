@@ -144,6 +144,29 @@ fn few_counters_bound_the_counts_and_say_so() {
 }
 
 #[test]
+fn counts_are_saved_and_loaded() {
+    let files = Files::new();
+    let (first, second) = (log(900), log(300));
+    let state = files.path("state");
+    let saved = trommel(["top", "--save", &state]).input(first.as_str()).end();
+    check_exact(saved, 20, &count(first.lines()));
+    let both = first.clone() + &second;
+    for _ in 0..2 {
+        let loaded = trommel(["top", "--load", &state]).input(second.as_str()).end();
+        check_exact(loaded, 20, &count(both.lines()));
+    }
+    let other = trommel(["top", "--load", &state, "-k", "77"]).input("a").end().refused(2);
+    assert!(other.contains("77 counters and one with 10000 do not go together"), "{other}");
+    let text = files.write("text", "not a state at all, but long enough for one");
+    let text = trommel(["top", "--load", &text]).input("a").end().refused(2);
+    assert!(text.contains("this is no snapshot: it begins with"), "{text}");
+    let missing = trommel(["top", "--load", &files.path("none")]).input("a").end().refused(2);
+    assert!(missing.contains("No such file"), "{missing}");
+    let folder = trommel(["top", "--save", "no/such/state"]).input("a").end().refused(2);
+    assert!(folder.contains("no/such is not a folder"), "{folder}");
+}
+
+#[test]
 fn lines_that_are_not_text_are_left_out_and_counted() {
     let ended = trommel(["top"]).input(*b"ok\n\xff\xfe\nok\nfine\xc3\n").end();
     assert_eq!(ended.status, 0);

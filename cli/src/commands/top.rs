@@ -65,7 +65,13 @@ fn counting(
         By::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
         By::Field(index) => (graph.add_after(lines, "field", field(index)), "item"),
     };
-    let top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
+    let mut top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
+    if let Some(file) = &arguments.load {
+        top = top.restore(file);
+    }
+    if let Some(file) = &arguments.save {
+        top = top.snapshot(file);
+    }
     let top = graph.add_after(items, "top", top);
     let (sink, rows) = Collect::new();
     graph.add_after(top, "rows", sink);

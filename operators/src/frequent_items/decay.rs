@@ -7,8 +7,8 @@
 //!
 //! # The curve
 //!
-//! Age is counted in steps of a 64th of a half-life. At step j, counted from the start of the stream,
-//! an item weighs
+//! Age is counted in steps of a 64th of a half-life. At step j, counted from the start of the
+//! stream, an item weighs
 //!
 //! ```text
 //! W(j) = c[j mod 64] * 2^(j div 64 - b)        c[r] = 2^(16 + r / 64), rounded to a whole number
@@ -16,24 +16,25 @@
 //!
 //! for a b that is the same for all counts. So the curve is a staircase that halves exactly in a
 //! half-life, and that follows 2^(-age / half-life) within a step (1.1 %) and a rounding (below
-//! 0.001 %). Weights are whole numbers, and the *decayed count* of an item is exactly the sum of the
-//! W of its occurrences, times their weights, divided by the present W.
+//! 0.001 %). Weights are whole numbers, and the *decayed count* of an item is exactly the sum of
+//! the W of its occurrences, times their weights, divided by the present W.
 //!
-//! When the weight would reach 2^24, all counts are divided by a power of 2, so that b rises: once in
-//! 8 half-lives, however long the stream is.
+//! When the weight would reach 2^24, all counts are divided by a power of 2, so that b rises: once
+//! in 8 half-lives, however long the stream is.
 //!
 //! # Guarantees
 //!
-//! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors and
-//! the counts of what is not reported are at most N / k + 2. Counts are whole numbers.
+//! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors
+//! and the counts of what is not reported are at most N / k + 2. Counts are whole numbers.
 //!
 //! 1. *Between divisions* the summary sees a weighted stream, and keeps its bounds: its N and its
 //!    true counts are the decayed ones times the present W.
 //! 2. *A division* rounds upper bounds up and lower ones down, so that they stay bounds; errors and
 //!    the line stay within N / k + 4 units ([`merge`](super::merge), [`sieve`](super::sieve)). N is
 //!    rounded up, and at most 2 units too large after any number of divisions.
-//! 3. *An answer* divides by W and rounds outwards, which adds less than 1 to the count and less than
-//!    1 to the error. W is at least 2^16 units, so the units of (2) are less than a 10,000th in all.
+//! 3. *An answer* divides by W and rounds outwards, which adds less than 1 to the count and less
+//!    than 2 to the error. W is at least 2^16 units, so the units of (2) are less than a 10,000th
+//!    in all.
 //!
 //! Sums have 64 bits: they saturate at a decayed weight of 2^40 in the window of the half-life, and
 //! the bounds end there. A half-life of up to 2^38 items that weigh 1 stays below.

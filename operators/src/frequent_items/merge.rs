@@ -21,8 +21,8 @@
 //! on, is: bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i
 //! times, and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
 //!
-//! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each is the sum of two,
-//!    none of which is above N_i / k.
+//! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each is the sum of
+//!    two, none of which is above N_i / k.
 //! 2. *The k largest counts sum to at most N.* Of a count c of summary i, call c - u_i its excess;
 //!    the excesses of i sum to at most N_i - k u_i, because either all k counters are taken or u_i
 //!    is 0. A combined count is u_1 + u_2 and the excesses of the item in both; so k of them sum to
@@ -43,18 +43,18 @@
 //!
 //! # Scaling down
 //!
-//! [`Decayed`](super::decay::Decayed) divides counts by a power of 2, rounding outwards. Bounds stay
-//! true, and an order of counts stays one. Of the sum of the counts, which k roundings raise by less
-//! than k, N / k + 1 is left as the bound of the smallest count, and with it of errors; after
-//! any number of divisions by 2^b each it is N / k + 1 + 2^-b + 2^-2b ... < N / k + 2.
+//! [`Decayed`](super::decay::Decayed) divides counts by a power of 2, rounding outwards. Bounds
+//! stay true, and an order of counts stays one. Of the sum of the counts, which k roundings raise
+//! by less than k, N / k + 1 is left as the bound of the smallest count, and with it of errors;
+//! after any number of divisions by 2^b each it is N / k + 1 + 2^-b + 2^-2b ... < N / k + 2.
 
 use std::cmp::Reverse;
 
 use super::summary::Summary;
 use super::{Counted, Filter, Item, SpaceSaving};
 
-/// Why two summaries cannot be merged, or one cannot take the place of the other: they were made with different numbers, so that the bounds of
-/// the result would not be those of both.
+/// Why two summaries cannot be merged, or one cannot take the place of the other: they were made
+/// with different numbers, so that the bounds of the result would not be those of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a summary with {left} {what} and one with {right} do not go together: make them alike")]
 pub struct MergeError {

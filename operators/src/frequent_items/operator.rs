@@ -71,7 +71,8 @@ pub enum Emit {
 /// # Ports
 /// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
 /// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
-/// `error` (UInt64), the most frequent first; with `window`, behind `window_start` and `window_end`.
+/// `error` (UInt64), the most frequent first; with `window`, behind `window_start` and
+/// `window_end`.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -82,7 +83,8 @@ pub enum Emit {
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
 /// `count`, `error`; for an item without a counter the most that it can have occurred. `snapshot`:
 /// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
-/// its like; not with `window` or `decay`. With `window`, answers are about the window that is open.
+/// its like; not with `window` or `decay`. With `window`, answers are about the window that is
+/// open.
 ///
 /// # State
 /// That of one summary, see its `state_bytes`; with `window` one for each slide, and 3 more.
@@ -140,10 +142,13 @@ pub struct FrequentItems {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) every: Option<u64>,
-    /// Count in windows, and emit the rows of each when it closes.
+    /// Count in windows: {"items": 1000000} or {"seconds": 10}, and with "slide" how far each
+    /// begins behind the last one. A window emits its rows when it closes, with the columns
+    /// `window_start` and `window_end`.
     #[serde(default)]
     pub(super) window: Option<Window>,
-    /// Let counts fade with their age.
+    /// Let counts fade: {"half_life_items": 1000000} or {"half_life_seconds": 60}. What was seen a
+    /// half-life ago counts half.
     #[serde(default)]
     pub(super) decay: Option<Decay>,
     /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same

@@ -11,17 +11,17 @@
 //!
 //! # Guarantees
 //!
-//! Those of a summary whose stream is the window: merging keeps them ([`merge`](super::merge)). What
-//! the window says is the sum of two summaries, that of the ended panes and the live one
+//! Those of a summary whose stream is the window: merging keeps them ([`merge`](super::merge)).
+//! What the window says is the sum of two summaries, that of the ended panes and the live one
 //! ([`combine`]), so up to 2 k items are monitored.
 //!
 //! # Cost
 //!
-//! Three merges a pane, whatever their number: the ended panes are kept as two stacks. `older` holds
-//! the panes of one stack merged from the newest on, so that the oldest leaves when the last element
-//! does; `newer` holds the panes that ended since, and their merge. When `older` is used up, it is
-//! made of `newer`. (The technique is folklore: a queue of two stacks.) Memory: at most panes + 3
-//! summaries.
+//! Three merges a pane, whatever their number: the ended panes are kept as two stacks. `older`
+//! holds the panes of one stack merged from the newest on, so that the oldest leaves when the last
+//! element does; `newer` holds the panes that ended since, and their merge. When `older` is used
+//! up, it is made of `newer`. (The technique is folklore: a queue of two stacks.) Memory: at most
+//! panes + 3 summaries.
 
 use super::merge::combine;
 use super::summary::Summary;

@@ -22,12 +22,12 @@ const SECONDS_MAX: f64 = 1e9;
 /// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, each behind the last one, or with
 /// `slide` overlapping.
 ///
-/// When a window closes, its rows are emitted, with the columns `window_start` and `window_end`. For
-/// a window of items, these are positions in the stream from 0, the end not included (UInt64); it
-/// closes exactly behind its last item. For a window of time they are times (Timestamp, UTC): the
-/// first window begins with the first batch, a batch belongs to the window in which it entered the
-/// pipeline, and a window closes when its time has passed, also if nothing comes. When the stream
-/// ends, the last window closes too. Windows in which nothing came have no rows.
+/// When a window closes, its rows are emitted, with the columns `window_start` and `window_end`.
+/// For a window of items, these are positions in the stream from 0, the end not included (UInt64);
+/// it closes exactly behind its last item. For a window of time they are times (Timestamp, UTC):
+/// the first window begins with the first batch, a batch belongs to the window in which it entered
+/// the pipeline, and a window closes when its time has passed, also if nothing comes. When the
+/// stream ends, the last window closes too. Windows in which nothing came have no rows.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -128,10 +128,10 @@ fn panes(panes: u64) -> Result<usize, BindError> {
 
 /// Lets counts fade: `{"half_life_items": 1000000}` or `{"half_life_seconds": 60}`.
 ///
-/// An item that was seen a half-life ago counts half as much as one that is seen now, two half-lives
-/// ago a quarter. Age is counted in steps of a 64th of a half-life. N, `count` and `error` are of
-/// the counts as they have faded by the newest item, rounded to whole numbers so that the bounds
-/// stay bounds, which makes errors up to 2 larger.
+/// An item that was seen a half-life ago counts half as much as one that is seen now, two
+/// half-lives ago a quarter. Age is counted in steps of a 64th of a half-life. N, `count` and
+/// `error` are of the counts as they have faded by the newest item, rounded to whole numbers so
+/// that the bounds stay bounds, which makes errors up to 2 larger.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -1,9 +1,10 @@
 //! The operator over windows: rows for each window when it closes.
 //!
-//! A window of items closes exactly behind its last item: a batch is divided there. A window of time
-//! closes with the first batch that entered the stream behind its end, or, when none comes, when the
-//! engine says that the time has passed; a batch that entered before and arrives later than that
-//! counts in the next window. Windows of time begin with the first batch, not with the hour.
+//! A window of items closes exactly behind its last item: a batch is divided there. A window of
+//! time closes with the first batch that entered the stream behind its end, or, when none comes,
+//! when the engine says that the time has passed; a batch that entered before and arrives later
+//! than that counts in the next window. Windows of time begin with the first batch, not with the
+//! hour.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -22,32 +22,34 @@
 //! Below, (1) to (5) are those of [the sieve](super), and E_i the excess of sieve i. As long as N
 //! does not saturate, the result fulfils what they need, so that they hold for whatever follows:
 //!
-//! - *Bounds are true, alpha <= l bounds what is unmonitored, errors are at most N / k* (2, 3): sums
-//!   of true bounds are true; alphas and dropped bounds are at most l; an error is the sum of two,
-//!   each at most l_i <= N_i / k, or else at most l.
-//! - *Before anything is raised*: for each sieve, the sum over its counts of max(0, c - l_i) is at
-//!   most N_i - C (l_i - L_i). If l_i = L_i, that is (4). Otherwise (1) no count is below l_i > L_i,
-//!   and the sum is E_i - C (l_i - L_i). Let b = l_1 + l_2. A combined bound exceeds b by at most
-//!   what its counts exceed l_1 and l_2, for alphas exceed nothing: the sum over all items of
-//!   max(0, bound - b) is at most N - C (b - L_1 - L_2).
-//! - *l <= N / k* (5): b is the sum of two such. If d > b, C bounds and d itself are at least d: C (d
-//!   \- b) <= N - C (b - L_1 - L_2), so d <= L_1 + L_2 + N / C <= N e / (k C) + N / C = N / k.
-//! - *l <= max(L, m)* (1), where m is the smallest count: l > L raises all counts to l; and then all
-//!   C counters are taken, because one of the l_i is above L_i, or something was dropped.
-//! - *E <= N* (4): raising to b leaves the sum above as it is, and to d > b nothing has to be raised.
-//!   If b <= L, counts exceed L by no more than b, in all by at most N. If b > L, no count is below
-//!   b, and E = sum of (c - b) + C (b - L) <= N - C (b - L_1 - L_2) + C (b - L) <= N, since L >= L_1
-//!   \+ L_2.
-//! - *With at most C distinct items in both streams, all counts are exact*, if they were: nothing is
-//!   dropped, and an alpha above 0 belongs to an item beyond C others.
+//! - *Bounds are true, alpha <= l bounds what is unmonitored, errors are at most N / k* (2, 3):
+//!   sums of true bounds are true; alphas and dropped bounds are at most l; an error is the sum of
+//!   two, each at most l_i <= N_i / k, or else at most l.
+//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the sum
+//!   of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i of
+//!   max(0, c - b_i) is at most N_i - C (b_i - L_i): if b_i <= L_i, it is at most E_i + C (L_i -
+//!   b_i); otherwise b_i = l_i > L_i, no count is below l_i (1), and it is E_i - C (l_i - L_i). A
+//!   combined bound exceeds b by at most what its counts exceed b_1 and b_2, for alphas exceed
+//!   nothing: the sum over all items of max(0, bound - b) is at most N - C (b - L_1 - L_2).
+//! - *l <= N / k* (5): l_1 + l_2 is the sum of two such. If d > b, C bounds and d itself are at
+//!   least d, and `C (d - b) <= N - C (b - L_1 - L_2)`, so d <= L_1 + L_2 + N / C <= N e / (k C) +
+//!   N / C = N / k. If d <= b, it is not above the larger one of l_1 + l_2 and L.
+//! - *l <= max(L, m)* (1), where m is the smallest count: l > L raises all counts to l; and then
+//!   all C counters are taken, because one of the l_i is above L_i, or something was dropped.
+//! - *E <= N* (4): if b <= L, counts exceed L by no more than b, in all by at most N. Otherwise b
+//!   is l_1 + l_2, because L >= L_1 + L_2; raising to b adds nothing to the sum above, and to d > b
+//!   nothing has to be raised. So no count is below b, and E = sum of (c - b) + C (b - L) <= N - C
+//!   (b - L_1 - L_2) + C (b - L) <= N.
+//! - *With at most C distinct items in both streams, all counts are exact*, if they were: nothing
+//!   is dropped, and an alpha above 0 belongs to an item beyond C others.
 //!
 //! # Scaling down
 //!
 //! Everything is divided by 2^b and rounded outwards, N too, and the line is raised to the new L,
 //! as above. L, rounded down, may have become smaller than the quotient by 1, and so may the line:
-//! each count exceeds L by at most 2 more than before, so E is at most N + 2 C, and with it l at most
-//! N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N / k +
-//! 4.
+//! each count exceeds L by at most 2 more than before, so E is at most N + 2 C, and with it l at
+//! most N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N
+//! / k + 4.
 
 use trommel_kernels::Isa;
 

@@ -100,8 +100,8 @@ impl<K: Item> SpaceSaving<K> {
     }
 }
 
-/// Refuses counts that sum to more than the weight, and errors above their bound; as long as nothing
-/// has saturated, no stream leads there.
+/// Refuses counts that sum to more than the weight, and errors above their bound; as long as
+/// nothing has saturated, no stream leads there.
 pub(in super::super) fn check_sums<'a, K: Item>(
     reader: &Reader<'_>,
     counted: impl Iterator<Item = Counted<&'a K>>,

@@ -139,15 +139,16 @@ pub enum RestoreError {
 /// An item that can be written down.
 ///
 /// What [`Self::write`] appended, [`Self::read`] must take for an equal item, and it must refuse
-/// whatever [`Self::write`] does not write. Items whose code is a hash should write the code too and
-/// compare it: a sieve of another hash function would look for them in the wrong cells.
+/// whatever [`Self::write`] does not write. Items whose code is a hash should write the code too
+/// and compare it: a sieve of another hash function would look for them in the wrong cells.
 pub trait StoredItem: Item {
     /// A number for the type; those below 128 are taken.
     const NUMBER: u8;
 
     /// Appends the item.
     fn write(&self, bytes: &mut Vec<u8>);
-    /// Reads an item from the front of `bytes`, and says how many it takes; `None` if there is none.
+    /// Reads an item from the front of `bytes`, and says how many it takes; `None` if there is
+    /// none.
     fn read(bytes: &[u8]) -> Option<(Self, usize)>;
 }
 

@@ -63,8 +63,12 @@ impl Driven {
     }
 }
 
-/// Item, count and error of rows.
-fn rows(records: &RecordBatch) -> Vec<(u64, u64, u64)> {
+/// Item, count and error.
+type Row = (u64, u64, u64);
+/// Start and end.
+type Borders = (u64, u64);
+
+fn rows(records: &RecordBatch) -> Vec<Row> {
     let column = |name| records.column_by_name(name).unwrap();
     let numbers = |name| column(name).as_primitive::<UInt64Type>().values();
     let items = column("item").as_primitive::<UInt32Type>().values();
@@ -73,7 +77,7 @@ fn rows(records: &RecordBatch) -> Vec<(u64, u64, u64)> {
 }
 
 /// The guarantees for exact counts, with so much room for rounding.
-fn check_rows(rows: &[(u64, u64, u64)], truth: &HashMap<u64, f64>, counters: usize, room: f64) {
+fn check_rows(rows: &[Row], truth: &HashMap<u64, f64>, counters: usize, room: f64) {
     let observed: f64 = truth.values().sum();
     let bound = observed / counters as f64 + room;
     let tiny = 1e-9 * observed;
@@ -99,8 +103,8 @@ fn counts(items: &[u64], weights: Option<&[u64]>) -> HashMap<u64, f64> {
 }
 
 /// Emissions by their window; rows of one emission may come in several batches.
-fn windows(sent: &[RecordBatch]) -> Vec<((u64, u64), Vec<(u64, u64, u64)>)> {
-    let mut windows: Vec<((u64, u64), Vec<_>)> = Vec::new();
+fn windows(sent: &[RecordBatch]) -> Vec<(Borders, Vec<Row>)> {
+    let mut windows: Vec<(Borders, Vec<Row>)> = Vec::new();
     for records in sent {
         let border = |name| {
             let column = records.column_by_name(name).unwrap().as_primitive::<UInt64Type>();
@@ -226,7 +230,7 @@ fn windows_of_time_close_with_the_clock_of_the_stream() {
     };
     let first = border(0, "window_start");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    assert!((0..60_000).contains(&(now.as_millis() as i64 - first)), "{first}");
+    assert!((0..60_000).contains(&(i64::try_from(now.as_millis()).unwrap() - first)), "{first}");
     let borders: Vec<(i64, i64)> = (0..5)
         .map(|index| (border(index, "window_start") - first, border(index, "window_end") - first))
         .collect();

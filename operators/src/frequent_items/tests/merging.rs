@@ -75,17 +75,17 @@ fn merge_all_ways<K: TestItem>(parts: &[Checked<K>], more: Case) {
 fn check_merging<K: TestItem>(cases: &[Case]) {
     let isa = Isa::selected().unwrap();
     let Case { counters, bins, .. } = cases[0];
-    let subjects: [fn(Isa, usize, usize) -> Subject<K>; 4] = [
-        |_, counters, bins| Subject::new(None, counters, bins),
-        |isa, counters, bins| Subject::new(Some(isa), counters, bins),
-        Subject::sieve,
-        |isa, counters, _| Subject::Sieve(Box::new(Sieve::new(isa, counters).unwrap())),
+    let subjects = [
+        Subject::<K>::new(None, counters, bins),
+        Subject::new(Some(isa), counters, bins),
+        Subject::sieve(isa, counters, bins),
+        Subject::Sieve(Box::new(Sieve::new(isa, counters).unwrap())),
     ];
     for subject in subjects {
         let parts: Vec<Checked<K>> = cases
             .iter()
             .map(|&case| {
-                let subject = subject(isa, counters, bins);
+                let subject = subject.clone();
                 let mut part = Checked { subject, truth: Truth::default(), counters };
                 part.observe(case);
                 part
@@ -203,7 +203,9 @@ fn scaling_down_keeps_the_bounds_but_for_rounding() {
             plain.observe_weighted(&numbers[..], &weights);
             sieve.observe_weighted(&numbers[..], &weights);
             let bits = u32::try_from(round % 4).unwrap();
-            (filter.scale_down(bits), plain.scale_down(bits), sieve.scale_down(bits));
+            filter.scale_down(bits);
+            plain.scale_down(bits);
+            sieve.scale_down(bits);
             let by = f64::from(1_u32 << bits);
             for number in numbers {
                 *truth.entry(number).or_default() += (1_000 + round) as f64;
