@@ -10,6 +10,7 @@
 
 pub mod filter;
 mod isa;
+pub mod overlap;
 pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
