@@ -1,7 +1,8 @@
 // device.cuh - what all kernels share: types, warps, and how dynamic shared memory is declared.
 //
-// Kernels are compiled by NVRTC (C++17, no headers) for GPUs, and by a C++ compiler for the shim that
-// runs them on a CPU (kernels/shim). They take all shared memory dynamically, through DYNAMIC_SHARED.
+// Kernels are compiled by NVRTC (C++17, no headers) for GPUs, and by a C++ compiler for the shim
+// that runs them on a CPU (kernels/shim). They take all shared memory dynamically, through
+// DYNAMIC_SHARED.
 #pragma once
 
 using u32 = unsigned int;

@@ -1,6 +1,7 @@
-// overlap.cu - verifies candidate pairs of token sets: the overlap of each pair, or REJECTED where it
-// is below what the pair requires. Contract and layout: kernels/src/overlap. Each kernel has two entry
-// points: `_verify` writes the answer of every pair, `_count` adds up the pairs that are not rejected.
+// overlap.cu - verifies candidate pairs of token sets: the overlap of each pair, or REJECTED where
+// it is below what the pair requires. Contract and layout: kernels/src/overlap. Each kernel has two
+// entry points: `_verify` writes the answer of every pair, `_count` adds up the pairs that are not
+// rejected.
 //
 //   kernel            who answers a pair          after
 //   thread_per_probe  one thread, all of a probe  Bellas, Gounaris 2018, §3.3.2, alternative A
@@ -15,7 +16,8 @@
 
 constexpr u32 REJECTED = 0xffffffff;
 constexpr u32 THREADS_MAX = 256;
-// Blocks a multiprocessor of 2,048 threads has to hold: waiting for memory is hidden by other warps.
+// Blocks a multiprocessor of 2,048 threads has to hold: waiting for memory is hidden by other
+// warps.
 constexpr u32 LANES_BLOCKS_MIN = 6;
 
 // kernels/src/overlap/pairs.rs has the same three structs.
@@ -178,8 +180,8 @@ __device__ inline u32 on_diagonal(const u32* left, u32 left_len, const u32* righ
 }
 
 // The calling thread's share of the tokens that two tiles have in common: of all steps of the merge
-// as many as any other thread's. A right token that equals the left one before it is common, and its
-// step belongs to one thread, so that shares add up.
+// as many as any other thread's. A right token that equals the left one before it is common, and
+// its step belongs to one thread, so that shares add up.
 __device__ inline u32 share_of_common(const u32* left, u32 left_len, const u32* right,
                                       u32 right_len) {
     const u32 steps = left_len + right_len;
@@ -200,8 +202,8 @@ __device__ inline u32 share_of_common(const u32* left, u32 left_len, const u32* 
     return common;
 }
 
-// The sum over the threads of a block of full warps, in every thread. `sums` has a word a warp, which
-// must not be in use before the caller's next barrier.
+// The sum over the threads of a block of full warps, in every thread. `sums` has a word a warp,
+// which must not be in use before the caller's next barrier.
 __device__ inline u32 block_sum(u32 value, u32* sums) {
     const u32 sum = warp_sum(value);
     if (lane_of_warp() == 0) sums[threadIdx.x / WARP] = sum;
@@ -300,8 +302,8 @@ __device__ inline Pair broadcast(const Pair& pair, u32 lane) {
             __shfl_sync(FULL_WARP, pair.overlap, lane, LANES)};
 }
 
-// Whether a lane of the group has `token`, where lanes hold ascending tokens and those from `len` on
-// the greatest number: a binary search through the lanes.
+// Whether a lane of the group has `token`, where lanes hold ascending tokens and those from `len`
+// on the greatest number: a binary search through the lanes.
 template <u32 LANES>
 __device__ inline bool is_among(u32 token, u32 lanes_token, u32 len) {
     u32 at = 0;
@@ -340,8 +342,8 @@ __device__ inline u32 intersect_lanes(const Pairs& pairs, const Pair& pair) {
     }
 }
 
-// Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads what describes a
-// pair of its own, so that those reads are coalesced; then a group answers the pairs of its lanes
+// Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads what describes
+// a pair of its own, so that those reads are coalesced; then a group answers the pairs of its lanes
 // one after the other, reading LANES tokens of a set at a time.
 template <u32 LANES, class Sink>
 __device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {

@@ -19,9 +19,9 @@ use clap::Parser;
 enum Command {
     /// Compiles kernels/cuda/*.cu to the images that the binary embeds, and prints what they use.
     ///
-    /// The compiler is that of CUDA 12.0, so that drivers from version 525 on load its PTX. It comes
-    /// as Python wheels into a folder of its own below the target folder; python3 with venv and pip
-    /// has to be there. A kernel that spills registers is an error.
+    /// The compiler is that of CUDA 12.0, so that drivers from version 525 on load its PTX. It
+    /// comes as Python wheels into a folder of its own below the target folder; python3 with venv
+    /// and pip has to be there. A kernel that spills registers is an error.
     Cuda {
         /// Compares the images with those in the repository instead of writing them.
         #[arg(long)]

@@ -1,8 +1,8 @@
 //! The overlap by blocks of tokens, written once over [`Lanes`].
 //!
-//! A register of the candidate's tokens is compared with a block of the probe's, one broadcast token
-//! after the other; then the block that ends with the smaller token gives way to the next one, both
-//! when they end alike. Each two blocks meet once, so no token is counted twice:
+//! A register of the candidate's tokens is compared with a block of the probe's, one broadcast
+//! token after the other; then the block that ends with the smaller token gives way to the next
+//! one, both when they end alike. Each two blocks meet once, so no token is counted twice:
 //!
 //! ```text
 //! probe        3  5  8 11 | 12 17 20 21 | ..      broadcast one by one
@@ -10,8 +10,8 @@
 //!              11 < 14: the probe goes on
 //! ```
 //!
-//! A register may reach into the sets behind the candidate; their lanes are masked. Only a candidate
-//! at the very end of the tokens finishes on the reference.
+//! A register may reach into the sets behind the candidate; their lanes are masked. Only a
+//! candidate at the very end of the tokens finishes on the reference.
 //!
 //! Broadcasting from memory leaves the shuffle port to the comparisons; rotating a register, the
 //! usual form, needs it for both.

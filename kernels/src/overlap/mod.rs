@@ -20,8 +20,8 @@
 //! Source: Mann, Augsten, Bouros, *An Empirical Evaluation of Set Similarity Join Techniques*,
 //! PVLDB 9(9), 2016, §3 (verification that stops early), and for chunks Bellas, Gounaris,
 //! *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU paradigm*, 2018, §3.3.
-//! Departures from the latter: entries name both ends of their range, a pair brings its own required
-//! overlap, and the answer is the overlap rather than a flag.
+//! Departures from the latter: entries name both ends of their range, a pair brings its own
+//! required overlap, and the answer is the overlap rather than a flag.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -113,9 +113,9 @@ pub struct Chunk<'a> {
 ///
 /// # Shapes
 ///
-/// `chunk.required`: as many as `chunk.candidates`, and `chunk.starts` too unless it is empty; entries
-/// as [`Chunk::entries`] says; set numbers below the number of sets, starts within their sets and
-/// with an overlap of at most the settled tokens. Fewer than 2^32 pairs.
+/// `chunk.required`: as many as `chunk.candidates`, and `chunk.starts` too unless it is empty;
+/// entries as [`Chunk::entries`] says; set numbers below the number of sets, starts within their
+/// sets and with an overlap of at most the settled tokens. Fewer than 2^32 pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairs<'a> {
     /// The sets that entries name.
