@@ -63,11 +63,11 @@ impl Gpu {
         arguments: &Arguments,
     ) -> Result<(), DeviceError> {
         println!(
-            "| {:<38} | M pairs/s kernel |   GB/s | of copy | kernel us |  in us | out us | M pairs/s whole |",
+            "| {:<41} | M pairs/s kernel |   GB/s | of copy | kernel us |  in us | out us | M pairs/s whole |",
             "GPU"
         );
         println!(
-            "|:{:-<38}-|-----------------:|-------:|--------:|----------:|-------:|-------:|----------------:|",
+            "|:{:-<41}-|-----------------:|-------:|--------:|----------:|-------:|-------:|----------------:|",
             ""
         );
         let memory = Memory::new(&self.device, self.budget(), self.budget());
@@ -114,7 +114,7 @@ impl Gpu {
         let gigabytes = workload.gigabytes(times.kernel);
         let us = |time: Duration| time.as_secs_f64() * 1e6;
         println!(
-            "| {name:<38} | {:>16.0} | {gigabytes:>6.0} | {:>6.0}% | {:>9.0} | {:>6.0} | {:>6.0} | {:>15.0} |",
+            "| {name:<41} | {:>16.0} | {gigabytes:>6.0} | {:>6.0}% | {:>9.0} | {:>6.0} | {:>6.0} | {:>15.0} |",
             workload.rate(times.kernel),
             100.0 * gigabytes * 1e9 / self.memory_rate,
             us(times.kernel),

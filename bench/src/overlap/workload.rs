@@ -1,7 +1,6 @@
 //! Sets in families, and candidate pairs as a filter would find them: some of one family, which are
 //! similar, and some of different ones, which are not.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -38,6 +37,13 @@ impl Numbers {
     }
 }
 
+/// A set of the tokens.
+fn sorted(mut tokens: Vec<usize>) -> Vec<usize> {
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens
+}
+
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("workloads are far below 2^32")
 }
@@ -72,19 +78,18 @@ impl Workload {
         workload
     }
 
-    /// Sets that share most tokens of a base, each without some of them and with some others.
+    /// Sets that share most tokens of a base, each with some of them changed.
     fn family(&mut self, numbers: &mut Numbers) {
-        let alphabet = 40 * self.size;
+        let alphabet = (40 * self.size).max(1);
         let len = self.size / 2 + numbers.below(self.size + 1);
-        let base: BTreeSet<usize> = (0..len).map(|_| numbers.below(alphabet)).collect();
+        let base = sorted((0..len).map(|_| numbers.below(alphabet)).collect());
         for _ in 0..FAMILY {
             let changed = numbers.below(30);
-            let kept = base.iter().filter(|_| numbers.below(100) >= changed);
-            let mut set: BTreeSet<usize> = kept.copied().collect();
-            while set.len() < base.len() {
-                set.insert(numbers.below(alphabet));
-            }
-            self.tokens.extend(set.into_iter().map(narrow));
+            let tokens = base.iter().map(|token| {
+                let is_changed = numbers.below(100) < changed;
+                if is_changed { numbers.below(alphabet) } else { *token }
+            });
+            self.tokens.extend(sorted(tokens.collect()).into_iter().map(narrow));
             self.offsets.push(narrow(self.tokens.len()));
         }
     }
