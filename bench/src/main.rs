@@ -4,6 +4,7 @@
 
 mod engine;
 mod frequent_items;
+mod overlap;
 #[cfg(feature = "peers")]
 mod peers;
 mod queries;
@@ -32,6 +33,8 @@ enum Command {
     },
     /// Throughput and accuracy of the summaries of frequent items over the skew of the stream.
     FrequentItems(frequent_items::Arguments),
+    /// Overlaps of candidate pairs of token sets, on each level of the processor and each kernel.
+    Overlap(overlap::Arguments),
 }
 
 fn main() {
@@ -44,6 +47,10 @@ fn main() {
         Command::FrequentItems(arguments) => {
             println!("{}\n", engine::machine());
             frequent_items::run(&arguments);
+        }
+        Command::Overlap(arguments) => {
+            println!("{}\n", engine::machine());
+            overlap::run(&arguments);
         }
     }
 }

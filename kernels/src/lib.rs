@@ -8,8 +8,10 @@
 //!
 //! What is absent: nothing here knows a batch, a thread, a channel or a configuration.
 
+pub mod cuda;
 pub mod filter;
 mod isa;
+pub mod overlap;
 pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

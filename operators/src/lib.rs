@@ -25,7 +25,7 @@ mod testing;
 mod tokenize;
 
 use trommel_engine::registry::Registry;
-pub use trommel_kernels::Isa;
+pub use trommel_kernels::{Isa, cuda};
 
 pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;

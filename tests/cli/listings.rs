@@ -1,5 +1,7 @@
 //! What there is: operators, schema, devices, completions, versions.
 
+use trommel_shim::{Form, StandIn};
+
 use crate::support::trommel;
 
 #[test]
@@ -39,13 +41,51 @@ fn a_misspelt_operator_is_corrected() {
 }
 
 #[test]
-fn devices_are_the_cpu_and_no_gpu() {
+fn devices_are_the_cpu_and_why_there_is_no_gpu() {
+    let list = |variable: &str| trommel(["devices"]).env("TROMMEL_DEVICE", variable).end();
     let devices = trommel(["devices"]).env("TROMMEL_ISA", "portable").end().ok();
     assert!(
         devices.starts_with("CPU    portable instructions; this machine has scalar, portable"),
         "{devices}"
     );
-    assert!(devices.ends_with("GPUs   none: this version has no CUDA support\n"), "{devices}");
+    let last = devices.lines().last().expect("three lines");
+    let is_gpu_wanted = std::env::var("TROMMEL_REQUIRE_CUDA").is_ok_and(|value| value == "1");
+    let no_driver = "GPUs   none: no NVIDIA driver: libcuda.so.1 cannot be loaded";
+    assert!(is_gpu_wanted || last == no_driver, "{devices}");
+    assert!(list("cpu").ok().ends_with("GPUs   none: switched off by TROMMEL_DEVICE=cpu\n"));
+    let said = list("gpu").refused(2);
+    assert!(said.contains("TROMMEL_DEVICE is \"gpu\"; allowed are \"auto\" and \"cpu\""), "{said}");
+}
+
+#[test]
+fn devices_of_a_driver_are_listed() {
+    let driver = |settings: &[(&str, &str)]| {
+        let folder = StandIn::new(Form::Plain).folder();
+        let folder = folder.to_str().expect("folders of builds are text").to_owned();
+        let start = trommel(["devices"]).env("LD_LIBRARY_PATH", &folder);
+        settings.iter().fold(start, |run, (name, value)| run.env(name, value)).end().ok()
+    };
+    let line = "stand-in on the CPU, capability 9.0, 2 multiprocessors, 1024 MiB; \
+                the driver is for CUDA 13.0\n";
+    let two = driver(&[("STAND_IN_DEVICES", "2")]);
+    assert!(two.ends_with(&format!("GPUs   0: {line}       1: {line}")), "{two}");
+    let none = driver(&[("STAND_IN_DEVICES", "0")]);
+    assert!(none.ends_with("GPUs   none: the NVIDIA driver shows no CUDA device\n"), "{none}");
+    let old = driver(&[("STAND_IN_CAPABILITY", "61")]);
+    assert!(old.contains("\nGPUs   0: not usable: stand-in on the CPU is too old: "), "{old}");
+    let failing = driver(&[("STAND_IN_FAIL", "cuDevicePrimaryCtxRetain:1:46")]);
+    assert!(
+        failing.contains("\nGPUs   0: not usable: cuDevicePrimaryCtxRetain failed: "),
+        "{failing}"
+    );
+}
+
+#[test]
+fn the_binary_needs_no_cuda_library() {
+    let output = std::process::Command::new("ldd").arg(env!("CARGO_BIN_EXE_trommel")).output();
+    let libraries = String::from_utf8(output.expect("ldd is there").stdout).expect("text");
+    assert!(libraries.contains("libc.so"), "{libraries}");
+    assert!(!libraries.contains("cuda") && !libraries.contains("nvidia"), "{libraries}");
 }
 
 #[test]

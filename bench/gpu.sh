@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Runs the CUDA side on a machine with a GPU, which needs a driver and no toolchain.
+#
+#   bench/gpu.sh build        here: binaries into target/gpu, to be carried with the repository
+#   bench/gpu.sh run          there: what the device is, the suites, compute-sanitizer, measurements
+#   bench/gpu.sh tune         there: the kernels over the threads of a block
+#
+# Everything said goes to standard output, and into $OUT (target/gpu/out unless set), a file a step.
+# The last thing printed is a table of the steps; the exit status is 1 when one failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+gpu=target/gpu
+
+build() {
+  set -e
+  cargo build --release --locked -p trommel-cli -p trommel-bench
+  test_binary=$(cargo test --release --locked -p trommel-kernels --test cuda --no-run 2>&1 |
+    sed -n 's/.*Executable .*(\(.*\))/\1/p')
+  release=${CARGO_TARGET_DIR:-target}/release
+  mkdir -p "$gpu"
+  for binary in "$release/trommel" "$release/trommel-bench"; do
+    strip -o "$gpu/$(basename "$binary")" "$binary"
+  done
+  strip -o "$gpu/cuda" "$test_binary"
+  if ldd "$gpu"/trommel "$gpu"/trommel-bench "$gpu"/cuda | grep -E 'lib(cuda|nv)'; then
+    echo "a binary needs a CUDA library" >&2
+    exit 1
+  fi
+  du -ch "$gpu"/trommel "$gpu"/trommel-bench "$gpu"/cuda
+}
+
+rows=()
+failed=0
+
+# step NAME SECONDS COMMAND...: runs it within the time and keeps its output and a row for the table.
+step() {
+  local name=$1 limit=$2
+  shift 2
+  printf '\n== %s\n' "$name"
+  local begin=$SECONDS status=0
+  timeout "$limit" "$@" >"$out/$name.txt" 2>&1 || status=$?
+  cat "$out/$name.txt"
+  local result=passed
+  if [ "$status" -ne 0 ]; then
+    result="FAILED ($status)"
+    failed=1
+  fi
+  rows+=("$(printf '| %-22s | %-12s | %4s s |' "$name" "$result" $((SECONDS - begin)))")
+}
+
+table() {
+  local device
+  device=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -1)
+  printf '\n%s, %s\n\n' "$device" "$(date -u +%F)"
+  printf '| %-22s | %-12s | %6s |\n' step result time
+  printf '|:%.0s' 1; printf -- '-%.0s' {1..23}; printf '|'; printf -- '-%.0s' {1..14}; printf '|-------:|\n'
+  printf '%s\n' "${rows[@]}"
+  exit "$failed"
+}
+
+# The suites under a tool of compute-sanitizer, which says itself when it has found something.
+sanitize() {
+  step "$1" "$2" compute-sanitizer --tool "$1" --error-exitcode 9 \
+    "$gpu/cuda" suite:: --test-threads=1
+}
+
+run() {
+  out=${OUT:-$gpu/out}
+  mkdir -p "$out"
+  export TROMMEL_REQUIRE_CUDA=1
+  step devices 60 "$gpu/trommel" devices
+  step suites 120 "$gpu/cuda" suite:: --test-threads=1
+  sanitize memcheck 150
+  sanitize racecheck 150
+  sanitize synccheck 100
+  step bench 200 "$gpu/trommel-bench" overlap --pairs 4000000 --rounds 5 --without scalar,portable
+  step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
+    --sizes 14 --rounds 3 --without scalar,portable,avx2
+  table
+}
+
+tune() {
+  out=${OUT:-$gpu/out}
+  mkdir -p "$out"
+  step tune 400 "$gpu/trommel-bench" overlap --pairs 4000000 --rounds 3 --sizes 14,50,120,500 \
+    --threads 32,64,128,256 --without scalar,portable,avx2,avx512
+  table
+}
+
+case "${1:-}" in
+  build | run | tune) "$1" ;;
+  *)
+    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,107 @@
+//! The table of the overlap of candidate pairs: every level of the processor on one core, every
+//! kernel of a GPU, every answer checked.
+
+mod gpu;
+mod workload;
+
+use std::time::{Duration, Instant};
+
+use trommel_kernels::cuda::Device;
+use trommel_kernels::{Isa, overlap};
+
+use self::workload::Workload;
+
+/// What is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Arguments {
+    /// Candidate pairs.
+    #[arg(long, default_value_t = 2_000_000)]
+    pairs: usize,
+    /// Mean sizes of the sets.
+    #[arg(long, value_delimiter = ',', default_value = "14,50,120,500")]
+    sizes: Vec<usize>,
+    /// Candidates of a probe.
+    #[arg(long, default_value_t = 20)]
+    candidates: usize,
+    /// Chunks that the pairs go to the device in.
+    #[arg(long, default_value_t = 16)]
+    chunks: usize,
+    /// Chunks in flight at once.
+    #[arg(long, default_value_t = 3)]
+    slots: usize,
+    /// Threads of a block, to tune the kernels; the policy of each kernel unless given.
+    #[arg(long, value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Levels of the processor to leave out, such as `scalar`.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
+    /// Rounds; the median is shown.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+}
+
+/// Measures and prints.
+pub(crate) fn run(arguments: &Arguments) {
+    let device = Device::probe(0);
+    let gpu = match &device {
+        Ok(device) => match gpu::Gpu::new(device) {
+            Ok(gpu) => Some(gpu),
+            Err(error) => {
+                println!("GPU failed: {error}\n");
+                None
+            }
+        },
+        Err(reason) => {
+            println!("no GPU: {reason}\n");
+            None
+        }
+    };
+    for size in &arguments.sizes {
+        let workload = Workload::new(*size, arguments.pairs, arguments.candidates);
+        println!("{workload}; median of {} rounds\n", arguments.rounds);
+        println!("| {:<30} | M pairs/s |   GB/s |", "CPU, one core");
+        println!("|:{:-<30}-|----------:|-------:|", "");
+        levels(&workload, arguments);
+        println!();
+        if let Some(gpu) = &gpu {
+            gpu.table(&workload, arguments).expect("the device worked before");
+        }
+    }
+}
+
+fn levels(workload: &Workload, arguments: &Arguments) {
+    let mut overlaps = vec![0; workload.len()];
+    for isa in Isa::available() {
+        if arguments.without.iter().any(|name| name == isa.name()) {
+            continue;
+        }
+        let time = median(arguments.rounds, || {
+            let start = Instant::now();
+            overlap::verify(isa, workload.pairs(), &mut overlaps);
+            let time = start.elapsed();
+            workload.check(&overlaps);
+            time
+        });
+        line(&format!("{isa}, overlaps"), workload, time);
+        let time = median(arguments.rounds, || {
+            let start = Instant::now();
+            let count = overlap::count(isa, workload.pairs());
+            let time = start.elapsed();
+            workload.check_count(count);
+            time
+        });
+        line(&format!("{isa}, count"), workload, time);
+    }
+}
+
+fn line(name: &str, workload: &Workload, time: Duration) {
+    println!("| {name:<30} | {:>9.1} | {:>6.1} |", workload.rate(time), workload.gigabytes(time));
+}
+
+/// The median of what `run` returns in so many rounds, after one that is not counted.
+fn median(rounds: usize, mut run: impl FnMut() -> Duration) -> Duration {
+    run();
+    let mut times: Vec<Duration> = (0..rounds.max(1)).map(|_| run()).collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,243 @@
+//! The kernels of a GPU: the kernel alone, the copies, and the whole way in chunks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trommel_kernels::cuda::overlap::{
+    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
+};
+use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
+use trommel_kernels::overlap::{Chunk, Pairs};
+
+use super::Arguments;
+use super::workload::Workload;
+
+/// Bytes of each copy whose time is the ceiling: several times any cache.
+const COPY_BYTES: usize = 1 << 30;
+const COPY_ROUNDS: usize = 5;
+
+/// A device with its kernels and ceilings.
+pub(crate) struct Gpu {
+    device: Device,
+    verifier: Arc<Verifier>,
+    lane: Arc<Lane>,
+    /// Bytes a second read and written by a copy within the device.
+    memory_rate: f64,
+}
+
+/// What is measured of a kernel.
+type Candidate = (Kernel, Policy, Answer);
+
+impl Gpu {
+    /// Loads the kernels, measures copies and prints what they give.
+    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
+        let properties = device.properties();
+        let verifier = Verifier::new(device)?;
+        let lane = Arc::new(Lane::new(device)?);
+        println!(
+            "{}, kernels from {}, driver for CUDA {}",
+            properties.name,
+            verifier.image(),
+            f64::from(properties.driver_version) / 1000.0
+        );
+        let bytes = COPY_BYTES.min(properties.memory_bytes / 8);
+        let copies = CopyTimes::measure(device, bytes, COPY_ROUNDS)?;
+        let memory_rate = 2.0 * rate(copies.bytes, copies.device_to_device);
+        let peak = properties.peak_bytes_per_second();
+        println!("copies of {} MiB:", copies.bytes >> 20);
+        println!("  host to device    {:>8.1} GB/s", rate(bytes, copies.host_to_device) / 1e9);
+        println!("  device to host    {:>8.1} GB/s", rate(bytes, copies.device_to_host) / 1e9);
+        println!(
+            "  within the device {:>8.1} GB/s read and written; {:.0} GB/s by clock and bus\n",
+            memory_rate / 1e9,
+            to_f64(peak) / 1e9
+        );
+        Ok(Self { device: device.clone(), verifier, lane, memory_rate })
+    }
+
+    /// Measures all kernels on a workload.
+    pub(crate) fn table(
+        &self,
+        workload: &Workload,
+        arguments: &Arguments,
+    ) -> Result<(), DeviceError> {
+        println!(
+            "| {:<41} | M pairs/s kernel |   GB/s | of copy | kernel us |  in us | out us | M pairs/s whole |",
+            "GPU"
+        );
+        println!(
+            "|:{:-<41}-|-----------------:|-------:|--------:|----------:|-------:|-------:|----------------:|",
+            ""
+        );
+        let memory = Memory::new(&self.device, self.budget(), self.budget());
+        let sets = DeviceSets::upload(&memory, workload.sets())?;
+        let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
+        let whole = limits(workload.len(), workload.chunk().entries.len());
+        let part = workload.len().div_ceil(arguments.chunks.max(1)).max(1);
+        let part = limits(part, part.min(whole.entries));
+        let mut slot = Slot::new(&memory, whole)?;
+        let mut slots = Vec::new();
+        for _ in 0..arguments.slots.max(1) {
+            slots.push(Slot::new(&memory, part)?);
+        }
+        for candidate in candidates(&arguments.threads) {
+            let (mut alone, mut wholes) = (Vec::new(), Vec::new());
+            for _ in 0..=arguments.rounds.max(1) {
+                slot = self.alone(workload, &sets, slot, candidate)?;
+                alone.push(slot.times());
+                let start = Instant::now();
+                self.in_chunks(workload, &sets, &mut slots, (candidate, part.pairs))?;
+                wholes.push(start.elapsed());
+            }
+            // The first of each warms up.
+            let times = middle(&mut alone[1..], |times| times.kernel);
+            self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
+        }
+        println!();
+        Ok(())
+    }
+
+    /// Half of what is free.
+    fn budget(&self) -> usize {
+        self.device.memory_bytes().map_or(0, |(free, _)| free / 2)
+    }
+
+    fn line(
+        &self,
+        workload: &Workload,
+        (kernel, policy, answer): Candidate,
+        times: Times,
+        whole: Duration,
+    ) {
+        let name = format!("{kernel}, {}, {} threads", shown(answer), policy.threads);
+        let gigabytes = workload.gigabytes(times.kernel);
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        println!(
+            "| {name:<41} | {:>16.0} | {gigabytes:>6.0} | {:>6.0}% | {:>9.0} | {:>6.0} | {:>6.0} | {:>15.0} |",
+            workload.rate(times.kernel),
+            100.0 * gigabytes * 1e9 / self.memory_rate,
+            us(times.kernel),
+            us(times.copy_in),
+            us(times.copy_out),
+            workload.rate(whole),
+        );
+    }
+
+    /// All pairs in one chunk.
+    fn alone(
+        &self,
+        workload: &Workload,
+        sets: &Arc<DeviceSets>,
+        slot: Slot,
+        candidate: Candidate,
+    ) -> Result<Slot, DeviceError> {
+        let slot = self.submit(slot, workload.pairs(), sets, candidate)?.collect()?;
+        match candidate.2 {
+            Answer::Count => workload.check_count(slot.count().expect("it was asked for")),
+            _ => workload.check(slot.overlaps()),
+        }
+        Ok(slot)
+    }
+
+    fn submit(
+        &self,
+        slot: Slot,
+        pairs: Pairs<'_>,
+        sets: &Arc<DeviceSets>,
+        (kernel, policy, answer): Candidate,
+    ) -> Result<Flight, DeviceError> {
+        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        slot.submit(&self.lane, &self.verifier, &job)
+    }
+
+    /// All pairs in chunks, several in flight.
+    fn in_chunks(
+        &self,
+        workload: &Workload,
+        sets: &Arc<DeviceSets>,
+        slots: &mut Vec<Slot>,
+        (candidate, size): (Candidate, usize),
+    ) -> Result<(), DeviceError> {
+        let mut flying = VecDeque::<(usize, Flight)>::new();
+        let mut count = 0;
+        let chunk = workload.chunk();
+        for begin in (0..workload.len()).step_by(size) {
+            let end = (begin + size).min(workload.len());
+            let entries = workload.entries(begin, end);
+            let part = Chunk {
+                entries: &entries,
+                candidates: &chunk.candidates[begin..end],
+                required: &chunk.required[begin..end],
+                starts: &[],
+            };
+            if slots.is_empty() {
+                let landing = flying.pop_front().expect("all slots fly");
+                slots.push(land(workload, landing, &mut count)?);
+            }
+            let slot = slots.pop().expect("one is free");
+            let pairs = Pairs { chunk: part, ..workload.pairs() };
+            flying.push_back((begin, self.submit(slot, pairs, sets, candidate)?));
+        }
+        for landing in flying {
+            slots.push(land(workload, landing, &mut count)?);
+        }
+        if candidate.2 == Answer::Count {
+            workload.check_count(count);
+        }
+        Ok(())
+    }
+}
+
+/// The median by a key.
+fn middle<T: Copy, K: Ord>(values: &mut [T], key: impl FnMut(&T) -> K) -> T {
+    values.sort_by_key(key);
+    values[values.len() / 2]
+}
+
+/// Takes the answer of a chunk and checks it.
+fn land(
+    workload: &Workload,
+    (begin, flight): (usize, Flight),
+    count: &mut u64,
+) -> Result<Slot, DeviceError> {
+    let slot = flight.collect()?;
+    workload.check_part(begin, slot.overlaps());
+    *count += slot.count().unwrap_or(0);
+    Ok(slot)
+}
+
+/// Every kernel with its policy, or with each number of threads.
+fn candidates(threads: &[u32]) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for kernel in Kernel::ALL {
+        let usual = Policy::of(kernel);
+        let policies: Vec<Policy> = if threads.is_empty() {
+            vec![usual]
+        } else {
+            threads.iter().map(|threads| usual.with_threads(*threads)).collect()
+        };
+        for policy in policies {
+            candidates
+                .extend([Answer::Overlaps, Answer::Count].map(|answer| (kernel, policy, answer)));
+        }
+    }
+    candidates
+}
+
+fn shown(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Count => "count",
+        _ => "overlaps",
+    }
+}
+
+/// Bytes a second.
+fn rate(bytes: usize, time: Duration) -> f64 {
+    to_f64(bytes as u64) / time.as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes and bytes a second are far below 2^53")]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,188 @@
+//! Sets in families, and candidate pairs as a filter would find them: some of one family, which are
+//! similar, and some of different ones, which are not.
+
+use std::fmt;
+use std::time::Duration;
+
+use trommel_kernels::Isa;
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets};
+
+/// Sets that are made from one.
+const FAMILY: usize = 8;
+/// Required is a Jaccard similarity of 4/5: an overlap of 4/9 of both sizes.
+const REQUIRED: [usize; 2] = [4, 9];
+
+/// Sets and pairs, with the right answers.
+pub(crate) struct Workload {
+    size: usize,
+    offsets: Vec<u32>,
+    tokens: Vec<u32>,
+    entries: Vec<Entry>,
+    candidates: Vec<u32>,
+    required: Vec<u32>,
+    overlaps: Vec<u32>,
+    count: u64,
+    bytes: usize,
+}
+
+/// Repeatable numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let wide = u128::from(self.0 >> 16) * end as u128;
+        usize::try_from(wide >> 48).expect("below `end`")
+    }
+}
+
+/// A set of the tokens.
+fn sorted(mut tokens: Vec<usize>) -> Vec<usize> {
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens
+}
+
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).expect("workloads are far below 2^32")
+}
+
+impl Workload {
+    /// Pairs of sets of a mean size, so many candidates a probe.
+    pub(crate) fn new(size: usize, pairs: usize, candidates: usize) -> Self {
+        let mut numbers = Numbers(1);
+        let sets = (pairs / candidates.max(1)).max(FAMILY).next_multiple_of(FAMILY);
+        let mut workload = Self {
+            size,
+            offsets: vec![0],
+            tokens: Vec::new(),
+            entries: Vec::new(),
+            candidates: Vec::new(),
+            required: Vec::new(),
+            overlaps: Vec::new(),
+            count: 0,
+            bytes: 0,
+        };
+        for _ in 0..sets / FAMILY {
+            workload.family(&mut numbers);
+        }
+        for probe in 0..sets {
+            workload.entry(probe, candidates, sets, &mut numbers);
+        }
+        workload.overlaps = vec![0; workload.candidates.len()];
+        let mut overlaps = std::mem::take(&mut workload.overlaps);
+        overlap::verify(Isa::Scalar, workload.pairs(), &mut overlaps);
+        workload.overlaps = overlaps;
+        workload.count = overlap::count(Isa::Scalar, workload.pairs());
+        workload
+    }
+
+    /// Sets that share most tokens of a base, each with some of them changed.
+    fn family(&mut self, numbers: &mut Numbers) {
+        let alphabet = (40 * self.size).max(1);
+        let len = self.size / 2 + numbers.below(self.size + 1);
+        let base = sorted((0..len).map(|_| numbers.below(alphabet)).collect());
+        for _ in 0..FAMILY {
+            let changed = numbers.below(30);
+            let tokens = base.iter().map(|token| {
+                let is_changed = numbers.below(100) < changed;
+                if is_changed { numbers.below(alphabet) } else { *token }
+            });
+            self.tokens.extend(sorted(tokens.collect()).into_iter().map(narrow));
+            self.offsets.push(narrow(self.tokens.len()));
+        }
+    }
+
+    /// Half of the candidates are of the probe's family, as far as it goes.
+    fn entry(&mut self, probe: usize, candidates: usize, sets: usize, numbers: &mut Numbers) {
+        let begin = narrow(self.candidates.len());
+        for nth in 0..candidates {
+            let is_kin = nth % 2 == 0;
+            let family = probe / FAMILY * FAMILY;
+            let candidate =
+                if is_kin { family + numbers.below(FAMILY) } else { numbers.below(sets) };
+            let sizes = self.sets().set(probe).len() + self.sets().set(candidate).len();
+            self.candidates.push(narrow(candidate));
+            self.required.push(narrow((sizes * REQUIRED[0]).div_ceil(REQUIRED[1])));
+            self.bytes += sizes * 4;
+        }
+        let end = narrow(self.candidates.len());
+        self.entries.push(Entry { probe: narrow(probe), begin, end });
+    }
+
+    pub(crate) fn sets(&self) -> Sets<'_> {
+        Sets::new(&self.offsets, &self.tokens)
+    }
+
+    pub(crate) fn chunk(&self) -> Chunk<'_> {
+        Chunk {
+            entries: &self.entries,
+            candidates: &self.candidates,
+            required: &self.required,
+            starts: &[],
+        }
+    }
+
+    pub(crate) fn pairs(&self) -> Pairs<'_> {
+        Pairs { probes: self.sets(), candidates: self.sets(), chunk: self.chunk() }
+    }
+
+    /// How many pairs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// The entries of the pairs from `begin` to `end`, counted from there.
+    pub(crate) fn entries(&self, begin: usize, end: usize) -> Vec<Entry> {
+        let (begin, end) = (narrow(begin), narrow(end));
+        let inside = self.entries.iter().filter(|entry| entry.end > begin && entry.begin < end);
+        inside
+            .map(|entry| Entry {
+                probe: entry.probe,
+                begin: entry.begin.max(begin) - begin,
+                end: entry.end.min(end) - begin,
+            })
+            .collect()
+    }
+
+    pub(crate) fn check(&self, overlaps: &[u32]) {
+        assert!(self.overlaps == overlaps, "a wrong overlap");
+    }
+
+    /// Of a part of the pairs.
+    pub(crate) fn check_part(&self, begin: usize, overlaps: &[u32]) {
+        assert!(self.overlaps[begin..begin + overlaps.len()] == *overlaps, "a wrong overlap");
+    }
+
+    pub(crate) fn check_count(&self, count: u64) {
+        assert_eq!(count, self.count, "a wrong count");
+    }
+
+    /// Millions of pairs a second.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of pairs are far below 2^52")]
+    pub(crate) fn rate(&self, time: Duration) -> f64 {
+        self.len() as f64 / time.as_secs_f64() / 1e6
+    }
+
+    /// Gigabytes a second, if each pair read both its sets whole.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of bytes are far below 2^52")]
+    pub(crate) fn gigabytes(&self, time: Duration) -> f64 {
+        self.bytes as f64 / time.as_secs_f64() / 1e9
+    }
+}
+
+impl fmt::Display for Workload {
+    #[expect(clippy::cast_precision_loss, reason = "shares in percent")]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffice = 100.0 * self.count as f64 / self.len() as f64;
+        write!(
+            formatter,
+            "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5); GB/s: both sets \
+             of each pair",
+            self.len(),
+            self.sets().len(),
+            self.tokens.len() / self.sets().len(),
+        )
+    }
+}

@@ -1,0 +1,424 @@
+// overlap.cu - verifies candidate pairs of token sets: the overlap of each pair, or REJECTED where
+// it is below what the pair requires. Contract and layout: kernels/src/overlap. Each kernel has two
+// entry points: `_verify` writes the answer of every pair, `_count` adds up the pairs that are not
+// rejected.
+//
+//   kernel            who answers a pair          after
+//   thread_per_probe  one thread, all of a probe  Bellas, Gounaris 2018, §3.3.2, alternative A
+//   block_per_probe   one thread of the block     alternative B: the probe in shared memory
+//   block_per_pair    a block, pair after pair    alternative C: intersect path (§4.2.2) in shared memory
+//   lanes_N_per_pair  N lanes of a warp           ours
+//
+// The first three take an entry (a probe and its candidates) a thread or block, the last one 32
+// consecutive pairs a warp, whatever their entries. All stride over the grid, so any grid is right.
+// Reads at most 4 (|probe| + |candidate|) B and 20 B a pair, writes 4 B (`_verify`) or 8 B a warp.
+#include "device.cuh"
+
+constexpr u32 REJECTED = 0xffffffff;
+constexpr u32 THREADS_MAX = 256;
+// Blocks a multiprocessor of 2,048 threads has to hold: waiting for memory is hidden by other
+// warps.
+constexpr u32 LANES_BLOCKS_MIN = 6;
+
+// kernels/src/overlap/pairs.rs has the same three structs.
+struct Entry {
+    u32 probe, begin, end;
+};
+
+struct Start {
+    u32 probe, candidate, overlap;
+};
+
+struct Pairs {
+    const u32* probe_offsets;
+    const u32* probe_tokens;
+    const u32* candidate_offsets;
+    const u32* candidate_tokens;
+    const Entry* entries;
+    const u32* candidates;
+    const u32* required;
+    const Start* starts;  // or null: all pairs begin with their first tokens
+    u32 entry_count;
+    u32 pair_count;
+};
+
+// One pair, from where its verification begins. Positions are those in the tokens of all sets.
+struct Pair {
+    u32 probe, candidate;
+    u32 probe_len, candidate_len;
+    u32 required, overlap;
+};
+
+__device__ inline Pair pair_at(const Pairs& pairs, u32 probe_set, u32 index) {
+    const u32 candidate_set = pairs.candidates[index];
+    Pair pair;
+    pair.probe = pairs.probe_offsets[probe_set];
+    pair.probe_len = pairs.probe_offsets[probe_set + 1] - pair.probe;
+    pair.candidate = pairs.candidate_offsets[candidate_set];
+    pair.candidate_len = pairs.candidate_offsets[candidate_set + 1] - pair.candidate;
+    pair.required = pairs.required[index];
+    pair.overlap = 0;
+    if (pairs.starts) {
+        const Start start = pairs.starts[index];
+        pair.probe += start.probe;
+        pair.probe_len -= start.probe;
+        pair.candidate += start.candidate;
+        pair.candidate_len -= start.candidate;
+        pair.overlap = start.overlap;
+    }
+    return pair;
+}
+
+// How far a pair is. The overlap counted so far and the tokens left never exceed a set's size, so
+// sums of them fit 32 bits.
+struct Progress {
+    bool is_lost, is_done;
+};
+
+template <bool EXACT>
+__device__ inline Progress progress(u32 required, u32 overlap, u32 probe_left, u32 candidate_left) {
+    const u32 left = smaller(probe_left, candidate_left);
+    const bool is_lost = overlap + left < required;
+    return {is_lost, is_lost || left == 0 || (!EXACT && overlap >= required)};
+}
+
+// Takes answers: writes each of them.
+struct WriteOverlaps {
+    static constexpr bool EXACT = true;
+    u32* overlaps;
+
+    __device__ void take(u32 pair, u32 overlap) { overlaps[pair] = overlap; }
+    __device__ void finish() {}
+};
+
+// Takes answers: counts the pairs that are not rejected, in a register, then once a warp.
+struct CountPairs {
+    static constexpr bool EXACT = false;
+    u64* count;
+    u32 mine;
+
+    __device__ void take(u32, u32 overlap) { mine += overlap != REJECTED; }
+    __device__ void finish() {
+        const u32 sum = warp_sum(mine);
+        if (lane_of_warp() == 0 && sum > 0) atomicAdd(count, static_cast<u64>(sum));
+    }
+};
+
+// A merge by one thread.
+template <bool EXACT>
+__device__ inline u32 merge(const u32* probe, const u32* candidate, const Pair& pair) {
+    u32 at = 0, with = 0, overlap = pair.overlap;
+    while (true) {
+        const Progress now =
+            progress<EXACT>(pair.required, overlap, pair.probe_len - at, pair.candidate_len - with);
+        if (now.is_done) return now.is_lost ? REJECTED : overlap;
+        const u32 left = probe[at], right = candidate[with];
+        overlap += left == right;
+        at += left <= right;
+        with += right <= left;
+    }
+}
+
+// Alternative A. Grid: any. Shared: none. Barriers: none.
+template <class Sink>
+__device__ void thread_per_probe(const Pairs& pairs, Sink sink) {
+    for (u32 i = thread_of_grid(); i < pairs.entry_count; i += threads_of_grid()) {
+        const Entry entry = pairs.entries[i];
+        for (u32 index = entry.begin; index < entry.end; ++index) {
+            const Pair pair = pair_at(pairs, entry.probe, index);
+            const u32* probe = pairs.probe_tokens + pair.probe;
+            const u32* candidate = pairs.candidate_tokens + pair.candidate;
+            sink.take(index, merge<Sink::EXACT>(probe, candidate, pair));
+        }
+    }
+    sink.finish();
+}
+
+// Alternative B. Grid: any. Shared: 4 B * tokens_max; a longer probe stays in global memory.
+// Barriers: 2 a probe.
+template <class Sink>
+__device__ void block_per_probe(const Pairs& pairs, u32 tokens_max, Sink sink) {
+    DYNAMIC_SHARED(u32, shared);
+    for (u32 i = blockIdx.x; i < pairs.entry_count; i += gridDim.x) {
+        const Entry entry = pairs.entries[i];
+        const u32 first = pairs.probe_offsets[entry.probe];
+        const u32 len = pairs.probe_offsets[entry.probe + 1] - first;
+        const bool fits = len <= tokens_max;
+        if (fits) {
+            for (u32 at = threadIdx.x; at < len; at += blockDim.x) {
+                shared[at] = pairs.probe_tokens[first + at];
+            }
+        }
+        __syncthreads();  // The probe is there.
+        for (u32 index = entry.begin + threadIdx.x; index < entry.end; index += blockDim.x) {
+            const Pair pair = pair_at(pairs, entry.probe, index);
+            const u32* candidate = pairs.candidate_tokens + pair.candidate;
+            const u32* probe =
+                fits ? shared + (pair.probe - first) : pairs.probe_tokens + pair.probe;
+            sink.take(index, merge<Sink::EXACT>(probe, candidate, pair));
+        }
+        __syncthreads();  // Nobody needs it any more.
+    }
+    sink.finish();
+}
+
+// How many steps of a merge of `left` and `right` lie in `left` when `steps` have been done, where
+// the left one of two equal tokens goes first: a binary search on the cross diagonal of merge path.
+__device__ inline u32 on_diagonal(const u32* left, u32 left_len, const u32* right, u32 right_len,
+                                  u32 steps) {
+    u32 low = steps > right_len ? steps - right_len : 0;
+    u32 high = smaller(steps, left_len);
+    while (low < high) {
+        const u32 middle = (low + high) / 2;
+        if (left[middle] <= right[steps - 1 - middle]) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// The calling thread's share of the tokens that two tiles have in common: of all steps of the merge
+// as many as any other thread's. A right token that equals the left one before it is common, and
+// its step belongs to one thread, so that shares add up.
+__device__ inline u32 share_of_common(const u32* left, u32 left_len, const u32* right,
+                                      u32 right_len) {
+    const u32 steps = left_len + right_len;
+    const u32 each = (steps + blockDim.x - 1) / blockDim.x;
+    const u32 begin = smaller(threadIdx.x * each, steps);
+    const u32 end = smaller(begin + each, steps);
+    u32 at = on_diagonal(left, left_len, right, right_len, begin);
+    u32 with = begin - at;
+    u32 common = 0;
+    for (u32 step = begin; step < end; ++step) {
+        if (with == right_len || (at < left_len && left[at] <= right[with])) {
+            ++at;
+        } else {
+            common += at > 0 && left[at - 1] == right[with];
+            ++with;
+        }
+    }
+    return common;
+}
+
+// The sum over the threads of a block of full warps, in every thread. `sums` has a word a warp,
+// which must not be in use before the caller's next barrier.
+__device__ inline u32 block_sum(u32 value, u32* sums) {
+    const u32 sum = warp_sum(value);
+    if (lane_of_warp() == 0) sums[threadIdx.x / WARP] = sum;
+    __syncthreads();  // All warps have written; all threads have read what they need of the tiles.
+    u32 total = 0;
+    for (u32 warp = 0; warp < blockDim.x / WARP; ++warp) total += sums[warp];
+    return total;
+}
+
+// Tiles of both sets in shared memory.
+struct Tiles {
+    u32 tokens_max;  // of each
+    u32* probe;
+    u32* candidate;
+    u32* sums;  // a word a warp
+
+    __device__ Tiles(u32* shared, u32 tokens_max)
+        : tokens_max(tokens_max),
+          probe(shared),
+          candidate(shared + tokens_max),
+          sums(shared + 2 * tokens_max) {}
+};
+
+__device__ inline void load_tile(u32* tile, const u32* tokens, u32 len) {
+    for (u32 at = threadIdx.x; at < len; at += blockDim.x) tile[at] = tokens[at];
+}
+
+// Answers one pair, in every thread of the block. `resident`: where the pair begins in the probe's
+// tile, if that holds the whole probe; else null.
+template <bool EXACT>
+__device__ inline u32 intersect_path(const Pairs& pairs, const Pair& pair, const Tiles& tiles,
+                                     const u32* resident) {
+    u32 at = 0, with = 0, overlap = pair.overlap;
+    while (true) {
+        const u32 probe_left = pair.probe_len - at, candidate_left = pair.candidate_len - with;
+        const Progress now = progress<EXACT>(pair.required, overlap, probe_left, candidate_left);
+        if (now.is_done) return now.is_lost ? REJECTED : overlap;
+        const u32 left_len = resident ? probe_left : smaller(probe_left, tiles.tokens_max);
+        const u32 right_len = smaller(candidate_left, tiles.tokens_max);
+        if (!resident) load_tile(tiles.probe, pairs.probe_tokens + pair.probe + at, left_len);
+        load_tile(tiles.candidate, pairs.candidate_tokens + pair.candidate + with, right_len);
+        __syncthreads();  // The tiles are there; all threads have read the sums of the last ones.
+        const u32* left = resident ? resident + at : tiles.probe;
+        const u32 left_last = left[left_len - 1], right_last = tiles.candidate[right_len - 1];
+        const u32 share = share_of_common(left, left_len, tiles.candidate, right_len);
+        overlap += block_sum(share, tiles.sums);
+        if (left_last <= right_last) at += left_len;
+        if (right_last <= left_last) with += right_len;
+    }
+}
+
+// Alternative C. Grid: any. Block: full warps. Shared: 8 B * tokens_max + 4 B a warp. Barriers: 2 a
+// tile of a pair; the second of them also stands between the last use of a probe and the next one.
+template <class Sink>
+__device__ void block_per_pair(const Pairs& pairs, u32 tokens_max, Sink sink) {
+    DYNAMIC_SHARED(u32, shared);
+    const Tiles tiles(shared, tokens_max);
+    for (u32 i = blockIdx.x; i < pairs.entry_count; i += gridDim.x) {
+        const Entry entry = pairs.entries[i];
+        const u32 first = pairs.probe_offsets[entry.probe];
+        const u32 len = pairs.probe_offsets[entry.probe + 1] - first;
+        const bool fits = len <= tokens_max;
+        if (fits) load_tile(tiles.probe, pairs.probe_tokens + first, len);
+        for (u32 index = entry.begin; index < entry.end; ++index) {
+            const Pair pair = pair_at(pairs, entry.probe, index);
+            const u32* resident = fits ? tiles.probe + (pair.probe - first) : nullptr;
+            const u32 overlap = intersect_path<Sink::EXACT>(pairs, pair, tiles, resident);
+            if (threadIdx.x == 0) sink.take(index, overlap);
+        }
+    }
+    sink.finish();
+}
+
+// The probe of a pair: that of the first entry that ends behind it.
+__device__ inline u32 probe_of(const Pairs& pairs, u32 index) {
+    u32 low = 0, high = pairs.entry_count - 1;
+    while (low < high) {
+        const u32 middle = (low + high) / 2;
+        if (pairs.entries[middle].end > index) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return pairs.entries[low].probe;
+}
+
+// The pair that a lane of the group holds, in all its lanes.
+template <u32 LANES>
+__device__ inline Pair broadcast(const Pair& pair, u32 lane) {
+    return {__shfl_sync(FULL_WARP, pair.probe, lane, LANES),
+            __shfl_sync(FULL_WARP, pair.candidate, lane, LANES),
+            __shfl_sync(FULL_WARP, pair.probe_len, lane, LANES),
+            __shfl_sync(FULL_WARP, pair.candidate_len, lane, LANES),
+            __shfl_sync(FULL_WARP, pair.required, lane, LANES),
+            __shfl_sync(FULL_WARP, pair.overlap, lane, LANES)};
+}
+
+// Whether a lane of the group has `token`, where lanes hold ascending tokens and those from `len`
+// on the greatest number: a binary search through the lanes.
+template <u32 LANES>
+__device__ inline bool is_among(u32 token, u32 lanes_token, u32 len) {
+    u32 at = 0;
+    for (u32 step = LANES / 2; step > 0; step /= 2) {
+        const u32 before = __shfl_sync(FULL_WARP, lanes_token, at + step - 1, LANES);
+        if (before < token) at += step;
+    }
+    return __shfl_sync(FULL_WARP, lanes_token, at, LANES) == token && at < len;
+}
+
+// Answers a pair of each group, in all lanes of the group. Groups go on until all of the warp are
+// done, because they share its instructions.
+template <u32 LANES, bool EXACT>
+__device__ inline u32 intersect_lanes(const Pairs& pairs, const Pair& pair) {
+    const u32 lane = lane_of_warp() % LANES;
+    const u32 group = LANES == WARP ? FULL_WARP : ((1u << (LANES % WARP)) - 1)
+                                                      << (lane_of_warp() - lane);
+    u32 at = 0, with = 0, overlap = pair.overlap;
+    while (true) {
+        const u32 probe_left = pair.probe_len - at, candidate_left = pair.candidate_len - with;
+        const Progress now = progress<EXACT>(pair.required, overlap, probe_left, candidate_left);
+        if (__all_sync(FULL_WARP, now.is_done)) return now.is_lost ? REJECTED : overlap;
+        const u32 left_len = smaller(probe_left, LANES), right_len = smaller(candidate_left, LANES);
+        const bool has_left = lane < left_len, has_right = lane < right_len;
+        const u32 left = has_left ? pairs.probe_tokens[pair.probe + at + lane] : ~0u;
+        const u32 right =
+            has_right ? pairs.candidate_tokens[pair.candidate + with + lane] : ~0u;
+        const bool is_common = is_among<LANES>(left, right, right_len) && has_left;
+        const u32 common = __popc(__ballot_sync(FULL_WARP, is_common) & group);
+        const u32 left_last = __shfl_sync(FULL_WARP, left, left_len - 1, LANES);
+        const u32 right_last = __shfl_sync(FULL_WARP, right, right_len - 1, LANES);
+        if (now.is_done) continue;
+        overlap += common;
+        if (left_last <= right_last) at += left_len;
+        if (right_last <= left_last) with += right_len;
+    }
+}
+
+// Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads what describes
+// a pair of its own, so that those reads are coalesced; then a group answers the pairs of its lanes
+// one after the other, reading LANES tokens of a set at a time.
+template <u32 LANES, class Sink>
+__device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {
+    const u32 lane = lane_of_warp();
+    for (u32 first = thread_of_grid() - lane; first < pairs.pair_count; first += threads_of_grid()) {
+        const u32 index = first + lane;
+        const bool has_pair = index < pairs.pair_count;
+        const Pair own = has_pair ? pair_at(pairs, probe_of(pairs, index), index) : Pair{};
+        u32 answer = REJECTED;
+        for (u32 turn = 0; turn < LANES; ++turn) {
+            const Pair pair = broadcast<LANES>(own, turn);
+            const u32 overlap = intersect_lanes<LANES, Sink::EXACT>(pairs, pair);
+            if (turn == lane % LANES) answer = overlap;
+        }
+        if (has_pair) sink.take(index, answer);
+    }
+    sink.finish();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_thread_per_probe_verify(Pairs pairs, u32* overlaps) {
+    thread_per_probe(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_thread_per_probe_count(Pairs pairs, u64* count) {
+    thread_per_probe(pairs, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_block_per_probe_verify(Pairs pairs, u32* overlaps, u32 tokens_max) {
+    block_per_probe(pairs, tokens_max, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_block_per_probe_count(Pairs pairs, u64* count, u32 tokens_max) {
+    block_per_probe(pairs, tokens_max, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_block_per_pair_verify(Pairs pairs, u32* overlaps, u32 tokens_max) {
+    block_per_pair(pairs, tokens_max, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+    overlap_block_per_pair_count(Pairs pairs, u64* count, u32 tokens_max) {
+    block_per_pair(pairs, tokens_max, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_8_per_pair_verify(Pairs pairs, u32* overlaps) {
+    lanes_per_pair<8>(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_8_per_pair_count(Pairs pairs, u64* count) {
+    lanes_per_pair<8>(pairs, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_16_per_pair_verify(Pairs pairs, u32* overlaps) {
+    lanes_per_pair<16>(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_16_per_pair_count(Pairs pairs, u64* count) {
+    lanes_per_pair<16>(pairs, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_32_per_pair_verify(Pairs pairs, u32* overlaps) {
+    lanes_per_pair<32>(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+    overlap_lanes_32_per_pair_count(Pairs pairs, u64* count) {
+    lanes_per_pair<32>(pairs, CountPairs{count, 0});
+}

@@ -1,0 +1,326 @@
+// block.cpp - the threads of a block, their barriers and the collectives of their warps.
+//
+// A thread runs until it waits for others or ends; then the next one that can go on does, in the
+// order of the launch. What is stricter than a GPU, on purpose: all threads of a block must wait at
+// the same line; a mask names only lanes that are there; a shuffle reads only lanes of its mask.
+#include "runtime.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "fiber.h"
+
+namespace shim {
+namespace {
+
+constexpr unsigned WARP = 32;
+constexpr std::size_t STACK_BYTES = 128 << 10;
+// What shared memory holds before anybody has written to it.
+constexpr unsigned char RUBBISH = 0xcb;
+constexpr std::size_t SHARED_ALIGNMENT = 16;
+
+struct Thread {
+    explicit Thread() : fiber(STACK_BYTES) {}
+
+    Fiber fiber;
+    unsigned index = 0;
+    Index id{};
+    bool has_ended = false;
+    int line = 0;
+    // The collective it waits in.
+    bool is_in_collective = false;
+    Collective kind{};
+    unsigned mask = 0, source = 0;
+    std::uint64_t value = 0, result = 0;
+};
+
+struct Warp {
+    unsigned lanes = 0;    // that have not ended
+    unsigned waiting = 0;  // in a collective
+    unsigned syncs = 0;    // of all its lanes
+};
+
+struct Block {
+    const Grid* grid = nullptr;
+    const std::function<void()>* work = nullptr;
+    Order order{};
+    std::uint64_t random = 0;
+    Index index{};
+    unsigned number = 0;
+    std::vector<std::unique_ptr<Thread>> threads;
+    std::vector<Warp> warps;
+    std::deque<Thread*> ready;
+    std::vector<Thread*> at_barrier;
+    unsigned alive = 0, barriers = 0, votes = 0, last_votes = 0;
+    char* shared = nullptr;
+    std::unique_ptr<Fiber> scheduler;
+    Thread* running = nullptr;
+    std::string failure;
+};
+
+Block block;
+
+unsigned count(const Index& index) { return index.x * index.y * index.z; }
+
+std::uint64_t random_number() {
+    block.random ^= block.random << 13;
+    block.random ^= block.random >> 7;
+    block.random ^= block.random << 17;
+    return block.random;
+}
+
+Warp& warp_of(const Thread& thread) { return block.warps[thread.index / WARP]; }
+
+void wait_for_others() { block.running->fiber.switch_to(*block.scheduler); }
+
+void make_ready(std::vector<Thread*> threads) {
+    if (block.order == Order::Reverse) std::reverse(threads.begin(), threads.end());
+    block.ready.insert(block.ready.end(), threads.begin(), threads.end());
+}
+
+Thread* next_ready() {
+    if (block.ready.empty()) return nullptr;
+    if (block.order == Order::Random) {
+        std::swap(block.ready.front(), block.ready[random_number() % block.ready.size()]);
+    }
+    Thread* thread = block.ready.front();
+    block.ready.pop_front();
+    return thread;
+}
+
+void release_barrier() {
+    for (const Thread* thread : block.at_barrier) {
+        if (thread->line != block.at_barrier.front()->line) {
+            fail("divergent barrier: others wait at line " +
+                 std::to_string(thread->line == block.running->line ? block.at_barrier.front()->line
+                                                                    : thread->line));
+        }
+    }
+    block.last_votes = block.votes;
+    block.votes = 0;
+    ++block.barriers;
+    make_ready(block.at_barrier);
+    block.at_barrier.clear();
+}
+
+std::vector<Thread*> lanes_of(const Thread& thread, unsigned mask) {
+    std::vector<Thread*> lanes;
+    const unsigned first = thread.index / WARP * WARP;
+    for (unsigned lane = 0; lane < WARP; ++lane) {
+        if (mask >> lane & 1) lanes.push_back(block.threads[first + lane].get());
+    }
+    return lanes;
+}
+
+std::uint64_t combine(Collective kind, std::uint64_t left, std::uint64_t right) {
+    switch (kind) {
+        case Collective::Add: return static_cast<std::uint32_t>(left + right);
+        case Collective::Min: return std::min(left, right);
+        case Collective::Max: return std::max(left, right);
+        case Collective::And: return left & right;
+        case Collective::Xor: return left ^ right;
+        default: return left | right;
+    }
+}
+
+void answer_collective(const Thread& last, const std::vector<Thread*>& lanes) {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const std::uint64_t bit = 1ull << lanes[i]->index % WARP;
+        const std::uint64_t value =
+            last.kind == Collective::Ballot ? (lanes[i]->value ? bit : 0) : lanes[i]->value;
+        all = i == 0 ? value : combine(last.kind, all, value);
+    }
+    for (Thread* lane : lanes) {
+        lane->result = all;
+        if (last.kind == Collective::Shuffle) {
+            lane->result = block.threads[lane->index / WARP * WARP + lane->source]->value;
+        } else if (last.kind == Collective::Match) {
+            lane->result = 0;
+            for (const Thread* other : lanes) {
+                if (other->value == lane->value) lane->result |= 1ull << other->index % WARP;
+            }
+        }
+        lane->is_in_collective = false;
+    }
+}
+
+// Ends the collective that the running thread waits in, if all lanes of its mask are there.
+void try_collective() {
+    const Thread& last = *block.running;
+    Warp& warp = warp_of(last);
+    if ((warp.waiting & last.mask) != last.mask) return;
+    const std::vector<Thread*> lanes = lanes_of(last, last.mask);
+    for (const Thread* lane : lanes) {
+        if (lane->mask != last.mask || lane->kind != last.kind) {
+            fail("lanes of one mask call different collectives");
+        }
+    }
+    answer_collective(last, lanes);
+    warp.waiting &= ~last.mask;
+    if (last.kind == Collective::Sync && (last.mask & warp.lanes) == warp.lanes) ++warp.syncs;
+    make_ready(lanes);
+}
+
+void end_thread() {
+    Thread& thread = *block.running;
+    thread.has_ended = true;
+    Warp& warp = warp_of(thread);
+    warp.lanes &= ~(1u << thread.index % WARP);
+    for (const Thread* lane : lanes_of(thread, warp.waiting)) {
+        if (lane->mask >> thread.index % WARP & 1) fail("a lane ends that others wait for");
+    }
+    --block.alive;
+    if (block.alive > 0 && block.at_barrier.size() == block.alive) release_barrier();
+}
+
+void run_thread() {
+    Fiber::entered();
+    (*block.work)();
+    end_thread();
+    wait_for_others();
+    std::abort();  // Nobody switches to a thread that has ended.
+}
+
+void begin_block(unsigned number) {
+    const Grid& grid = *block.grid;
+    block.number = number;
+    block.index = {number % grid.blocks.x, number / grid.blocks.x % grid.blocks.y,
+                   number / grid.blocks.x / grid.blocks.y};
+    const unsigned threads = count(grid.threads);
+    while (block.threads.size() < threads) block.threads.push_back(std::make_unique<Thread>());
+    block.warps.assign((threads + WARP - 1) / WARP, Warp());
+    block.at_barrier.clear();
+    block.ready.clear();
+    block.alive = threads;
+    block.barriers = block.votes = 0;
+    std::memset(block.shared, RUBBISH, grid.shared_bytes);
+    std::vector<Thread*> all;
+    for (unsigned i = 0; i < threads; ++i) {
+        Thread& thread = *block.threads[i];
+        thread.index = i;
+        thread.id = {i % grid.threads.x, i / grid.threads.x % grid.threads.y,
+                     i / grid.threads.x / grid.threads.y};
+        thread.has_ended = thread.is_in_collective = false;
+        thread.fiber.begin(run_thread);
+        block.warps[i / WARP].lanes |= 1u << i % WARP;
+        all.push_back(&thread);
+    }
+    make_ready(all);
+    race_block_begins();
+}
+
+void run_block() {
+    while (block.alive > 0 && block.failure.empty()) {
+        Thread* next = next_ready();
+        if (!next) {
+            const Thread* stuck = block.at_barrier.empty() ? nullptr : block.at_barrier.front();
+            block.failure = "deadlock: " + std::to_string(block.at_barrier.size()) + " of " +
+                            std::to_string(block.alive) + " threads wait at a barrier" +
+                            (stuck ? " at line " + std::to_string(stuck->line) : "");
+            return;
+        }
+        block.running = next;
+        block.scheduler->switch_to(next->fiber);
+        block.running = nullptr;
+    }
+}
+
+// A line whose barriers and warp synchronizations are left out, to show that a check notices.
+int dropped_line() {
+    static const int line = [] {
+        const char* value = std::getenv("STAND_IN_DROP_LINE");
+        return value ? std::atoi(value) : 0;
+    }();
+    return line;
+}
+
+}  // namespace
+
+std::string launch(const Grid& grid, Order order, std::uint64_t seed,
+                   const std::function<void()>& thread) {
+    if (!block.scheduler) block.scheduler = std::make_unique<Fiber>();
+    block.grid = &grid;
+    block.work = &thread;
+    block.order = order;
+    block.random = seed * 0x9e3779b97f4a7c15ull | 1;
+    block.failure.clear();
+    // Of exactly this size, so that the address sanitizer sees its end.
+    void* shared = nullptr;
+    if (posix_memalign(&shared, SHARED_ALIGNMENT, grid.shared_bytes) != 0) std::abort();
+    block.shared = static_cast<char*>(shared);
+    race_launch_begins();
+    for (unsigned number = 0; number < count(grid.blocks) && block.failure.empty(); ++number) {
+        begin_block(number);
+        run_block();
+    }
+    std::free(shared);
+    block.shared = nullptr;
+    return block.failure;
+}
+
+Index thread_index() { return block.running->id; }
+Index block_index() { return block.index; }
+const Grid& grid() { return *block.grid; }
+unsigned lane() { return block.running->index % WARP; }
+void* shared_memory() { return block.shared; }
+
+unsigned barrier(int line, bool value) {
+    if (line == dropped_line()) return 0;
+    block.running->line = line;
+    block.votes += value;
+    block.at_barrier.push_back(block.running);
+    if (block.at_barrier.size() == block.alive) release_barrier();
+    wait_for_others();
+    return block.last_votes;
+}
+
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, unsigned source,
+                         int line) {
+    if (kind == Collective::Sync && line == dropped_line()) return 0;
+    Thread& thread = *block.running;
+    Warp& warp = warp_of(thread);
+    const unsigned own = 1u << thread.index % WARP;
+    if (!(mask & own)) fail("a lane calls a collective without being in its mask");
+    if (mask & ~warp.lanes) fail("a mask names lanes that are not there");
+    if (kind == Collective::Shuffle && !(mask >> source & 1)) {
+        fail("a shuffle reads lane " + std::to_string(source) + ", which is not in its mask");
+    }
+    thread.kind = kind;
+    thread.mask = mask;
+    thread.source = source;
+    thread.value = value;
+    thread.line = line;
+    thread.is_in_collective = true;
+    warp.waiting |= own;
+    try_collective();
+    wait_for_others();
+    return thread.result;
+}
+
+void fail(const std::string& what) {
+    const Index at = block.index;
+    block.failure = what + " (block " + std::to_string(at.x) + "," + std::to_string(at.y) + "," +
+                    std::to_string(at.z) + " thread " + std::to_string(block.running->index) +
+                    " line " + std::to_string(block.running->line) + ")";
+    wait_for_others();
+    std::abort();  // A launch that has failed goes on with no thread.
+}
+
+bool is_running() { return block.running != nullptr; }
+
+Moment moment() {
+    const Thread& thread = *block.running;
+    return {block.number, thread.index, block.barriers, warp_of(thread).syncs};
+}
+
+bool is_shared_memory(const void* address) {
+    const char* at = static_cast<const char*>(address);
+    return block.shared && at >= block.shared && at < block.shared + block.grid->shared_bytes;
+}
+
+}  // namespace shim

@@ -1,0 +1,82 @@
+// device.h - what the stand-in driver keeps: settings, memory, streams and events.
+//
+// Streams are lazy: work runs no earlier than somebody waits for it, asks for it or frees memory,
+// and of several streams only as much as that needs. So a host that forgets to wait for a copy or a
+// kernel gets wrong answers each time, not now and then.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "runtime.h"
+
+namespace shim {
+
+enum Code : int {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+    LAUNCH_FAILED = 719,
+};
+
+struct Stream;
+
+struct Event {
+    Stream* stream = nullptr;
+    std::uint64_t recorded = 0, done = 0;
+    std::chrono::steady_clock::time_point time;
+};
+
+struct Stream {
+    // Each returns a code.
+    std::deque<std::function<int()>> queue;
+};
+
+struct Device {
+    std::recursive_mutex mutex;
+    std::map<std::string, int> calls;
+    // After a failure that no context survives: what every call answers.
+    int lost = SUCCESS;
+    std::map<std::uintptr_t, std::size_t> memory;
+    std::set<void*> pinned;
+    std::set<Stream*> streams;
+    std::set<Event*> events;
+    int modules = 0, contexts = 0;
+    std::size_t used_bytes = 0;
+    Stream null_stream;
+};
+
+Device& device();
+
+// A setting from the environment.
+int setting(const char* name, int otherwise);
+
+// Counts a call; the code that it has to fail with, if any.
+int enter(const char* call);
+
+// Whether a range lies within one allocation of device memory.
+bool is_allocated(std::uintptr_t address, std::size_t bytes);
+
+// Runs what is queued: all of a stream, one piece of it, what an event needs, everything.
+int run_all(Stream& stream);
+int run_one(Stream& stream);
+int run_until(Event& event, std::uint64_t generation);
+int run_everything();
+
+// Runs a kernel and says on standard error what is wrong with it.
+int run_kernel(const char* name, const Grid& grid, const std::function<void()>& thread);
+
+}  // namespace shim

@@ -1,0 +1,60 @@
+// runtime.h - launches: blocks one after the other, each with a fiber for every CUDA thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace shim {
+
+struct Index {
+    unsigned x, y, z;
+};
+
+// In which order threads that could go on do so.
+enum class Order { Forward, Reverse, Random };
+
+struct Grid {
+    Index blocks, threads;
+    std::size_t shared_bytes;
+};
+
+// Runs `thread` once for each thread of the grid. Says what went wrong, or nothing.
+std::string launch(const Grid& grid, Order order, std::uint64_t seed,
+                   const std::function<void()>& thread);
+
+// Where the running thread is.
+Index thread_index();
+Index block_index();
+const Grid& grid();
+unsigned lane();
+void* shared_memory();
+
+// __syncthreads() and its relatives: the number of threads that brought `true`.
+unsigned barrier(int line, bool value);
+
+// Collectives of the lanes in `mask`.
+enum class Collective { Sync, Ballot, Shuffle, Match, Add, Min, Max, And, Or, Xor };
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, unsigned source,
+                         int line);
+
+// Ends the launch with a message about the running thread.
+[[noreturn]] void fail(const std::string& what);
+
+// The race check: what it asks about the running thread, and what it is told. Empty in builds
+// without it.
+struct Moment {
+    unsigned block, thread, barriers, warp_syncs;
+};
+bool is_running();
+Moment moment();
+bool is_shared_memory(const void* address);
+void race_launch_begins();
+void race_block_begins();
+void race_atomic(const void* address, std::size_t bytes);
+
+// Device memory, for the race check; defined by the driver.
+bool is_device_memory(const void* address);
+
+}  // namespace shim

@@ -1,0 +1,162 @@
+//! Runs the CUDA kernels of `kernels/cuda` on a CPU, behind a stand-in for the CUDA driver.
+//!
+//! The kernels are compiled by a C++ compiler together with `cpp/`, which brings the language
+//! (`cuda.h`) and the machine: a launch runs its blocks one after the other, and each CUDA thread
+//! on a fiber, a stack of its own, that goes on until it waits at a barrier or in a collective of
+//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver at
+//! run time finds this one instead when it is started by [`StandIn::command`], so that its whole
+//! path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
+//!
+//! # What it checks
+//!
+//! | form | notices |
+//! |---|---|
+//! | all | results that depend on the order of threads ([`Order`]), barriers that not all threads reach, masks that name absent lanes, shuffles from outside of a mask, work that nobody waited for (streams are as late as they may be), reading shared or device memory that nobody wrote (it holds rubbish) |
+//! | [`Form::Address`] | accesses outside of shared or device memory, and to memory that was freed |
+//! | [`Form::Race`] | accesses to the same bytes that no barrier orders |
+//!
+//! # Limits
+//!
+//! - Threads take turns: what would only go wrong when two run at the same instant is seen by the
+//!   race check, not by results. That check remembers the last write and two reads of a word, so it
+//!   can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
+//! - Warps are not in step. What a GPU would hide by lockstep is an error here.
+//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here always.
+//! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
+//! - It says nothing about speed, alignment of vector loads, registers, or what fits a GPU beyond
+//!   1,024 threads and 48 KiB of shared memory a block.
+//! - Images are not looked into: the kernels that run are those of the sources.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Which check the driver was built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// None but those of all forms.
+    Plain,
+    /// The address sanitizer of the compiler.
+    Address,
+    /// The race check.
+    Race,
+}
+
+impl Form {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Address => "address",
+            Self::Race => "race",
+        }
+    }
+}
+
+/// In which order the threads of a block run that could go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The lowest first.
+    Forward,
+    /// The highest first.
+    Reverse,
+    /// Any, by a seed.
+    Random(u32),
+}
+
+/// A stand-in driver with its settings.
+#[derive(Clone, Debug)]
+pub struct StandIn {
+    form: Form,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl StandIn {
+    /// One device of capability 9.0 with 1 GiB.
+    #[must_use]
+    pub fn new(form: Form) -> Self {
+        Self { form, settings: Vec::new() }
+    }
+
+    /// The order of threads; forward unless set.
+    #[must_use]
+    pub fn order(self, order: Order) -> Self {
+        match order {
+            Order::Forward => self.with("STAND_IN_ORDER", "forward"),
+            Order::Reverse => self.with("STAND_IN_ORDER", "reverse"),
+            Order::Random(seed) => {
+                self.with("STAND_IN_ORDER", "random").with("STAND_IN_SEED", seed)
+            }
+        }
+    }
+
+    /// The number of devices.
+    #[must_use]
+    pub fn devices(self, devices: u32) -> Self {
+        self.with("STAND_IN_DEVICES", devices)
+    }
+
+    /// The compute capability, ten times major plus minor.
+    #[must_use]
+    pub fn capability(self, capability: u32) -> Self {
+        self.with("STAND_IN_CAPABILITY", capability)
+    }
+
+    /// The CUDA version of the driver, 1,000 times major plus ten times minor.
+    #[must_use]
+    pub fn driver_version(self, version: u32) -> Self {
+        self.with("STAND_IN_DRIVER", version)
+    }
+
+    /// The device's memory.
+    #[must_use]
+    pub fn memory_bytes(self, bytes: u64) -> Self {
+        self.with("STAND_IN_MEMORY", bytes)
+    }
+
+    /// Lets the `nth` call of a function fail with a code; `kernel` is the running of a kernel.
+    /// Codes that no context survives are the answer to every later call, too.
+    #[must_use]
+    pub fn failure(self, call: &str, nth: u32, code: u32) -> Self {
+        self.with("STAND_IN_FAIL", format!("{call}:{nth}:{code}"))
+    }
+
+    /// Leaves out the barriers and warp synchronizations on a line of a kernel's source.
+    #[must_use]
+    pub fn without_line(self, line: usize) -> Self {
+        self.with("STAND_IN_DROP_LINE", line)
+    }
+
+    /// Where to write, at the end of the process, what is left and how often each function was
+    /// called.
+    #[must_use]
+    pub fn report(self, path: &Path) -> Self {
+        self.with("STAND_IN_REPORT", path.display())
+    }
+
+    fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.settings.push((name, value.to_string()));
+        self
+    }
+
+    /// The folder with the library.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        Path::new(env!("STAND_IN_HOME")).join(self.form.folder())
+    }
+
+    /// A command whose process finds this driver.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", self.folder());
+        if self.form == Form::Address {
+            // The sanitizer has to be there before everything else. What other libraries leak at
+            // the end is not asked.
+            command.env("LD_PRELOAD", env!("STAND_IN_ASAN"));
+            command.env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99");
+        }
+        command.envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}

@@ -1,0 +1,96 @@
+//! What the bus and the device's memory give to plain copies: the ceilings of everything else.
+
+#![expect(unsafe_code, reason = "copies that a device does while the host goes on")]
+
+use std::time::Duration;
+
+use super::device::Device;
+use super::error::DeviceError;
+use super::memory::Memory;
+use super::stream::{Event, Stream};
+
+/// How long copies of the same bytes take, the best of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyTimes {
+    /// What was copied.
+    pub bytes: usize,
+    /// From pinned memory to the device.
+    pub host_to_device: Duration,
+    /// From the device to pinned memory.
+    pub device_to_host: Duration,
+    /// Within the device, which reads and writes each byte.
+    pub device_to_device: Duration,
+}
+
+impl CopyTimes {
+    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks that
+    /// they arrive.
+    ///
+    /// # Errors
+    ///
+    /// If the device has not twice the bytes, the host not that much to pin, or the driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If what arrives is not what was sent.
+    pub fn measure(device: &Device, bytes: usize, rounds: usize) -> Result<Self, DeviceError> {
+        let len = bytes.div_ceil(size_of::<u64>()).max(1);
+        let bytes = len * size_of::<u64>();
+        let memory = Memory::new(device, 2 * bytes, 2 * bytes);
+        let mut sent = memory.pinned_buffer::<u64>(len)?;
+        for (number, word) in (1..).zip(sent.iter_mut()) {
+            *word = number;
+        }
+        let mut received = memory.pinned_buffer::<u64>(len)?;
+        let mut here = memory.device_buffer::<u64>(len)?;
+        let mut there = memory.device_buffer::<u64>(len)?;
+        let clock = Clock {
+            stream: Stream::new(device)?,
+            begin: Event::new(device)?,
+            end: Event::new(device)?,
+        };
+        // SAFETY of the three: `best` waits for each copy before it goes on or returns.
+        let host_to_device = clock.best(rounds, |stream| {
+            // SAFETY: as said above.
+            unsafe { stream.copy_in(&sent, &mut here, len) }
+        })?;
+        let device_to_device = clock.best(rounds, |stream| {
+            // SAFETY: as said above.
+            unsafe { stream.copy_within(&here, &mut there, len) }
+        })?;
+        let device_to_host = clock.best(rounds, |stream| {
+            // SAFETY: as said above.
+            unsafe { stream.copy_out(&there, &mut received, len) }
+        })?;
+        assert!(sent[..] == received[..], "{bytes} B did not arrive as they were sent");
+        Ok(Self { bytes, host_to_device, device_to_host, device_to_device })
+    }
+}
+
+struct Clock {
+    stream: Stream,
+    begin: Event,
+    end: Event,
+}
+
+impl Clock {
+    /// The shortest time of `rounds` runs of what is queued, after one that is not counted. Nothing
+    /// runs any more when it returns.
+    fn best(
+        &self,
+        rounds: usize,
+        mut queue: impl FnMut(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<Duration, DeviceError> {
+        let mut best = Duration::MAX;
+        for round in 0..=rounds {
+            self.begin.record(&self.stream)?;
+            let queued = queue(&self.stream).and_then(|()| self.end.record(&self.stream));
+            self.stream.synchronize()?;
+            queued?;
+            if round > 0 {
+                best = best.min(self.end.since(&self.begin)?);
+            }
+        }
+        Ok(best)
+    }
+}

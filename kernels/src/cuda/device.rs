@@ -1,0 +1,252 @@
+//! The probe, and what it finds.
+
+#![expect(unsafe_code, reason = "calls of the driver")]
+
+use std::env;
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
+
+use super::error::{DeviceError, Work};
+
+/// The environment variable that switches devices off (`cpu`) or leaves them on (`auto`).
+pub const DEVICE_VARIABLE: &str = "TROMMEL_DEVICE";
+
+/// Drivers of CUDA 12.0, whose PTX the embedded kernels have, and later ones.
+const DRIVER_MIN: i32 = 12_000;
+
+/// The first capability with threads that are scheduled independently, which kernels rely on.
+const CAPABILITY_MIN: (u32, u32) = (7, 0);
+
+/// Why there is no device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoDevice {
+    /// The user has switched devices off.
+    #[error("switched off by {DEVICE_VARIABLE}=cpu")]
+    SwitchedOff,
+    /// The variable has another value than those that mean something.
+    #[error("{DEVICE_VARIABLE} is {value:?}; allowed are \"auto\" and \"cpu\"")]
+    UnknownSetting {
+        /// Its value.
+        value: String,
+    },
+    /// The driver's library cannot be loaded.
+    #[error("no NVIDIA driver: libcuda.so.1 cannot be loaded")]
+    NoDriver,
+    /// The driver is older than the embedded kernels.
+    #[error("the NVIDIA driver is too old: it is for CUDA {}.{}, needed is 12.0 (driver 525)", .version / 1000, .version % 1000 / 10)]
+    OldDriver {
+        /// What it calls itself: 1000 * major + 10 * minor.
+        version: i32,
+    },
+    /// The driver is there, but shows no device.
+    #[error("the NVIDIA driver shows no CUDA device")]
+    NoneVisible,
+    /// There are fewer devices.
+    #[error("there is no CUDA device {ordinal}: the driver shows {count}")]
+    NoSuchDevice {
+        /// The one that was asked for.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The device is older than the embedded kernels.
+    #[error("{name} is too old: its compute capability is {}.{}, needed is 7.0", .capability.0, .capability.1)]
+    TooOld {
+        /// The device.
+        name: String,
+        /// Its capability.
+        capability: (u32, u32),
+    },
+    /// The driver refused a call.
+    #[error("{0}")]
+    Failed(#[from] DeviceError),
+}
+
+/// What a device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Properties {
+    /// Its number, from 0.
+    pub ordinal: usize,
+    /// The vendor's name for it.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Memory in bytes.
+    pub memory_bytes: usize,
+    /// Clock of the memory in kHz and width of its bus in bits: what bandwidth could be at most.
+    pub memory_clock_khz: u32,
+    /// See [`Self::memory_clock_khz`].
+    pub memory_bus_bits: u32,
+    /// The CUDA version of the driver, 1000 * major + 10 * minor.
+    pub driver_version: u32,
+}
+
+impl Properties {
+    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted; zero
+    /// where the driver does not tell.
+    #[must_use]
+    pub fn peak_bytes_per_second(&self) -> u64 {
+        u64::from(self.memory_clock_khz) * 1000 * 2 * u64::from(self.memory_bus_bits / 8)
+    }
+}
+
+/// A device that is ready. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    context: Arc<Context>,
+    properties: Arc<Properties>,
+}
+
+/// The primary context of a device, retained.
+#[derive(Debug)]
+struct Context {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+}
+
+// SAFETY: the driver's handles may be used from every thread in which the context is current, and
+// `Device::enter` makes it so.
+unsafe impl Send for Context {}
+// SAFETY: as above; the driver locks what it shares.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained by `Device::open`, released here alone. A context that fails to be
+        // released ends with the process.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+impl Device {
+    /// The device of this number, if it is there and can run the kernels.
+    ///
+    /// # Errors
+    ///
+    /// [`NoDevice`] says why not. That is an answer like any other: it is never a panic, and most
+    /// machines give it.
+    pub fn probe(ordinal: usize) -> Result<Self, NoDevice> {
+        let count = Self::count()?;
+        if ordinal >= count {
+            return Err(NoDevice::NoSuchDevice { ordinal, count });
+        }
+        Self::open(ordinal)
+    }
+
+    /// How many devices the driver shows; at least one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::probe`].
+    pub fn count() -> Result<usize, NoDevice> {
+        match env::var(DEVICE_VARIABLE) {
+            Ok(value) if value == "cpu" => return Err(NoDevice::SwitchedOff),
+            Ok(value) if value != "auto" && !value.is_empty() => {
+                return Err(NoDevice::UnknownSetting { value });
+            }
+            Ok(_) | Err(_) => {}
+        }
+        // Every other call of the binding panics when the library is missing.
+        // SAFETY: loads a library whose initializers are the vendor's.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(NoDevice::NoDriver);
+        }
+        let mut version = 0;
+        // SAFETY: writes one integer. It needs no initialization.
+        check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+        if version < DRIVER_MIN {
+            return Err(NoDevice::OldDriver { version });
+        }
+        match result::init() {
+            Err(DriverError(
+                CUresult::CUDA_ERROR_NO_DEVICE | CUresult::CUDA_ERROR_INVALID_DEVICE,
+            )) => return Err(NoDevice::NoneVisible),
+            initialized => check("cuInit", initialized)?,
+        }
+        let count = check("cuDeviceGetCount", result::device::get_count())?;
+        match usize::try_from(count) {
+            Ok(0) | Err(_) => Err(NoDevice::NoneVisible),
+            Ok(count) => Ok(count),
+        }
+    }
+
+    /// After [`Self::count`], of a number below it.
+    fn open(ordinal: usize) -> Result<Self, NoDevice> {
+        let number = i32::try_from(ordinal).expect("below the count, which was one");
+        let device = check("cuDeviceGet", result::device::get(number))?;
+        let properties = properties(ordinal, device)?;
+        if properties.capability < CAPABILITY_MIN {
+            let Properties { name, capability, .. } = properties;
+            return Err(NoDevice::TooOld { name, capability });
+        }
+        // SAFETY: the device is one that the driver has just named.
+        let context = unsafe { result::primary_ctx::retain(device) };
+        let context = check("cuDevicePrimaryCtxRetain", context)?;
+        let context = Arc::new(Context { device, context });
+        let device = Self { context, properties: Arc::new(properties) };
+        device.enter()?;
+        Ok(device)
+    }
+
+    /// What the device is.
+    #[must_use]
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// Free and total memory of the device in bytes, other processes' use included.
+    ///
+    /// # Errors
+    ///
+    /// If the driver does not say.
+    pub fn memory_bytes(&self) -> Result<(usize, usize), DeviceError> {
+        self.enter()?;
+        check("cuMemGetInfo", result::mem_get_info())
+    }
+
+    /// Makes the context current in the calling thread, which most calls require.
+    pub(super) fn enter(&self) -> Result<(), DeviceError> {
+        // SAFETY: the context is retained as long as `self` lives.
+        check("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.context.context) })
+    }
+}
+
+/// Names the call of a failure.
+pub(super) fn check<T>(
+    call: &'static str,
+    result: Result<T, DriverError>,
+) -> Result<T, DeviceError> {
+    result.map_err(|error| DeviceError::driver(call, Work::Plain, error))
+}
+
+fn properties(ordinal: usize, device: sys::CUdevice) -> Result<Properties, DeviceError> {
+    let attribute = |attribute: Attribute| {
+        // SAFETY: the device is one that the driver has just named.
+        let value = unsafe { result::device::get_attribute(device, attribute) };
+        check("cuDeviceGetAttribute", value).map(|value| u32::try_from(value).unwrap_or(0))
+    };
+    let capability = (
+        attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    );
+    let mut version = 0;
+    // SAFETY: writes one integer.
+    check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    Ok(Properties {
+        ordinal,
+        name: check("cuDeviceGetName", result::device::get_name(device))?,
+        capability,
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        // SAFETY: as above.
+        memory_bytes: check("cuDeviceTotalMem", unsafe { result::device::total_mem(device) })?,
+        memory_clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
+        memory_bus_bits: attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+        driver_version: u32::try_from(version).unwrap_or(0),
+    })
+}

@@ -1,0 +1,156 @@
+//! The three streams of a pipeline of chunks, and the course of one chunk over them.
+
+use std::time::Duration;
+
+use super::device::Device;
+use super::error::DeviceError;
+use super::stream::{Event, Stream};
+
+/// Streams for copies in, kernels and copies out, so that the three overlap for different chunks.
+#[derive(Debug)]
+pub struct Lane {
+    copy_in: Stream,
+    kernel: Stream,
+    copy_out: Stream,
+}
+
+impl Lane {
+    /// Three new streams.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has none.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self {
+            copy_in: Stream::new(device)?,
+            kernel: Stream::new(device)?,
+            copy_out: Stream::new(device)?,
+        })
+    }
+
+    /// Blocks until nothing is queued on any of the three.
+    ///
+    /// # Errors
+    ///
+    /// If something failed that was queued.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        // All three are waited for, whatever the first one says.
+        let ends = [&self.copy_in, &self.kernel, &self.copy_out].map(Stream::synchronize);
+        ends.into_iter().collect()
+    }
+}
+
+/// How long the three steps of a chunk took on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Copies to the device.
+    pub copy_in: Duration,
+    /// The kernel, and what clears its counters.
+    pub kernel: Duration,
+    /// Copies to the host.
+    pub copy_out: Duration,
+}
+
+/// The course of a chunk: its three steps, each marked at both ends. Used again for the slot's next
+/// chunk.
+#[derive(Debug)]
+pub struct Timeline {
+    copy_in: [Event; 2],
+    kernel: [Event; 2],
+    copy_out: [Event; 2],
+}
+
+impl Timeline {
+    /// Six new events.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has none.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        let pair = || Ok([Event::new(device)?, Event::new(device)?]);
+        Ok(Self { copy_in: pair()?, kernel: pair()?, copy_out: pair()? })
+    }
+
+    /// Queues the first step.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it.
+    pub fn copy_in(
+        &self,
+        lane: &Lane,
+        queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        step(&self.copy_in, &lane.copy_in, queue)
+    }
+
+    /// Queues the second step, behind the first.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it.
+    pub fn kernel(
+        &self,
+        lane: &Lane,
+        queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        lane.kernel.wait(&self.copy_in[1])?;
+        step(&self.kernel, &lane.kernel, queue)
+    }
+
+    /// Queues the third step, behind the second.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it.
+    pub fn copy_out(
+        &self,
+        lane: &Lane,
+        queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        lane.copy_out.wait(&self.kernel[1])?;
+        step(&self.copy_out, &lane.copy_out, queue)
+    }
+
+    /// Whether the third step is done.
+    ///
+    /// # Errors
+    ///
+    /// If any step failed.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        self.copy_out[1].is_done()
+    }
+
+    /// Blocks until the third step is done.
+    ///
+    /// # Errors
+    ///
+    /// If any step failed.
+    pub fn wait(&self) -> Result<(), DeviceError> {
+        self.copy_out[1].synchronize()
+    }
+
+    /// What the steps took, when the third one is done.
+    ///
+    /// # Errors
+    ///
+    /// If the driver does not know.
+    pub fn times(&self) -> Result<Times, DeviceError> {
+        let between = |[begin, end]: &[Event; 2]| end.since(begin);
+        Ok(Times {
+            copy_in: between(&self.copy_in)?,
+            kernel: between(&self.kernel)?,
+            copy_out: between(&self.copy_out)?,
+        })
+    }
+}
+
+fn step(
+    [begin, end]: &[Event; 2],
+    stream: &Stream,
+    queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    begin.record(stream)?;
+    queue(stream)?;
+    end.record(stream)
+}

@@ -1,0 +1,231 @@
+//! Embedded images, the functions in them, and launches.
+
+#![expect(unsafe_code, reason = "calls of the driver")]
+
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::result;
+use cudarc::driver::sys;
+
+use super::device::Device;
+use super::error::{DeviceError, Work};
+use super::stream::Stream;
+
+/// One source, compiled for the GPUs it may meet.
+#[derive(Debug)]
+pub(super) struct Images {
+    /// The source's name without its ending.
+    pub(super) name: &'static str,
+    pub(super) sm_80: &'static [u8],
+    pub(super) sm_90: &'static [u8],
+    pub(super) ptx: &'static [u8],
+}
+
+/// Names the images of a source.
+macro_rules! images {
+    ($name:literal) => {
+        $crate::cuda::module::Images {
+            name: $name,
+            sm_80: include_bytes!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/cuda/images/",
+                $name,
+                ".sm_80.cubin"
+            )),
+            sm_90: include_bytes!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/cuda/images/",
+                $name,
+                ".sm_90.cubin"
+            )),
+            ptx: include_bytes!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/cuda/images/",
+                $name,
+                ".compute_70.ptx"
+            )),
+        }
+    };
+}
+pub(super) use images;
+
+/// Which image a module was loaded from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModuleImage {
+    /// Machine code for capability 8.0, which all of 8.x run.
+    Sm80,
+    /// Machine code for capability 9.0.
+    Sm90,
+    /// PTX, compiled by the driver.
+    Ptx,
+}
+
+impl ModuleImage {
+    /// Machine code made for the capability, else PTX.
+    fn of(capability: (u32, u32)) -> Self {
+        match capability {
+            (8, _) => Self::Sm80,
+            (9, _) => Self::Sm90,
+            _ => Self::Ptx,
+        }
+    }
+}
+
+impl fmt::Display for ModuleImage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Sm80 => "sm_80",
+            Self::Sm90 => "sm_90",
+            Self::Ptx => "PTX",
+        })
+    }
+}
+
+/// An image that a device has loaded.
+#[derive(Debug)]
+pub(super) struct Module {
+    handle: sys::CUmodule,
+    device: Device,
+    image: ModuleImage,
+}
+
+// SAFETY: the driver's handles may be used from every thread in which the context is current, and
+// every use enters it.
+unsafe impl Send for Module {}
+// SAFETY: as above; a module does not change.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads the image for the device.
+    pub(super) fn load(device: &Device, images: &Images) -> Result<Arc<Self>, DeviceError> {
+        device.enter()?;
+        let image = ModuleImage::of(device.properties().capability);
+        let bytes = match image {
+            ModuleImage::Sm80 => images.sm_80,
+            ModuleImage::Sm90 => images.sm_90,
+            ModuleImage::Ptx => images.ptx,
+        };
+        // PTX is a text that ends with a zero byte; behind a cubin it is not looked at.
+        let bytes = [bytes, &[0]].concat();
+        // SAFETY: a whole image, made by the compiler; the driver copies it.
+        let handle = unsafe { result::module::load_data(bytes.as_ptr().cast::<c_void>()) };
+        let handle = handle.map_err(|error| {
+            DeviceError::driver("cuModuleLoadData", Work::Named(images.name), error)
+        })?;
+        Ok(Arc::new(Self { handle, device: device.clone(), image }))
+    }
+
+    pub(super) fn image(&self) -> ModuleImage {
+        self.image
+    }
+
+    /// A kernel of the module.
+    pub(super) fn function(self: &Arc<Self>, name: &'static str) -> Result<Function, DeviceError> {
+        self.device.enter()?;
+        let c_name = CString::new(name).expect("names of kernels have no zero byte");
+        // SAFETY: the module is loaded.
+        let handle = unsafe { result::module::get_function(self.handle, c_name) };
+        let handle = handle.map_err(|error| {
+            DeviceError::driver("cuModuleGetFunction", Work::Named(name), error)
+        })?;
+        Ok(Function { handle, name, module: Arc::clone(self) })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let _ = self.device.enter();
+        // SAFETY: loaded by `load`, unloaded here alone; functions keep it alive. What fails to be
+        // unloaded ends with the context.
+        let _ = unsafe { result::module::unload(self.handle) };
+    }
+}
+
+/// A kernel that can be launched.
+#[derive(Debug)]
+pub(super) struct Function {
+    handle: sys::CUfunction,
+    name: &'static str,
+    module: Arc<Module>,
+}
+
+// SAFETY: as for `Module`, which it keeps alive.
+unsafe impl Send for Function {}
+// SAFETY: as for `Module`; nothing sets attributes of a function.
+unsafe impl Sync for Function {}
+
+/// How a kernel was launched: in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Its name.
+    pub kernel: &'static str,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, blocks, threads, shared_bytes } = self;
+        write!(
+            formatter,
+            "{kernel} ({blocks} blocks of {threads} threads, {shared_bytes} B shared)"
+        )
+    }
+}
+
+impl Function {
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Queues the kernel on a stream of its device.
+    ///
+    /// # Safety
+    ///
+    /// - `arguments` point to values of the types of the kernel's parameters, in their order.
+    /// - Device memory that these name, in the ranges that the kernel uses, stays allocated until
+    ///   the kernel is done, and nobody else writes to it or reads what the kernel writes.
+    /// - The grid is one that the kernel allows.
+    pub(super) unsafe fn launch(
+        &self,
+        stream: &Stream,
+        launch: Launch,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        debug_assert_eq!(launch.kernel, self.name);
+        self.module.device.enter()?;
+        // SAFETY: the function is alive with its module, the stream is borrowed, and the caller has
+        // promised the rest.
+        let launched = unsafe {
+            result::launch_kernel(
+                self.handle,
+                (launch.blocks, 1, 1),
+                (launch.threads, 1, 1),
+                launch.shared_bytes,
+                stream.handle(),
+                arguments,
+            )
+        };
+        launched.map_err(|error| DeviceError::driver("cuLaunchKernel", Work::Launch(launch), error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_code_is_chosen_by_capability() {
+        assert_eq!(ModuleImage::of((7, 5)), ModuleImage::Ptx);
+        assert_eq!(ModuleImage::of((8, 9)), ModuleImage::Sm80);
+        assert_eq!(ModuleImage::of((9, 0)), ModuleImage::Sm90);
+        assert_eq!(ModuleImage::of((10, 0)), ModuleImage::Ptx);
+    }
+}

@@ -1,0 +1,151 @@
+//! Grids: how a kernel is cut into blocks on a device.
+
+use super::Kernel;
+use crate::cuda::device::Properties;
+use crate::cuda::module::Launch;
+
+/// Lanes of a warp, and pairs that a warp of the `lanes` kernels takes at a time.
+const WARP: u32 = 32;
+
+/// What `__launch_bounds__` of the kernels allows.
+const THREADS_MAX: u32 = 256;
+
+/// Dynamic shared memory that every device gives a block without being asked for more.
+const SHARED_BYTES_MAX: u32 = 48 * 1024;
+
+/// Numbers that change how fast a kernel is, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// Threads of a block: full warps, at most 256.
+    pub threads: u32,
+    /// Blocks for each multiprocessor at most; work beyond that is done by striding over the grid.
+    pub blocks_per_multiprocessor_max: u32,
+    /// Tokens of a set that shared memory has room for; longer sets take a slower path. Zero for
+    /// kernels that use none.
+    pub tokens_max: u32,
+}
+
+impl Policy {
+    /// The policy of a kernel. Blocks of 32 threads are what the paper (§5.4.2) found best for
+    /// alternative B on small sets, and 128 for alternative C on large ones.
+    #[must_use]
+    pub const fn of(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::ThreadPerProbe => {
+                Self { threads: 128, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
+            }
+            Kernel::BlockPerProbe => {
+                Self { threads: 32, blocks_per_multiprocessor_max: 1024, tokens_max: 4096 }
+            }
+            Kernel::BlockPerPair => {
+                Self { threads: 128, blocks_per_multiprocessor_max: 256, tokens_max: 2048 }
+            }
+            Kernel::Lanes8 | Kernel::Lanes16 | Kernel::Lanes32 => {
+                Self { threads: 256, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
+            }
+        }
+    }
+
+    /// Changes the threads of a block.
+    ///
+    /// # Panics
+    ///
+    /// If they are no full warps, or more than 256.
+    #[must_use]
+    pub fn with_threads(self, threads: u32) -> Self {
+        let fits = threads.is_multiple_of(WARP) && (WARP..=THREADS_MAX).contains(&threads);
+        assert!(fits, "{threads} threads are no full warps of 1 to {THREADS_MAX}");
+        Self { threads, ..self }
+    }
+
+    /// Changes the room for tokens in shared memory.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero, or beyond what blocks are given.
+    #[must_use]
+    pub fn with_tokens_max(self, tokens_max: u32) -> Self {
+        let fits = (1..=SHARED_BYTES_MAX / 8 - WARP).contains(&tokens_max);
+        assert!(fits, "shared memory for {tokens_max} tokens");
+        Self { tokens_max, ..self }
+    }
+
+    /// The room for tokens that a chunk needs, of what the policy allows.
+    pub(super) fn tokens(&self, longest_set: usize) -> u32 {
+        let longest = u32::try_from(longest_set).unwrap_or(u32::MAX).max(1);
+        self.tokens_max.min(longest.checked_next_multiple_of(WARP).unwrap_or(u32::MAX))
+    }
+
+    /// The launch for a chunk of so many entries and pairs.
+    pub(super) fn launch(
+        &self,
+        kernel: Kernel,
+        function: &'static str,
+        device: &Properties,
+        [entries, pairs]: [u32; 2],
+        tokens: u32,
+    ) -> Launch {
+        let threads = self.threads;
+        let (blocks, shared_words) = match kernel {
+            Kernel::ThreadPerProbe => (entries.div_ceil(threads), 0),
+            Kernel::BlockPerProbe => (entries, tokens),
+            Kernel::BlockPerPair => (entries, 2 * tokens + threads / WARP),
+            Kernel::Lanes8 | Kernel::Lanes16 | Kernel::Lanes32 => (pairs.div_ceil(threads), 0),
+        };
+        let blocks_max = device.multiprocessors.saturating_mul(self.blocks_per_multiprocessor_max);
+        let blocks = blocks.clamp(1, blocks_max.max(1));
+        Launch { kernel: function, blocks, threads, shared_bytes: 4 * shared_words }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> Properties {
+        Properties {
+            ordinal: 0,
+            name: "a device".to_owned(),
+            capability: (9, 0),
+            multiprocessors: 2,
+            memory_bytes: 1 << 30,
+            memory_clock_khz: 0,
+            memory_bus_bits: 0,
+            driver_version: 12_000,
+        }
+    }
+
+    fn launch(kernel: Kernel, work: [u32; 2]) -> Launch {
+        Policy::of(kernel).launch(kernel, "k", &device(), work, Policy::of(kernel).tokens(100))
+    }
+
+    #[test]
+    fn a_grid_covers_its_work_up_to_a_limit() {
+        assert_eq!(launch(Kernel::ThreadPerProbe, [129, 9000]).blocks, 2);
+        assert_eq!(launch(Kernel::BlockPerProbe, [129, 9000]).blocks, 129);
+        assert_eq!(launch(Kernel::Lanes16, [129, 513]).blocks, 3);
+        assert_eq!(launch(Kernel::Lanes16, [1, 1 << 31]).blocks, 512);
+        for kernel in Kernel::ALL {
+            assert_eq!(launch(kernel, [0, 0]).blocks, 1, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_what_the_longest_set_needs() {
+        assert_eq!(launch(Kernel::BlockPerProbe, [1, 1]).shared_bytes, 4 * 128);
+        assert_eq!(launch(Kernel::BlockPerPair, [1, 1]).shared_bytes, 4 * (2 * 128 + 4));
+        assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(1 << 20), 4096);
+        assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(0), 32);
+        let largest = Policy::of(Kernel::BlockPerPair).with_tokens_max(6112).with_threads(256);
+        let tokens = largest.tokens(1 << 20);
+        let launch = largest.launch(Kernel::BlockPerPair, "k", &device(), [1, 1], tokens);
+        assert!(launch.shared_bytes <= SHARED_BYTES_MAX, "{launch}");
+    }
+
+    #[test]
+    #[should_panic(expected = "33 threads are no full warps of 1 to 256")]
+    fn half_warps_are_refused() {
+        let _ = Policy::of(Kernel::Lanes8).with_threads(33);
+    }
+}

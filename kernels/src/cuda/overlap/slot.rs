@@ -1,0 +1,364 @@
+//! One chunk's buffers, and its flight over the device.
+
+#![expect(unsafe_code, reason = "work that a device does while the host goes on")]
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
+use crate::cuda::error::DeviceError;
+use crate::cuda::lane::{Lane, Timeline, Times};
+use crate::cuda::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
+use crate::cuda::module::Launch;
+use crate::cuda::stream::Stream;
+use crate::overlap::{Entry, Pairs, Start};
+
+/// Grids stride by up to 2^31 threads, and positions must not overflow with them.
+const COUNT_MAX: usize = 1 << 31;
+
+/// The largest chunk that a slot takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// Entries of the chunk.
+    pub entries: usize,
+    /// Pairs of the chunk.
+    pub pairs: usize,
+    /// Whether chunks bring the positions at which their pairs start.
+    pub starts: bool,
+}
+
+impl ChunkLimits {
+    /// What a slot takes of the device's memory, and as much of pinned memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let pair = 3 * size_of::<u32>() + if self.starts { size_of::<Start>() } else { 0 };
+        let nothing = usize::from(!self.starts);
+        self.entries.max(1) * size_of::<Entry>() + self.pairs * pair + size_of::<u64>() + nothing
+    }
+}
+
+/// A buffer on both sides.
+#[derive(Debug)]
+struct Both<T: Plain> {
+    host: PinnedBuffer<T>,
+    device: DeviceBuffer<T>,
+}
+
+impl<T: Plain> Both<T> {
+    fn new(memory: &Arc<Memory>, len: usize) -> Result<Self, DeviceError> {
+        Ok(Self { host: memory.pinned_buffer(len)?, device: memory.device_buffer(len)? })
+    }
+
+    /// Fills the front of the host's side and queues its copy.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::copy_in`].
+    unsafe fn load(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
+        self.host[..elements.len()].copy_from_slice(elements);
+        // SAFETY: the caller has promised it.
+        unsafe { stream.copy_in(&self.host, &mut self.device, elements.len()) }
+    }
+
+    /// Queues the copy of the front of the device's side.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::copy_out`].
+    unsafe fn fetch(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller has promised it.
+        unsafe { stream.copy_out(&self.device, &mut self.host, len) }
+    }
+}
+
+/// The buffers and events of one chunk at a time.
+#[derive(Debug)]
+pub struct Slot {
+    limits: ChunkLimits,
+    entries: Both<Entry>,
+    candidates: Both<u32>,
+    required: Both<u32>,
+    starts: Both<Start>,
+    overlaps: Both<u32>,
+    count: Both<u64>,
+    timeline: Timeline,
+    answered: Answered,
+}
+
+/// What the buffers hold.
+#[derive(Debug, Default)]
+struct Answered {
+    overlaps: usize,
+    count: Option<u64>,
+    times: Times,
+}
+
+/// What a flight is to do.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The chunk, with the host's view of the sets.
+    pub pairs: Pairs<'a>,
+    /// The probes on the device: the same as those of `pairs`.
+    pub probes: &'a Arc<DeviceSets>,
+    /// The candidates on the device: the same as those of `pairs`.
+    pub candidates: &'a Arc<DeviceSets>,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its grid; [`Policy::of`] the kernel, unless it is being tuned.
+    pub policy: Policy,
+    /// What is asked.
+    pub answer: Answer,
+}
+
+/// The sets and the chunk as kernels take them; `Pairs` of `overlap.cu`.
+#[derive(Debug)]
+#[repr(C)]
+struct PairsArgument {
+    probe_offsets: u64,
+    probe_tokens: u64,
+    candidate_offsets: u64,
+    candidate_tokens: u64,
+    entries: u64,
+    candidates: u64,
+    required: u64,
+    /// Zero where there are none.
+    starts: u64,
+    entry_count: u32,
+    pair_count: u32,
+}
+
+impl Slot {
+    /// Buffers for chunks up to `limits`.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit the budgets, or the driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If the limits are beyond 2^31.
+    pub fn new(memory: &Arc<Memory>, limits: ChunkLimits) -> Result<Self, DeviceError> {
+        let ChunkLimits { entries, pairs, starts } = limits;
+        assert!(entries <= COUNT_MAX && pairs <= COUNT_MAX, "{limits:?} are beyond {COUNT_MAX}");
+        Ok(Self {
+            limits,
+            entries: Both::new(memory, entries.max(1))?,
+            candidates: Both::new(memory, pairs)?,
+            required: Both::new(memory, pairs)?,
+            starts: Both::new(memory, if starts { pairs } else { 0 })?,
+            overlaps: Both::new(memory, pairs)?,
+            count: Both::new(memory, 1)?,
+            timeline: Timeline::new(memory.device())?,
+            answered: Answered::default(),
+        })
+    }
+
+    /// The overlaps of the last chunk, if it asked for them.
+    #[must_use]
+    pub fn overlaps(&self) -> &[u32] {
+        &self.overlaps.host[..self.answered.overlaps]
+    }
+
+    /// The count of the last chunk, if it asked for it.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        self.answered.count
+    }
+
+    /// What the last chunk took.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        self.answered.times
+    }
+
+    /// Queues a chunk: copies in, the kernel, copies out. Returns at once.
+    ///
+    /// # Cost
+    ///
+    /// On the host one copy of the chunk and a look at each of its numbers; over the bus 12 B an
+    /// entry, 8 B a pair and 12 B more with starts, and 4 B a pair back or 8 B for a count.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it; the slot is then freed, when the device has let go of it.
+    ///
+    /// # Panics
+    ///
+    /// If the chunk exceeds the slot's limits, breaks its own contract, or the sets on the device
+    /// are not as many as those of the host.
+    pub fn submit(
+        mut self,
+        lane: &Arc<Lane>,
+        verifier: &Arc<Verifier>,
+        job: &Job<'_>,
+    ) -> Result<Flight, DeviceError> {
+        let chunk = job.pairs.chunk;
+        job.pairs.check();
+        let fits = chunk.entries.len() <= self.limits.entries
+            && chunk.candidates.len() <= self.limits.pairs
+            && (chunk.starts.is_empty() || self.limits.starts);
+        assert!(fits, "a chunk of {} pairs exceeds {:?}", chunk.candidates.len(), self.limits);
+        assert!(
+            job.probes.is_like(job.pairs.probes) && job.candidates.is_like(job.pairs.candidates),
+            "the device has other sets"
+        );
+        self.answered = Answered::default();
+        let mut flight = Flight {
+            slot: Some(self),
+            lane: Arc::clone(lane),
+            verifier: Arc::clone(verifier),
+            sets: [Arc::clone(job.probes), Arc::clone(job.candidates)],
+            pairs: chunk.candidates.len(),
+            answer: job.answer,
+        };
+        flight.queue(job)?;
+        Ok(flight)
+    }
+}
+
+/// A chunk on its way. Dropped, it waits for the device and frees the slot.
+#[derive(Debug)]
+pub struct Flight {
+    /// There until it is collected.
+    slot: Option<Slot>,
+    lane: Arc<Lane>,
+    verifier: Arc<Verifier>,
+    sets: [Arc<DeviceSets>; 2],
+    pairs: usize,
+    answer: Answer,
+}
+
+impl Flight {
+    fn queue(&mut self, job: &Job<'_>) -> Result<(), DeviceError> {
+        let slot = self.slot.as_mut().expect("not collected");
+        let chunk = job.pairs.chunk;
+        // All buffers belong to the flight, which keeps them, and the sets, until the device has
+        // let go of them: `collect` waits for the last step, `drop` for all streams. The three
+        // steps wait for each other, so no two of them use a buffer at a time.
+        let Slot { entries, candidates, required, starts, .. } = slot;
+        slot.timeline.copy_in(&self.lane, |stream| {
+            // SAFETY: as said above.
+            unsafe { entries.load(stream, chunk.entries) }?;
+            // SAFETY: as said above.
+            unsafe { candidates.load(stream, chunk.candidates) }?;
+            // SAFETY: as said above.
+            unsafe { required.load(stream, chunk.required) }?;
+            if chunk.starts.is_empty() {
+                return Ok(());
+            }
+            // SAFETY: as said above.
+            unsafe { starts.load(stream, chunk.starts) }
+        })?;
+        let Slot { overlaps, count, timeline, .. } = slot;
+        let buffers = (&entries.device, [&candidates.device, &required.device], &starts.device);
+        let argument = argument(&self.sets, buffers, job);
+        timeline.kernel(&self.lane, |stream| {
+            if job.answer == Answer::Count {
+                // SAFETY: as said above.
+                unsafe { stream.clear(&mut count.device) }?;
+            }
+            let answers = match job.answer {
+                Answer::Overlaps => overlaps.device.pointer(),
+                Answer::Count => count.device.pointer(),
+            };
+            launch(&self.verifier, stream, job, argument, answers)
+        })?;
+        timeline.copy_out(&self.lane, |stream| match job.answer {
+            // SAFETY: as said above.
+            Answer::Overlaps => unsafe { overlaps.fetch(stream, chunk.candidates.len()) },
+            // SAFETY: as said above.
+            Answer::Count => unsafe { count.fetch(stream, 1) },
+        })
+    }
+
+    /// Whether [`Self::collect`] would not wait.
+    ///
+    /// # Errors
+    ///
+    /// If the device failed.
+    ///
+    /// # Panics
+    ///
+    /// Never: the slot is there until the flight is consumed.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        self.slot.as_ref().expect("not collected").timeline.is_done()
+    }
+
+    /// Waits for the answer and gives the slot back with it.
+    ///
+    /// # Errors
+    ///
+    /// If the device failed; the slot is then freed.
+    ///
+    /// # Panics
+    ///
+    /// Never: the slot is there until the flight is consumed.
+    pub fn collect(mut self) -> Result<Slot, DeviceError> {
+        let slot = self.slot.as_ref().expect("not collected");
+        slot.timeline.wait()?;
+        let times = slot.timeline.times()?;
+        let mut slot = self.slot.take().expect("not collected");
+        slot.answered = match self.answer {
+            Answer::Overlaps => Answered { overlaps: self.pairs, count: None, times },
+            Answer::Count => Answered { overlaps: 0, count: Some(slot.count.host[0]), times },
+        };
+        Ok(slot)
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.slot.is_some() {
+            // Whatever failed, nothing runs any more when this returns: a stream that reports a
+            // failure has stopped.
+            let _ = self.lane.synchronize();
+        }
+    }
+}
+
+/// A chunk on the device: entries, candidates and required overlaps, starts.
+type ChunkBuffers<'a> =
+    (&'a DeviceBuffer<Entry>, [&'a DeviceBuffer<u32>; 2], &'a DeviceBuffer<Start>);
+
+fn argument(
+    [probes, candidate_sets]: &[Arc<DeviceSets>; 2],
+    (entries, [candidates, required], starts): ChunkBuffers<'_>,
+    job: &Job<'_>,
+) -> PairsArgument {
+    let chunk = job.pairs.chunk;
+    let count = |len| u32::try_from(len).expect("within the slot's limits");
+    PairsArgument {
+        probe_offsets: probes.offsets.pointer(),
+        probe_tokens: probes.tokens.pointer(),
+        candidate_offsets: candidate_sets.offsets.pointer(),
+        candidate_tokens: candidate_sets.tokens.pointer(),
+        entries: entries.pointer(),
+        candidates: candidates.pointer(),
+        required: required.pointer(),
+        starts: if chunk.starts.is_empty() { 0 } else { starts.pointer() },
+        entry_count: count(chunk.entries.len()),
+        pair_count: count(chunk.candidates.len()),
+    }
+}
+
+/// Queues the kernel; `answers` is where it writes.
+fn launch(
+    verifier: &Verifier,
+    stream: &Stream,
+    job: &Job<'_>,
+    mut pairs: PairsArgument,
+    mut answers: u64,
+) -> Result<(), DeviceError> {
+    let function = verifier.function(job.kernel, job.answer);
+    let mut tokens = job.policy.tokens(job.probes.longest.max(job.candidates.longest));
+    let work = [pairs.entry_count, pairs.pair_count];
+    let device = verifier.device().properties();
+    let launch: Launch = job.policy.launch(job.kernel, function.name(), device, work, tokens);
+    // Kernels without shared memory have no third parameter; the driver reads as many as there are.
+    let mut arguments: [*mut c_void; 3] =
+        [(&raw mut pairs).cast(), (&raw mut answers).cast(), (&raw mut tokens).cast()];
+    // SAFETY: the arguments are of the kernel's types; the chunk has been checked, so that all it
+    // names lies within the sets, and the sets on the device are those of the host; the flight
+    // keeps all of them; the policy makes full warps and the shared memory that it names.
+    unsafe { function.launch(stream, launch, &mut arguments) }
+}

@@ -1,0 +1,233 @@
+//! What a call is given: sets, a chunk of candidates, and where to begin.
+
+/// Sets of tokens laid end to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Sets<'a> {
+    offsets: &'a [u32],
+    tokens: &'a [u32],
+}
+
+impl<'a> Sets<'a> {
+    /// Set `i` is `tokens[offsets[i]..offsets[i + 1]]`, strictly ascending.
+    ///
+    /// # Cost
+    ///
+    /// Reads each offset once. That tokens ascend is checked in debug builds only; where they do
+    /// not, overlaps mean nothing.
+    ///
+    /// # Panics
+    ///
+    /// If there is no offset, offsets descend, or the last one is not the number of tokens.
+    #[must_use]
+    pub fn new(offsets: &'a [u32], tokens: &'a [u32]) -> Self {
+        let last = offsets.last().copied().expect("one offset more than sets");
+        let len = tokens.len();
+        assert!(last as usize == len, "the last offset is {last}, but there are {len} tokens");
+        assert!(offsets.is_sorted(), "offsets must not descend");
+        let sets = Self { offsets, tokens };
+        debug_assert!(
+            (0..sets.len()).all(|set| sets.set(set).is_sorted_by(|left, right| left < right)),
+            "the tokens of a set must ascend strictly"
+        );
+        sets
+    }
+
+    /// How many sets there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more offset than sets.
+    #[must_use]
+    pub fn offsets(self) -> &'a [u32] {
+        self.offsets
+    }
+
+    /// The tokens of all sets.
+    #[must_use]
+    pub fn tokens(self) -> &'a [u32] {
+        self.tokens
+    }
+
+    /// The tokens of one set.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such set.
+    #[inline]
+    #[must_use]
+    pub fn set(self, set: usize) -> &'a [u32] {
+        &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
+    }
+}
+
+/// A probe set and the range of its candidates in the chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Entry {
+    /// The number of the probe set.
+    pub probe: u32,
+    /// The index of its first candidate.
+    pub begin: u32,
+    /// The index behind its last candidate.
+    pub end: u32,
+}
+
+/// Where the verification of a pair begins: what a filter has already counted.
+///
+/// No token before either position may equal one at or behind the other; positions behind the first
+/// common token, or at the first one greater than some token, are of this kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Start {
+    /// Tokens of the probe that are settled.
+    pub probe: u32,
+    /// Tokens of the candidate that are settled.
+    pub candidate: u32,
+    /// How many of the settled tokens both sets have.
+    pub overlap: u32,
+}
+
+/// A part of the candidate pairs of a join.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chunk<'a> {
+    /// Entries in the order of their ranges, which follow each other without gaps from 0 to the
+    /// number of candidates. A probe may have several entries, and an entry no candidates.
+    pub entries: &'a [Entry],
+    /// The number of the candidate set of each pair.
+    pub candidates: &'a [u32],
+    /// The overlap that each pair requires.
+    pub required: &'a [u32],
+    /// Where each pair begins; all from their first tokens when it is empty.
+    pub starts: &'a [Start],
+}
+
+/// The sets of a join and a chunk of its candidate pairs.
+///
+/// # Shapes
+///
+/// `chunk.required`: as many as `chunk.candidates`, and `chunk.starts` too unless it is empty;
+/// entries as [`Chunk::entries`] says; set numbers below the number of sets, starts within their
+/// sets and with an overlap of at most the settled tokens. Fewer than 2^32 pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a> {
+    /// The sets that entries name.
+    pub probes: Sets<'a>,
+    /// The sets that candidates name.
+    pub candidates: Sets<'a>,
+    /// The pairs.
+    pub chunk: Chunk<'a>,
+}
+
+/// One pair, from where its verification begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'a> {
+    /// The tokens of the probe that are left.
+    pub(super) probe: &'a [u32],
+    /// The tokens of the candidate that are left, and those of the sets behind it.
+    pub(super) candidate_on: &'a [u32],
+    /// How many of those are the candidate's.
+    pub(super) candidate_len: usize,
+    /// What the pair requires.
+    pub(super) required: u32,
+    /// What has been counted.
+    pub(super) overlap: u32,
+}
+
+/// Takes the answers.
+pub(super) trait Sink {
+    /// Whether it needs the overlap of a pair, or only that it suffices.
+    const NEEDS_OVERLAP: bool;
+    /// The answer for one pair.
+    fn take(&mut self, pair: usize, overlap: u32);
+}
+
+impl<'a> Pairs<'a> {
+    /// Checks all that the documentation of the type asks for.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold.
+    pub(crate) fn check(self) {
+        let Chunk { entries, candidates, required, starts } = self.chunk;
+        let pairs = candidates.len();
+        assert!(u32::try_from(pairs).is_ok(), "{pairs} pairs are too many for a chunk");
+        let len = required.len();
+        assert!(len == pairs, "{pairs} candidates need as many required overlaps, not {len}");
+        let len = starts.len();
+        assert!(len == 0 || len == pairs, "{pairs} candidates need as many starts, not {len}");
+        let mut end = 0;
+        for (index, entry) in entries.iter().enumerate() {
+            let follows = entry.begin == end && entry.end >= entry.begin;
+            assert!(follows, "entry {index}, {entry:?}, does not go on at candidate {end}");
+            let (probe, sets) = (entry.probe, self.probes.len());
+            assert!((probe as usize) < sets, "probe {probe} of {sets} sets in entry {index}");
+            end = entry.end;
+        }
+        assert!(end as usize == pairs, "the entries end at {end} of {pairs} candidates");
+        if let Some(greatest) = candidates.iter().max() {
+            let sets = self.candidates.len();
+            assert!((*greatest as usize) < sets, "candidate {greatest} of {sets} sets");
+        }
+        if !starts.is_empty() {
+            self.check_starts();
+        }
+    }
+
+    fn check_starts(self) {
+        let Chunk { entries, candidates, starts, .. } = self.chunk;
+        for entry in entries {
+            let probe = self.probes.set(entry.probe as usize).len();
+            for index in entry.begin as usize..entry.end as usize {
+                let start = starts[index];
+                let candidate = self.candidates.set(candidates[index] as usize).len();
+                let fits = start.probe as usize <= probe
+                    && start.candidate as usize <= candidate
+                    && start.overlap <= start.probe.min(start.candidate);
+                assert!(fits, "{start:?} of pair {index}, of sets of {probe} and {candidate}");
+            }
+        }
+    }
+
+    /// The pair of a probe and the candidate at `index`.
+    #[inline(always)]
+    pub(super) fn pair(self, probe: u32, index: usize) -> Pair<'a> {
+        let chunk = self.chunk;
+        let probe = self.probes.set(probe as usize);
+        let candidate = chunk.candidates[index] as usize;
+        let candidate_on = &self.candidates.tokens[self.candidates.offsets[candidate] as usize..];
+        let candidate_len = self.candidates.set(candidate).len();
+        let required = chunk.required[index];
+        let Some(start) = chunk.starts.get(index) else {
+            return Pair { probe, candidate_on, candidate_len, required, overlap: 0 };
+        };
+        Pair {
+            probe: &probe[start.probe as usize..],
+            candidate_on: &candidate_on[start.candidate as usize..],
+            candidate_len: candidate_len - start.candidate as usize,
+            required,
+            overlap: start.overlap,
+        }
+    }
+}
+
+impl<'a> Pair<'a> {
+    /// Whether the pair is lost when this many tokens of its sets are left.
+    #[inline(always)]
+    pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
+        u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
+    }
+
+    /// The tokens of the candidate that are left.
+    #[inline(always)]
+    pub(super) fn candidate(&self) -> &'a [u32] {
+        &self.candidate_on[..self.candidate_len]
+    }
+}

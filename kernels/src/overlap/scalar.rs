@@ -1,0 +1,31 @@
+//! The reference of the overlap: what every other level must return, bit for bit.
+
+use super::pairs::Pair;
+use super::{Intersect, REJECTED};
+
+/// A merge, one token a step.
+#[derive(Clone, Copy)]
+pub(super) struct Scalar;
+
+impl Intersect for Scalar {
+    #[inline(always)]
+    fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
+        let (mut probe, mut candidate) = (pair.probe, pair.candidate());
+        let mut overlap = pair.overlap;
+        loop {
+            if pair.is_lost(overlap, probe.len(), candidate.len()) {
+                return REJECTED;
+            }
+            if !EXACT && overlap >= pair.required {
+                return overlap;
+            }
+            let (Some(left), Some(right)) = (probe.first(), candidate.first()) else {
+                return overlap;
+            };
+            overlap += u32::from(left == right);
+            let (left_goes_on, right_goes_on) = (left <= right, right <= left);
+            probe = &probe[usize::from(left_goes_on)..];
+            candidate = &candidate[usize::from(right_goes_on)..];
+        }
+    }
+}

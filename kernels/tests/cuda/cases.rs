@@ -1,0 +1,173 @@
+//! Chunks of candidate pairs for the overlap kernels.
+
+use trommel_kernels::Isa;
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets, Start};
+
+/// Sets, and a chunk of pairs among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    offsets: Vec<u32>,
+    tokens: Vec<u32>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) candidates: Vec<u32>,
+    pub(crate) required: Vec<u32>,
+    pub(crate) starts: Vec<Start>,
+}
+
+/// A repeatable stream of numbers.
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        u32::try_from((self.0 >> 33) % u64::from(end.max(1))).unwrap()
+    }
+}
+
+pub(crate) fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap()
+}
+
+impl Case {
+    /// A set of each size, of tokens that are dense enough to meet often.
+    pub(crate) fn of_sizes(name: &str, sizes: &[usize], seed: u64) -> Self {
+        let mut numbers = Numbers::new(seed);
+        let mut case = Self { name: name.to_owned(), offsets: vec![0], ..Self::default() };
+        for size in sizes {
+            let mut token = 0;
+            for _ in 0..*size {
+                token += 1 + numbers.below(3);
+                case.tokens.push(token);
+            }
+            case.offsets.push(narrow(case.tokens.len()));
+        }
+        case
+    }
+
+    /// An entry of each probe with every set `step` apart, requiring about the true overlap.
+    pub(crate) fn with_pairs(mut self, probes: &[usize], step: usize, seed: u64) -> Self {
+        let mut numbers = Numbers::new(seed);
+        for probe in probes {
+            let begin = narrow(self.candidates.len());
+            for candidate in (0..self.sets().len()).step_by(step) {
+                self.push(*probe, candidate, &mut numbers);
+            }
+            let end = narrow(self.candidates.len());
+            self.entries.push(Entry { probe: narrow(*probe), begin, end });
+        }
+        self
+    }
+
+    fn push(&mut self, probe: usize, candidate: usize, numbers: &mut Numbers) {
+        let (left, right) = (self.sets().set(probe), self.sets().set(candidate));
+        let truth = narrow(left.iter().filter(|token| right.contains(token)).count());
+        let from = numbers.below(2) * numbers.below(left.last().copied().unwrap_or(0) + 2);
+        let settled = |set: &[u32]| narrow(set.iter().filter(|token| **token < from).count());
+        let both = left.iter().filter(|token| **token < from && right.contains(token));
+        let start = Start {
+            probe: settled(left),
+            candidate: settled(right),
+            overlap: narrow(both.count()),
+        };
+        let required = match numbers.below(6) {
+            0 => 0,
+            1 => u32::MAX,
+            2 => truth + 1,
+            3 => truth.saturating_sub(numbers.below(4)),
+            _ => truth,
+        };
+        self.starts.push(start);
+        self.candidates.push(narrow(candidate));
+        self.required.push(required);
+    }
+
+    /// The same pairs, each from its first tokens.
+    pub(crate) fn without_starts(mut self) -> Self {
+        self.starts.clear();
+        self.name += ", from the first tokens";
+        self
+    }
+
+    pub(crate) fn sets(&self) -> Sets<'_> {
+        Sets::new(&self.offsets, &self.tokens)
+    }
+
+    pub(crate) fn pairs(&self) -> Pairs<'_> {
+        let chunk = Chunk {
+            entries: &self.entries,
+            candidates: &self.candidates,
+            required: &self.required,
+            starts: &self.starts,
+        };
+        Pairs { probes: self.sets(), candidates: self.sets(), chunk }
+    }
+
+    /// The pairs from `begin` to `end`, as a chunk of their own.
+    pub(crate) fn part(&self, begin: usize, end: usize) -> Self {
+        let (first, last) = (narrow(begin), narrow(end));
+        let entries = self.entries.iter().filter(|entry| entry.end > first && entry.begin < last);
+        let entries = entries.map(|entry| Entry {
+            probe: entry.probe,
+            begin: entry.begin.max(first) - first,
+            end: entry.end.min(last) - first,
+        });
+        let starts = if self.starts.is_empty() { &[][..] } else { &self.starts[begin..end] };
+        Self {
+            name: self.name.clone(),
+            offsets: self.offsets.clone(),
+            tokens: self.tokens.clone(),
+            entries: entries.collect(),
+            candidates: self.candidates[begin..end].to_vec(),
+            required: self.required[begin..end].to_vec(),
+            starts: starts.to_vec(),
+        }
+    }
+
+    /// The reference's answers: overlaps, and how many pairs suffice.
+    pub(crate) fn expected(&self) -> (Vec<u32>, u64) {
+        let mut overlaps = vec![0; self.candidates.len()];
+        overlap::verify(Isa::Scalar, self.pairs(), &mut overlaps);
+        (overlaps, overlap::count(Isa::Scalar, self.pairs()))
+    }
+}
+
+/// Sizes around those of lanes, warps and tiles.
+const SIZES: [usize; 21] =
+    [0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 96, 127, 128, 129];
+
+/// Numbers of pairs around warps and blocks.
+const PAIRS: [usize; 12] = [0, 1, 31, 32, 33, 63, 64, 65, 127, 129, 255, 257];
+
+/// All cases.
+pub(crate) fn all() -> Vec<Case> {
+    let probes: Vec<usize> = (0..SIZES.len()).collect();
+    let sizes = Case::of_sizes("all sizes with all", &SIZES, 1).with_pairs(&probes, 1, 2);
+    let mut cases = vec![sizes.clone().without_starts()];
+    for pairs in PAIRS {
+        let mut part = sizes.part(0, pairs);
+        part.name = format!("{pairs} pairs");
+        cases.push(part);
+    }
+    cases.push(sizes);
+    let skewed = [3, 5000, 1, 2049, 40, 0, 700];
+    let skewed = Case::of_sizes("skewed sizes", &skewed, 3).with_pairs(&[1, 0, 3, 6], 1, 4);
+    cases.push(skewed.clone().without_starts());
+    cases.push(skewed);
+    cases.push(Case::of_sizes("an entry a pair", &[20; 40], 5).with_pairs(&[7; 70], 39, 6));
+    cases.push(Case::of_sizes("one long entry", &[12; 300], 7).with_pairs(&[299], 1, 8));
+    cases.push(Case::of_sizes("entries without pairs", &[], 9));
+    let mut gaps = Case::of_sizes("some entries without pairs", &[9; 33], 10);
+    for _ in 0..3 {
+        let at = narrow(gaps.candidates.len());
+        gaps.entries.push(Entry { probe: 1, begin: at, end: at });
+        gaps = gaps.with_pairs(&[2, 5], 3, 11);
+    }
+    cases.push(gaps);
+    cases
+}

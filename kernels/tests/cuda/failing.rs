@@ -1,0 +1,46 @@
+//! A pipeline that may fail, and says how, in a process of its own.
+
+use std::env;
+
+use trommel_kernels::cuda::overlap::Kernel;
+use trommel_kernels::cuda::{Device, DeviceError, FailureKind, NoDevice};
+
+use super::cases::Case;
+use super::suite::{Bench, waves};
+
+/// Set where the outcome is to be printed; without it there is nothing to do.
+pub(crate) const OUTCOME_VARIABLE: &str = "STAND_IN_OUTCOME";
+
+/// How a pipeline ended.
+fn run() -> Result<(), NoDevice> {
+    let device = Device::probe(0)?;
+    pipeline(&device).map_err(NoDevice::from)
+}
+
+fn pipeline(device: &Device) -> Result<(), DeviceError> {
+    let case = Case::of_sizes("failing", &[9, 30, 4, 17], 20).with_pairs(&[0, 3, 1], 1, 21);
+    device.memory_bytes()?;
+    let bench = Bench::new(device)?;
+    let overlaps = waves(&bench, &case, Kernel::Lanes16, (2, 3))?;
+    assert_eq!(overlaps, case.expected().0);
+    Ok(())
+}
+
+#[test]
+fn a_pipeline_says_how_it_ended() {
+    if env::var_os(OUTCOME_VARIABLE).is_none() {
+        return;
+    }
+    match run() {
+        Ok(()) => println!("OUTCOME fine"),
+        Err(NoDevice::Failed(error)) => {
+            let kind = match error.kind() {
+                FailureKind::OutOfMemory => "full",
+                FailureKind::Lost => "lost",
+                _ => "refused",
+            };
+            println!("OUTCOME {kind}: {error}");
+        }
+        Err(none) => println!("OUTCOME none: {none}"),
+    }
+}

@@ -1,0 +1,35 @@
+//! The device layer and every CUDA kernel: on a GPU where there is one, and on the stand-in driver.
+//!
+//! `suite` and `failing` run on whatever driver the process finds, and print a line when there is
+//! none; with `TROMMEL_REQUIRE_CUDA=1` that is a failure. `stand_in` starts this same program again
+//! with the stand-in driver, so that all of them run everywhere. On a machine with a GPU, `suite`
+//! alone is what to run: `TROMMEL_REQUIRE_CUDA=1 cuda suite::`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "what was skipped, and how a child ended")]
+
+mod bugs;
+mod cases;
+mod failing;
+mod stand_in;
+mod suite;
+
+use std::env;
+
+use trommel_kernels::cuda::Device;
+
+/// Turns a missing device into a failure.
+const REQUIRE_VARIABLE: &str = "TROMMEL_REQUIRE_CUDA";
+
+/// The first device, or a line that says why there is none.
+fn device() -> Option<Device> {
+    match Device::probe(0) {
+        Ok(device) => Some(device),
+        Err(reason) => {
+            let required = env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
+            assert!(!required, "a device is required, but: {reason}");
+            println!("SKIPPED, no device: {reason}");
+            None
+        }
+    }
+}

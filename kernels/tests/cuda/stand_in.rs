@@ -1,0 +1,217 @@
+//! Starts this program again on the stand-in driver: the suite in all orders and forms, planted
+//! bugs, probes, and failures of every call.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use trommel_shim::{Form, Order, StandIn};
+
+use super::REQUIRE_VARIABLE;
+use super::bugs::KERNEL_VARIABLE;
+use super::failing::OUTCOME_VARIABLE;
+
+/// Seconds after which a child is ended: nothing takes a tenth of it, so it hangs.
+const LIMIT_SECONDS: &str = "240";
+
+/// The order that the others do not contain.
+const RANDOM: Order = Order::Random(7);
+
+/// A command for the tests of this program whose names contain `filter`.
+fn tests(stand_in: &StandIn, filter: &str) -> Command {
+    let mut command = stand_in.command("timeout");
+    command.arg(LIMIT_SECONDS).arg(env::current_exe().unwrap());
+    command.args([filter, "--nocapture", "--test-threads=1"]).env(REQUIRE_VARIABLE, "1");
+    command
+}
+
+fn said(output: &Output) -> String {
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{stdout}{stderr}")
+}
+
+#[track_caller]
+fn passes(stand_in: &StandIn, filter: &str) {
+    let output = tests(stand_in, filter).output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success() && !said.contains("running 0 tests"), "{said}");
+}
+
+#[test]
+fn the_suite_passes_in_forward_order() {
+    passes(&StandIn::new(Form::Plain).order(Order::Forward), "suite::");
+}
+
+#[test]
+fn the_suite_passes_in_reverse_order() {
+    passes(&StandIn::new(Form::Plain).order(Order::Reverse), "suite::");
+}
+
+#[test]
+fn the_suite_passes_in_random_order() {
+    passes(&StandIn::new(Form::Plain).order(RANDOM), "suite::");
+}
+
+#[test]
+fn the_suite_accesses_only_memory_that_it_has() {
+    passes(&StandIn::new(Form::Address), "suite::");
+}
+
+#[test]
+fn the_suite_has_no_races() {
+    passes(&StandIn::new(Form::Race), "suite::");
+}
+
+#[test]
+fn kernels_without_machine_code_for_the_device_are_loaded_as_ptx() {
+    for capability in [70, 75, 86, 89, 100] {
+        let stand_in = StandIn::new(Form::Plain).capability(capability);
+        passes(&stand_in, "suite::lanes_16");
+    }
+}
+
+/// Runs a kernel of `bugs.cu`; what it said if it was caught.
+fn caught(stand_in: &StandIn, kernel: &str) -> Option<String> {
+    let output = tests(stand_in, "bugs::").env(KERNEL_VARIABLE, kernel).output().unwrap();
+    (!output.status.success()).then(|| said(&output))
+}
+
+#[test]
+fn right_kernels_pass_all_checks() {
+    for kernel in ["right_neighbour", "right_lanes", "right_sum"] {
+        for form in [Form::Plain, Form::Address, Form::Race] {
+            assert_eq!(caught(&StandIn::new(form), kernel), None, "{kernel} {form:?}");
+        }
+    }
+}
+
+#[test]
+fn planted_bugs_are_caught() {
+    let cases = [
+        (Form::Race, "bug_missing_barrier", "race on shared memory"),
+        (Form::Race, "bug_vote_for_syncwarp", "race on shared memory"),
+        (Form::Race, "bug_plain_add", "race on device memory"),
+        (Form::Address, "bug_behind_shared", "heap-buffer-overflow"),
+        (Form::Address, "bug_behind_device", "heap-buffer-overflow"),
+        (Form::Plain, "bug_divergent_barrier", "divergent barrier"),
+        (Form::Plain, "bug_absent_lanes", "a mask names lanes that are not there"),
+    ];
+    for (form, kernel, expected) in cases {
+        for order in [Order::Forward, Order::Reverse, RANDOM] {
+            let said = caught(&StandIn::new(form).order(order), kernel).unwrap_or_default();
+            let named =
+                said.contains(expected) || said.contains("a lane ends that others wait for");
+            assert!(named, "{kernel} {order:?}: {said}");
+        }
+    }
+}
+
+/// The lines of a kernel source on which a barrier stands.
+fn barrier_lines(source: &str) -> Vec<usize> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda").join(source);
+    let text = fs::read_to_string(path).unwrap();
+    let lines = (1..).zip(text.lines());
+    lines.filter(|(_, line)| line.trim_start().starts_with("__sync")).map(|(at, _)| at).collect()
+}
+
+#[test]
+fn no_barrier_can_be_pulled_out() {
+    let lines = barrier_lines("overlap.cu");
+    assert!(lines.len() >= 4, "{lines:?}");
+    for line in lines {
+        let stand_in = StandIn::new(Form::Race).without_line(line);
+        let output = tests(&stand_in, "suite::block_per").output().unwrap();
+        let said = said(&output);
+        assert!(said.contains("race on shared memory"), "line {line}: {said}");
+    }
+}
+
+/// What a child that may fail says about its end.
+fn outcome(stand_in: &StandIn, settings: &[(&str, &str)]) -> String {
+    let mut command = tests(stand_in, "failing::");
+    let output =
+        command.env(OUTCOME_VARIABLE, "1").envs(settings.iter().copied()).output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+#[test]
+fn a_probe_says_why_there_is_no_device() {
+    let plain = StandIn::new(Form::Plain);
+    assert_eq!(outcome(&plain, &[]), "fine");
+    let cases = [
+        (plain.clone().devices(0), "none: the NVIDIA driver shows no CUDA device"),
+        (
+            plain.clone().capability(61),
+            "none: stand-in on the CPU is too old: its compute capability is 6.1, needed is 7.0",
+        ),
+        (
+            plain.clone().driver_version(11080),
+            "none: the NVIDIA driver is too old: it is for CUDA 11.8, needed is 12.0 (driver 525)",
+        ),
+    ];
+    for (stand_in, expected) in cases {
+        assert_eq!(outcome(&stand_in, &[]), expected);
+    }
+    let off = outcome(&plain, &[("TROMMEL_DEVICE", "cpu")]);
+    assert_eq!(off, "none: switched off by TROMMEL_DEVICE=cpu");
+    let unknown = outcome(&plain, &[("TROMMEL_DEVICE", "gpu")]);
+    assert_eq!(unknown, "none: TROMMEL_DEVICE is \"gpu\"; allowed are \"auto\" and \"cpu\"");
+    let small = outcome(&plain.memory_bytes(100), &[]);
+    assert!(small.starts_with("full: cuMemAlloc of "), "{small}");
+}
+
+/// What is left at the end of a child, and how often it made each call.
+fn report(path: &Path) -> (String, BTreeMap<String, u32>) {
+    let text = fs::read_to_string(path).unwrap();
+    let left = text.lines().find_map(|line| line.strip_prefix("left ")).unwrap().to_owned();
+    let calls = text.lines().filter_map(|line| line.strip_prefix("call ")?.split_once(' '));
+    let calls = calls.map(|(call, times)| (call.to_owned(), times.parse().unwrap()));
+    (left, calls.collect())
+}
+
+/// Calls whose failure nobody can be told about when they end something, or prepare for it.
+fn ends_something(call: &str) -> bool {
+    ["Free", "Destroy", "Release", "Unload", "SetCurrent"].iter().any(|word| call.contains(word))
+}
+
+#[test]
+fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
+    const NOTHING: &str = "memory 0 pinned 0 streams 0 events 0 modules 0 contexts 0";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report");
+    let plain = StandIn::new(Form::Plain).report(&path);
+    assert_eq!(outcome(&plain, &[]), "fine");
+    let (left, calls) = report(&path);
+    assert_eq!(left, NOTHING);
+    assert!(calls.len() > 25, "{calls:?}");
+    for (call, times) in &calls {
+        for nth in [1, 2, *times] {
+            for (code, kind) in [(2, "full"), (1, "refused"), (719, "lost")] {
+                let failing = plain.clone().failure(call, nth.min(*times), code);
+                let outcome = outcome(&failing, &[]);
+                let shown = format!("{call}, call {nth} of {times}, code {code}: {outcome}");
+                if ends_something(call) && outcome == "fine" {
+                    // There was nothing left to do.
+                } else if ends_something(call) {
+                    let is_named = outcome.starts_with(&format!("{kind}: {call}"));
+                    assert!(is_named || (code == 719 && outcome.starts_with(kind)), "{shown}");
+                } else if call == "kernel" {
+                    // Whoever asks first is told: a query, a wait, a copy behind it.
+                    let named = outcome.starts_with(&format!("{kind}: cu"));
+                    assert!(named && outcome.ends_with(&format!("({code})")), "{shown}");
+                } else {
+                    let name = call.trim_end_matches("_v2");
+                    assert!(outcome.starts_with(&format!("{kind}: {name}")), "{shown}");
+                    assert!(outcome.ends_with(&format!("({code})")), "{shown}");
+                }
+                assert_eq!(report(&path).0, NOTHING, "{shown}");
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What has to hold on every device, real or not.
+
+use std::sync::Arc;
+
+use trommel_kernels::cuda::overlap::{
+    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
+};
+use trommel_kernels::cuda::{
+    CopyTimes, Device, DeviceError, FailureKind, Lane, Memory, MemoryKind, Times,
+};
+
+use super::cases::{self, Case};
+use super::device;
+
+const BUDGET: usize = 64 << 20;
+
+/// What is needed to run cases on a device.
+pub(crate) struct Bench {
+    memory: Arc<Memory>,
+    lane: Arc<Lane>,
+    verifier: Arc<Verifier>,
+}
+
+impl Bench {
+    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self {
+            memory: Memory::new(device, BUDGET, BUDGET),
+            lane: Arc::new(Lane::new(device)?),
+            verifier: Verifier::new(device)?,
+        })
+    }
+
+    pub(crate) fn upload(&self, case: &Case) -> Result<Arc<DeviceSets>, DeviceError> {
+        DeviceSets::upload(&self.memory, case.sets())
+    }
+
+    /// A slot of exactly the size of a case, so that an access behind it is one outside.
+    pub(crate) fn slot(&self, case: &Case) -> Result<Slot, DeviceError> {
+        let limits = ChunkLimits {
+            entries: case.entries.len(),
+            pairs: case.candidates.len(),
+            starts: !case.starts.is_empty(),
+        };
+        let slot = Slot::new(&self.memory, limits)?;
+        Ok(slot)
+    }
+
+    pub(crate) fn submit(
+        &self,
+        slot: Slot,
+        case: &Case,
+        sets: &Arc<DeviceSets>,
+        (kernel, policy, answer): (Kernel, Policy, Answer),
+    ) -> Result<Flight, DeviceError> {
+        let pairs = case.pairs();
+        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        slot.submit(&self.lane, &self.verifier, &job)
+    }
+}
+
+/// The usual policy of a kernel; one of few threads, blocks and room; one of many threads.
+fn policies(kernel: Kernel) -> [Policy; 3] {
+    let mut small = Policy::of(kernel).with_threads(32);
+    small.blocks_per_multiprocessor_max = 1;
+    let large = Policy::of(kernel).with_threads(256);
+    if small.tokens_max == 0 {
+        return [Policy::of(kernel), small, large];
+    }
+    [Policy::of(kernel), small.with_tokens_max(32), large.with_tokens_max(100)]
+}
+
+fn check(kernel: Kernel) {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    for case in cases::all() {
+        let (overlaps, count) = case.expected();
+        let sets = bench.upload(&case).unwrap();
+        let mut slot = bench.slot(&case).unwrap();
+        for policy in policies(kernel) {
+            let job = (kernel, policy, Answer::Overlaps);
+            slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
+            let shown = format!("{kernel} on {}, {policy:?}", case.name);
+            assert!(slot.overlaps() == overlaps, "{shown}: other overlaps");
+            assert_eq!(slot.count(), None);
+            let job = (kernel, policy, Answer::Count);
+            slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
+            assert_eq!(slot.count(), Some(count), "{shown}");
+            assert!(slot.overlaps().is_empty());
+        }
+    }
+}
+
+#[test]
+fn thread_per_probe_matches_the_reference() {
+    check(Kernel::ThreadPerProbe);
+}
+
+#[test]
+fn block_per_probe_matches_the_reference() {
+    check(Kernel::BlockPerProbe);
+}
+
+#[test]
+fn block_per_pair_matches_the_reference() {
+    check(Kernel::BlockPerPair);
+}
+
+#[test]
+fn lanes_8_per_pair_matches_the_reference() {
+    check(Kernel::Lanes8);
+}
+
+#[test]
+fn lanes_16_per_pair_matches_the_reference() {
+    check(Kernel::Lanes16);
+}
+
+#[test]
+fn lanes_32_per_pair_matches_the_reference() {
+    check(Kernel::Lanes32);
+}
+
+/// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.
+pub(crate) fn waves(
+    bench: &Bench,
+    case: &Case,
+    kernel: Kernel,
+    (slots, size): (usize, usize),
+) -> Result<Vec<u32>, DeviceError> {
+    let sets = bench.upload(case)?;
+    let limits = ChunkLimits { entries: case.entries.len(), pairs: size, starts: true };
+    let mut free = Vec::new();
+    for _ in 0..slots {
+        free.push(Slot::new(&bench.memory, limits)?);
+    }
+    let used = bench.memory.used_bytes();
+    let mut flying = std::collections::VecDeque::<Flight>::new();
+    let mut overlaps = Vec::new();
+    let land = |flight: Flight, overlaps: &mut Vec<u32>| {
+        while !flight.is_done()? {}
+        let slot = flight.collect()?;
+        overlaps.extend(slot.overlaps());
+        Ok::<_, DeviceError>(slot)
+    };
+    for begin in (0..case.candidates.len()).step_by(size) {
+        let part = case.part(begin, (begin + size).min(case.candidates.len()));
+        let slot = match free.pop() {
+            Some(slot) => slot,
+            None => land(flying.pop_front().expect("no slot is free"), &mut overlaps)?,
+        };
+        let job = (kernel, Policy::of(kernel), Answer::Overlaps);
+        flying.push_back(bench.submit(slot, &part, &sets, job)?);
+    }
+    for flight in flying {
+        free.push(land(flight, &mut overlaps)?);
+    }
+    assert_eq!(bench.memory.used_bytes(), used, "buffers were made on the way");
+    Ok(overlaps)
+}
+
+#[test]
+fn a_wave_may_end_anywhere_and_several_are_in_flight() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    let case =
+        Case::of_sizes("waves", &[11, 40, 3, 17, 25], 12).with_pairs(&[0, 4, 4, 2, 1], 1, 13);
+    let (expected, _) = case.expected();
+    for size in [1, 2, 3, 7, 25] {
+        for slots in 1..=3 {
+            let overlaps = waves(&bench, &case, Kernel::Lanes8, (slots, size)).unwrap();
+            assert_eq!(overlaps, expected, "{slots} slots, {size} pairs");
+        }
+    }
+}
+
+#[test]
+fn a_flight_that_nobody_collects_gives_its_memory_back() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    let case = Case::of_sizes("dropped", &[30; 20], 14).with_pairs(&[0, 1], 1, 15);
+    let sets = bench.upload(&case).unwrap();
+    let before = bench.memory.used_bytes();
+    let slot = bench.slot(&case).unwrap();
+    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    drop(bench.submit(slot, &case, &sets, job).unwrap());
+    assert_eq!(bench.memory.used_bytes(), before);
+}
+
+#[test]
+fn a_budget_is_kept_and_named() {
+    let Some(device) = device() else { return };
+    let limits = ChunkLimits { entries: 10, pairs: 100, starts: true };
+    let enough = limits.bytes();
+    for (device_bytes, pinned_bytes) in
+        [(enough, enough), (enough - 1, enough), (enough, enough - 1)]
+    {
+        let memory = Memory::new(&device, device_bytes, pinned_bytes);
+        let slot = Slot::new(&memory, limits);
+        if device_bytes + pinned_bytes == 2 * enough {
+            assert_eq!(memory.used_bytes(), (enough, enough), "a slot is as large as announced");
+            drop(slot.unwrap());
+        } else {
+            let error = slot.unwrap_err();
+            assert_eq!(error.kind(), FailureKind::OutOfMemory);
+            let kind = if device_bytes < enough { MemoryKind::Device } else { MemoryKind::Pinned };
+            assert!(matches!(error, DeviceError::Budget { kind: k, .. } if k == kind), "{error}");
+        }
+        assert_eq!(memory.used_bytes(), (0, 0));
+    }
+}
+
+#[test]
+fn copies_arrive_and_take_time() {
+    let Some(device) = device() else { return };
+    let times = CopyTimes::measure(&device, 1 << 16, 3).unwrap();
+    assert_eq!(times.bytes, 1 << 16);
+    for time in [times.host_to_device, times.device_to_host, times.device_to_device] {
+        assert!(time > std::time::Duration::ZERO, "{times:?}");
+    }
+}
+
+#[test]
+fn a_chunk_has_times() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    let case = Case::of_sizes("timed", &[100; 50], 16).with_pairs(&[0, 1, 2], 1, 17);
+    let sets = bench.upload(&case).unwrap();
+    let slot = bench.slot(&case).unwrap();
+    assert_eq!(slot.times(), Times::default());
+    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
+    let zero = std::time::Duration::ZERO;
+    assert!(slot.times().kernel > zero && slot.times().copy_in > zero, "{:?}", slot.times());
+}
