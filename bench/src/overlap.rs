@@ -71,13 +71,14 @@ pub(crate) fn run(arguments: &Arguments) {
 
 fn levels(workload: &Workload, arguments: &Arguments) {
     let mut overlaps = vec![0; workload.len()];
+    let pairs = workload.pairs();
     for isa in Isa::available() {
         if arguments.without.iter().any(|name| name == isa.name()) {
             continue;
         }
         let time = median(arguments.rounds, || {
             let start = Instant::now();
-            overlap::verify(isa, workload.pairs(), &mut overlaps);
+            overlap::verify(isa, pairs, &mut overlaps);
             let time = start.elapsed();
             workload.check(&overlaps);
             time
@@ -85,7 +86,7 @@ fn levels(workload: &Workload, arguments: &Arguments) {
         line(&format!("{isa}, overlaps"), workload, time);
         let time = median(arguments.rounds, || {
             let start = Instant::now();
-            let count = overlap::count(isa, workload.pairs());
+            let count = overlap::count(isa, pairs);
             let time = start.elapsed();
             workload.check_count(count);
             time

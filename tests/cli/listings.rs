@@ -60,9 +60,9 @@ fn devices_are_the_cpu_and_why_there_is_no_gpu() {
 #[test]
 fn devices_of_a_driver_are_listed() {
     let driver = |settings: &[(&str, &str)]| {
-        let folder = StandIn::new(Form::Plain).folder();
-        let folder = folder.to_str().expect("folders of builds are text").to_owned();
-        let start = trommel(["devices"]).env("LD_LIBRARY_PATH", &folder);
+        let stand_in = StandIn::new(Form::Plain);
+        let folder = stand_in.folder().to_str().expect("folders of builds are text");
+        let start = trommel(["devices"]).env("LD_LIBRARY_PATH", folder);
         settings.iter().fold(start, |run, (name, value)| run.env(name, value)).end().ok()
     };
     let line = "stand-in on the CPU, capability 9.0, 2 multiprocessors, 1024 MiB; \

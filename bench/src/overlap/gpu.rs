@@ -8,7 +8,7 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, Pairs};
+use trommel_kernels::overlap::{Chunk, Entry, Pairs};
 
 use super::Arguments;
 use super::workload::Workload;
@@ -81,14 +81,13 @@ impl Gpu {
         for _ in 0..arguments.slots.max(1) {
             slots.push(Slot::new(&memory, part)?);
         }
+        let parts = parts(workload, part.pairs);
         for candidate in candidates(&arguments.threads) {
             let (mut alone, mut wholes) = (Vec::new(), Vec::new());
             for _ in 0..=arguments.rounds.max(1) {
                 slot = self.alone(workload, &sets, slot, candidate)?;
                 alone.push(slot.times());
-                let start = Instant::now();
-                self.in_chunks(workload, &sets, &mut slots, (candidate, part.pairs))?;
-                wholes.push(start.elapsed());
+                wholes.push(self.in_chunks(workload, &sets, &mut slots, (candidate, &parts))?);
             }
             // The first of each warms up.
             let times = middle(&mut alone[1..], |times| times.kernel);
@@ -151,24 +150,24 @@ impl Gpu {
         slot.submit(&self.lane, &self.verifier, &job)
     }
 
-    /// All pairs in chunks, several in flight.
+    /// All pairs in chunks, several in flight; how long that takes, the host's work and the check
+    /// of the answers included.
     fn in_chunks(
         &self,
         workload: &Workload,
         sets: &Arc<DeviceSets>,
         slots: &mut Vec<Slot>,
-        (candidate, size): (Candidate, usize),
-    ) -> Result<(), DeviceError> {
+        (candidate, parts): (Candidate, &[Part]),
+    ) -> Result<Duration, DeviceError> {
+        let whole = workload.pairs();
         let mut flying = VecDeque::<(usize, Flight)>::new();
         let mut count = 0;
-        let chunk = workload.chunk();
-        for begin in (0..workload.len()).step_by(size) {
-            let end = (begin + size).min(workload.len());
-            let entries = workload.entries(begin, end);
-            let part = Chunk {
-                entries: &entries,
-                candidates: &chunk.candidates[begin..end],
-                required: &chunk.required[begin..end],
+        let start = Instant::now();
+        for Part { begin, end, entries } in parts {
+            let chunk = Chunk {
+                entries,
+                candidates: &whole.chunk.candidates[*begin..*end],
+                required: &whole.chunk.required[*begin..*end],
                 starts: &[],
             };
             if slots.is_empty() {
@@ -176,8 +175,8 @@ impl Gpu {
                 slots.push(land(workload, landing, &mut count)?);
             }
             let slot = slots.pop().expect("one is free");
-            let pairs = Pairs { chunk: part, ..workload.pairs() };
-            flying.push_back((begin, self.submit(slot, pairs, sets, candidate)?));
+            let pairs = Pairs { chunk, ..whole };
+            flying.push_back((*begin, self.submit(slot, pairs, sets, candidate)?));
         }
         for landing in flying {
             slots.push(land(workload, landing, &mut count)?);
@@ -185,8 +184,26 @@ impl Gpu {
         if candidate.2 == Answer::Count {
             workload.check_count(count);
         }
-        Ok(())
+        Ok(start.elapsed())
     }
+}
+
+/// A chunk of the pairs.
+struct Part {
+    begin: usize,
+    end: usize,
+    entries: Vec<Entry>,
+}
+
+/// The pairs in chunks of a size.
+fn parts(workload: &Workload, size: usize) -> Vec<Part> {
+    let begins = (0..workload.len()).step_by(size);
+    begins
+        .map(|begin| {
+            let end = (begin + size).min(workload.len());
+            Part { begin, end, entries: workload.entries(begin, end) }
+        })
+        .collect()
 }
 
 /// The median by a key.

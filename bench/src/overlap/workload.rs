@@ -102,7 +102,7 @@ impl Workload {
             let family = probe / FAMILY * FAMILY;
             let candidate =
                 if is_kin { family + numbers.below(FAMILY) } else { numbers.below(sets) };
-            let sizes = self.sets().set(probe).len() + self.sets().set(candidate).len();
+            let sizes = self.size_of(probe) + self.size_of(candidate);
             self.candidates.push(narrow(candidate));
             self.required.push(narrow((sizes * REQUIRED[0]).div_ceil(REQUIRED[1])));
             self.bytes += sizes * 4;
@@ -111,6 +111,11 @@ impl Workload {
         self.entries.push(Entry { probe: narrow(probe), begin, end });
     }
 
+    fn size_of(&self, set: usize) -> usize {
+        (self.offsets[set + 1] - self.offsets[set]) as usize
+    }
+
+    /// Reads all offsets, which is not to be measured.
     pub(crate) fn sets(&self) -> Sets<'_> {
         Sets::new(&self.offsets, &self.tokens)
     }

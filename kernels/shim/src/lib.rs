@@ -28,30 +28,18 @@
 //! - Images are not looked into: the kernels that run are those of the sources.
 #![forbid(unsafe_code)]
 
+mod compile;
+mod form;
+
 use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which check the driver was built with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// None but those of all forms.
-    Plain,
-    /// The address sanitizer of the compiler.
-    Address,
-    /// The race check.
-    Race,
-}
+pub use self::form::Form;
 
-impl Form {
-    const fn folder(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Address => "address",
-            Self::Race => "race",
-        }
-    }
-}
+use self::compile::{Compiler, kernels};
 
 /// In which order the threads of a block run that could go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +56,7 @@ pub enum Order {
 #[derive(Clone, Debug)]
 pub struct StandIn {
     form: Form,
+    folder: PathBuf,
     settings: Vec<(&'static str, String)>,
 }
 
@@ -75,7 +64,36 @@ impl StandIn {
     /// One device of capability 9.0 with 1 GiB.
     #[must_use]
     pub fn new(form: Form) -> Self {
-        Self { form, settings: Vec::new() }
+        let folder = Path::new(env!("STAND_IN_HOME")).join(form.folder());
+        Self { form, folder, settings: Vec::new() }
+    }
+
+    /// The same with one kernel source changed: compiled now, into `folder`.
+    ///
+    /// # Errors
+    ///
+    /// If the changed source does not compile, or a file cannot be read or written.
+    pub fn with_changed_kernels(
+        form: Form,
+        source: &str,
+        change: impl FnOnce(&str) -> String,
+        folder: &Path,
+    ) -> io::Result<Self> {
+        let built = Self::new(form);
+        let compiler = Compiler { path: env!("STAND_IN_CXX").into(), form };
+        let changed = folder.join(source);
+        fs::write(&changed, change(&fs::read_to_string(kernels().join(source))?))?;
+        let object = compiler.compile(&changed, folder)?;
+        let mut objects = vec![object.clone()];
+        for entry in fs::read_dir(&built.folder)? {
+            let path = entry?.path();
+            let is_other = path.file_name() != object.file_name();
+            if is_other && path.extension() == Some(OsStr::new("o")) {
+                objects.push(path);
+            }
+        }
+        compiler.link(&objects, folder)?;
+        Ok(Self { folder: folder.to_owned(), ..built })
     }
 
     /// The order of threads; forward unless set.
@@ -141,15 +159,15 @@ impl StandIn {
 
     /// The folder with the library.
     #[must_use]
-    pub fn folder(&self) -> PathBuf {
-        Path::new(env!("STAND_IN_HOME")).join(self.form.folder())
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A command whose process finds this driver.
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env("LD_LIBRARY_PATH", self.folder());
+        command.env("LD_LIBRARY_PATH", &self.folder);
         if self.form == Form::Address {
             // The sanitizer has to be there before everything else. What other libraries leak at
             // the end is not asked.

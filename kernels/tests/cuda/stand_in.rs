@@ -129,6 +129,37 @@ fn no_barrier_can_be_pulled_out() {
     }
 }
 
+/// Bounds of `overlap.cu` that an index must not pass, and the same let out by one.
+const BOUNDS: [[&str; 2]; 8] = [
+    ["i < pairs.entry_count", "i <= pairs.entry_count"],
+    ["index < entry.end", "index <= entry.end"],
+    ["index < pairs.pair_count", "index <= pairs.pair_count"],
+    ["at < len", "at <= len"],
+    ["lane < left_len", "lane <= left_len"],
+    ["lane < right_len", "lane <= right_len"],
+    ["step < end", "step <= end"],
+    ["high = pairs.entry_count - 1", "high = pairs.entry_count + 1"],
+];
+
+#[test]
+fn no_bound_can_be_let_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut survivors = Vec::new();
+    for [bound, wider] in BOUNDS {
+        let change = |source: &str| {
+            assert!(source.contains(bound), "{bound}");
+            source.replace(bound, wider)
+        };
+        let stand_in =
+            StandIn::with_changed_kernels(Form::Address, "overlap.cu", change, folder.path());
+        let output = tests(&stand_in.unwrap(), "matches_the_reference").output().unwrap();
+        if output.status.success() {
+            survivors.push(wider);
+        }
+    }
+    assert!(survivors.is_empty(), "nothing notices {survivors:?}");
+}
+
 /// What a child that may fail says about its end.
 fn outcome(stand_in: &StandIn, settings: &[(&str, &str)]) -> String {
     let mut command = tests(stand_in, "failing::");

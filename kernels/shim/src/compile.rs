@@ -1,0 +1,114 @@
+//! From kernels and the shim to a library: used by the build script, and by tests that change a
+//! kernel.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Form;
+
+const COMMON: [&str; 8] =
+    ["-std=c++17", "-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer"];
+
+/// The folder of the shim in the repository.
+const HOME: &str = env!("CARGO_MANIFEST_DIR");
+
+impl Form {
+    pub(crate) const fn folder(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Address => "address",
+            Self::Race => "race",
+        }
+    }
+
+    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of the
+    /// thread sanitizer itself, so that the library of that one is not linked.
+    const fn flags(self) -> [&'static [&'static str]; 3] {
+        match self {
+            Self::Plain => [&[], &[], &[]],
+            Self::Address => {
+                [&["-fsanitize=address"], &["-fsanitize=address"], &["-fsanitize=address"]]
+            }
+            Self::Race => [
+                &["-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0"],
+                &["-DSHIM_RACE"],
+                &[],
+            ],
+        }
+    }
+}
+
+/// A C++ compiler.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    pub(crate) path: PathBuf,
+    pub(crate) form: Form,
+}
+
+impl Compiler {
+    /// Compiles a file of the shim, or a kernel source, whose entry points it registers.
+    pub(crate) fn compile(&self, file: &Path, folder: &Path) -> io::Result<PathBuf> {
+        let [for_kernels, for_others, _] = self.form.flags();
+        if file.extension() != Some(OsStr::new("cu")) {
+            return self.object(file, folder, for_others);
+        }
+        let text = fs::read_to_string(file)?;
+        let mut wrapper = format!("#include \"cuda.h\"\n#include \"{}\"\n", file.display());
+        for name in entry_points(&text) {
+            wrapper += &format!("SHIM_KERNEL({name});\n");
+        }
+        let path = folder.join(file.file_stem().unwrap_or_default()).with_extension("cu.cpp");
+        fs::write(&path, wrapper)?;
+        self.object(&path, folder, for_kernels)
+    }
+
+    fn object(&self, file: &Path, folder: &Path, flags: &[&str]) -> io::Result<PathBuf> {
+        let object = folder.join(file.file_stem().unwrap_or_default()).with_extension("o");
+        let mut command = Command::new(&self.path);
+        command.args(COMMON).args(flags);
+        command.arg("-I").arg(Path::new(HOME).join("cpp")).arg("-I").arg(kernels());
+        run(command.arg("-c").arg(file).arg("-o").arg(&object))?;
+        Ok(object)
+    }
+
+    /// Links the driver's library into `folder`, under both names that it is looked for.
+    pub(crate) fn link(&self, objects: &[PathBuf], folder: &Path) -> io::Result<()> {
+        let mut command = Command::new(&self.path);
+        command.args(["-shared", "-Wl,-soname,libcuda.so.1", "-o"]);
+        command.arg(folder.join("libcuda.so.1")).args(objects);
+        run(command.args(self.form.flags()[2]))?;
+        // The name without a version is looked for first, and another one must not be found.
+        let link = folder.join("libcuda.so");
+        if link.exists() { Ok(()) } else { symlink("libcuda.so.1", link) }
+    }
+}
+
+/// The folder of the kernels.
+pub(crate) fn kernels() -> PathBuf {
+    Path::new(HOME).join("../cuda")
+}
+
+/// The names behind `extern "C" __global__`, each the last word before a parenthesis.
+fn entry_points(text: &str) -> Vec<&str> {
+    let starts = text.split("extern \"C\" __global__").skip(1);
+    starts
+        .filter_map(|start| {
+            let head = start.split_once(") {").map_or(start, |(head, _)| head);
+            let before = head.rsplit_once('(').map_or(head, |(before, _)| before);
+            before.split_whitespace().next_back()
+        })
+        .collect()
+}
+
+fn run(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{command:?} failed\n{said}")))
+}

@@ -1,0 +1,12 @@
+//! The forms of the library.
+
+/// Which check the driver was built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// None but those of all forms.
+    Plain,
+    /// The address sanitizer of the compiler.
+    Address,
+    /// The race check.
+    Race,
+}
