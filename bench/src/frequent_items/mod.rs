@@ -7,11 +7,13 @@ mod figures;
 mod live;
 mod pipelines;
 mod python;
+mod results;
 mod sieves;
 mod stream;
 mod table;
 
 use std::path::PathBuf;
+use std::{fs, io};
 
 use clap::ValueEnum;
 use trommel_bench::plot::{Plot, Scale};
@@ -20,6 +22,7 @@ use trommel_bench::plot::{Plot, Scale};
 pub(crate) use self::direct::feed;
 use self::direct::isa;
 use self::python::Python;
+use self::results::Results;
 use self::stream::Shape;
 pub(crate) use self::stream::Stream;
 #[cfg(feature = "peers")]
@@ -78,7 +81,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 20_000_000)]
     figure_items: usize,
     /// Zipf exponents of the streams that are counted while queries come.
-    #[arg(long, value_delimiter = ',', default_value = "1,1.5")]
+    #[arg(long, value_delimiter = ',', default_value = "1.5")]
     query_skews: Vec<f64>,
     /// Items that are counted while queries come.
     #[arg(long, default_value_t = 200_000_000)]
@@ -101,6 +104,10 @@ pub(crate) struct Arguments {
     /// Measure DuckDB and ClickHouse too; takes their packages from the network once.
     #[arg(long)]
     python_peers: bool,
+    /// Add the numbers of the table to those in this file, and print them all; a long run can so be
+    /// taken in parts.
+    #[arg(long)]
+    results: Option<PathBuf>,
     /// Streams that are far too short to measure anything: only checks the answers.
     #[arg(long)]
     quick: bool,
@@ -168,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments) {
     println!("{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds");
     println!("every bound that a summary gives is checked against exact counts\n");
     if arguments.has(Section::Table) {
-        over_skews(arguments);
+        over_skews(arguments).expect("results and figures are written");
     }
     if arguments.has(Section::Isa) {
         sieves::levels(arguments);
@@ -188,34 +195,40 @@ pub(crate) fn run(arguments: &Arguments) {
 }
 
 /// The section [`Section::Table`].
-fn over_skews(arguments: &Arguments) {
+fn over_skews(arguments: &Arguments) -> io::Result<()> {
     let python = arguments.python_peers.then(|| Python::prepare(1));
     let python = python.and_then(|python| {
         python.inspect_err(|error| println!("without Python peers: {error}\n")).ok()
     });
+    let path = arguments.results.as_deref();
+    let mut results = Results::load(path, arguments)?;
     let peers: Vec<Candidate> = peers().into_iter().collect();
-    let mut product_peers: Vec<String> = peers.iter().map(|peer| peer.name.to_owned()).collect();
+    results.add_peers(peers.iter().map(|peer| peer.name));
     let candidates: Vec<Candidate> = candidates().into_iter().chain(peers).collect();
-    let mut rows = Rows::default();
-    for (column, &skew) in arguments.skews.iter().enumerate() {
+    for &skew in &arguments.skews {
         let stream = Stream::zipf(arguments.shape(), skew);
-        rows.measure(&candidates, &stream, column, arguments.rounds);
+        let mut rows = Rows::default();
+        rows.measure(&candidates, &stream, 0, arguments.rounds);
+        for row in rows.iter() {
+            results.add(&row.name, skew, row.cells[0].expect("it was measured"));
+        }
         let Some(python) = &python else { continue };
-        for (name, cell) in python.measure(&stream).expect("the peers run as they did before") {
-            rows.set(&name, column, cell);
-            if column == 0 {
-                product_peers.push(name);
-            }
+        for (name, cell) in python.measure(&stream)? {
+            results.add(&name, skew, cell);
+            results.add_peers([name.as_str()]);
         }
     }
-    print(&rows, &product_peers, &arguments.skews);
+    results.save(path)?;
+    let (skews, rows) = results.rows();
+    print(&rows, &results.product_peers, &skews);
     if let Some(folder) = &arguments.figures {
-        let plot = plot(&rows, &product_peers, arguments);
-        std::fs::create_dir_all(folder).expect("the folder can be made");
+        let plot = plot(&rows, &skews, &results.product_peers, arguments);
+        fs::create_dir_all(folder)?;
         let path = folder.join("frequent-items.svg");
-        std::fs::write(&path, plot.to_string()).expect("the figure can be written");
+        fs::write(&path, plot.to_string())?;
         println!("wrote {}\n", path.display());
     }
+    Ok(())
 }
 
 fn print(rows: &Rows, product_peers: &[String], skews: &[f64]) {
@@ -264,7 +277,7 @@ fn whole(number: f64) -> String {
     format!("{number:.0}")
 }
 
-fn plot(rows: &Rows, product_peers: &[String], arguments: &Arguments) -> Plot {
+fn plot(rows: &Rows, skews: &[f64], product_peers: &[String], arguments: &Arguments) -> Plot {
     let subtitle = format!(
         "{} million items over an alphabet of {} million, {} counters, one core",
         arguments.items as f64 / 1e6,
@@ -273,7 +286,7 @@ fn plot(rows: &Rows, product_peers: &[String], arguments: &Arguments) -> Plot {
     );
     let points = |name: &str| -> Vec<(f64, f64)> {
         let rates = rows.named(name).map_or_else(Vec::new, table::Row::rates);
-        arguments.skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
+        skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
     };
     let mut plot = Plot::new("Counting frequent items", subtitle, Scale::Logarithmic)
         .axes("Zipf exponent", "million items a second")

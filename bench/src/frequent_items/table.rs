@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::stream::{Answer, Stream};
 
 /// One way to count a stream.
@@ -25,7 +27,7 @@ impl Candidate {
 }
 
 /// One measured cell of the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Cell {
     /// Millions of items a second.
     pub(crate) rate: f64,
