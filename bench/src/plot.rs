@@ -16,14 +16,15 @@ const LEGEND_LINE: f64 = 22.0;
 const LEGEND_COLUMNS: usize = 3;
 
 /// Of lines, for the light and the dark mode: `class, light, dark`.
-const COLOURS: [(&str, &str, &str); 7] = [
+const COLOURS: [(&str, &str, &str); 8] = [
     ("c0", "#c2410c", "#fb923c"),
     ("c1", "#1d4ed8", "#7aa2ff"),
     ("c2", "#047857", "#34d399"),
     ("c3", "#7e22ce", "#c792ea"),
     ("c4", "#b45309", "#facc15"),
-    ("c5", "#475569", "#a8b3c2"),
+    ("c5", "#0e7490", "#67e8f9"),
     ("c6", "#be185d", "#f47fb5"),
+    ("c7", "#475569", "#a8b3c2"),
 ];
 
 /// How a line is drawn.

@@ -122,7 +122,7 @@ pub(crate) fn run(rounds: usize) {
     println!("median of {rounds} interleaved rounds\n");
     let counting = FrequentItems::new().counters(COUNTERS).algorithm(Algorithm::Filter);
     let mut zipf = Zipf::new(ALPHABET, SKEW, 1).expect("the parameters are in range");
-    let batches = batches(&mut zipf, BATCH);
+    let batches = batches(&mut zipf, BATCH, ITEMS);
     let ingestion = ingestion(counting, &batches, ITEMS);
     let asking = [Asking::Never, Asking::PerSecond(QUERIES_PER_SECOND)];
     let [without, with] = paired(&ingestion, asking, rounds);
@@ -186,8 +186,8 @@ pub(crate) fn ingestion(
     Ingestion { counting, batches: Arc::clone(batches), repeats, cores: Vec::new() }
 }
 
-/// Batches that are fed again and again.
-pub(crate) fn batches(zipf: &mut Zipf, batch: usize) -> Arc<Vec<RecordBatch>> {
+/// Batches that are fed again and again until there are so many items.
+pub(crate) fn batches(zipf: &mut Zipf, batch: usize, items: u64) -> Arc<Vec<RecordBatch>> {
     let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
     let mut next = || {
         let mut items = vec![0; batch];
@@ -195,7 +195,8 @@ pub(crate) fn batches(zipf: &mut Zipf, batch: usize) -> Arc<Vec<RecordBatch>> {
         let column: ArrayRef = Arc::new(UInt32Array::from(items));
         RecordBatch::try_new(Arc::clone(&schema), vec![column]).expect("one column of this type")
     };
-    Arc::new((0..DISTINCT_ITEMS.div_ceil(batch)).map(|_| next()).collect())
+    let items = usize::try_from(items).map_or(DISTINCT_ITEMS, |items| items.min(DISTINCT_ITEMS));
+    Arc::new((0..items.div_ceil(batch)).map(|_| next()).collect())
 }
 
 fn quartiles(mut values: Vec<f64>) -> [f64; 3] {

@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &Arguments) {
     );
     for &skew in &arguments.query_skews {
         let mut zipf = Zipf::new(arguments.alphabet, skew, 1).expect("clap checked the numbers");
-        let batches = batches(&mut zipf, *batch);
+        let batches = batches(&mut zipf, *batch, *items);
         for (name, algorithm) in [("sieve", Algorithm::Auto), ("filter", Algorithm::Filter)] {
             let counting = FrequentItems::new().counters(arguments.counters).algorithm(algorithm);
             let ingestion = ingestion(counting, &batches, *items);

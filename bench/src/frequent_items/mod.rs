@@ -125,8 +125,8 @@ impl Arguments {
         settled.rounds = self.rounds.max(1);
         settled.query_rounds = self.query_rounds.max(1);
         if self.quick {
-            (settled.items, settled.figure_items) = (400_000, 100_000);
-            (settled.alphabet, settled.query_items) = (50_000, 1_000_000);
+            (settled.items, settled.figure_items) = (200_000, 50_000);
+            (settled.alphabet, settled.query_items) = (20_000, 200_000);
             (settled.rounds, settled.query_rounds) = (1, 1);
         }
         settled
