@@ -94,8 +94,7 @@ fn timely(items: u64, sink: &Sink, workers: u64) -> u64 {
             }
         });
         while worker.step() {}
-        let answer = sink.borrow().answer();
-        answer
+        sink.borrow().answer()
     });
     let answers = guards.expect("timely starts").join();
     total(answers.into_iter().map(|answer| answer.expect("the worker ends")))
@@ -109,6 +108,7 @@ fn state(sink: &Sink) -> Vec<u64> {
     }
 }
 
+#[expect(clippy::ptr_arg, reason = "renoir wants the type that it folds into")]
 fn take(state: &mut Vec<u64>, item: u64) {
     match &mut state[..] {
         [sum] => *sum = sum.wrapping_add(item),
@@ -116,6 +116,7 @@ fn take(state: &mut Vec<u64>, item: u64) {
     }
 }
 
+#[expect(clippy::ptr_arg, reason = "renoir wants the type that it folds into")]
 fn merge(state: &mut Vec<u64>, part: Vec<u64>) {
     for (sum, part) in state.iter_mut().zip(part) {
         *sum = sum.wrapping_add(part);

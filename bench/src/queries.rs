@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use hdrhistogram::Histogram;
-use trommel::placement::Placement;
+use trommel::placement::{Placement, available_cores};
 use trommel::{
     Algorithm, Collect, Discard, FrequentItems, Generate, Graph, Memory, Request, RunOptions,
     Running, Zipf,
@@ -15,37 +15,188 @@ use trommel::{
 const ITEMS: u64 = 200_000_000;
 const BATCH: usize = 512;
 /// Different items that are fed again and again, so that generating them is not measured.
-const DISTINCT_BATCHES: usize = 8192;
+const DISTINCT_ITEMS: usize = 1 << 22;
 const ALPHABET: u32 = 5_000_000;
 const SKEW: f64 = 1.5;
 const COUNTERS: usize = 1000;
 const QUERIES_PER_SECOND: u32 = 2000;
+/// Items that a query asks for.
+const TOP: usize = 10;
 
-/// Measures and prints both.
+/// How often a running pipeline is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    Never,
+    /// At fixed times, whether or not the last answer was late.
+    PerSecond(u32),
+    /// Again as soon as an answer is there.
+    Unlimited,
+}
+
+/// A pipeline that counts and can be asked meanwhile.
+pub(crate) struct Ingestion {
+    pub(crate) counting: FrequentItems,
+    pub(crate) batches: Arc<Vec<RecordBatch>>,
+    /// How often all batches come.
+    pub(crate) repeats: usize,
+    /// The cores of the operator's parts, the source being on the first one; empty for everything
+    /// on one thread.
+    pub(crate) cores: Vec<usize>,
+}
+
+impl Ingestion {
+    /// Feeds all items while this thread asks, or only keeps the time in which it would; M items/s.
+    #[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
+    pub(crate) fn run(&self, asking: Asking, latency: &mut Histogram<u64>) -> f64 {
+        let batches = Arc::clone(&self.batches);
+        let one_round = move |_| {
+            (0..batches.len()).map({
+                let batches = Arc::clone(&batches);
+                move |i| batches[i].clone()
+            })
+        };
+        let stream = (0..self.repeats).flat_map(one_round);
+        let mut graph = Graph::new();
+        graph.placement(Placement::Fused);
+        let items = graph.add("items", Memory::new(self.batches[0].schema(), stream));
+        let top = graph.add_after(items, "top", self.counting.clone().n(TOP));
+        let (sink, rows) = Collect::new();
+        let end = graph.add_after(top, "rows", sink);
+        if let (Some(&first), Some(&last)) = (self.cores.first(), self.cores.last()) {
+            graph.cores(items, [first]).cores(top, &self.cores[..]).cores(end, [last]);
+        }
+        let topology = graph.build().expect("the graph is right");
+        let has_core_to_ask = available_cores().len() > topology.plan().groups.len();
+        let mut running = topology.start(RunOptions::new()).expect("it starts");
+        ask(&mut running, asking, has_core_to_ask, latency);
+        let metrics = running.join().expect("it runs");
+        assert_eq!(rows.rows(), TOP, "the most frequent");
+        let counted = metrics.stage("top").expect("it is there").items_in();
+        let sent: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(counted, (sent * self.repeats) as u64, "every item is counted");
+        counted as f64 / metrics.wall.as_secs_f64() / 1e6
+    }
+}
+
+/// Asks until the pipeline ends. Without asking it waits in the same way: a second busy core alone
+/// slows the first. Latency is that from the intended time on.
+fn ask(running: &mut Running, asking: Asking, has_core: bool, latency: &mut Histogram<u64>) {
+    let request = Request::new("top").with("n", TOP);
+    let pause = match asking {
+        Asking::Never => Duration::from_secs(1) / QUERIES_PER_SECOND,
+        Asking::PerSecond(queries) => Duration::from_secs(1) / queries,
+        Asking::Unlimited => Duration::ZERO,
+    };
+    let mut due = Instant::now();
+    loop {
+        due = if pause.is_zero() { Instant::now() } else { due + pause };
+        let patience =
+            if has_core { Duration::ZERO } else { due.saturating_duration_since(Instant::now()) };
+        if running.wait(patience) {
+            return;
+        }
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+        if asking == Asking::Never {
+            continue;
+        }
+        let answer = running.query("top", &request);
+        // Before the answer is looked at and freed.
+        let elapsed = due.elapsed();
+        match answer {
+            Ok(rows) => assert!(rows.num_rows() <= TOP),
+            Err(trommel::QueryError::Finished { .. }) => return,
+            Err(error) => panic!("{error}"),
+        }
+        latency.saturating_record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+    }
+}
+
+/// Measures and prints the cost of queries, and the latency of a running and of a parked stage.
 pub(crate) fn run(rounds: usize) {
-    let batches = Arc::new(batches());
     println!(
         "frequent_items (filter, {COUNTERS} counters) over {ITEMS} u32, Zipf {SKEW}, on one core,"
     );
-    println!("in batches of {BATCH}, asked for the top 10 from another core;");
+    println!("in batches of {BATCH}, asked for the top {TOP} from another core;");
     println!("median of {rounds} interleaved rounds\n");
-    let mut rates = [Vec::new(), Vec::new()];
-    let mut running = histogram();
+    let counting = FrequentItems::new().counters(COUNTERS).algorithm(Algorithm::Filter);
+    let mut zipf = Zipf::new(ALPHABET, SKEW, 1).expect("the parameters are in range");
+    let batches = batches(&mut zipf, BATCH, ITEMS);
+    let ingestion = ingestion(counting, &batches, ITEMS);
+    let asking = [Asking::Never, Asking::PerSecond(QUERIES_PER_SECOND)];
+    let [without, with] = paired(&ingestion, asking, rounds);
+    println!("  without queries          {:>8.1} M items/s", without.rate());
+    println!("  {QUERIES_PER_SECOND} fresh queries/s     {:>8.1} M items/s", with.rate());
+    let [low, cost, high] = with.cost(&without);
+    println!("  cost, round by round     {cost:+.2}% (quartiles {low:+.2}% to {high:+.2}%)");
+    print("answer of a running stage", &with.latency);
+    print("answer of a parked stage", &parked());
+}
+
+/// The rounds of one way of asking.
+pub(crate) struct Asked {
+    rates: Vec<f64>,
+    pub(crate) latency: Histogram<u64>,
+}
+
+impl Asked {
+    /// The median, in M items/s.
+    pub(crate) fn rate(&self) -> f64 {
+        let [_, median, _] = quartiles(self.rates.clone());
+        median
+    }
+
+    /// By how many per cent this is slower than `without`, round by round: quartiles.
+    pub(crate) fn cost(&self, without: &Self) -> [f64; 3] {
+        let rounds = without.rates.iter().zip(&self.rates);
+        quartiles(rounds.map(|(without, with)| (without / with - 1.0) * 100.0).collect())
+    }
+
+    /// A quantile of the latency in µs.
+    pub(crate) fn latency_us(&self, quantile: f64) -> f64 {
+        microseconds(&self.latency, quantile)
+    }
+}
+
+/// Runs all ways of asking in turn, so many times.
+pub(crate) fn paired<const N: usize>(
+    ingestion: &Ingestion,
+    asking: [Asking; N],
+    rounds: usize,
+) -> [Asked; N] {
+    let mut asked = asking.map(|_| Asked { rates: Vec::new(), latency: histogram() });
     for _ in 0..rounds {
-        for (is_asking, times) in [false, true].into_iter().zip(&mut rates) {
-            times.push(ingest(&batches, is_asking, &mut running));
+        for (asking, asked) in asking.into_iter().zip(&mut asked) {
+            let rate = ingestion.run(asking, &mut asked.latency);
+            asked.rates.push(rate);
         }
     }
-    let [without, with] = rates;
-    let costs = without.iter().zip(&with).map(|(without, with)| (without / with - 1.0) * 100.0);
-    let [low, cost, high] = quartiles(costs.collect());
-    let [_, without, _] = quartiles(without);
-    let [_, with, _] = quartiles(with);
-    println!("  without queries          {without:>8.1} M items/s");
-    println!("  {QUERIES_PER_SECOND} fresh queries/s     {with:>8.1} M items/s");
-    println!("  cost, round by round     {cost:+.2}% (quartiles {low:+.2}% to {high:+.2}%)");
-    print("answer of a running stage", &running);
-    print("answer of a parked stage", &parked());
+    asked
+}
+
+/// As many rounds through the batches as give about so many items, on one thread.
+pub(crate) fn ingestion(
+    counting: FrequentItems,
+    batches: &Arc<Vec<RecordBatch>>,
+    items: u64,
+) -> Ingestion {
+    let once: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let repeats = usize::try_from(items.div_ceil(once as u64)).expect("memory holds them");
+    Ingestion { counting, batches: Arc::clone(batches), repeats, cores: Vec::new() }
+}
+
+/// Batches that are fed again and again until there are so many items.
+pub(crate) fn batches(zipf: &mut Zipf, batch: usize, items: u64) -> Arc<Vec<RecordBatch>> {
+    let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
+    let mut next = || {
+        let mut items = vec![0; batch];
+        zipf.fill(&mut items);
+        let column: ArrayRef = Arc::new(UInt32Array::from(items));
+        RecordBatch::try_new(Arc::clone(&schema), vec![column]).expect("one column of this type")
+    };
+    let items = usize::try_from(items).map_or(DISTINCT_ITEMS, |items| items.min(DISTINCT_ITEMS));
+    Arc::new((0..items.div_ceil(batch)).map(|_| next()).collect())
 }
 
 fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
@@ -53,78 +204,17 @@ fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     [1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }
 
-fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(10_000_000_000, 3).expect("three digits are within 0..=5")
 }
 
+fn microseconds(latency: &Histogram<u64>, quantile: f64) -> f64 {
+    Duration::from_nanos(latency.value_at_quantile(quantile)).as_secs_f64() * 1e6
+}
+
 fn print(name: &str, latency: &Histogram<u64>) {
-    let us = |q: f64| Duration::from_nanos(latency.value_at_quantile(q)).as_secs_f64() * 1e6;
-    let (p50, p99) = (us(0.5), us(0.99));
+    let (p50, p99) = (microseconds(latency, 0.5), microseconds(latency, 0.99));
     println!("  {name:<26} p50 {p50:.1} us, p99 {p99:.1} us over {} queries", latency.len());
-}
-
-fn batches() -> Vec<RecordBatch> {
-    let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
-    let mut zipf = Zipf::new(ALPHABET, SKEW, 1).expect("the parameters are in range");
-    let mut batch = || {
-        let mut items = vec![0; BATCH];
-        zipf.fill(&mut items);
-        let column: ArrayRef = Arc::new(UInt32Array::from(items));
-        RecordBatch::try_new(Arc::clone(&schema), vec![column]).expect("one column of this type")
-    };
-    (0..DISTINCT_BATCHES).map(|_| batch()).collect()
-}
-
-/// Feeds all items while another core asks, or only keeps the time in which it would; M items/s.
-#[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
-fn ingest(batches: &Arc<Vec<RecordBatch>>, is_asking: bool, latency: &mut Histogram<u64>) -> f64 {
-    let stream = {
-        let batches = Arc::clone(batches);
-        (0..ITEMS / BATCH as u64)
-            .zip((0..DISTINCT_BATCHES).cycle())
-            .map(move |(_, i)| batches[i].clone())
-    };
-    let mut graph = Graph::new();
-    graph.placement(Placement::Fused);
-    let items = graph.add("items", Memory::new(batches[0].schema(), stream));
-    let counting = FrequentItems::new().counters(COUNTERS).algorithm(Algorithm::Filter).n(10);
-    let top = graph.add_after(items, "top", counting);
-    let (sink, rows) = Collect::new();
-    graph.add_after(top, "rows", sink);
-    let topology = graph.build().expect("the graph is right");
-    let mut running = topology.start(RunOptions::new()).expect("it starts");
-    ask(&mut running, is_asking, latency);
-    let metrics = running.join().expect("it runs");
-    assert_eq!(rows.rows(), 10, "the ten most frequent");
-    let counted = metrics.stage("top").expect("it is there").items_in();
-    assert_eq!(counted, ITEMS / BATCH as u64 * BATCH as u64);
-    counted as f64 / metrics.wall.as_secs_f64() / 1e6
-}
-
-/// Asks at fixed times, whether or not the last answer was late, and measures from the intended
-/// time. Without asking it waits in the same way: a second busy core alone slows the first.
-fn ask(running: &mut Running, is_asking: bool, latency: &mut Histogram<u64>) {
-    let request = Request::new("top").with("n", 10);
-    let (start, pause) = (Instant::now(), Duration::from_secs(1) / QUERIES_PER_SECOND);
-    let mut due = start;
-    while !running.wait(Duration::ZERO) {
-        due += pause;
-        while Instant::now() < due {
-            std::hint::spin_loop();
-        }
-        if !is_asking {
-            continue;
-        }
-        let answer = running.query("top", &request);
-        // Before the answer is looked at and freed.
-        let elapsed = due.elapsed();
-        match answer {
-            Ok(rows) => assert!(rows.num_rows() <= 10),
-            Err(trommel::QueryError::Finished { .. }) => return,
-            Err(error) => panic!("{error}"),
-        }
-        latency.saturating_record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
-    }
 }
 
 /// A pipeline whose source sleeps, asked every few milliseconds.

@@ -6,40 +6,58 @@ use datasketches::frequencies::{ErrorType, FrequentItemsSketch};
 use heavykeeper::TopK;
 use topk::FilteredSpaceSaving;
 
-use crate::frequent_items::{Candidate, Estimate, Stream};
+use crate::frequent_items::{Answer, Candidate, Estimate, Stream, feed};
 
-pub(crate) const CANDIDATES: [Candidate; 3] =
-    [("topk crate", filtered), ("heavykeeper crate", heavy_keeper), ("datasketches crate", sketch)];
+/// All of them; they are slow, so they are measured once.
+pub(crate) fn candidates() -> [Candidate; 3] {
+    [
+        Candidate::once("crate datasketches", sketch),
+        Candidate::once("crate topk", filtered),
+        Candidate::once("crate heavykeeper", heavy_keeper),
+    ]
+}
 
-fn filtered(stream: &Stream) -> Vec<Estimate> {
-    let mut summary = FilteredSpaceSaving::new(stream.counters);
-    stream.items().iter().for_each(|&item| summary.insert(item, 1));
-    let rows = summary.into_sorted_vec();
-    rows.into_iter()
-        .map(|(item, counter)| Estimate { item, count: counter.estimated_count(), error: None })
-        .collect()
+fn filtered(stream: &Stream) -> Answer {
+    let make = || FilteredSpaceSaving::new(stream.counters);
+    let observe = |summary: &mut FilteredSpaceSaving<u32>, batch: &[u32]| {
+        batch.iter().for_each(|&item| summary.insert(item, 1));
+    };
+    feed(stream, make, observe, |summary| {
+        let rows = summary.into_sorted_vec().into_iter();
+        let counts = rows.map(|(item, counter)| unbounded(item, counter.estimated_count()));
+        (counts.collect(), None)
+    })
 }
 
 /// The parameters of its documentation, with a table four times as wide as the list.
-fn heavy_keeper(stream: &Stream) -> Vec<Estimate> {
-    let mut summary: TopK<u32> = TopK::new(stream.counters, 4 * stream.counters, 4, 0.9);
-    stream.items().iter().for_each(|item| {
-        summary.add(item, 1);
-    });
-    let nodes = summary.list();
-    nodes.into_iter().map(|n| Estimate { item: n.item, count: n.count, error: None }).collect()
+fn heavy_keeper(stream: &Stream) -> Answer {
+    let make = || TopK::<u32>::new(stream.counters, 4 * stream.counters, 4, 0.9);
+    let observe = |summary: &mut TopK<u32>, batch: &[u32]| {
+        for item in batch {
+            summary.add(item, 1);
+        }
+    };
+    feed(stream, make, observe, |summary| {
+        (summary.list().into_iter().map(|n| unbounded(n.item, n.count)).collect(), None)
+    })
 }
 
 /// Its map holds three quarters of a power of two.
-fn sketch(stream: &Stream) -> Vec<Estimate> {
+fn sketch(stream: &Stream) -> Answer {
     let map = (stream.counters * 4 / 3).next_power_of_two();
-    let mut summary = FrequentItemsSketch::<u32>::new(map).expect("a power of two");
-    stream.items().iter().for_each(|&item| summary.update(item));
-    let rows = summary.frequent_items(ErrorType::NoFalseNegatives);
-    let mut estimates: Vec<Estimate> = rows
-        .iter()
-        .map(|row| Estimate { item: *row.item(), count: row.estimate(), error: None })
-        .collect();
-    estimates.sort_by_key(|estimate| Reverse(estimate.count));
-    estimates
+    let make = || FrequentItemsSketch::<u32>::new(map).expect("a power of two");
+    let observe = |summary: &mut FrequentItemsSketch<u32>, batch: &[u32]| {
+        batch.iter().for_each(|&item| summary.update(item));
+    };
+    feed(stream, make, observe, |summary| {
+        let rows = summary.frequent_items(ErrorType::NoFalseNegatives);
+        let mut estimates: Vec<Estimate> =
+            rows.iter().map(|row| unbounded(*row.item(), row.estimate())).collect();
+        estimates.sort_by_key(|estimate| Reverse(estimate.count));
+        (estimates, None)
+    })
+}
+
+fn unbounded(item: u32, count: u64) -> Estimate {
+    Estimate { item, count: Some(count), error: None }
 }

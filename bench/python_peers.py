@@ -1,0 +1,109 @@
+"""Measures DuckDB's and ClickHouse's approximate top-k over a file of 32-bit integers.
+
+Makes an environment of its own with pinned packages, once, and runs itself again in it. Standard
+output is for the caller: the versions with `--prepare`, else JSON:
+
+    [{"name": ..., "seconds": [...], "rows": [[item, count or null], ...]}, ...]
+
+In the clock is the query alone, from the call to the result in Python, on one thread, over a table
+in memory. Reading the file and filling the table come before.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+
+PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6"]
+
+
+def enter_environment(environment):
+    """Goes on in the environment; makes it if it is not there or has other packages."""
+    python = environment / "bin" / "python"
+    stamp = environment / "packages.txt"
+    wanted = "\n".join(PACKAGES)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        venv.create(environment, with_pip=True, clear=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+        done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or ["without a word"]
+            sys.exit(f"pip could not install {', '.join(PACKAGES)}: {lines[-1]}")
+        stamp.write_text(wanted)
+    if pathlib.Path(sys.prefix).resolve() != environment.resolve():
+        os.execv(python, [str(python), *sys.argv])
+
+
+def repeated(rounds, query):
+    """The seconds of each round, and the last result."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        result = query()
+        seconds.append(time.perf_counter() - start)
+    return seconds, result
+
+
+def duckdb_rows(path, counters, rounds):
+    """It keeps three counters for each item that it is asked for, and names items without counts."""
+    import duckdb
+    import numpy
+
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.register("items", {"item": numpy.fromfile(path, dtype="<u4")})
+    connection.execute("CREATE TABLE stream AS SELECT item FROM items")
+    sql = f"SELECT approx_top_k(item, {-(-counters // 3)}) FROM stream"
+    seconds, row = repeated(rounds, lambda: connection.execute(sql).fetchone())
+    return seconds, [[item, None] for item in row[0]]
+
+
+def clickhouse_rows(path, counters, rounds):
+    """With as many counters as it is asked for items; by default it has three for each."""
+    from chdb import session
+
+    with tempfile.TemporaryDirectory() as folder:
+        clickhouse = session.Session(folder)
+        clickhouse.query("CREATE DATABASE bench ENGINE = Atomic")
+        clickhouse.query("CREATE TABLE bench.stream (item UInt32) ENGINE = Memory")
+        file = f"file('{path}', 'RowBinary', 'item UInt32')"
+        clickhouse.query(f"INSERT INTO bench.stream SELECT item FROM {file}")
+        sql = f"SELECT topK({counters}, 1, 'counts')(item) FROM bench.stream SETTINGS max_threads = 1"
+        seconds, result = repeated(rounds, lambda: clickhouse.query(sql, "JSONCompact"))
+        rows = json.loads(str(result))["data"][0][0]
+        clickhouse.close()
+    return seconds, [[row["item"], int(row["count"])] for row in rows]
+
+
+PEERS = {"ClickHouse topK": clickhouse_rows, "DuckDB approx_top_k": duckdb_rows}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--environment", type=pathlib.Path, required=True)
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--items", type=pathlib.Path)
+    parser.add_argument("--counters", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=1)
+    arguments = parser.parse_args()
+    enter_environment(arguments.environment)
+    if arguments.prepare:
+        import chdb
+        import duckdb
+
+        print(f"duckdb {duckdb.__version__}, chdb {chdb.__version__} ({chdb.engine_version})")
+        return
+    measured = []
+    for name, peer in PEERS.items():
+        seconds, rows = peer(arguments.items, arguments.counters, arguments.rounds)
+        measured.append({"name": name, "seconds": seconds, "rows": rows})
+    print(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    main()

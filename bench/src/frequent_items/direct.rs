@@ -1,0 +1,124 @@
+//! The summaries by themselves: batches in, counts out, on the thread of the caller.
+
+use std::cmp::Reverse;
+use std::hint::black_box;
+use std::time::Instant;
+
+use trommel::Isa;
+use trommel::frequent_items::{Counted, Filter, Sieve, SpaceSaving};
+
+use super::stream::{Answer, Estimate, Stream};
+
+/// Bins of the filter, as pipelines have them by default.
+pub(super) const BINS: usize = 16;
+
+/// The level that this process uses.
+pub(super) fn isa() -> Isa {
+    Isa::selected().expect("TROMMEL_ISA names a level of this machine")
+}
+
+/// Makes a state, feeds it all batches, and asks it when the clock has stopped.
+pub(crate) fn feed<S>(
+    stream: &Stream,
+    make: impl FnOnce() -> S,
+    mut observe: impl FnMut(&mut S, &[u32]),
+    ask: impl FnOnce(S) -> (Vec<Estimate>, Option<usize>),
+) -> Answer {
+    let start = Instant::now();
+    let mut state = make();
+    stream.batches().for_each(|batch| observe(&mut state, batch));
+    let time = start.elapsed();
+    let (estimates, state_bytes) = ask(state);
+    Answer { time, estimates, state_bytes }
+}
+
+fn bounded(counted: Vec<Counted<u32>>) -> Vec<Estimate> {
+    let estimate = |c: Counted<u32>| {
+        let (count, error) = (Some(c.count), Some(c.error));
+        Estimate { item: c.item, count, error }
+    };
+    counted.into_iter().map(estimate).collect()
+}
+
+/// Reports nothing: how fast the items can be read at all.
+pub(super) fn read_limit(stream: &Stream) -> Answer {
+    let add = |sum: &mut u32, batch: &[u32]| {
+        *sum = batch.iter().fold(*sum, |sum, &item| sum.wrapping_add(item));
+    };
+    let ask = |sum| {
+        black_box(sum);
+        (Vec::new(), None)
+    };
+    feed(stream, || 0_u32, add, ask)
+}
+
+pub(super) fn exact(stream: &Stream) -> Answer {
+    type Counts = rapidhash::RapidHashMap<u32, u64>;
+    let count = |counts: &mut Counts, batch: &[u32]| {
+        batch.iter().for_each(|&item| *counts.entry(item).or_default() += 1);
+    };
+    feed(stream, Counts::default, count, |counts| {
+        let estimate = |(item, count)| Estimate { item, count: Some(count), error: Some(0) };
+        let mut estimates: Vec<Estimate> = counts.into_iter().map(estimate).collect();
+        estimates.sort_unstable_by_key(|e| Reverse(e.count));
+        (estimates, None)
+    })
+}
+
+pub(super) fn space_saving(stream: &Stream) -> Answer {
+    let make = || SpaceSaving::<u32>::new(stream.counters).expect("a possible number");
+    feed(
+        stream,
+        make,
+        |summary, batch| summary.observe(batch),
+        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+    )
+}
+
+/// Algorithm Filter with so many bins on this level.
+pub(super) fn filter(stream: &Stream, isa: Isa, bins: usize) -> Answer {
+    let make = || Filter::<u32>::new(isa, stream.counters, bins).expect("a possible number");
+    feed(
+        stream,
+        make,
+        |summary, batch| summary.observe(batch),
+        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+    )
+}
+
+pub(super) fn sieve(stream: &Stream, isa: Isa) -> Answer {
+    sieve_of(stream, || Sieve::new(isa, stream.counters).expect("a possible number"))
+}
+
+/// The sieve that `make` makes.
+pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> Answer {
+    feed(
+        stream,
+        make,
+        |summary, batch| summary.observe(batch),
+        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+    )
+}
+
+/// The share of the items that the filter's front half lets through: σ.
+#[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
+pub(super) fn selectivity(stream: &Stream, bins: usize) -> f64 {
+    let filter = Filter::<u32>::new(isa(), stream.counters, bins).expect("a possible number");
+    let (mut front, mut back) = filter.into_halves();
+    let mut positions = vec![0; 2048];
+    let mut missed = 0;
+    for batch in stream.batches() {
+        let mut start = 0;
+        while start < batch.len() {
+            while front.exchange_due() {
+                let x_min = front.take_min();
+                front.put_max(back.exchange(x_min));
+            }
+            let done = front.absorb(batch, start, &mut positions);
+            back.observe_at(batch, &positions[..done.missed]);
+            start += done.consumed;
+            missed += done.missed;
+        }
+    }
+    missed as f64 / stream.len() as f64
+}

@@ -1,0 +1,216 @@
+//! The figures of the paper's evaluation (§6, Figs. 11 to 14) and of its equation 5, measured.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use trommel::{Algorithm, FrequentItems, Isa};
+use trommel_bench::plot::{Plot, Scale};
+
+use super::Arguments;
+use super::direct::{filter, isa, selectivity, space_saving};
+use super::pipelines::{parallel_filter, two_cores};
+use super::stream::{Shape, Stream};
+use super::table::{Candidate, Cell, Rows, print_row};
+use crate::queries::{Asking, Ingestion, histogram};
+
+/// |X| of Figs. 11 to 13.
+const BINS: usize = 8;
+/// |X| of Fig. 14.
+const ALL_BINS: [usize; 3] = [4, 8, 16];
+const QUERIES_PER_SECOND: u32 = 2000;
+
+const SEQUENTIAL: &str = "Filter, searched one by one";
+const FILTER: &str = "Filter, SIMD";
+const PLAIN: &str = "SpaceSaving";
+const PARALLEL: [&str; 3] =
+    ["Parallel Filter, |X| = 4", "Parallel Filter, |X| = 8", "Parallel Filter, |X| = 16"];
+const ASKED: &str = "Filter, 2,000 queries a second";
+const ASKED_PARALLEL: &str = "Parallel Filter, 2,000 queries a second";
+
+/// Numbers by skew.
+type Line = Vec<(f64, f64)>;
+
+/// Measures, prints, and draws into `folder`.
+pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
+    let skews = &arguments.figure_skews;
+    let shape = Shape { items: arguments.figure_items, ..arguments.shape() };
+    println!("The paper's filter: {} items, |X| = {BINS} where nothing is said\n", shape.items);
+    let candidates = candidates();
+    let mut rows = Rows::default();
+    let mut passed: BTreeMap<usize, Vec<Option<f64>>> = BTreeMap::new();
+    for (column, &skew) in skews.iter().enumerate() {
+        let stream = Stream::zipf(shape, skew);
+        rows.measure(&candidates, &stream, column, arguments.rounds);
+        asked(&mut rows, &stream, column, arguments.rounds);
+        for bins in ALL_BINS {
+            passed.entry(bins).or_default().push(Some(selectivity(&stream, bins)));
+        }
+    }
+    rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
+    super::table::header("share that passes the filter", skews);
+    let share = |share: f64| format!("{:.1} %", share * 100.0);
+    for (bins, passed) in &passed {
+        let model: Vec<Option<f64>> =
+            skews.iter().map(|&skew| Some(equation_5(*bins, skew, shape.alphabet))).collect();
+        print_row(&format!("measured, |X| = {bins}"), skews.len(), passed, share);
+        print_row(&format!("equation 5, |X| = {bins}"), skews.len(), &model, share);
+    }
+    println!();
+    let Some(folder) = &arguments.figures else { return Ok(()) };
+    fs::create_dir_all(folder)?;
+    let sizes = format!(
+        "{} million items, alphabet of {} million, {} counters",
+        shape.items as f64 / 1e6,
+        f64::from(shape.alphabet) / 1e6,
+        shape.counters
+    );
+    for (name, plot) in plots(&rows, &passed, skews, shape.alphabet, &sizes) {
+        let path = folder.join(name);
+        fs::write(&path, plot.to_string())?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+fn candidates() -> Vec<Candidate> {
+    let mut candidates = vec![
+        Candidate::new(PLAIN, space_saving),
+        Candidate::new(SEQUENTIAL, |stream| filter(stream, Isa::Scalar, BINS)),
+        Candidate::new(FILTER, |stream| filter(stream, isa(), BINS)),
+    ];
+    for (name, bins) in PARALLEL.into_iter().zip(ALL_BINS) {
+        candidates.push(Candidate::new(name, move |stream| parallel_filter(stream, bins)));
+    }
+    candidates
+}
+
+/// The two that are asked while they count.
+fn asked(rows: &mut Rows, stream: &Stream, column: usize, rounds: usize) {
+    let counting = FrequentItems::new().counters(stream.counters).filter_bins(BINS);
+    let ways = [
+        (ASKED, Algorithm::Filter, Vec::new()),
+        (ASKED_PARALLEL, Algorithm::ParallelFilter, two_cores().to_vec()),
+    ];
+    let batches = Arc::new(stream.records().collect());
+    for (name, algorithm, cores) in ways {
+        let counting = counting.clone().algorithm(algorithm);
+        let ingestion = Ingestion { counting, batches: Arc::clone(&batches), repeats: 1, cores };
+        let asking = Asking::PerSecond(QUERIES_PER_SECOND);
+        let mut rates: Vec<f64> =
+            (0..rounds).map(|_| ingestion.run(asking, &mut histogram())).collect();
+        rates.sort_by(f64::total_cmp);
+        let cell = Cell {
+            rate: rates[rates.len() / 2],
+            precision: None,
+            relative_error: None,
+            state_bytes: None,
+        };
+        rows.set(name, column, cell);
+    }
+}
+
+/// 1 - P(|X|, z, |A|): the share of a Zipf stream that is not one of its |X| most frequent items.
+fn equation_5(bins: usize, skew: f64, alphabet: u32) -> f64 {
+    let bins = u32::try_from(bins).expect("at most 64 bins");
+    1.0 - weights(bins.min(alphabet), skew) / weights(alphabet, skew)
+}
+
+/// The sum of 1 / i^z over the ranks i; from rank 1,001 on by the integral, which is right to six
+/// digits there.
+fn weights(ranks: u32, skew: f64) -> f64 {
+    let first = ranks.min(1000);
+    let sum: f64 = (1..=first).map(|rank| f64::from(rank).powf(-skew)).sum();
+    let (from, to) = (f64::from(first) + 0.5, f64::from(ranks) + 0.5);
+    let power = 1.0 - skew;
+    let tail =
+        if power == 0.0 { (to / from).ln() } else { (to.powf(power) - from.powf(power)) / power };
+    sum + tail
+}
+
+fn line(rows: &Rows, name: &str, skews: &[f64]) -> Line {
+    let rates = rows.named(name).map_or_else(Vec::new, super::table::Row::rates);
+    skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
+}
+
+/// §3.4: the cost of the filter itself, taken where nearly nothing passes it, plus that of
+/// SpaceSaving for the share that passes.
+fn predicted(filter: &Line, plain: &Line, alphabet: u32) -> Line {
+    let Some(&(_, fastest)) = filter.last() else { return Vec::new() };
+    let rate = |&(skew, plain): &(f64, f64)| {
+        (skew, 1.0 / (1.0 / fastest + equation_5(BINS, skew, alphabet) / plain))
+    };
+    plain.iter().map(rate).collect()
+}
+
+fn plots(
+    rows: &Rows,
+    passed: &BTreeMap<usize, Vec<Option<f64>>>,
+    skews: &[f64],
+    alphabet: u32,
+    sizes: &str,
+) -> Vec<(&'static str, Plot)> {
+    let line = |name| line(rows, name, skews);
+    let throughput = |title: &str, what: &str| {
+        let subtitle = if what.is_empty() { sizes.to_owned() } else { format!("{what}; {sizes}") };
+        Plot::new(title, subtitle, Scale::Linear).axes("Zipf exponent", "million items a second")
+    };
+    let filter = throughput("Algorithm Filter on one core", "|X| = 8")
+        .main_line(FILTER, line(FILTER))
+        .line(SEQUENTIAL, line(SEQUENTIAL))
+        .line(PLAIN, line(PLAIN))
+        .dashed("Filter, SIMD, predicted", 0, predicted(&line(FILTER), &line(PLAIN), alphabet));
+    let parallel = throughput("Filter and Parallel Filter", "|X| = 8")
+        .main_line("Parallel Filter, 2 cores", line(PARALLEL[1]))
+        .line("Filter, 1 core", line(FILTER))
+        .line(PLAIN, line(PLAIN));
+    let asked = throughput("The same, asked 2,000 times a second", "|X| = 8")
+        .main_line("Parallel Filter, asked", line(ASKED_PARALLEL))
+        .line("Filter, asked", line(ASKED))
+        .dashed("Parallel Filter, not asked", 0, line(PARALLEL[1]))
+        .dashed("Filter, not asked", 1, line(FILTER));
+    let mut bins = throughput("Parallel Filter with 4, 8 and 16 bins", "");
+    let mut selectivity = Plot::new(
+        "What passes the filter",
+        format!("measured, and as equation 5 says; {sizes}"),
+        Scale::Share,
+    )
+    .axes("Zipf exponent", "share of the items that is forwarded");
+    for (name, &(count, passed)) in PARALLEL.iter().zip(&passed.iter().collect::<Vec<_>>()) {
+        let name_of_bins = name.rsplit(", ").next().unwrap_or(name);
+        bins = bins.line(name_of_bins, line(name));
+        let points = skews.iter().zip(passed).filter_map(|(&skew, share)| Some((skew, (*share)?)));
+        selectivity = selectivity.line(&format!("|X| = {count}"), points.collect());
+    }
+    for (index, bins) in ALL_BINS.into_iter().enumerate() {
+        let fine = (0..=100).map(|i| f64::from(i) / 20.0);
+        let fine = fine.filter(|&skew| skews.last().is_some_and(|&last| skew <= last));
+        let points = fine.map(|skew| (skew, equation_5(bins, skew, alphabet))).collect();
+        selectivity = selectivity.dashed(&format!("equation 5, |X| = {bins}"), index, points);
+    }
+    vec![
+        ("filter.svg", filter),
+        ("parallel-filter.svg", parallel),
+        ("parallel-filter-queries.svg", asked),
+        ("filter-bins.svg", bins),
+        ("filter-selectivity.svg", selectivity),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equation_5_is_what_the_paper_reads_off_its_figure() {
+        // §3.3: for z = 1 and |A| = 1000, eight bins take more than 35 % of the work away.
+        let passed = equation_5(8, 1.0, 1000);
+        assert!((0.63..0.65).contains(&passed), "{passed}");
+        assert!((equation_5(8, 0.0, 1000) - 0.992).abs() < 1e-12);
+        assert!(equation_5(8, 1.0, 8).abs() < 1e-12);
+        for skew in [0.5, 1.0, 3.0] {
+            let sum: f64 = (1..=50_000).map(|rank| f64::from(rank).powf(-skew)).sum();
+            assert!((weights(50_000, skew) / sum - 1.0).abs() < 1e-6, "{skew}");
+        }
+    }
+}

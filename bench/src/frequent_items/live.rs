@@ -1,0 +1,50 @@
+//! Queries during ingestion: what they cost, and how long they take.
+
+use trommel::{Algorithm, FrequentItems, Zipf};
+
+use super::Arguments;
+use crate::queries::{Asked, Asking, batches, ingestion, paired};
+
+const ASKING: [Asking; 4] =
+    [Asking::Never, Asking::PerSecond(2000), Asking::PerSecond(100_000), Asking::Unlimited];
+const NAMES: [&str; 4] = ["none", "2,000 a second", "100,000 a second", "unlimited"];
+
+/// Measures and prints, for the default algorithm and for the paper's filter.
+pub(super) fn run(arguments: &Arguments) {
+    let Arguments { query_items: items, query_batch: batch, query_rounds: rounds, .. } = arguments;
+    println!(
+        "Fresh queries for the top 10 from another core while one core counts {items} items in \
+         batches of {batch}; {rounds} paired rounds, quartiles of the cost\n"
+    );
+    for &skew in &arguments.query_skews {
+        let mut zipf = Zipf::new(arguments.alphabet, skew, 1).expect("clap checked the numbers");
+        let batches = batches(&mut zipf, *batch, *items);
+        for (name, algorithm) in [("sieve", Algorithm::Auto), ("filter", Algorithm::Filter)] {
+            let counting = FrequentItems::new().counters(arguments.counters).algorithm(algorithm);
+            let ingestion = ingestion(counting, &batches, *items);
+            let asked = paired(&ingestion, ASKING, *rounds);
+            print(&format!("{name}, z = {skew}"), &asked);
+        }
+    }
+}
+
+fn print(title: &str, asked: &[Asked]) {
+    println!(
+        "| {title}: queries | M items/s | cost | quartiles | answers | p50 µs | p90 | p99 | p99.9 |"
+    );
+    println!("|---|{}", "---:|".repeat(8));
+    for (name, one) in NAMES.iter().zip(asked) {
+        let [low, cost, high] = one.cost(&asked[0]);
+        print!("| {name} | {:.0} |", one.rate());
+        if one.latency.is_empty() {
+            println!("{}", " |".repeat(7));
+            continue;
+        }
+        print!(" {cost:.1} % | {low:.1} to {high:.1} % | {} |", one.latency.len());
+        for quantile in [0.5, 0.9, 0.99, 0.999] {
+            print!(" {:.1} |", one.latency_us(quantile));
+        }
+        println!();
+    }
+    println!();
+}

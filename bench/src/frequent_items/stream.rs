@@ -1,0 +1,178 @@
+//! A stream, the truth about it, and what a summary says of it.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::iter::repeat_n;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use trommel::Zipf;
+
+/// Accuracy is that of the most frequent so many.
+const TOP: usize = 100;
+const SEED: u64 = 1;
+
+/// What a candidate says of an item.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Estimate {
+    pub(crate) item: u32,
+    /// `None` if the candidate only names the item.
+    pub(crate) count: Option<u64>,
+    /// The count may be this much too high; `None` if the candidate gives no such bound.
+    pub(crate) error: Option<u64>,
+}
+
+/// What a candidate made of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// Making the summary and feeding it; not asking it.
+    pub(crate) time: Duration,
+    /// The most frequent first; empty if the candidate counts nothing.
+    pub(crate) estimates: Vec<Estimate>,
+    pub(crate) state_bytes: Option<usize>,
+}
+
+/// The numbers of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) items: usize,
+    pub(crate) alphabet: u32,
+    pub(crate) counters: usize,
+    /// Items a batch.
+    pub(crate) batch: usize,
+}
+
+/// A Zipf stream and the truth about it.
+pub(crate) struct Stream {
+    pub(crate) counters: usize,
+    pub(crate) batch: usize,
+    array: UInt32Array,
+    /// The items of `array` come so often, one after the other.
+    repeats: usize,
+    counts: Vec<u64>,
+    /// The most frequent items, the first first.
+    top: Vec<u32>,
+}
+
+impl Stream {
+    pub(crate) fn zipf(shape: Shape, skew: f64) -> Self {
+        let mut items = vec![0; shape.items];
+        let mut zipf = Zipf::new(shape.alphabet, skew, SEED).expect("clap checked the numbers");
+        zipf.fill(&mut items);
+        Self::new(items, 1, shape)
+    }
+
+    /// About as many items: its first `window` ones again and again.
+    pub(crate) fn repeated(&self, window: usize) -> Self {
+        let items = self.array.values();
+        let window = &items[..window.min(items.len())];
+        let shape = Shape {
+            items: items.len(),
+            alphabet: u32::try_from(self.counts.len()).expect("items are u32"),
+            counters: self.counters,
+            batch: self.batch,
+        };
+        Self::new(window.to_vec(), items.len().div_ceil(window.len()), shape)
+    }
+
+    fn new(items: Vec<u32>, repeats: usize, shape: Shape) -> Self {
+        let mut counts = vec![0_u64; shape.alphabet as usize];
+        items.iter().for_each(|&item| counts[item as usize] += repeats as u64);
+        let mut top: Vec<u32> = (0..shape.alphabet).collect();
+        let by_count = |item: &u32| Reverse(counts[*item as usize]);
+        let top_len = TOP.min(top.len());
+        top.select_nth_unstable_by_key(top_len - 1, by_count);
+        top.truncate(top_len);
+        top.sort_by_key(by_count);
+        top.retain(|&item| counts[item as usize] > 0);
+        let Shape { counters, batch, .. } = shape;
+        Self { counters, batch, array: UInt32Array::from(items), repeats, counts, top }
+    }
+
+    /// The items, without their repetitions.
+    pub(crate) fn items(&self) -> &[u32] {
+        self.array.values()
+    }
+
+    /// How many items there are, repetitions included.
+    pub(crate) fn len(&self) -> usize {
+        self.array.len() * self.repeats
+    }
+
+    /// All batches, repetitions included.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.repeats).flat_map(|_| self.items().chunks(self.batch))
+    }
+
+    /// All batches for a pipeline, without a copy of an item.
+    pub(crate) fn records(&self) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let starts = (0..self.array.len()).step_by(self.batch);
+        let batch = |start| {
+            let len = self.batch.min(self.array.len() - start);
+            let column: ArrayRef = Arc::new(self.array.slice(start, len));
+            let batch = RecordBatch::try_from_iter_with_nullable([("item", column, false)]);
+            batch.expect("one column")
+        };
+        let window: Vec<RecordBatch> = starts.map(batch).collect();
+        repeat_n(window, self.repeats).flatten()
+    }
+
+    fn truth(&self, item: u32) -> u64 {
+        self.counts[item as usize]
+    }
+
+    /// Checks what the candidate claims: all bounds, if it gives any, and at least that the most
+    /// frequent item is there when nothing could hide it.
+    pub(crate) fn check(&self, name: &str, estimates: &[Estimate]) {
+        let Some(first) = estimates.first() else { return };
+        let bound = self.len() as u64 / self.counters as u64;
+        if first.error.is_some() {
+            self.check_bounds(name, estimates, bound);
+        }
+        let item = self.top[0];
+        if self.truth(item) > 4 * bound {
+            let found = estimates.iter().find(|estimate| estimate.item == item);
+            let found = found.unwrap_or_else(|| panic!("{name} misses the most frequent item"));
+            let off = found.count.map_or(0, |count| count.abs_diff(self.truth(item)));
+            assert!(off <= bound, "{name}: {found:?}, in truth {}", self.truth(item));
+        }
+    }
+
+    fn check_bounds(&self, name: &str, estimates: &[Estimate], bound: u64) {
+        for estimate in estimates {
+            let truth = self.truth(estimate.item);
+            let (count, error) = estimate.count.zip(estimate.error).expect("all have both");
+            let holds = count - error <= truth && truth <= count;
+            assert!(holds && error <= bound, "{name}: {estimate:?}, in truth {truth}");
+        }
+        let reported: HashSet<u32> = estimates.iter().map(|e| e.item).collect();
+        for (item, &count) in (0..).zip(&self.counts) {
+            let is_frequent = count > bound;
+            assert!(!is_frequent || reported.contains(&item), "{name} misses {item} ({count})");
+        }
+    }
+
+    /// How many of the reported first [`TOP`] belong there, as a share.
+    #[expect(clippy::cast_precision_loss, reason = "at most 100")]
+    pub(crate) fn precision(&self, estimates: &[Estimate]) -> f64 {
+        let least = self.truth(self.top[self.top.len() - 1]);
+        let right =
+            estimates.iter().take(TOP).filter(|e| self.truth(e.item) >= least.max(1)).count();
+        right.min(self.top.len()) as f64 / self.top.len() as f64
+    }
+
+    /// Mean relative error of the counts of the true first [`TOP`]; an item that is not reported
+    /// counts as 1. `None` if there are no counts.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub(crate) fn relative_error(&self, estimates: &[Estimate]) -> Option<f64> {
+        let counts: Option<HashMap<u32, u64>> =
+            estimates.iter().map(|e| Some((e.item, e.count?))).collect();
+        let counts = counts?;
+        let error = |item: &u32| {
+            let truth = self.truth(*item) as f64;
+            counts.get(item).map_or(1.0, |&count| (count as f64 - truth).abs() / truth.max(1.0))
+        };
+        Some(self.top.iter().map(error).sum::<f64>() / self.top.len() as f64)
+    }
+}

@@ -1,0 +1,174 @@
+//! Measuring candidates over streams of different skew, and printing what came out.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::stream::{Answer, Stream};
+
+/// One way to count a stream.
+pub(crate) struct Candidate {
+    pub(crate) name: &'static str,
+    pub(crate) run: Box<dyn Fn(&Stream) -> Answer>,
+    /// Whether rounds beyond the first are worth their time.
+    pub(crate) is_repeated: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(name: &'static str, run: impl Fn(&Stream) -> Answer + 'static) -> Self {
+        Self { name, run: Box::new(run), is_repeated: true }
+    }
+
+    /// The same, measured in the first round only.
+    pub(crate) fn once(name: &'static str, run: impl Fn(&Stream) -> Answer + 'static) -> Self {
+        Self { is_repeated: false, ..Self::new(name, run) }
+    }
+}
+
+/// One measured cell of the table.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Cell {
+    /// Millions of items a second.
+    pub(crate) rate: f64,
+    pub(crate) precision: Option<f64>,
+    pub(crate) relative_error: Option<f64>,
+    pub(crate) state_bytes: Option<usize>,
+}
+
+impl Cell {
+    /// Of the times of all rounds and of the answer of the last one, which is checked.
+    #[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
+    pub(crate) fn of(
+        name: &str,
+        stream: &Stream,
+        mut times: Vec<Duration>,
+        answer: &Answer,
+    ) -> Self {
+        stream.check(name, &answer.estimates);
+        times.sort_unstable();
+        let median = times[times.len() / 2].as_secs_f64();
+        let has_answer = !answer.estimates.is_empty();
+        Self {
+            rate: stream.len() as f64 / median / 1e6,
+            precision: has_answer.then(|| stream.precision(&answer.estimates)),
+            relative_error: has_answer.then(|| stream.relative_error(&answer.estimates)).flatten(),
+            state_bytes: answer.state_bytes,
+        }
+    }
+}
+
+/// The cells of one candidate, by skew; a gap where it could not be measured.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) cells: Vec<Option<Cell>>,
+}
+
+impl Row {
+    pub(crate) fn rates(&self) -> Vec<Option<f64>> {
+        self.cells.iter().map(|cell| Some(cell.as_ref()?.rate)).collect()
+    }
+}
+
+/// The rows of all candidates, in the order in which they are printed.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    /// Measures all candidates on this stream, in interleaved rounds, as the cells of skew number
+    /// `column`.
+    pub(crate) fn measure(
+        &mut self,
+        candidates: &[Candidate],
+        stream: &Stream,
+        column: usize,
+        rounds: usize,
+    ) {
+        let mut times: Vec<Vec<Duration>> = vec![Vec::new(); candidates.len()];
+        let mut answers: Vec<Answer> = Vec::new();
+        for round in 0..rounds {
+            for (index, candidate) in candidates.iter().enumerate() {
+                if round > 0 && !candidate.is_repeated {
+                    continue;
+                }
+                let answer = (candidate.run)(stream);
+                times[index].push(answer.time);
+                if round == 0 {
+                    answers.push(answer);
+                } else {
+                    answers[index] = answer;
+                }
+            }
+        }
+        for ((candidate, times), answer) in candidates.iter().zip(times).zip(&answers) {
+            let cell = Cell::of(candidate.name, stream, times, answer);
+            self.set(candidate.name, column, cell);
+        }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, column: usize, cell: Cell) {
+        let index = self.rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
+            self.rows.push(Row { name: name.to_owned(), cells: Vec::new() });
+            self.rows.len() - 1
+        });
+        let cells = &mut self.rows[index].cells;
+        cells.resize(cells.len().max(column + 1), None);
+        cells[column] = Some(cell);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Prints this property of all rows that have it.
+    pub(crate) fn print(
+        &self,
+        title: &str,
+        skews: &[f64],
+        value: impl Fn(&Cell) -> Option<f64>,
+        shown: impl Fn(f64) -> String,
+    ) {
+        header(title, skews);
+        for row in &self.rows {
+            let of = |cell: &Option<Cell>| value(cell.as_ref()?);
+            let values: Vec<Option<f64>> = row.cells.iter().map(of).collect();
+            if values.iter().any(Option::is_some) {
+                print_row(&row.name, skews.len(), &values, &shown);
+            }
+        }
+        println!();
+    }
+}
+
+/// The head of a table whose columns are skews.
+pub(crate) fn header(title: &str, skews: &[f64]) {
+    println!("| {title} | {} |", skews.iter().map(f64::to_string).collect::<Vec<_>>().join(" | "));
+    println!("|---|{}", "---:|".repeat(skews.len()));
+}
+
+/// A line of such a table, with gaps.
+pub(crate) fn print_row(
+    name: &str,
+    columns: usize,
+    values: &[Option<f64>],
+    shown: impl Fn(f64) -> String,
+) {
+    let mut line = format!("| {name} |");
+    for column in 0..columns {
+        let value = values.get(column).copied().flatten();
+        write!(line, " {} |", value.map_or_else(String::new, &shown)).expect("memory suffices");
+    }
+    println!("{line}");
+}
+
+/// Quotients, where there are both numbers.
+pub(crate) fn ratios(over: &[Option<f64>], under: &[Option<f64>]) -> Vec<Option<f64>> {
+    over.iter().zip(under).map(|(over, under)| Some((*over)? / (*under)?)).collect()
+}
