@@ -244,6 +244,26 @@ fn ways_to_be_parallel_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn the_memory_of_the_sieve_is_bounded() {
+    let bytes = |spec: FrequentItems| {
+        let mut graph = Graph::new();
+        let items = graph.add("items", Generate::zipf(10_000, 1.0).items(100_000));
+        let top = graph.add_after(items, "top", spec.counters(30));
+        graph.add_after(top, "end", Discard::new());
+        let metrics = graph.build()?.run(RunOptions::new()).unwrap();
+        let counters = &metrics.stage("top").unwrap().parts[0].counters;
+        let found = counters.iter().find(|(name, _)| *name == "state_bytes");
+        Ok::<u64, GraphErrors>(found.unwrap().1)
+    };
+    assert!(bytes(FrequentItems::new().state_bytes_max(8_000)).unwrap() <= 8_000);
+    let error = bytes(FrequentItems::new().state_bytes_max(100)).unwrap_err().to_string();
+    assert!(error.contains("30 counters do not fit into 100 bytes"), "{error}");
+    let other = FrequentItems::new().algorithm(Algorithm::Filter).state_bytes_max(8_000);
+    let error = bytes(other).unwrap_err().to_string();
+    assert!(error.contains("for the algorithm `sieve` only"), "{error}");
+}
+
+#[test]
 fn cores_that_are_named_are_used() {
     let core = available_cores()[0];
     let parts = |algorithm, parallel, cores: &[usize]| {

@@ -78,6 +78,10 @@ impl FrequentItems {
         let filter = || -> Result<Filter<K>, BindError> {
             Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
         };
+        if let Some(bytes) = self.state_bytes_max.filter(|_| algorithm != Algorithm::Sieve) {
+            let (value, allowed) = (bytes.to_string(), "for the algorithm `sieve` only".to_owned());
+            return Err(BindErrorKind::Value { value, allowed }.at("state_bytes_max"));
+        }
         match algorithm {
             Algorithm::SpaceSaving => {
                 let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
@@ -86,8 +90,11 @@ impl FrequentItems {
             Algorithm::ParallelFilter => self.pipeline(filter()?, input),
             Algorithm::Filter => self.counting(filter()?, input, shards),
             Algorithm::Sieve | Algorithm::Auto => {
-                let summary = Sieve::<K>::new(isa()?, self.counters).map_err(capacity)?;
-                self.counting(summary, input, shards)
+                let summary = match self.state_bytes_max {
+                    None => Sieve::<K>::new(isa()?, self.counters),
+                    Some(bytes) => Sieve::<K>::within(isa()?, self.counters, bytes),
+                };
+                self.counting(summary.map_err(capacity)?, input, shards)
             }
         }
     }
@@ -191,7 +198,8 @@ fn blame(parameter: &'static str, error: OperatorError) -> BindError {
 fn capacity(error: CapacityError) -> BindError {
     let parameter = match error {
         CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
-        CapacityError::Counters { .. } | CapacityError::StateBytes { .. } => "counters",
+        CapacityError::Counters { .. } => "counters",
+        CapacityError::StateBytes { .. } => "state_bytes_max",
     };
     blame(parameter, error.into())
 }

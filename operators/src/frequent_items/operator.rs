@@ -124,6 +124,11 @@ pub struct FrequentItems {
     /// How several cores share the work.
     #[serde(default)]
     pub(super) parallel: Parallel,
+    /// Bytes that the sieve may take, strings left out; some 0.5 MB for 1,000 counters when left
+    /// out. Less is slower and gives larger errors, within the same bounds.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(super) state_bytes_max: Option<usize>,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
@@ -188,6 +193,7 @@ impl FrequentItems {
             counters: default_counters(),
             algorithm: Algorithm::Auto,
             parallel: Parallel::Auto,
+            state_bytes_max: None,
             filter_bins: default_filter_bins(),
             threshold: None,
             n: None,
@@ -232,6 +238,13 @@ impl FrequentItems {
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = parallel;
+        self
+    }
+
+    /// Lets the sieve take this many bytes, strings left out.
+    #[must_use]
+    pub fn state_bytes_max(mut self, bytes: usize) -> Self {
+        self.state_bytes_max = Some(bytes);
         self
     }
 
