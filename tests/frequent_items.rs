@@ -255,7 +255,7 @@ fn the_memory_of_the_sieve_is_bounded() {
         let found = counters.iter().find(|(name, _)| *name == "state_bytes");
         Ok::<u64, GraphErrors>(found.unwrap().1)
     };
-    assert!(bytes(FrequentItems::new().state_bytes_max(8_000)).unwrap() <= 8_000);
+    assert!(bytes(FrequentItems::new().state_bytes_max(12_000)).unwrap() <= 12_000);
     let error = bytes(FrequentItems::new().state_bytes_max(100)).unwrap_err().to_string();
     assert!(error.contains("30 counters do not fit into 100 bytes"), "{error}");
     let other = FrequentItems::new().algorithm(Algorithm::Filter).state_bytes_max(8_000);

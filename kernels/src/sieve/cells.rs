@@ -47,8 +47,11 @@ pub fn cell_of<C: Key>(shift: u32, code: C) -> usize {
 /// Adds 1 for each code to the sum of its cell that it belongs to, up to the first one that would
 /// pass the limit of its sum; returns how many were counted.
 ///
-/// In pseudo-code: `for code { cell = cells[hash(code)]; sum = cell.sums[if cell.key == code { OWN }
-/// else { OTHERS }]; if sum + 1 > limit { return }; sum += 1 }`.
+/// ```text
+/// for code:  cell = cells[hash(code)];  sum = OWN if cell.key == code else OTHERS
+///            if cell.sums[sum] + 1 > limits[sum] { return }
+///            cell.sums[sum] += 1
+/// ```
 ///
 /// # Cost
 ///
