@@ -11,6 +11,7 @@
 //! produces nothing more.
 
 mod doorbell;
+mod mailbox;
 mod oneshot;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use crossbeam_channel::{TryRecvError, TrySendError};
 
 pub(crate) use doorbell::Doorbell;
+pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
 pub(crate) use oneshot::{Giver, NotGiven, oneshot};
 
 use crate::batch::Payload;

@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use crate::channel::{Doorbell, Giver};
+use crate::channel::{Doorbell, Giver, Refused, Slot};
 use crate::query::{Carried, Computation, QueryError, Request};
 
 /// How many queries may wait at one thread.
@@ -90,7 +89,7 @@ pub(crate) enum Control {
 /// The way to a part's mailbox.
 #[derive(Clone)]
 pub(crate) struct Address {
-    mailbox: Sender<Control>,
+    mailbox: Slot<Control>,
     bell: Arc<Doorbell>,
     part: usize,
     stage: Arc<str>,
@@ -98,7 +97,7 @@ pub(crate) struct Address {
 
 impl Address {
     pub(crate) fn new(
-        mailbox: Sender<Control>,
+        mailbox: Slot<Control>,
         bell: Arc<Doorbell>,
         part: usize,
         stage: &str,
@@ -108,37 +107,35 @@ impl Address {
 
     /// Sends a query; one that cannot be delivered is answered with the reason.
     pub(crate) fn send_query(&self, ticket: Ticket) {
-        let Err(error) = self.send(Control::Query { part: self.part, ticket }) else { return };
-        let refusal = self.refusal(&error);
-        if let Control::Query { ticket, .. } = error.into_inner() {
+        let Err(refused) = self.send(Control::Query { part: self.part, ticket }) else { return };
+        let refusal = self.refusal(&refused);
+        if let Refused::Full(Control::Query { ticket, .. })
+        | Refused::Closed(Control::Query { ticket, .. }) = refused
+        {
             ticket.answer_to.give(Err(refusal));
         }
     }
 
     pub(crate) fn send_watch(&self, slot: Arc<WatchSlot>) -> Result<(), QueryError> {
         let control = Control::Watch { part: self.part, slot };
-        self.send(control).map_err(|error| self.refusal(&error))
+        self.send(control).map_err(|refused| self.refusal(&refused))
     }
 
     pub(crate) fn ring(&self) {
         self.bell.ring();
     }
 
-    fn send(&self, control: Control) -> Result<(), TrySendError<Control>> {
-        self.mailbox.try_send(control)?;
+    fn send(&self, control: Control) -> Result<(), Refused<Control>> {
+        self.mailbox.put(control)?;
         self.bell.ring();
         Ok(())
     }
 
-    fn refusal(&self, error: &TrySendError<Control>) -> QueryError {
+    fn refusal(&self, refused: &Refused<Control>) -> QueryError {
         let stage = self.stage.to_string();
-        match error {
-            TrySendError::Full(_) => QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX },
-            TrySendError::Disconnected(_) => QueryError::Finished { stage },
+        match refused {
+            Refused::Full(_) => QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX },
+            Refused::Closed(_) => QueryError::Finished { stage },
         }
     }
-}
-
-pub(crate) fn mailbox() -> (Sender<Control>, Receiver<Control>) {
-    bounded(MAILBOX_QUERIES_MAX)
 }

@@ -17,13 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Receiver;
-
 use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Ticket};
 use super::node::{Life, Node, Target, Work};
 use super::shared::{Phase, Shared};
 use crate::batch::{Chunk, Origin, Payload};
-use crate::channel::{Doorbell, Message, add};
+use crate::channel::{Doorbell, Mailbox, Message, add};
 use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
 use crate::operator::{Body, OperatorError, Output, SourceFlow};
@@ -37,7 +35,7 @@ const LOOKS_PER_CLOCK: u32 = 64;
 
 pub(super) struct Group {
     pub(super) nodes: Vec<Node>,
-    pub(super) mailbox: Receiver<Control>,
+    pub(super) mailbox: Mailbox<Control>,
     pub(super) bell: Arc<Doorbell>,
     pub(super) shared: Arc<Shared>,
     /// Whether the thread has a core for itself.
@@ -53,7 +51,7 @@ pub(super) struct Group {
 impl Group {
     pub(super) fn new(
         nodes: Vec<Node>,
-        mailbox: Receiver<Control>,
+        mailbox: Mailbox<Control>,
         bell: Arc<Doorbell>,
         shared: Arc<Shared>,
         may_spin: bool,
@@ -253,11 +251,10 @@ impl Group {
     }
 
     fn serve_mailbox(&mut self) {
-        // To receive from an empty channel costs a fence, to look whether it is empty does not.
         if self.mailbox.is_empty() && !self.has_watches {
             return;
         }
-        while let Ok(control) = self.mailbox.try_recv() {
+        while let Some(control) = self.mailbox.take() {
             match control {
                 Control::Query { part, ticket } => self.accept(part, ticket),
                 Control::Watch { part, slot } => {

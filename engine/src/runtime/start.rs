@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Sender, bounded};
 
-use super::control::{Address, Control, mailbox};
+use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::group::Group;
 use super::node::{Input, Node, Target};
 use super::shared::Shared;
 use super::{RunOptions, Running, StageNumbers, Worker};
-use crate::channel::{Doorbell, QueueLimits, edge};
+use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
 use crate::metrics::{PartCounters, WatchedEdge};
@@ -124,7 +124,7 @@ struct Wiring {
     places: Vec<(usize, usize)>,
     nodes: Vec<Vec<Node>>,
     bells: Vec<Arc<Doorbell>>,
-    mailboxes: Vec<(Sender<Control>, Receiver<Control>)>,
+    mailboxes: Vec<(Slot<Control>, Mailbox<Control>)>,
     edges: Vec<WatchedEdge>,
     counters: Vec<(String, Arc<PartCounters>)>,
     options: RunOptions,
@@ -142,7 +142,7 @@ impl Wiring {
             places,
             nodes: plan.groups.iter().map(|_| Vec::new()).collect(),
             bells: plan.groups.iter().map(|_| Arc::new(Doorbell::new())).collect(),
-            mailboxes: plan.groups.iter().map(|_| mailbox()).collect(),
+            mailboxes: plan.groups.iter().map(|_| mailbox(MAILBOX_QUERIES_MAX)).collect(),
             edges: Vec::new(),
             counters: Vec::new(),
             options,

@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+mod ending;
 mod in_flight;
 mod waking;
 

@@ -8,11 +8,11 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm_loadl_epi64, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cvtepu8_epi32,
-    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256,
-    _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_storeu_si256,
-    _mm256_sub_epi32, _mm256_sub_epi64,
+    __m256i, _MM_HINT_T0, _mm_loadl_epi64, _mm_prefetch, _mm256_add_epi64, _mm256_and_si256,
+    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64,
+    _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps,
+    _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_epi64,
 };
 
 use super::lanes::{Kernel, Lanes, Simd, WideLanes};
@@ -102,6 +102,13 @@ macro_rules! lanes {
                 // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features
                 // as in `avx2!`.
                 Self(unsafe { _mm256_loadu_si256(std::ptr::from_ref(keys).cast()) })
+            }
+
+            #[inline(always)]
+            fn prefetch(_: Avx2, keys: &[$key], ahead: usize) {
+                let line = keys.as_ptr().wrapping_add(ahead).cast();
+                // SAFETY: a hint: it reads nothing, whatever the address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
             }
 
             #[inline(always)]

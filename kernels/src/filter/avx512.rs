@@ -7,9 +7,10 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m512i, __mmask8, __mmask16, _mm512_cmpeq_epi32_mask, _mm512_cmpeq_epi64_mask,
-    _mm512_loadu_si512, _mm512_mask_add_epi32, _mm512_mask_add_epi64, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_storeu_si512,
+    __m512i, __mmask8, __mmask16, _MM_HINT_T0, _mm_prefetch, _mm512_cmpeq_epi32_mask,
+    _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_mask_add_epi32, _mm512_mask_add_epi64,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_storeu_si512,
 };
 
 use super::lanes::{Kernel, Lanes, Simd, WideLanes};
@@ -66,6 +67,13 @@ macro_rules! lanes {
                 // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features
                 // as in `avx512!`.
                 Self(unsafe { _mm512_loadu_si512(std::ptr::from_ref(keys).cast()) })
+            }
+
+            #[inline(always)]
+            fn prefetch(_: Avx512, keys: &[$key], ahead: usize) {
+                let line = keys.as_ptr().wrapping_add(ahead).cast();
+                // SAFETY: a hint: it reads nothing, whatever the address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
             }
 
             #[inline(always)]

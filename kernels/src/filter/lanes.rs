@@ -35,6 +35,10 @@ pub trait Lanes: Copy {
     fn splat(simd: Self::Simd, key: Self::Key) -> Self;
     /// The register with the [`Self::COUNT`] keys of the slice; panics if it has another length.
     fn load(simd: Self::Simd, keys: &[Self::Key]) -> Self;
+    /// Asks for the cache line `ahead` keys behind the start of the slice, which may be outside of
+    /// it; a level without such an instruction does nothing.
+    #[inline(always)]
+    fn prefetch(_: Self::Simd, _keys: &[Self::Key], _ahead: usize) {}
     /// Writes the lanes to the slice of [`Self::COUNT`] keys; panics if it has another length.
     fn store(self, keys: &mut [Self::Key]);
     /// Compares lane by lane.

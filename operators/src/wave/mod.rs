@@ -23,8 +23,9 @@
 //!
 //! **Waiting.** The wave part does not wait for a device: it says [`Flow::InFlight`] and when it
 //! wants to look again, so that its thread does other things or sleeps. It looks shortly before a
-//! chunk has taken as long as the last one did, and from then on whenever another sixteenth of its
-//! time has passed: a few looks a chunk, and an answer that is found hardly late.
+//! chunk can have landed, by what the longest step of the last one took, and from then on whenever
+//! another sixteenth of its time has passed: a few looks a chunk, and an answer that is found
+//! hardly late.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
 //! for good: the chunks in flight are still whole, and are answered on the CPU like all later

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trommel_engine::batch::{Chunk, Origin, Payload};
 use trommel_engine::operator::{Counters, Flow, GIVEN_BACK_MAX, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
-use trommel_kernels::cuda::{DeviceError, NoDevice};
+use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
 
 use super::ledger::Ledger;
 use super::{Device, Kernel, OnDevice, WaveChunk};
@@ -75,7 +75,8 @@ pub struct WavePart<K: Kernel> {
     flying: VecDeque<Held<K::Chunk>>,
     /// Since when the device works on the first chunk in flight.
     first_since: Instant,
-    /// What the last one took.
+    /// What the longest step of the last one took on the device: the least time between two
+    /// landings. Not the time between them, which contains what was slept too long.
     expected: Duration,
     next_look: Instant,
     is_finishing: bool,
@@ -174,8 +175,10 @@ impl<K: Kernel> WavePart<K> {
         while let Some(held) = self.flying.front_mut()
             && device.is_done()?
         {
-            self.ledger.landed(device.collect(&mut held.chunk)?);
-            self.expected = now.saturating_duration_since(self.first_since);
+            let landed = device.collect(&mut held.chunk)?;
+            self.ledger.landed(landed);
+            let Times { copy_in, kernel, copy_out } = landed.times;
+            self.expected = copy_in.max(kernel).max(copy_out);
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }

@@ -1,0 +1,120 @@
+//! A bounded queue of control messages with many senders, which closes with its reader.
+//!
+//! A caller waits for the answer to what it sent, so no message may be left behind unread: when the
+//! reader ends, everything in the queue is dropped, and what is sent from then on comes back. A
+//! channel of crossbeam keeps such messages for as long as a sender lives, and the caller would
+//! wait for ever. Messages are few and the queue is locked for each; the reader looks at one flag
+//! as long as there are none.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+struct Shared<T> {
+    /// `None` once the reader has ended.
+    queue: Mutex<Option<VecDeque<T>>>,
+    has_mail: AtomicBool,
+    limit: usize,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<T>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The reading end.
+pub(crate) struct Mailbox<T>(Arc<Shared<T>>);
+
+/// A sending end.
+pub(crate) struct Slot<T>(Arc<Shared<T>>);
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// Why a message comes back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused<T> {
+    /// As many messages wait as may.
+    Full(T),
+    /// The reader has ended.
+    Closed(T),
+}
+
+/// A mailbox in which `limit` messages may wait, and a slot to put them in.
+pub(crate) fn mailbox<T>(limit: usize) -> (Slot<T>, Mailbox<T>) {
+    let shared = Arc::new(Shared {
+        queue: Mutex::new(Some(VecDeque::new())),
+        has_mail: AtomicBool::new(false),
+        limit,
+    });
+    (Slot(Arc::clone(&shared)), Mailbox(shared))
+}
+
+impl<T> Slot<T> {
+    /// Leaves a message; ring the reader's bell then.
+    pub(crate) fn put(&self, message: T) -> Result<(), Refused<T>> {
+        let mut queue = self.0.lock();
+        match &mut *queue {
+            None => Err(Refused::Closed(message)),
+            Some(queue) if queue.len() >= self.0.limit => Err(Refused::Full(message)),
+            Some(queue) => {
+                queue.push_back(message);
+                // Relaxed: the lock orders the message, and the doorbell the flag against a wait.
+                self.0.has_mail.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<T> Mailbox<T> {
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.0.has_mail.load(Ordering::Relaxed)
+    }
+
+    /// Takes the first message.
+    pub(crate) fn take(&self) -> Option<T> {
+        let mut queue = self.0.lock();
+        let message = queue.as_mut()?.pop_front();
+        self.0.has_mail.store(queue.as_ref().is_some_and(|q| !q.is_empty()), Ordering::Relaxed);
+        message
+    }
+}
+
+impl<T> Drop for Mailbox<T> {
+    fn drop(&mut self) {
+        // Dropped outside of the lock: a message may do anything then.
+        let unread = self.0.lock().take();
+        drop(unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_out_in_order_up_to_the_limit() {
+        let (slot, mailbox) = mailbox(2);
+        assert!(mailbox.is_empty());
+        assert_eq!((slot.put(1), slot.put(2)), (Ok(()), Ok(())));
+        assert_eq!(slot.clone().put(3), Err(Refused::Full(3)));
+        assert!(!mailbox.is_empty());
+        assert_eq!((mailbox.take(), mailbox.take(), mailbox.take()), (Some(1), Some(2), None));
+        assert!(mailbox.is_empty());
+    }
+
+    #[test]
+    fn what_the_reader_leaves_is_dropped_and_what_comes_later_is_returned() {
+        let (slot, mailbox) = mailbox(2);
+        let message = Arc::new(());
+        slot.put(Arc::clone(&message)).unwrap();
+        drop(mailbox);
+        assert_eq!(Arc::strong_count(&message), 1);
+        assert_eq!(slot.put(Arc::clone(&message)), Err(Refused::Closed(message)));
+    }
+}
