@@ -34,9 +34,30 @@ struct StageReport<'a> {
     latency_ms: LatencyReport,
     /// The operator's own numbers.
     #[serde(flatten)]
-    counters: BTreeMap<&'static str, u64>,
+    counters: BTreeMap<String, Number>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartReport<'a>>,
+}
+
+/// A number of an operator, in the unit that its name ends with.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Number {
+    Count(u64),
+    /// Seconds, or a share.
+    Fraction(f64),
+}
+
+/// A counter as it is shown: times in seconds, shares as fractions.
+#[expect(clippy::cast_precision_loss, reason = "times and shares are not exact")]
+fn shown(name: &str, count: u64) -> (String, Number) {
+    if let Some(name) = name.strip_suffix("_ns") {
+        (format!("{name}_seconds"), Number::Fraction(count as f64 / 1e9))
+    } else if let Some(name) = name.strip_suffix("_ppm") {
+        (name.to_owned(), Number::Fraction(count as f64 / 1e6))
+    } else {
+        (name.to_owned(), Number::Count(count))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -70,7 +91,7 @@ impl<'a> Report<'a> {
         Self {
             pipeline,
             wall_seconds: metrics.wall.as_secs_f64(),
-            device: "cpu",
+            device: device(metrics),
             stages: metrics.stages.iter().map(|stage| StageReport::new(stage, metrics)).collect(),
             edges: metrics.edges.iter().map(EdgeReport::new).collect(),
             error: error.map(ToString::to_string),
@@ -106,9 +127,20 @@ impl<'a> StageReport<'a> {
             idle_seconds: sum(|part| part.idle),
             items_per_second: rate(stage, metrics.wall),
             latency_ms: LatencyReport::new(stage.latency()),
-            counters,
+            counters: counters.into_iter().map(|(name, count)| shown(name, count)).collect(),
             parts: parts.iter().map(PartReport::new).collect(),
         }
+    }
+}
+
+/// Where kernels ran: `cuda` if any chunk was answered there.
+fn device(metrics: &Metrics) -> &'static str {
+    let parts = metrics.stages.iter().flat_map(|stage| &stage.parts);
+    let mut counters = parts.flat_map(|part| &part.counters);
+    if counters.any(|&(name, count)| name == "waves_on_device" && count > 0) {
+        "cuda"
+    } else {
+        "cpu"
     }
 }
 
@@ -152,5 +184,20 @@ impl<'a> EdgeReport<'a> {
             depth_max: edge.depth_max,
             bytes: edge.bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_shown_in_the_unit_that_its_name_ends_with() {
+        assert_eq!(
+            shown("kernel_ns", 1_500_000_000),
+            ("kernel_seconds".into(), Number::Fraction(1.5))
+        );
+        assert_eq!(shown("overlap_ppm", 250_000), ("overlap".into(), Number::Fraction(0.25)));
+        assert_eq!(shown("waves", 7), ("waves".into(), Number::Count(7)));
     }
 }

@@ -47,8 +47,22 @@ impl Chunk {
         Self { value: Box::new(value), type_name: type_name::<T>(), items, bytes, origin: None }
     }
 
+    /// As [`Chunk::new`], of a value that is in a box already: with [`Chunk::into_box`], it travels
+    /// back and forth without being allocated again.
+    pub fn from_box<T: Send + 'static>(value: Box<T>, items: usize, bytes: usize) -> Self {
+        Self { value, type_name: type_name::<T>(), items, bytes, origin: None }
+    }
+
+    /// Comes from this batch, rather than from the one in hand when it is sent: for what was kept
+    /// while it was worked on, so that its latency counts from its own source.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Option<Origin>) -> Self {
+        self.origin = origin;
+        self
+    }
+
     pub(crate) fn stamped(mut self, origin: Origin) -> Self {
-        self.origin = Some(origin);
+        self.origin.get_or_insert(origin);
         self
     }
 
@@ -59,9 +73,18 @@ impl Chunk {
     /// in it.
     #[must_use]
     pub fn into_value<T: 'static>(self) -> T {
+        *self.into_box()
+    }
+
+    /// Takes the value out again, in its box.
+    ///
+    /// # Panics
+    /// As [`Chunk::into_value`].
+    #[must_use]
+    pub fn into_box<T: 'static>(self) -> Box<T> {
         let held = self.type_name;
         match self.value.downcast::<T>() {
-            Ok(value) => *value,
+            Ok(value) => value,
             Err(_) => panic!("expected a chunk of {}, found {held}", type_name::<T>()),
         }
     }
@@ -100,6 +123,21 @@ impl Payload {
         }
     }
 
+    /// The chunk.
+    ///
+    /// # Panics
+    /// If this is a batch. Later parts of an operator receive chunks only, from the part before
+    /// them.
+    #[must_use]
+    pub fn into_chunk(self) -> Chunk {
+        match self {
+            Self::Batch(batch) => {
+                panic!("expected a chunk, found {} rows", batch.records.num_rows())
+            }
+            Self::Chunk(chunk) => chunk,
+        }
+    }
+
     /// The value of a chunk.
     ///
     /// # Panics
@@ -107,12 +145,7 @@ impl Payload {
     /// chunks, and only from the part before them.
     #[must_use]
     pub fn into_value<T: 'static>(self) -> T {
-        match self {
-            Self::Batch(batch) => {
-                panic!("expected a chunk, found {} rows", batch.records.num_rows())
-            }
-            Self::Chunk(chunk) => chunk.into_value(),
-        }
+        self.into_chunk().into_value()
     }
 
     /// How many items it carries.

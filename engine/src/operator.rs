@@ -33,6 +33,10 @@ use crate::query::{Carried, QueryError, Request, Response};
 /// Why an operator failed: any error; the runtime adds the stage.
 pub type OperatorError = Box<dyn Error + Send + Sync>;
 
+/// How many chunks may be on their way back to a part at once: an operator that uses chunks again
+/// has at most so many of them.
+pub const GIVEN_BACK_MAX: usize = 16;
+
 /// What the stage loop should do with an operator next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
@@ -45,6 +49,11 @@ pub enum Flow {
     /// The next part was asked something; call [`Operator::reply`] with its answer, and nothing
     /// else before.
     AwaitReply,
+    /// Work that was taken is under way elsewhere, such as on a device; call [`Operator::wake`] at
+    /// the time that [`Operator::wake_at`] names. More input may come before, but this is no batch
+    /// boundary: while a query waits for one, no input does. An operator that returned this from
+    /// [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
+    InFlight,
 }
 
 /// What the stage loop should do with a source next.
@@ -68,6 +77,9 @@ pub struct Progress {
 }
 
 /// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
+///
+/// The end of a name may be a unit: reports show `kernel_ns` as `kernel_seconds`, and
+/// `overlap_ppm`, a share in millionths, as the fraction `overlap`.
 pub type Counters = Vec<(&'static str, u64)>;
 
 /// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
@@ -116,19 +128,28 @@ pub trait Operator: Send {
         unreachable!("this operator never returns Flow::HaveOutput")
     }
 
-    /// Takes the next part's answer after [`Flow::AwaitReply`].
+    /// Takes the next part's answer after [`Flow::AwaitReply`], or whenever there is one if it
+    /// [takes replies](Operator::takes_replies).
     ///
     /// # Errors
     /// As [`Operator::process`].
     ///
     /// # Panics
-    /// The provided method panics: an operator that returns [`Flow::AwaitReply`] implements it.
+    /// The provided method panics: an operator that returns [`Flow::AwaitReply`] or takes replies
+    /// implements it.
     fn reply(&mut self, _reply: Chunk, _out: &mut Output) -> Result<Flow, OperatorError> {
-        unreachable!("this operator never returns Flow::AwaitReply")
+        unreachable!("this operator never returns Flow::AwaitReply and takes no replies")
+    }
+
+    /// Whether replies are to be taken at any time, not only after [`Flow::AwaitReply`]: for a part
+    /// that passes on what comes back through the chain, such as buffers to be used again. Replies
+    /// that come when the part takes none wait until it does, and are dropped when it has ended.
+    fn takes_replies(&self) -> bool {
+        false
     }
 
     /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`,
-    /// `reply`, `query` and `snapshot`.
+    /// `reply`, `query` and `snapshot`, and `wake` after [`Flow::InFlight`].
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -142,8 +163,8 @@ pub trait Operator: Send {
         None
     }
 
-    /// The time that [`Operator::wake_at`] named has come, and no input waits. `now` is that time
-    /// or later. What is sent has entered now.
+    /// The time that [`Operator::wake_at`] named has come, and no input waits unless something is
+    /// [in flight](Flow::InFlight). `now` is that time or later. What is sent has entered now.
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -235,12 +256,14 @@ impl Output {
         }
     }
 
-    /// Sends a chunk to the next part of the same operator.
+    /// Sends a chunk to the next part of the same operator. Unless it has an
+    /// [origin](Chunk::with_origin), it comes from the batch in hand.
     pub fn send_chunk(&mut self, chunk: Chunk) {
         self.sent.push((0, Payload::Chunk(chunk.stamped(self.origin))));
     }
 
-    /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`].
+    /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
+    /// something back to it.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
     }

@@ -23,6 +23,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod tokenize;
+pub mod wave;
 
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};

@@ -283,6 +283,18 @@ impl EdgeReceiver {
         }
     }
 
+    /// Ends an edge whose messages nobody wants any more: what waits and what will still be sent is
+    /// dropped, and a producer that waits for space goes on.
+    pub(crate) fn close(self) {
+        let Self { queue, state, producer, .. } = self;
+        drop(queue);
+        // A producer that has found the queue full has set its mark before it looked once more, so
+        // either it saw that the queue is closed or we see its mark (both sides fence).
+        fence(Ordering::SeqCst);
+        state.wants_space.store(false, Ordering::Relaxed);
+        producer.ring();
+    }
+
     /// Whether [`EdgeReceiver::take`] would find something.
     pub(crate) fn is_ready(&self) -> bool {
         !self.queue.is_empty()

@@ -214,7 +214,9 @@ impl Group {
             }
             Some(Target::Local { node, .. }) => {
                 let node = *node;
-                self.nodes[node].replies.push_back(reply);
+                if self.nodes[node].life != Life::Done {
+                    self.nodes[node].replies.push_back(reply);
+                }
             }
             None => panic!(
                 "`{}` sent a reply, but is its operator's first part",
@@ -234,6 +236,7 @@ impl Group {
         let node = &mut self.nodes[index];
         node.life = Life::Done;
         node.wake_at = None;
+        node.close_replies();
         let counters = match &node.body {
             Body::Source(source) => source.counters(),
             Body::Operator(operator) => operator.counters(),
@@ -362,7 +365,10 @@ impl Group {
             Phase::Draining => self.shared.deadline(),
             Phase::Running | Phase::Aborted => None,
         };
-        self.nodes.iter().filter_map(|node| node.wake_at).chain(deadline).min()
+        // A node that waits for space, or for its reader, is not called before it is rung for.
+        let nodes = self.nodes.iter().enumerate();
+        let free = nodes.filter(|&(index, node)| !node.is_stuck && !self.has_unread_output(index));
+        free.filter_map(|(_, node)| node.wake_time()).chain(deadline).min()
     }
 
     /// Looks for work for a while; true if there is some.

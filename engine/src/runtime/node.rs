@@ -82,6 +82,8 @@ pub(super) struct Node {
     /// Replies to process next, and the edge they come from when the next part is elsewhere.
     pub(super) replies: VecDeque<Chunk>,
     pub(super) reply_input: Option<EdgeReceiver>,
+    /// Whether replies are taken at any time.
+    takes_replies: bool,
     /// Where replies to the part before go.
     pub(super) reply_output: Option<Target>,
     pub(super) flow: Flow,
@@ -100,11 +102,16 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn new(placed: PlacedPart, counters: Arc<PartCounters>) -> Self {
         let PlacedPart { stage, label, operator, part } = placed;
+        let takes_replies = match &part.body {
+            Body::Source(_) => false,
+            Body::Operator(operator) => operator.takes_replies(),
+        };
         Self {
             stage,
             label,
             operator,
             body: part.body,
+            takes_replies,
             latency: LatencyRecorder::new(Arc::clone(&counters)),
             counters,
             inbox: VecDeque::new(),
@@ -153,6 +160,30 @@ impl Node {
         self.is_at_boundary() && ticket.after.is_none_or(|after| self.taken >= after)
     }
 
+    /// Whether a query would be answered now, if this were a batch boundary.
+    fn owes_an_answer(&self) -> bool {
+        self.watches.iter().any(|slot| slot.is_wanted())
+            || self.held.iter().any(|held| held.after.is_none_or(|after| self.taken >= after))
+    }
+
+    /// Whether input may come while work is in flight.
+    fn may_take_in_flight(&self) -> bool {
+        self.life == Life::Running && !self.owes_an_answer()
+    }
+
+    /// Whether the time has come that the operator named.
+    fn is_due(&self, now: Instant) -> bool {
+        self.wake_at.is_some_and(|at| at <= now)
+    }
+
+    /// When it could do something though nothing arrives, given that its outputs have space.
+    pub(super) fn wake_time(&self) -> Option<Instant> {
+        match (self.life, self.flow) {
+            (Life::Done, _) | (_, Flow::HaveOutput | Flow::AwaitReply) => None,
+            (_, Flow::NeedInput | Flow::InFlight) => self.wake_at,
+        }
+    }
+
     /// Whether a standing query should be answered again. The last answer is given when the node
     /// ends.
     pub(super) fn wants_publishing(&self) -> bool {
@@ -196,9 +227,16 @@ impl Node {
                 self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
             }
             (_, Flow::NeedInput, Body::Operator(_)) => {
-                let is_due = self.wake_at.is_some_and(|at| at <= now);
-                self.find_input().or_else(|| is_due.then_some(Work::Wake))
+                let is_due = self.is_due(now);
+                self.find_returned()
+                    .or_else(|| self.find_input())
+                    .or_else(|| is_due.then_some(Work::Wake))
             }
+            // What has landed is nearest to the end of the stream.
+            (_, Flow::InFlight, _) if self.is_due(now) => Some(Work::Wake),
+            (_, Flow::InFlight, _) => self
+                .find_returned()
+                .or_else(|| if self.may_take_in_flight() { self.find_input() } else { None }),
         }
     }
 
@@ -207,17 +245,32 @@ impl Node {
         match (self.life, self.flow, &self.body) {
             (Life::Done, ..) => false,
             (_, Flow::HaveOutput, _) => true,
-            (_, Flow::AwaitReply, _) => {
-                !self.replies.is_empty()
-                    || self.reply_input.as_ref().is_some_and(EdgeReceiver::is_ready)
-            }
+            (_, Flow::AwaitReply, _) => self.has_reply(),
             (_, Flow::NeedInput, Body::Source(_)) => is_draining || self.wake_at.is_none(),
-            (_, Flow::NeedInput, Body::Operator(_)) => {
-                !self.inbox.is_empty()
-                    || self.open_inputs == 0
-                    || self.inputs.iter().any(|i| !i.has_ended && i.edge.is_ready())
+            (_, Flow::NeedInput, Body::Operator(_)) => self.has_returned() || self.has_input(),
+            (_, Flow::InFlight, _) => {
+                self.has_returned() || (self.may_take_in_flight() && self.has_input())
             }
         }
+    }
+
+    fn has_input(&self) -> bool {
+        !self.inbox.is_empty()
+            || self.open_inputs == 0
+            || self.inputs.iter().any(|i| !i.has_ended && i.edge.is_ready())
+    }
+
+    fn has_reply(&self) -> bool {
+        !self.replies.is_empty() || self.reply_input.as_ref().is_some_and(EdgeReceiver::is_ready)
+    }
+
+    fn has_returned(&self) -> bool {
+        self.takes_replies && self.has_reply()
+    }
+
+    /// A reply, for a part that takes them at any time.
+    fn find_returned(&mut self) -> Option<Work> {
+        if self.takes_replies { self.find_reply() } else { None }
     }
 
     fn find_reply(&mut self) -> Option<Work> {
@@ -256,6 +309,14 @@ impl Node {
             }
         }
         (self.open_inputs == 0).then_some(Work::Finish)
+    }
+
+    /// Ends the way of replies when the part has ended.
+    pub(super) fn close_replies(&mut self) {
+        self.replies.clear();
+        if let Some(edge) = self.reply_input.take() {
+            edge.close();
+        }
     }
 
     /// Lets an idle source be called again when its time has come.

@@ -20,8 +20,9 @@ use crate::metrics::{PartCounters, WatchedEdge};
 use crate::placement::Plan;
 use crate::query::QueryHandle;
 
-/// Replies that may wait for a part: it asks again only after an answer, so one suffices.
-const REPLIES_MAX: usize = 1;
+/// Replies that may wait for a part. To one that asks and waits there is one at a time; but what is
+/// given back to it, to be used again, waits until it looks.
+const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
 
 pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     let Topology { stages, parts, links, plan } = topology;

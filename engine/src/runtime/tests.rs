@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 mod ending;
+mod in_flight;
 mod waking;
 
 use super::{MAILBOX_QUERIES_MAX, RunOptions, Running};

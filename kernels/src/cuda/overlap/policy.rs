@@ -27,8 +27,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a kernel. Blocks of 32 threads are what the paper (§5.4.2) found best for
-    /// alternative B on small sets, and 128 for alternative C on large ones.
+    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md). The paper
+    /// (§5.4.2) also found blocks of 32 best for alternative B.
     #[must_use]
     pub const fn of(kernel: Kernel) -> Self {
         match kernel {
@@ -39,10 +39,10 @@ impl Policy {
                 Self { threads: 32, blocks_per_multiprocessor_max: 1024, tokens_max: 4096 }
             }
             Kernel::BlockPerPair => {
-                Self { threads: 128, blocks_per_multiprocessor_max: 256, tokens_max: 2048 }
+                Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 2048 }
             }
             Kernel::Lanes8 | Kernel::Lanes16 | Kernel::Lanes32 => {
-                Self { threads: 256, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
+                Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
             }
         }
     }
@@ -124,7 +124,7 @@ mod tests {
     fn a_grid_covers_its_work_up_to_a_limit() {
         assert_eq!(launch(Kernel::ThreadPerProbe, [129, 9000]).blocks, 2);
         assert_eq!(launch(Kernel::BlockPerProbe, [129, 9000]).blocks, 129);
-        assert_eq!(launch(Kernel::Lanes16, [129, 513]).blocks, 3);
+        assert_eq!(launch(Kernel::Lanes16, [129, 513]).blocks, 9);
         assert_eq!(launch(Kernel::Lanes16, [1, 1 << 31]).blocks, 512);
         for kernel in Kernel::ALL {
             assert_eq!(launch(kernel, [0, 0]).blocks, 1, "{kernel}");
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn shared_memory_is_what_the_longest_set_needs() {
         assert_eq!(launch(Kernel::BlockPerProbe, [1, 1]).shared_bytes, 4 * 128);
-        assert_eq!(launch(Kernel::BlockPerPair, [1, 1]).shared_bytes, 4 * (2 * 128 + 4));
+        assert_eq!(launch(Kernel::BlockPerPair, [1, 1]).shared_bytes, 4 * (2 * 128 + 2));
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(1 << 20), 4096);
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(0), 32);
         let largest = Policy::of(Kernel::BlockPerPair).with_tokens_max(6112).with_threads(256);

@@ -1,0 +1,273 @@
+//! The part between prepare and collect.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::mem;
+use std::time::{Duration, Instant};
+
+use trommel_engine::batch::{Chunk, Origin, Payload};
+use trommel_engine::operator::{Counters, Flow, GIVEN_BACK_MAX, Operator, OperatorError, Output};
+use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
+
+use super::ledger::Ledger;
+use super::{Device, Kernel, OnDevice, WaveChunk};
+
+/// When a chunk is late, it is looked for after this share of the time that has passed already.
+const LATE_LOOKS: u32 = 16;
+/// The shortest and the longest time between two looks: what a timer costs, and what a person would
+/// not notice.
+const PAUSE_MIN: Duration = Duration::from_micros(20);
+const PAUSE_MAX: Duration = Duration::from_millis(2);
+
+/// How an operator uses waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wave {
+    /// Where kernels run.
+    pub device: Device,
+    /// How many chunks there are: those in flight, one that is filled and one that is read.
+    /// At least 1 and at most [`GIVEN_BACK_MAX`].
+    pub chunks: usize,
+}
+
+/// Why a wave ends the run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaveError {
+    /// The device cannot be used.
+    #[error("`device` is \"{device}\", but {reason}")]
+    NoDevice {
+        /// What was asked for.
+        device: Device,
+        /// Why not.
+        reason: NoDevice,
+    },
+    /// The device failed in the middle of the stream.
+    #[error("`device` is \"{device}\", and it failed: {reason}")]
+    Failed {
+        /// What was asked for.
+        device: Device,
+        /// What failed.
+        reason: DeviceError,
+    },
+}
+
+/// A chunk that was taken.
+struct Held<C> {
+    chunk: Box<C>,
+    origin: Option<Origin>,
+}
+
+enum Place<D> {
+    /// No chunk has come yet.
+    Unopened,
+    Device(D),
+    Cpu,
+}
+
+/// Answers chunks on a device or on the CPU, in the order in which they come; passes chunks that
+/// come back on to the part before. Queries pass through as they are.
+pub struct WavePart<K: Kernel> {
+    kernel: K,
+    wave: Wave,
+    place: Place<K::OnDevice>,
+    waiting: VecDeque<Held<K::Chunk>>,
+    flying: VecDeque<Held<K::Chunk>>,
+    /// Since when the device works on the first chunk in flight.
+    first_since: Instant,
+    /// What the longest step of the last one took on the device: the least time between two
+    /// landings. Not the time between them, which contains what was slept too long.
+    expected: Duration,
+    next_look: Instant,
+    is_finishing: bool,
+    ledger: Ledger,
+}
+
+impl<K: Kernel> fmt::Debug for WavePart<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WavePart").field("wave", &self.wave).finish_non_exhaustive()
+    }
+}
+
+impl<K: Kernel> WavePart<K> {
+    /// Over a kernel. The device is opened when the first chunk comes, or at the end of the stream.
+    ///
+    /// # Panics
+    /// If [`Wave::chunks`] is out of range.
+    #[must_use]
+    pub fn new(kernel: K, wave: Wave) -> Self {
+        let chunks = wave.chunks;
+        assert!((1..=GIVEN_BACK_MAX).contains(&chunks), "{chunks} chunks; 1 to {GIVEN_BACK_MAX}");
+        let now = Instant::now();
+        Self {
+            kernel,
+            wave,
+            place: Place::Unopened,
+            waiting: VecDeque::with_capacity(chunks),
+            flying: VecDeque::with_capacity(chunks),
+            first_since: now,
+            expected: Duration::ZERO,
+            next_look: now,
+            is_finishing: false,
+            ledger: Ledger::default(),
+        }
+    }
+
+    fn open(&mut self) -> Result<(), WaveError> {
+        if !matches!(self.place, Place::Unopened) {
+            return Ok(());
+        }
+        let device = self.wave.device;
+        self.place = Place::Cpu;
+        let ordinal = match device {
+            Device::Cpu => return Ok(()),
+            Device::Auto => 0,
+            Device::Cuda(ordinal) => ordinal,
+        };
+        match self.kernel.open(ordinal) {
+            Ok(opened) => self.place = Place::Device(opened),
+            // A setting with a mistake in it must not pass for the wish to have no device.
+            Err(reason @ NoDevice::UnknownSetting { .. }) => {
+                return Err(WaveError::NoDevice { device, reason });
+            }
+            Err(reason) if device != Device::Auto => {
+                return Err(WaveError::NoDevice { device, reason });
+            }
+            Err(NoDevice::Failed(error)) => self.ledger.failed(error.kind()),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Does what can be done without waiting.
+    fn advance(&mut self, now: Instant, out: &mut Output) -> Result<Flow, WaveError> {
+        let result = match &mut self.place {
+            Place::Unopened => unreachable!("it is opened before anything else"),
+            Place::Cpu => {
+                self.run_one(out);
+                Ok(())
+            }
+            Place::Device(_) => self.fly(now, out),
+        };
+        if let Err(error) = result {
+            self.leave_device(error)?;
+        }
+        let held = self.waiting.len() + self.flying.len();
+        let is_exposed = self.is_finishing || held == self.wave.chunks;
+        self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
+        self.plan_look(now);
+        Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
+    }
+
+    /// One a call, so that the thread looks at its other work between two of them.
+    fn run_one(&mut self, out: &mut Output) {
+        if let Some(mut held) = self.waiting.pop_front() {
+            let begin = Instant::now();
+            self.kernel.run(&mut held.chunk);
+            self.ledger.ran(begin.elapsed());
+            send(held, out);
+        }
+    }
+
+    /// Collects what has landed and submits what waits.
+    fn fly(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
+        let Place::Device(device) = &mut self.place else { return Ok(()) };
+        while let Some(held) = self.flying.front_mut()
+            && device.is_done()?
+        {
+            let landed = device.collect(&mut held.chunk)?;
+            self.ledger.landed(landed);
+            let Times { copy_in, kernel, copy_out } = landed.times;
+            self.expected = copy_in.max(kernel).max(copy_out);
+            self.first_since = now;
+            self.flying.pop_front().into_iter().for_each(|held| send(held, out));
+        }
+        while !self.waiting.is_empty() && device.has_room() {
+            if self.flying.is_empty() {
+                self.first_since = now;
+            }
+            device.submit(&self.waiting[0].chunk)?;
+            self.flying.extend(self.waiting.pop_front());
+        }
+        Ok(())
+    }
+
+    /// From now on on the CPU, if that is allowed. Chunks that were in flight are the first.
+    fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
+        let device = self.wave.device;
+        if device != Device::Auto {
+            return Err(WaveError::Failed { device, reason });
+        }
+        self.ledger.failed(reason.kind());
+        // Dropped here, it waits until nothing is under way any more.
+        self.place = Place::Cpu;
+        let waiting = mem::take(&mut self.waiting);
+        self.waiting = mem::take(&mut self.flying);
+        self.waiting.extend(waiting);
+        Ok(())
+    }
+
+    fn plan_look(&mut self, now: Instant) {
+        self.next_look = match self.place {
+            Place::Device(_) => {
+                let passed = now.saturating_duration_since(self.first_since);
+                let early = (self.expected - self.expected / 8).saturating_sub(passed);
+                now + early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX)
+            }
+            Place::Cpu | Place::Unopened => now,
+        };
+    }
+}
+
+fn send<C: WaveChunk>(held: Held<C>, out: &mut Output) {
+    let (items, bytes) = (held.chunk.items(), held.chunk.bytes());
+    out.send_chunk(Chunk::from_box(held.chunk, items, bytes).with_origin(held.origin));
+}
+
+impl<K: Kernel> Operator for WavePart<K> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.open()?;
+        let origin = input.origin();
+        self.waiting.push_back(Held { chunk: input.into_chunk().into_box(), origin });
+        Ok(self.advance(Instant::now(), out)?)
+    }
+
+    fn takes_replies(&self) -> bool {
+        true
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        out.send_reply(reply);
+        let is_idle = self.waiting.is_empty() && self.flying.is_empty();
+        Ok(if is_idle { Flow::NeedInput } else { Flow::InFlight })
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.is_finishing = true;
+        self.open()?;
+        Ok(self.advance(Instant::now(), out)?)
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let is_idle = self.waiting.is_empty() && self.flying.is_empty();
+        (!is_idle).then_some(self.next_look)
+    }
+
+    fn wake(&mut self, _now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.advance(Instant::now(), out)?)
+    }
+
+    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+        let none = || QueryError::unsupported(request, &[]);
+        carried.map(Response::Forward).ok_or_else(none)
+    }
+
+    fn counters(&self) -> Counters {
+        self.ledger.counters()
+    }
+}

@@ -1,0 +1,381 @@
+//! Waves over a device that exists in the tests only, and fails when it is told to.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
+
+use super::super::{Landed, OnDevice};
+use super::*;
+
+/// Numbers, and their doubles.
+#[derive(Default)]
+struct Doubles {
+    size: usize,
+    numbers: Vec<u32>,
+    doubles: Vec<u32>,
+}
+
+impl WaveChunk for Doubles {
+    fn items(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.numbers.len()
+    }
+}
+
+impl NumberChunk for Doubles {
+    fn fill(&mut self, from: &mut std::vec::IntoIter<u32>) {
+        self.numbers.extend(from.take(self.size));
+    }
+
+    fn is_full(&self) -> bool {
+        self.numbers.len() == self.size
+    }
+
+    fn numbers(&self) -> u64 {
+        self.numbers.len() as u64
+    }
+
+    fn answers(&self) -> Vec<u32> {
+        self.doubles.clone()
+    }
+
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.doubles.clear();
+    }
+}
+
+fn double(chunk: &mut Doubles) {
+    chunk.doubles.clear();
+    chunk.doubles.extend(chunk.numbers.iter().map(|number| 2 * number));
+}
+
+/// What fails, the how manieth time, and with which code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Failure(Step, usize, u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Submit,
+    IsDone,
+    Collect,
+}
+
+const FULL: u32 = 2;
+const REFUSED: u32 = 1;
+const LOST: u32 = 719;
+
+/// How the device behaves.
+#[derive(Clone, Default)]
+struct Script {
+    /// Why it cannot be opened.
+    absent: Option<NoDevice>,
+    failure: Option<Failure>,
+    slots: usize,
+    flight: Duration,
+    /// Nothing lands while this is set.
+    is_held: Arc<AtomicBool>,
+}
+
+struct DoubleKernel(Script);
+
+impl Kernel for DoubleKernel {
+    type Chunk = Doubles;
+    type OnDevice = Runway;
+
+    fn run(&mut self, chunk: &mut Doubles) {
+        double(chunk);
+    }
+
+    fn open(&mut self, ordinal: usize) -> Result<Runway, NoDevice> {
+        if ordinal > 0 {
+            return Err(NoDevice::NoSuchDevice { ordinal, count: 1 });
+        }
+        let script = self.0.clone();
+        script.absent.clone().map_or(Ok(()), Err)?;
+        Ok(Runway { script, calls: [0; 3], flying: VecDeque::new() })
+    }
+}
+
+/// Doubles what lands, from what was submitted.
+struct Runway {
+    script: Script,
+    calls: [usize; 3],
+    flying: VecDeque<(Vec<u32>, Instant)>,
+}
+
+impl Runway {
+    fn call(&mut self, step: Step) -> Result<(), DeviceError> {
+        self.calls[step as usize] += 1;
+        let nth = self.calls[step as usize];
+        match self.script.failure {
+            Some(Failure(failing, when, code)) if failing == step && when == nth => {
+                let (call, name) = ("cuTest", "CUDA_ERROR_TEST".to_owned());
+                Err(DeviceError::Driver { call, work: Work::Plain, code, name })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OnDevice for Runway {
+    type Chunk = Doubles;
+
+    fn has_room(&self) -> bool {
+        self.flying.len() < self.script.slots
+    }
+
+    fn submit(&mut self, chunk: &Doubles) -> Result<(), DeviceError> {
+        assert!(self.has_room());
+        self.call(Step::Submit)?;
+        let doubles = chunk.numbers.iter().map(|number| 2 * number).collect();
+        self.flying.push_back((doubles, Instant::now() + self.script.flight));
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        self.call(Step::IsDone)?;
+        let is_held = self.script.is_held.load(Ordering::Relaxed);
+        Ok(!is_held && self.flying.front().is_some_and(|(_, lands)| *lands <= Instant::now()))
+    }
+
+    fn collect(&mut self, chunk: &mut Doubles) -> Result<Landed, DeviceError> {
+        self.call(Step::Collect)?;
+        chunk.doubles = self.flying.pop_front().expect("it has landed").0;
+        let kernel = self.script.flight;
+        let times = Times { kernel, ..Times::default() };
+        let bytes = 4 * chunk.numbers.len() as u64;
+        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device: bytes })
+    }
+}
+
+/// A device of two slots.
+fn script() -> Script {
+    Script { slots: 2, flight: Duration::from_micros(200), ..Script::default() }
+}
+
+const END: u32 = 3_000;
+
+fn batches(size: u32) -> impl Iterator<Item = RecordBatch> + Send {
+    (0..END).step_by(size as usize).map(move |begin| batch(begin..END.min(begin + size)))
+}
+
+fn waves(
+    script: Script,
+    device: Device,
+    [chunks, size]: [usize; 2],
+) -> Waves<DoubleKernel, impl FnMut() -> Doubles + Send + 'static> {
+    let mut made = 0;
+    let make = move || {
+        made += 1;
+        assert!(made <= chunks, "chunks are used again");
+        Doubles { size, ..Doubles::default() }
+    };
+    Waves { kernel: DoubleKernel(script), make, wave: Wave { device, chunks }, keeps: false }
+}
+
+/// Runs all numbers through; every answer must be there, in order.
+#[track_caller]
+fn run(script: Script, device: Device, shape: [usize; 2], cores: Cores) -> Counters {
+    let spec = waves(script, device, shape);
+    let (graph, collected) = pipeline(batches(500), spec, cores);
+    let metrics = end(start(graph)).unwrap();
+    let doubles: Vec<u32> = (0..END).map(|number| 2 * number).collect();
+    assert!(answers(&collected) == doubles, "{device} {shape:?} {cores:?}");
+    counters(&metrics)
+}
+
+fn error(script: Script, device: Device) -> String {
+    let spec = waves(script, device, [3, 100]);
+    let (graph, _) = pipeline(batches(500), spec, Cores::ByLoad);
+    end(start(graph)).expect_err("the device fails").to_string()
+}
+
+#[test]
+fn answers_do_not_depend_on_device_chunks_or_cores() {
+    for cores in CORES {
+        for shape in [[1, 1], [1, 500], [2, 7], [3, 64], [16, 1]] {
+            let on_cpu = run(script(), Device::Cpu, shape, cores);
+            let waves = 6 * 500_usize.div_ceil(shape[1]) as u64;
+            assert_eq!(counter(&on_cpu, "waves"), waves);
+            assert_eq!(counter(&on_cpu, "waves_on_device"), 0);
+            assert!(counter(&on_cpu, "kernel_ns") > 0);
+            let quick = Script { flight: Duration::ZERO, ..script() };
+            for device in [Device::Auto, Device::Cuda(0)] {
+                let counters = run(quick.clone(), device, shape, cores);
+                assert_eq!(counter(&counters, "waves"), waves);
+                assert_eq!(counter(&counters, "waves_on_device"), waves);
+                assert_eq!(counter(&counters, "bytes_to_device"), 4 * u64::from(END));
+                assert_eq!(counter(&counters, "bytes_from_device"), 4 * u64::from(END));
+            }
+        }
+    }
+}
+
+#[test]
+fn all_chunks_may_come_at_the_end_of_the_stream() {
+    for cores in CORES {
+        for device in [Device::Cpu, Device::Auto] {
+            let spec = Waves { keeps: true, ..waves(script(), device, [3, 70]) };
+            let (graph, collected) = pipeline(batches(500), spec, cores);
+            let metrics = end(start(graph)).unwrap();
+            assert!(answers(&collected).into_iter().eq((0..END).map(|number| 2 * number)));
+            assert_eq!(counter(&counters(&metrics), "waves"), 43);
+        }
+    }
+}
+
+#[test]
+fn a_device_that_fails_anywhere_is_left_and_nothing_is_lost() {
+    for step in [Step::Submit, Step::IsDone, Step::Collect] {
+        for nth in [1, 2, 5] {
+            for (code, name) in
+                [(FULL, "device_full"), (LOST, "device_lost"), (REFUSED, "device_refused")]
+            {
+                let failure = Some(Failure(step, nth, code));
+                let failing = Script { failure, ..script() };
+                for cores in CORES {
+                    let counters = run(failing.clone(), Device::Auto, [4, 100], cores);
+                    assert_eq!(counter(&counters, name), 1, "{failure:?} {counters:?}");
+                    assert_eq!(counter(&counters, "waves"), 30);
+                    assert!(counter(&counters, "waves_on_device") < 5, "{counters:?}");
+                }
+                assert_eq!(
+                    error(failing, Device::Cuda(0)),
+                    format!(
+                        "stage `waves/device` (waves): `device` is \"cuda\", and it failed: \
+                         cuTest failed: CUDA_ERROR_TEST ({code})"
+                    )
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
+    let absent = |reason| Script { absent: Some(reason), ..script() };
+    let counters = run(absent(NoDevice::NoDriver), Device::Auto, [3, 100], Cores::ByLoad);
+    assert_eq!(counter(&counters, "waves_on_device"), 0);
+    assert_eq!(counters.len(), 5, "no failure: {counters:?}");
+    let shown = error(absent(NoDevice::NoDriver), Device::Cuda(0));
+    assert_eq!(
+        shown,
+        "stage `waves/device` (waves): `device` is \"cuda\", but no NVIDIA driver: libcuda.so.1 \
+         cannot be loaded"
+    );
+    let shown = error(script(), Device::Cuda(7));
+    assert!(
+        shown
+            .ends_with("`device` is \"cuda:7\", but there is no CUDA device 7: the driver shows 1")
+    );
+    let full = DeviceError::Driver {
+        call: "cuTest",
+        work: Work::Plain,
+        code: FULL,
+        name: "CUDA_ERROR_TEST".to_owned(),
+    };
+    let counters = run(absent(full.into()), Device::Auto, [3, 100], Cores::ByLoad);
+    assert_eq!(counter(&counters, "device_full"), 1);
+    let mistaken = NoDevice::UnknownSetting { value: "gpu".to_owned() };
+    assert!(error(absent(mistaken), Device::Auto).contains("allowed are \"auto\" and \"cpu\""));
+}
+
+#[test]
+fn a_device_is_asked_for_although_the_stream_is_empty() {
+    let absent = Script { absent: Some(NoDevice::NoDriver), ..script() };
+    let spec = waves(absent, Device::Cuda(0), [3, 100]);
+    let (graph, _) = pipeline(std::iter::empty(), spec, Cores::ByLoad);
+    let error = end(start(graph)).expect_err("there is no device").to_string();
+    assert!(error.contains("no NVIDIA driver"), "{error}");
+}
+
+#[test]
+fn the_report_tells_how_much_of_the_flights_was_hidden() {
+    let slow = Script { flight: Duration::from_millis(2), slots: 1, ..script() };
+    // With one chunk, prepare can never work while it flies.
+    let counters = run(slow.clone(), Device::Auto, [1, 500], Cores::ByLoad);
+    assert_eq!(counter(&counters, "overlap_ppm"), 0);
+    assert_eq!(counter(&counters, "kernel_ns"), 6 * 2_000_000);
+    // With more chunks than there are waves it always can, but for the last ones.
+    let counters = run(slow, Device::Auto, [16, 500], Cores::ByLoad);
+    let share = counter(&counters, "overlap_ppm");
+    assert!(share < 1_000_000, "what is in flight at the end is waited for: {share}");
+}
+
+/// Numbers without end, until the run is stopped.
+fn endless() -> impl Iterator<Item = RecordBatch> + Send {
+    (0..).step_by(100).map(|begin: u32| batch(begin..begin + 100))
+}
+
+#[test]
+fn queries_are_exact_while_chunks_are_in_flight_and_the_stream_goes_on() {
+    for cores in CORES {
+        let spec = waves(script(), Device::Auto, [3, 10]);
+        let running = start(pipeline(endless(), spec, cores).0);
+        let mut last = 0;
+        for _ in 0..20 {
+            let counts = numbers(&running.query("waves", &Request::new("seen")).unwrap());
+            assert_eq!(counts[0], counts[1], "{cores:?}: at a batch boundary");
+            assert!(counts[0] >= last && counts[0].is_multiple_of(100));
+            last = counts[0];
+        }
+        assert!(last > 0);
+        running.stop();
+        end(running).unwrap();
+    }
+}
+
+#[test]
+fn a_query_waits_for_a_flight_and_a_stop_lands_it() {
+    for cores in CORES {
+        let held = script();
+        held.is_held.store(true, Ordering::Relaxed);
+        let is_held = Arc::clone(&held.is_held);
+        let spec = waves(held, Device::Auto, [3, 10]);
+        let (graph, collected) = pipeline(endless(), spec, cores);
+        let mut running = start(graph);
+        while running.metrics().stage("waves").unwrap().parts[1].batches_in == 0 {
+            assert!(!running.wait(Duration::from_millis(1)), "it waits for what is in flight");
+        }
+        let queries = running.queries();
+        let request = Request::new("seen");
+        let limit = Duration::from_millis(30);
+        let late = queries.query_within("waves", &request, limit).unwrap_err().to_string();
+        assert!(!running.wait(Duration::ZERO), "{late}");
+        running.stop();
+        assert!(!running.wait(Duration::from_millis(10)), "it waits for what is in flight");
+        is_held.store(false, Ordering::Relaxed);
+        let metrics = end(running).unwrap();
+        let sent = metrics.stage("numbers").unwrap().items_out();
+        assert!(answers(&collected).len() as u64 == sent && sent > 0, "{cores:?}");
+    }
+}
+
+#[test]
+fn an_abort_does_not_wait_for_a_flight() {
+    let held = script();
+    held.is_held.store(true, Ordering::Relaxed);
+    let spec = waves(held, Device::Auto, [3, 10]);
+    let mut running = start(pipeline(endless(), spec, Cores::ByLoad).0);
+    assert!(!running.wait(Duration::from_millis(10)));
+    running.abort();
+    let error = end(running).expect_err("it is aborted");
+    assert!(error.to_string().contains("abort"), "{error}");
+}
+
+#[test]
+fn a_thread_sleeps_while_chunks_are_in_flight() {
+    let slow = Script { flight: Duration::from_millis(4), slots: 1, ..script() };
+    let (graph, _) = pipeline(batches(500), waves(slow, Device::Auto, [2, 100]), Cores::One);
+    let metrics = end(start(graph)).unwrap();
+    assert!(metrics.wall >= Duration::from_millis(30 * 4));
+    let busy = metrics.stage("waves").unwrap().busy();
+    assert!(busy < metrics.wall / 4, "{busy:?} of {:?}", metrics.wall);
+}

@@ -1,0 +1,266 @@
+//! Waves of candidate pairs over the CUDA kernels, in child processes that find the stand-in
+//! driver: it runs the kernels on a CPU and fails when it is told to.
+
+use std::env;
+use std::process::Command;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::{Answer, ChunkLimits};
+use trommel_kernels::cuda::{Device as Gpu, NoDevice};
+use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, Sets};
+use trommel_shim::{Form, StandIn};
+
+use super::super::{OverlapAnswer, OverlapChunk, OverlapKernel};
+use super::*;
+
+/// The device of a child.
+const DEVICE: &str = "WAVE_DEVICE";
+/// Chunks and pairs a chunk of a child, separated by a blank.
+const SHAPE: &str = "WAVE_SHAPE";
+
+const SETS: u32 = 40;
+const PAIRS: u32 = SETS * SETS;
+
+/// Sets of ascending tokens, of sizes 0 to 39.
+struct Tokens {
+    offsets: Vec<u32>,
+    tokens: Vec<u32>,
+}
+
+impl Tokens {
+    fn new() -> Arc<Self> {
+        let mut all = Self { offsets: vec![0], tokens: Vec::new() };
+        for set in 0..SETS {
+            let step = 1 + set % 3;
+            all.tokens.extend((0..set).map(|token| token * step));
+            all.offsets.push(u32::try_from(all.tokens.len()).unwrap());
+        }
+        Arc::new(all)
+    }
+
+    fn sets(&self) -> Sets<'_> {
+        Sets::new(&self.offsets, &self.tokens)
+    }
+}
+
+/// Pairs of sets: number n is probe n / 40 with candidate n % 40.
+struct PairNumbers {
+    tokens: Arc<Tokens>,
+    size: usize,
+    entries: Vec<Entry>,
+    candidates: Vec<u32>,
+    required: Vec<u32>,
+    answer: OverlapAnswer,
+}
+
+impl PairNumbers {
+    fn push(&mut self, number: u32) {
+        let (probe, candidate) = (number / SETS, number % SETS);
+        self.candidates.push(candidate);
+        self.required.push(probe.min(candidate) / 2);
+        let end = u32::try_from(self.candidates.len()).unwrap();
+        match self.entries.last_mut() {
+            Some(entry) if entry.probe == probe => entry.end = end,
+            _ => self.entries.push(Entry { probe, begin: end - 1, end }),
+        }
+    }
+}
+
+impl WaveChunk for PairNumbers {
+    fn items(&self) -> usize {
+        self.candidates.len()
+    }
+
+    fn bytes(&self) -> usize {
+        12 * self.candidates.len() + 12 * self.entries.len()
+    }
+}
+
+impl NumberChunk for PairNumbers {
+    fn fill(&mut self, from: &mut std::vec::IntoIter<u32>) {
+        from.take(self.size).for_each(|number| self.push(number));
+    }
+
+    fn is_full(&self) -> bool {
+        self.candidates.len() == self.size
+    }
+
+    fn numbers(&self) -> u64 {
+        self.candidates.len() as u64
+    }
+
+    fn answers(&self) -> Vec<u32> {
+        self.answer.overlaps.clone()
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.candidates.clear();
+        self.required.clear();
+    }
+}
+
+impl OverlapChunk for PairNumbers {
+    fn pairs(&self) -> Pairs<'_> {
+        let sets = self.tokens.sets();
+        let Self { entries, candidates, required, .. } = self;
+        let chunk = PairChunk { entries, candidates, required, starts: &[] };
+        Pairs { probes: sets, candidates: sets, chunk }
+    }
+
+    fn question(&self) -> Answer {
+        Answer::Overlaps
+    }
+
+    fn sets_version(&self) -> u64 {
+        0
+    }
+
+    fn answer(&mut self) -> &mut OverlapAnswer {
+        &mut self.answer
+    }
+}
+
+fn empty_chunk(tokens: &Arc<Tokens>, size: usize) -> PairNumbers {
+    PairNumbers {
+        tokens: Arc::clone(tokens),
+        size,
+        entries: Vec::new(),
+        candidates: Vec::new(),
+        required: Vec::new(),
+        answer: OverlapAnswer::default(),
+    }
+}
+
+/// The overlaps of all pairs, from the reference.
+fn expected(tokens: &Arc<Tokens>) -> Vec<u32> {
+    let mut all = empty_chunk(tokens, PAIRS as usize);
+    (0..PAIRS).for_each(|number| all.push(number));
+    let mut overlaps = vec![0; PAIRS as usize];
+    overlap::verify(Isa::Scalar, all.pairs(), &mut overlaps);
+    overlaps
+}
+
+/// Runs all pairs through, checks every answer, and says what was counted.
+fn run(device: Device, [chunks, size]: [usize; 2]) -> Result<Counters, Box<RunError>> {
+    let tokens = Tokens::new();
+    let expected = expected(&tokens);
+    let slots = chunks.saturating_sub(2).clamp(1, 3);
+    let limits = ChunkLimits { entries: size, pairs: size, starts: false };
+    let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, 1 << 20);
+    let make = move || empty_chunk(&tokens, size);
+    let wave = Wave { device, chunks };
+    let batches = (0..PAIRS).step_by(400).map(|begin| batch(begin..begin + 400));
+    let (graph, collected) =
+        pipeline(batches, Waves { kernel, make, wave, keeps: false }, Cores::ByLoad);
+    let metrics = end(start(graph))?;
+    assert!(answers(&collected) == expected, "{device}, {chunks} chunks of {size} pairs");
+    Ok(counters(&metrics))
+}
+
+#[test]
+fn child() {
+    let Ok(device) = env::var(DEVICE) else { return };
+    let shape = env::var(SHAPE).unwrap();
+    let (chunks, size) = shape.split_once(' ').unwrap();
+    match run(device.parse().unwrap(), [chunks.parse().unwrap(), size.parse().unwrap()]) {
+        Ok(counters) => println!("OUTCOME {counters:?}"),
+        Err(error) => println!("OUTCOME {error}"),
+    }
+}
+
+/// How a child ended: its counters, or its error.
+fn outcome(command: &mut Command, device: &str, shape: &str) -> String {
+    command.arg(env::current_exe().unwrap());
+    command.args(["wave::tests::stand_in::child", "--exact", "--nocapture"]);
+    let output = command.env(DEVICE, device).env(SHAPE, shape).output().unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let said = said.concat();
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+/// Seconds after which a child is ended: it hangs.
+const LIMIT_SECONDS: &str = "120";
+
+fn on(stand_in: &StandIn, device: &str, shape: &str) -> String {
+    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, shape)
+}
+
+fn has(outcome: &str, name: &str, count: u64) -> bool {
+    outcome.contains(&format!("({name:?}, {count})"))
+}
+
+#[test]
+fn pairs_are_verified_by_the_kernels_in_chunks_of_any_size() {
+    let stand_in = StandIn::new(Form::Plain);
+    for (shape, waves) in [("1 400", 4), ("3 37", 4 * 11), ("4 1", 1600)] {
+        for device in ["auto", "cuda"] {
+            let outcome = on(&stand_in, device, shape);
+            assert!(has(&outcome, "waves_on_device", waves), "{device} {shape}: {outcome}");
+            assert!(has(&outcome, "bytes_from_device", 4 * u64::from(PAIRS)), "{outcome}");
+            assert!(outcome.contains("overlap_ppm"), "{outcome}");
+        }
+        let outcome = on(&stand_in, "cpu", shape);
+        assert!(has(&outcome, "waves", waves) && has(&outcome, "waves_on_device", 0), "{outcome}");
+    }
+}
+
+#[test]
+fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
+    let plain = StandIn::new(Form::Plain);
+    let failures = [
+        ("kernel", 7, 719, "device_lost"),
+        ("cuLaunchKernel", 5, 2, "device_full"),
+        ("cuMemcpyHtoDAsync_v2", 20, 2, "device_full"),
+        ("cuMemcpyDtoHAsync_v2", 9, 700, "device_lost"),
+        ("cuEventQuery", 3, 999, "device_lost"),
+        ("cuMemAlloc_v2", 2, 2, "device_full"),
+        ("cuModuleLoadData", 1, 1, "device_refused"),
+        ("cuStreamCreate", 1, 100, "device_refused"),
+    ];
+    for (call, nth, code, counter) in failures {
+        let failing = plain.clone().failure(call, nth, code);
+        let outcome = on(&failing, "auto", "4 40");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(has(&outcome, counter, 1) && has(&outcome, "waves", 40), "{shown}");
+        let outcome = on(&failing, "cuda", "4 40");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(
+            outcome.starts_with("stage `waves/device` (waves): `device` is \"cuda\""),
+            "{shown}"
+        );
+        assert!(outcome.ends_with(&format!("({code})")), "{shown}");
+    }
+}
+
+#[test]
+fn a_device_without_enough_memory_is_not_used() {
+    let small = StandIn::new(Form::Plain).memory_bytes(2_000);
+    let outcome = on(&small, "auto", "4 400");
+    assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 0), "{outcome}");
+    let outcome = on(&small, "cuda", "4 400");
+    assert!(outcome.contains("but cuMemAlloc of "), "{outcome}");
+}
+
+#[test]
+fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
+    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
+    if Gpu::count() == Err(NoDevice::NoDriver) {
+        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
+        reasons.push(("TROMMEL_DEVICE", "auto", reason));
+    }
+    for (variable, value, reason) in reasons {
+        let command = || {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT_SECONDS).env(variable, value);
+            command
+        };
+        let outcome_of = |device| outcome(&mut command(), device, "3 100");
+        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
+        let error = outcome_of("cuda:1");
+        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
+    }
+}
