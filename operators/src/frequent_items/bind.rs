@@ -25,10 +25,9 @@ impl FrequentItems {
     pub(super) fn algorithm_for(&self, item: &DataType) -> Algorithm {
         match (self.algorithm, self.parallel) {
             (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
-            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.weight.is_some() => {
+            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.decay.is_some() => {
                 Algorithm::SpaceSaving
             }
-            (Algorithm::Auto, _) if self.decay.is_some() => Algorithm::SpaceSaving,
             (Algorithm::Auto, _) => Algorithm::Sieve,
             (Algorithm::Filter, Parallel::Pipeline) => Algorithm::ParallelFilter,
             (chosen, _) => chosen,

@@ -22,7 +22,7 @@ use crate::parameters::check_range;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// `sieve` for integers that all weigh the same, `space_saving` for text and weights.
+    /// `sieve` for integers, `space_saving` for text and for counts that fade.
     #[default]
     Auto,
     /// SpaceSaving alone.
