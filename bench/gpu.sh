@@ -60,8 +60,8 @@ table() {
 
 # The suites under a tool of compute-sanitizer, which says itself when it has found something.
 sanitize() {
-  step "$1" "$2" compute-sanitizer --tool "$1" --error-exitcode 9 \
-    "$gpu/cuda" suite:: --test-threads=1
+  step "$1" "$2" compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 5 \
+    --show-backtrace no "$gpu/cuda" suite:: --test-threads=1
 }
 
 run() {

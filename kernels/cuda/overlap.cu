@@ -16,9 +16,12 @@
 
 constexpr u32 REJECTED = 0xffffffff;
 constexpr u32 THREADS_MAX = 256;
-// Blocks a multiprocessor of 2,048 threads has to hold: waiting for memory is hidden by other
-// warps.
-constexpr u32 LANES_BLOCKS_MIN = 6;
+constexpr u32 WARPS_MAX = THREADS_MAX / WARP;
+static_assert(WARPS_MAX <= WARP && (WARPS_MAX & (WARPS_MAX - 1)) == 0, "folded in halves");
+// Blocks a multiprocessor of 2,048 threads has to hold at least, so that waiting for memory is
+// hidden by other warps. It also allows 40 registers: left alone, the assembler spills two to get by
+// with 32.
+constexpr u32 BLOCKS_MIN = 6;
 
 // kernels/src/overlap/pairs.rs has the same three structs.
 struct Entry {
@@ -208,8 +211,14 @@ __device__ inline u32 block_sum(u32 value, u32* sums) {
     const u32 sum = warp_sum(value);
     if (lane_of_warp() == 0) sums[threadIdx.x / WARP] = sum;
     __syncthreads();  // All warps have written; all threads have read what they need of the tiles.
-    u32 total = 0;
-    for (u32 warp = 0; warp < blockDim.x / WARP; ++warp) total += sums[warp];
+    // A word a lane. A loop over the words would be unrolled and its loads joined to pairs, the last
+    // of which reads a word behind `sums` when their number is odd: memcheck refuses that, though
+    // nobody uses the word.
+    const u32 warp = lane_of_warp() % WARPS_MAX;
+    u32 total = warp < blockDim.x / WARP ? sums[warp] : 0;
+    for (u32 distance = WARPS_MAX / 2; distance > 0; distance /= 2) {
+        total += __shfl_xor_sync(FULL_WARP, total, distance);
+    }
     return total;
 }
 
@@ -383,42 +392,42 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX)
     block_per_probe(pairs, tokens_max, CountPairs{count, 0});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_block_per_pair_verify(Pairs pairs, u32* overlaps, u32 tokens_max) {
     block_per_pair(pairs, tokens_max, WriteOverlaps{overlaps});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_block_per_pair_count(Pairs pairs, u64* count, u32 tokens_max) {
     block_per_pair(pairs, tokens_max, CountPairs{count, 0});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_8_per_pair_verify(Pairs pairs, u32* overlaps) {
     lanes_per_pair<8>(pairs, WriteOverlaps{overlaps});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_8_per_pair_count(Pairs pairs, u64* count) {
     lanes_per_pair<8>(pairs, CountPairs{count, 0});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_16_per_pair_verify(Pairs pairs, u32* overlaps) {
     lanes_per_pair<16>(pairs, WriteOverlaps{overlaps});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_16_per_pair_count(Pairs pairs, u64* count) {
     lanes_per_pair<16>(pairs, CountPairs{count, 0});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_32_per_pair_verify(Pairs pairs, u32* overlaps) {
     lanes_per_pair<32>(pairs, WriteOverlaps{overlaps});
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_MAX, LANES_BLOCKS_MIN)
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_32_per_pair_count(Pairs pairs, u64* count) {
     lanes_per_pair<32>(pairs, CountPairs{count, 0});
 }

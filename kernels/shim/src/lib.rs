@@ -25,7 +25,10 @@
 //! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
 //! - It says nothing about speed, alignment of vector loads, registers, or what fits a GPU beyond
 //!   1,024 threads and 48 KiB of shared memory a block.
-//! - Images are not looked into: the kernels that run are those of the sources.
+//! - Images are not looked into: the kernels that run are those of the sources. What the assembler
+//!   adds is seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one,
+//!   even where the source reads the second of them only under a condition, and so can read a word
+//!   behind the end that the source never touches.
 #![forbid(unsafe_code)]
 
 mod compile;

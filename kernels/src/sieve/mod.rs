@@ -15,13 +15,16 @@
 //! and added up at the end of the call; missed items are closed up within the register and stored
 //! where the ones before them end.
 //!
-//! The registers are those of the filter (`filter::lanes`).
+//! The registers are those of the filter (`filter::lanes`). What the filter misses is counted in
+//! [`Cell`]s.
 
+mod cells;
 mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
 
+pub use self::cells::{Cell, OTHERS, OWN, absorb, cell_of};
 pub use crate::filter::Key;
 
 use self::sift::Sift;

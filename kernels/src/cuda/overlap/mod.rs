@@ -69,6 +69,14 @@ impl Kernel {
         }
     }
 
+    /// The kernel for sets of this mean size: of those that need no more than pairs, whatever their
+    /// entries, the fastest on an H200 (docs/gpu.md has the table; the sizes between 49 and 117 were
+    /// not measured).
+    #[must_use]
+    pub const fn for_mean_size(tokens: usize) -> Self {
+        if tokens < 80 { Self::Lanes8 } else { Self::Lanes32 }
+    }
+
     /// The names of its entry points: verify, count.
     const fn functions(self) -> [&'static str; 2] {
         match self {

@@ -49,15 +49,19 @@ impl<T: Plain> Both<T> {
         Ok(Self { host: memory.pinned_buffer(len)?, device: memory.device_buffer(len)? })
     }
 
-    /// Fills the front of the host's side and queues its copy.
+    /// Fills the front of the host's side.
+    fn fill(&mut self, elements: &[T]) {
+        self.host[..elements.len()].copy_from_slice(elements);
+    }
+
+    /// Queues the copy of the front of the host's side.
     ///
     /// # Safety
     ///
     /// As for [`Stream::copy_in`].
-    unsafe fn load(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
-        self.host[..elements.len()].copy_from_slice(elements);
+    unsafe fn send(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
         // SAFETY: the caller has promised it.
-        unsafe { stream.copy_in(&self.host, &mut self.device, elements.len()) }
+        unsafe { stream.copy_in(&self.host, &mut self.device, len) }
     }
 
     /// Queues the copy of the front of the device's side.
@@ -236,18 +240,24 @@ impl Flight {
         // let go of them: `collect` waits for the last step, `drop` for all streams. The three
         // steps wait for each other, so no two of them use a buffer at a time.
         let Slot { entries, candidates, required, starts, .. } = slot;
+        // Before the first copy is queued, so that the device does not wait for the host between
+        // two of them.
+        entries.fill(chunk.entries);
+        candidates.fill(chunk.candidates);
+        required.fill(chunk.required);
+        starts.fill(chunk.starts);
         slot.timeline.copy_in(&self.lane, |stream| {
             // SAFETY: as said above.
-            unsafe { entries.load(stream, chunk.entries) }?;
+            unsafe { entries.send(stream, chunk.entries.len()) }?;
             // SAFETY: as said above.
-            unsafe { candidates.load(stream, chunk.candidates) }?;
+            unsafe { candidates.send(stream, chunk.candidates.len()) }?;
             // SAFETY: as said above.
-            unsafe { required.load(stream, chunk.required) }?;
+            unsafe { required.send(stream, chunk.required.len()) }?;
             if chunk.starts.is_empty() {
                 return Ok(());
             }
             // SAFETY: as said above.
-            unsafe { starts.load(stream, chunk.starts) }
+            unsafe { starts.send(stream, chunk.starts.len()) }
         })?;
         let Slot { overlaps, count, timeline, .. } = slot;
         let buffers = (&entries.device, [&candidates.device, &required.device], &starts.device);

@@ -28,13 +28,9 @@
 
 mod whole;
 
+use trommel_kernels::Isa;
 use trommel_kernels::filter::Key;
-
-/// 2^64 divided by the golden ratio, odd: the multiplier of Fibonacci hashing. Its highest bit is
-/// set, so that 1 never hashes to cell 0.
-const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-
-const _: () = assert!(MULTIPLIER >> 63 == 1);
+use trommel_kernels::sieve::{Cell, OTHERS, OWN, absorb, cell_of};
 
 /// The mark of a crowded cell, in its alpha.
 const CROWDED: u32 = 1 << 31;
@@ -46,16 +42,8 @@ const UNITS_MAX: u32 = CROWDED - 2;
 const HITS_MAX: u32 = u32::MAX >> 1;
 
 /// The index of the hits, and of alpha, in the sums and limits.
-const HITS: usize = 0;
-const ALPHA: usize = 1;
-
-/// 12 bytes for a `u32`: the less the table takes, the better for the caches and the pages in use;
-/// cells of 16 bytes, none of which crosses a cache line, were slower.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell<C> {
-    key: C,
-    sums: [u32; 2],
-}
+const HITS: usize = OWN;
+const ALPHA: usize = OTHERS;
 
 /// The cells and the entry line. The cell of a code is its index here.
 #[derive(Clone, Debug)]
@@ -95,7 +83,7 @@ impl<C: Key> Table<C> {
     }
 
     pub(super) fn cell(&self, code: C) -> usize {
-        cell(self.shift, code)
+        cell_of(self.shift, code)
     }
 
     /// The entry line: no alpha is above it.
@@ -106,8 +94,8 @@ impl<C: Key> Table<C> {
     /// Counts items of weight 1 up to the first one whose sum would pass its limit; returns how
     /// many were counted.
     #[inline]
-    pub(super) fn absorb(&mut self, codes: &[C]) -> usize {
-        absorb(&mut self.cells, self.shift, self.limits, codes)
+    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C]) -> usize {
+        absorb(isa, &mut self.cells, self.limits, codes)
     }
 
     /// The same with weights.
@@ -230,13 +218,6 @@ impl<C: Key> Table<C> {
     }
 }
 
-/// The cell of a code.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "an index of a vector that exists")]
-fn cell<C: Key>(shift: u32, code: C) -> usize {
-    (code.into().wrapping_mul(MULTIPLIER) >> shift) as usize
-}
-
 /// A key that no item of the cell has.
 fn vacant<C: Key>(cell: usize) -> C {
     C::from(u8::from(cell == 0))
@@ -257,21 +238,6 @@ fn narrow(units: u64) -> u32 {
         .expect("the scale keeps the line below the largest units")
 }
 
-/// See [`Table::absorb`].
-#[inline(never)]
-fn absorb<C: Key>(cells: &mut [Cell<C>], shift: u32, limits: [u32; 2], codes: &[C]) -> usize {
-    for (position, &code) in codes.iter().enumerate() {
-        let cell = &mut cells[cell(shift, code)];
-        let sum = usize::from(cell.key != code);
-        let next = cell.sums[sum].wrapping_add(1);
-        if next > limits[sum] {
-            return position;
-        }
-        cell.sums[sum] = next;
-    }
-    codes.len()
-}
-
 /// See [`Table::absorb_weighted`].
 #[inline(always)]
 fn absorb_weighted<C: Key>(
@@ -283,7 +249,7 @@ fn absorb_weighted<C: Key>(
     weights: &[u64],
 ) -> usize {
     for (position, (&code, &weight)) in codes.iter().zip(weights).enumerate() {
-        let cell = &mut cells[cell(shift, code)];
+        let cell = &mut cells[cell_of(shift, code)];
         let sum = usize::from(cell.key != code);
         let added = [weight, units(weight, scale)][sum];
         match u32::try_from(u64::from(cell.sums[sum]).saturating_add(added)) {
