@@ -62,7 +62,11 @@ fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
         table.house(items[0]);
         table.house(items[1]);
         table.evict(items[1], line);
-        assert_eq!(table.absorb(Isa::Scalar, &items[1..]), 0, "line {line}: nothing fits below the mark");
+        assert_eq!(
+            table.absorb(Isa::Scalar, &items[1..]),
+            0,
+            "line {line}: nothing fits below the mark"
+        );
         assert!(table.may_hold(2, items[1]), "line {line}");
     }
 }
