@@ -70,7 +70,8 @@ impl Ingestion {
         let mut running = topology.start(RunOptions::new()).expect("it starts");
         ask(&mut running, asking, has_core_to_ask, latency);
         let metrics = running.join().expect("it runs");
-        assert_eq!(rows.rows(), TOP, "the most frequent");
+        // A short stream of great skew has fewer different items.
+        assert!((1..=TOP).contains(&rows.rows()), "{} rows", rows.rows());
         let counted = metrics.stage("top").expect("it is there").items_in();
         let sent: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
         assert_eq!(counted, (sent * self.repeats) as u64, "every item is counted");

@@ -24,7 +24,7 @@ const SEQUENTIAL: &str = "Filter, searched one by one";
 const FILTER: &str = "Filter, SIMD";
 const PLAIN: &str = "SpaceSaving";
 const PARALLEL: [&str; 3] =
-    ["Parallel Filter, |X| = 4", "Parallel Filter, |X| = 8", "Parallel Filter, |X| = 16"];
+    ["Parallel Filter, 4 bins", "Parallel Filter, 8 bins", "Parallel Filter, 16 bins"];
 const ASKED: &str = "Filter, 2,000 queries a second";
 const ASKED_PARALLEL: &str = "Parallel Filter, 2,000 queries a second";
 
@@ -53,8 +53,8 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
     for (bins, passed) in &passed {
         let model: Vec<Option<f64>> =
             skews.iter().map(|&skew| Some(equation_5(*bins, skew, shape.alphabet))).collect();
-        print_row(&format!("measured, |X| = {bins}"), skews.len(), passed, share);
-        print_row(&format!("equation 5, |X| = {bins}"), skews.len(), &model, share);
+        print_row(&format!("measured, {bins} bins"), skews.len(), passed, share);
+        print_row(&format!("equation 5, {bins} bins"), skews.len(), &model, share);
     }
     println!();
     let Some(folder) = &arguments.figures else { return Ok(()) };
@@ -180,13 +180,13 @@ fn plots(
         let name_of_bins = name.rsplit(", ").next().unwrap_or(name);
         bins = bins.line(name_of_bins, line(name));
         let points = skews.iter().zip(passed).filter_map(|(&skew, share)| Some((skew, (*share)?)));
-        selectivity = selectivity.line(&format!("|X| = {count}"), points.collect());
+        selectivity = selectivity.line(&format!("{count} bins"), points.collect());
     }
     for (index, bins) in ALL_BINS.into_iter().enumerate() {
         let fine = (0..=100).map(|i| f64::from(i) / 20.0);
         let fine = fine.filter(|&skew| skews.last().is_some_and(|&last| skew <= last));
         let points = fine.map(|skew| (skew, equation_5(bins, skew, alphabet))).collect();
-        selectivity = selectivity.dashed(&format!("equation 5, |X| = {bins}"), index, points);
+        selectivity = selectivity.dashed(&format!("equation 5, {bins} bins"), index, points);
     }
     vec![
         ("filter.svg", filter),

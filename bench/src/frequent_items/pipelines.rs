@@ -25,8 +25,9 @@ fn counting(stream: &Stream) -> FrequentItems {
 }
 
 pub(crate) fn source(stream: &Stream) -> Memory {
-    let schema = stream.records().next().expect("a stream is not empty").schema();
-    Memory::new(schema, stream.records())
+    let mut records = stream.records().peekable();
+    let schema = records.peek().expect("a stream is not empty").schema();
+    Memory::new(schema, records)
 }
 
 /// Two different cores, or the same twice where there is only one.

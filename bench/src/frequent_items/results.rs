@@ -53,8 +53,11 @@ impl Results {
 
     /// Replaces the numbers of these names and skews, adds the others.
     pub(super) fn add(&mut self, name: &str, skew: f64, cell: Cell) {
-        self.cells.retain(|old| (old.name.as_str(), old.skew) != (name, skew));
-        self.cells.push(Measured { name: name.to_owned(), skew, cell });
+        let known = self.cells.iter_mut().find(|old| (old.name.as_str(), old.skew) == (name, skew));
+        match known {
+            Some(known) => known.cell = cell,
+            None => self.cells.push(Measured { name: name.to_owned(), skew, cell }),
+        }
     }
 
     pub(super) fn save(&self, path: Option<&Path>) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{DataType, Field, Schema};
 use trommel::Zipf;
 
 /// Accuracy is that of the most frequent so many.
@@ -108,11 +109,12 @@ impl Stream {
     /// All batches for a pipeline, without a copy of an item.
     pub(crate) fn records(&self) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let starts = (0..self.array.len()).step_by(self.batch);
+        let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
         let batch = |start| {
             let len = self.batch.min(self.array.len() - start);
             let column: ArrayRef = Arc::new(self.array.slice(start, len));
-            let batch = RecordBatch::try_from_iter_with_nullable([("item", column, false)]);
-            batch.expect("one column")
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]);
+            batch.expect("one column of this type")
         };
         let window: Vec<RecordBatch> = starts.map(batch).collect();
         repeat_n(window, self.repeats).flatten()
