@@ -10,6 +10,9 @@ mod peers;
 mod queries;
 #[cfg(feature = "peers")]
 mod summary_peers;
+mod waves;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -35,9 +38,11 @@ enum Command {
     FrequentItems(frequent_items::Arguments),
     /// Overlaps of candidate pairs of token sets, on each level of the processor and each kernel.
     Overlap(overlap::Arguments),
+    /// Candidate pairs through a pipeline, in waves, on one core or a GPU.
+    Waves(waves::Arguments),
 }
 
-fn main() {
+fn main() -> ExitCode {
     match Command::parse() {
         Command::Engine { items, batch, rounds } => {
             println!("{}\n", engine::machine());
@@ -52,5 +57,13 @@ fn main() {
             println!("{}\n", engine::machine());
             overlap::run(&arguments);
         }
+        Command::Waves(arguments) => {
+            println!("{}\n", engine::machine());
+            if let Err(error) = waves::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
+        }
     }
+    ExitCode::SUCCESS
 }

@@ -2,7 +2,7 @@
 //! kernel of a GPU, every answer checked.
 
 mod gpu;
-mod workload;
+pub(crate) mod workload;
 
 use std::time::{Duration, Instant};
 

@@ -27,7 +27,9 @@ fn batch(schema: &SchemaRef, values: Vec<u64>) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of this type")
 }
 
-fn values(records: &RecordBatch) -> &[u64] {
+/// The numbers of a batch.
+#[must_use]
+pub fn values(records: &RecordBatch) -> &[u64] {
     records.column(0).as_primitive::<UInt64Type>().values()
 }
 

@@ -8,10 +8,10 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, Entry, Pairs};
+use trommel_kernels::overlap::{Chunk, Pairs};
 
 use super::Arguments;
-use super::workload::Workload;
+use super::workload::{Part, Workload, parts};
 
 /// Bytes of each copy whose time is the ceiling: several times any cache.
 const COPY_BYTES: usize = 1 << 30;
@@ -186,24 +186,6 @@ impl Gpu {
         }
         Ok(start.elapsed())
     }
-}
-
-/// A chunk of the pairs.
-struct Part {
-    begin: usize,
-    end: usize,
-    entries: Vec<Entry>,
-}
-
-/// The pairs in chunks of a size.
-fn parts(workload: &Workload, size: usize) -> Vec<Part> {
-    let begins = (0..workload.len()).step_by(size);
-    begins
-        .map(|begin| {
-            let end = (begin + size).min(workload.len());
-            Part { begin, end, entries: workload.entries(begin, end) }
-        })
-        .collect()
 }
 
 /// The median by a key.

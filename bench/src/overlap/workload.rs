@@ -177,6 +177,24 @@ impl Workload {
     }
 }
 
+/// A chunk of the pairs.
+pub(crate) struct Part {
+    pub(crate) begin: usize,
+    pub(crate) end: usize,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// The pairs in chunks of a size.
+pub(crate) fn parts(workload: &Workload, size: usize) -> Vec<Part> {
+    let begins = (0..workload.len()).step_by(size);
+    begins
+        .map(|begin| {
+            let end = (begin + size).min(workload.len());
+            Part { begin, end, entries: workload.entries(begin, end) }
+        })
+        .collect()
+}
+
 impl fmt::Display for Workload {
     #[expect(clippy::cast_precision_loss, reason = "shares in percent")]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
