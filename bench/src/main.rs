@@ -8,6 +8,7 @@ mod overlap;
 #[cfg(feature = "peers")]
 mod peers;
 mod queries;
+mod set_join;
 #[cfg(feature = "peers")]
 mod summary_peers;
 
@@ -35,6 +36,8 @@ enum Command {
     FrequentItems(frequent_items::Arguments),
     /// Overlaps of candidate pairs of token sets, on each level of the processor and each kernel.
     Overlap(overlap::Arguments),
+    /// Set-similarity joins by every algorithm at every threshold.
+    SetJoin(set_join::Arguments),
 }
 
 fn main() {
@@ -51,6 +54,10 @@ fn main() {
         Command::Overlap(arguments) => {
             println!("{}\n", engine::machine());
             overlap::run(&arguments);
+        }
+        Command::SetJoin(arguments) => {
+            println!("{}\n", engine::machine());
+            set_join::run(&arguments);
         }
     }
 }

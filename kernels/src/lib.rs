@@ -12,6 +12,7 @@ pub mod cuda;
 pub mod filter;
 mod isa;
 pub mod overlap;
+pub mod postings;
 pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -18,6 +18,7 @@ mod columns;
 pub mod frequent_items;
 mod heavy_filter;
 mod parameters;
+pub mod set_similarity_join;
 mod sink;
 mod source;
 #[cfg(test)]

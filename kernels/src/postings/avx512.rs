@@ -1,0 +1,122 @@
+//! Blocks on the 512-bit registers of AVX-512: a block of places is one register, a block of
+//! signature words two. Population counts of vectors are an extension that most of these processors
+//! have; without it, the bits of each half byte are looked up.
+
+#![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
+
+use std::arch::x86_64::{
+    __m512i, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512, _mm512_cmple_epu32_mask,
+    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_popcnt_epi64,
+    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set4_epi32,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512,
+    _mm512_xor_si512,
+};
+
+use super::BLOCK;
+use super::registers::{Kernel, Registers};
+
+/// Whether the processor counts the bits of vectors.
+pub(super) fn has_popcount() -> bool {
+    is_x86_feature_detected!("avx512vpopcntdq")
+}
+
+/// Runs a kernel on 512-bit registers. The features are those of `Isa::Avx512`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
+    kernel.blocks(Avx512::<false>(()))
+}
+
+/// As [`run`], with the population count.
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
+pub(super) fn run_with_popcount<T: Kernel>(kernel: T) -> T::Output {
+    kernel.blocks(Avx512::<true>(()))
+}
+
+/// The proof that the processor has AVX-512, and with `POPCOUNT` the population count: made by
+/// [`run`] and [`run_with_popcount`] alone.
+#[derive(Clone, Copy)]
+struct Avx512<const POPCOUNT: bool>(());
+
+/// Calls an intrinsic in a place that holds an [`Avx512`].
+macro_rules! avx512 {
+    ($call:expr) => {
+        // SAFETY: an `Avx512` exists only where `run` or `run_with_popcount` was entered, whose
+        // features these are.
+        unsafe { $call }
+    };
+}
+
+impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
+    #[inline(always)]
+    fn load<T, const N: usize>(self, values: &[T; N]) -> __m512i {
+        const { assert!(size_of::<[T; N]>() == 64, "a register is 64 bytes") };
+        // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features as in
+        // `avx512!`.
+        unsafe { _mm512_loadu_si512(std::ptr::from_ref(values).cast()) }
+    }
+
+    /// How many bits each 64-bit lane has set.
+    #[inline(always)]
+    fn count_bits(self, words: __m512i) -> __m512i {
+        if POPCOUNT {
+            return avx512!(_mm512_popcnt_epi64(words));
+        }
+        let halves = avx512!(_mm512_set4_epi32(0x0403_0302, 0x0302_0201, 0x0302_0201, 0x0201_0100));
+        let low = avx512!(_mm512_set1_epi8(0x0f));
+        let high_bits = avx512!(_mm512_srli_epi16::<4>(words));
+        let high_bits = avx512!(_mm512_and_si512(high_bits, low));
+        let low_bits = avx512!(_mm512_and_si512(words, low));
+        let of_high = avx512!(_mm512_shuffle_epi8(halves, high_bits));
+        let of_low = avx512!(_mm512_shuffle_epi8(halves, low_bits));
+        let bytes = avx512!(_mm512_add_epi8(of_high, of_low));
+        let zero = avx512!(_mm512_setzero_si512());
+        avx512!(_mm512_sad_epu8(bytes, zero))
+    }
+}
+
+impl<const POPCOUNT: bool> Registers for Avx512<POPCOUNT> {
+    #[inline(always)]
+    fn near(self, places: &[u32; BLOCK], position_max: u32) -> u32 {
+        let low = avx512!(_mm512_set1_epi32(0xffff));
+        let position_max = avx512!(_mm512_set1_epi32(position_max.cast_signed()));
+        let positions = avx512!(_mm512_and_si512(self.load(places), low));
+        avx512!(_mm512_cmple_epu32_mask(positions, position_max)).into()
+    }
+
+    #[inline(always)]
+    fn similar<const WORDS: usize>(
+        self,
+        selected: u32,
+        signatures: [&[u64; BLOCK]; WORDS],
+        probe: [u64; WORDS],
+        distance_max: u32,
+    ) -> u32 {
+        let probe = probe.map(|word| avx512!(_mm512_set1_epi64(word.cast_signed())));
+        let distance_max = avx512!(_mm512_set1_epi64(distance_max.into()));
+        let mut similar = 0;
+        for half in 0..2 {
+            let mut distances = avx512!(_mm512_setzero_si512());
+            for word in 0..WORDS {
+                let (halves, _) = signatures[word].as_chunks::<8>();
+                let words = self.load(&halves[half]);
+                let difference = avx512!(_mm512_xor_si512(words, probe[word]));
+                let bits = self.count_bits(difference);
+                distances = avx512!(_mm512_add_epi64(distances, bits));
+            }
+            let is_similar = avx512!(_mm512_cmple_epu64_mask(distances, distance_max));
+            similar |= u32::from(is_similar) << (8 * half);
+        }
+        selected & similar
+    }
+
+    #[inline(always)]
+    fn select(self, values: &[u32; BLOCK], selected: u32, to: &mut [u32; BLOCK]) {
+        let mask = u16::try_from(selected).expect("a block has 16 postings");
+        let selected = avx512!(_mm512_maskz_compress_epi32(mask, self.load(values)));
+        // SAFETY: the array is 64 writable bytes, and the store needs no alignment; features as in
+        // `avx512!`.
+        unsafe { _mm512_storeu_si512(std::ptr::from_mut(to).cast(), selected) };
+    }
+}
