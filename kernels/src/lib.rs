@@ -13,6 +13,7 @@ pub mod filter;
 mod isa;
 pub mod overlap;
 pub mod postings;
+mod prefetch;
 pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -1,19 +1,44 @@
-//! Blocks on the 512-bit registers of AVX-512: a block of places is one register, a block of
-//! signature words two. Population counts of vectors are an extension that most of these processors
-//! have; without it, the bits of each half byte are looked up.
+//! Blocks on the 512-bit registers of AVX-512, four postings each. Population counts of vectors are
+//! an extension that most of these processors have; without it, the bits of each half byte are
+//! looked up.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512, _mm512_cmple_epu32_mask,
-    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_popcnt_epi64,
-    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set4_epi32,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512,
-    _mm512_xor_si512,
+    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmple_epu64_mask, _mm512_loadu_si512,
+    _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi64, _mm512_popcnt_epi64,
+    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_set4_epi32, _mm512_setzero_si512,
+    _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
 use super::BLOCK;
-use super::registers::{Kernel, Registers};
+use super::call::{Met, Posting};
+use super::registers::{Kernel, Limits, Registers};
+
+/// Postings of two registers.
+const HALF: usize = BLOCK / 2;
+
+/// For each number of valid postings of eight: their lanes, when two registers of four have been
+/// interleaved.
+const VALID: [u8; HALF + 1] = valid();
+
+const fn valid() -> [u8; HALF + 1] {
+    let order = [0, 4, 1, 5, 2, 6, 3, 7];
+    let mut table = [0; HALF + 1];
+    let mut count = 0;
+    while count <= HALF {
+        let mut lane = 0;
+        while lane < HALF {
+            if order[lane] < count {
+                table[count] |= 1 << lane;
+            }
+            lane += 1;
+        }
+        count += 1;
+    }
+    table
+}
 
 /// Whether the processor counts the bits of vectors.
 pub(super) fn has_popcount() -> bool {
@@ -50,11 +75,10 @@ macro_rules! avx512 {
 
 impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
     #[inline(always)]
-    fn load<T, const N: usize>(self, values: &[T; N]) -> __m512i {
-        const { assert!(size_of::<[T; N]>() == 64, "a register is 64 bytes") };
-        // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features as in
-        // `avx512!`.
-        unsafe { _mm512_loadu_si512(std::ptr::from_ref(values).cast()) }
+    fn load(self, postings: &[Posting; 4]) -> __m512i {
+        // SAFETY: the array is 64 readable bytes without padding, and the load needs no alignment;
+        // features as in `avx512!`.
+        unsafe { _mm512_loadu_si512(std::ptr::from_ref(postings).cast()) }
     }
 
     /// How many bits each 64-bit lane has set.
@@ -63,60 +87,74 @@ impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
         if POPCOUNT {
             return avx512!(_mm512_popcnt_epi64(words));
         }
-        let halves = avx512!(_mm512_set4_epi32(0x0403_0302, 0x0302_0201, 0x0302_0201, 0x0201_0100));
+        let of_half =
+            avx512!(_mm512_set4_epi32(0x0403_0302, 0x0302_0201, 0x0302_0201, 0x0201_0100));
         let low = avx512!(_mm512_set1_epi8(0x0f));
         let high_bits = avx512!(_mm512_srli_epi16::<4>(words));
         let high_bits = avx512!(_mm512_and_si512(high_bits, low));
         let low_bits = avx512!(_mm512_and_si512(words, low));
-        let of_high = avx512!(_mm512_shuffle_epi8(halves, high_bits));
-        let of_low = avx512!(_mm512_shuffle_epi8(halves, low_bits));
+        let of_high = avx512!(_mm512_shuffle_epi8(of_half, high_bits));
+        let of_low = avx512!(_mm512_shuffle_epi8(of_half, low_bits));
         let bytes = avx512!(_mm512_add_epi8(of_high, of_low));
         let zero = avx512!(_mm512_setzero_si512());
         avx512!(_mm512_sad_epu8(bytes, zero))
+    }
+
+    /// Tests eight postings; as [`Registers::test`].
+    #[inline(always)]
+    fn test_half(
+        self,
+        half: &[Posting; HALF],
+        valid: usize,
+        limits: Limits,
+        to: &mut [Met; HALF],
+    ) -> usize {
+        let (quarters, _) = half.as_chunks::<4>();
+        let (first, second) = (self.load(&quarters[0]), self.load(&quarters[1]));
+        let met = avx512!(_mm512_unpacklo_epi64(first, second));
+        let signatures = avx512!(_mm512_unpackhi_epi64(first, second));
+        let low = avx512!(_mm512_set1_epi64(0xffff));
+        let positions = avx512!(_mm512_and_si512(met, low));
+        let position_max = avx512!(_mm512_set1_epi64(limits.position_max.into()));
+        let is_near = avx512!(_mm512_cmple_epu64_mask(positions, position_max));
+        let is_near = is_near & VALID[valid];
+        let signature = avx512!(_mm512_set1_epi64(limits.signature.cast_signed()));
+        let difference = avx512!(_mm512_xor_si512(signatures, signature));
+        let distances = self.count_bits(difference);
+        let distance_max = avx512!(_mm512_set1_epi64(limits.distance_max.into()));
+        let passed = avx512!(_mm512_mask_cmple_epu64_mask(is_near, distances, distance_max));
+        if passed != 0 {
+            let met = avx512!(_mm512_maskz_compress_epi64(passed, met));
+            // SAFETY: the array is 64 writable bytes, any of which make a `Met`, and the store
+            // needs no alignment; features as in `avx512!`.
+            unsafe { _mm512_storeu_si512(std::ptr::from_mut(to).cast(), met) };
+        }
+        passed.count_ones() as usize
     }
 }
 
 impl<const POPCOUNT: bool> Registers for Avx512<POPCOUNT> {
     #[inline(always)]
-    fn near(self, places: &[u32; BLOCK], position_max: u32) -> u32 {
-        let low = avx512!(_mm512_set1_epi32(0xffff));
-        let position_max = avx512!(_mm512_set1_epi32(position_max.cast_signed()));
-        let positions = avx512!(_mm512_and_si512(self.load(places), low));
-        avx512!(_mm512_cmple_epu32_mask(positions, position_max)).into()
-    }
-
-    #[inline(always)]
-    fn similar<const WORDS: usize>(
+    fn test(
         self,
-        selected: u32,
-        signatures: [&[u64; BLOCK]; WORDS],
-        probe: [u64; WORDS],
-        distance_max: u32,
-    ) -> u32 {
-        let probe = probe.map(|word| avx512!(_mm512_set1_epi64(word.cast_signed())));
-        let distance_max = avx512!(_mm512_set1_epi64(distance_max.into()));
-        let mut similar = 0;
-        for half in 0..2 {
-            let mut distances = avx512!(_mm512_setzero_si512());
-            for word in 0..WORDS {
-                let (halves, _) = signatures[word].as_chunks::<8>();
-                let words = self.load(&halves[half]);
-                let difference = avx512!(_mm512_xor_si512(words, probe[word]));
-                let bits = self.count_bits(difference);
-                distances = avx512!(_mm512_add_epi64(distances, bits));
-            }
-            let is_similar = avx512!(_mm512_cmple_epu64_mask(distances, distance_max));
-            similar |= u32::from(is_similar) << (8 * half);
+        block: &[Posting; BLOCK],
+        valid: usize,
+        limits: Limits,
+        to: &mut [Met; BLOCK],
+    ) -> usize {
+        let (halves, _) = block.as_chunks::<HALF>();
+        let (to_halves, _) = to.as_chunks_mut::<HALF>();
+        let passed = self.test_half(&halves[0], valid.min(HALF), limits, &mut to_halves[0]);
+        if valid <= HALF {
+            return passed;
         }
-        selected & similar
-    }
-
-    #[inline(always)]
-    fn select(self, values: &[u32; BLOCK], selected: u32, to: &mut [u32; BLOCK]) {
-        let mask = u16::try_from(selected).expect("a block has 16 postings");
-        let selected = avx512!(_mm512_maskz_compress_epi32(mask, self.load(values)));
-        // SAFETY: the array is 64 writable bytes, and the store needs no alignment; features as in
-        // `avx512!`.
-        unsafe { _mm512_storeu_si512(std::ptr::from_mut(to).cast(), selected) };
+        let mut behind = [Met::default(); HALF];
+        let more = self.test_half(&halves[1], valid - HALF, limits, &mut behind);
+        if more > 0 {
+            // There is room: of the first half no more than eight passed.
+            let to = to[passed..].first_chunk_mut().expect("half of the block is left");
+            *to = behind;
+        }
+        passed + more
     }
 }

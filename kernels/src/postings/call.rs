@@ -29,15 +29,35 @@ pub struct Candidate {
     pub place: u32,
 }
 
+/// A set that has a token in its prefix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Posting {
+    /// The rank of the set's size and the position of the token, as in [`Candidate`].
+    pub place: u32,
+    /// The set.
+    pub set: u32,
+    /// The signature of the set.
+    pub signature: u64,
+}
+
+/// The first half of a posting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Met {
+    pub(super) place: u32,
+    pub(super) set: u32,
+}
+
 /// Sets of the same size, which are looked up and added one after the other.
 #[derive(Clone, Debug)]
-pub struct Probes<'a, const WORDS: usize> {
+pub struct Probes<'a> {
     /// Set `i` of the join is `tokens[offsets[i]..offsets[i + 1]]`, strictly ascending.
     pub offsets: &'a [u32],
     /// The tokens of all sets of the join.
     pub tokens: &'a [u32],
-    /// Words of the signatures, each by set.
-    pub signatures: [&'a [u64]; WORDS],
+    /// The signature of each set.
+    pub signatures: &'a [u64],
     /// The sets to take; not empty.
     pub range: Range<u32>,
     /// Tokens below this have no postings and are not looked up.
@@ -65,19 +85,15 @@ pub struct Window<'a> {
 
 /// The lists, their postings, and which sets a probe has met.
 #[derive(Debug)]
-pub struct Index<'a, const WORDS: usize> {
+pub struct Index<'a> {
     /// The lists that are looked up, and those that are added to, by token.
     pub lists: &'a mut [List],
     /// Where the lists that are looked up begin.
     pub partner_lists: usize,
     /// Where the lists that are added to begin.
     pub own_lists: usize,
-    /// The set of each posting.
-    pub sets: &'a mut [u32],
-    /// The place of each posting, as in [`Candidate`].
-    pub places: &'a mut [u32],
-    /// Words of the signature of each posting.
-    pub signatures: [&'a mut [u64]; WORDS],
+    /// The postings of all lists, and [`BLOCK`] more.
+    pub postings: &'a mut [Posting],
     /// By set: one more than the last probe that has met it.
     pub met: &'a mut [u32],
 }
@@ -95,20 +111,18 @@ pub struct Sifted {
     pub passed: u64,
 }
 
-impl<const WORDS: usize> Probes<'_, WORDS> {
+impl Probes<'_> {
     pub(super) fn check(&self) {
         let sets = self.offsets.len().saturating_sub(1);
         let Range { start, end } = self.range;
         assert!(start < end && end as usize <= sets, "probes {start}..{end} of {sets} sets");
-        for words in self.signatures {
-            let signed = words.len();
-            assert!(signed == sets, "{sets} sets need as many signatures, not {signed}");
-        }
+        let signed = self.signatures.len();
+        assert!(signed == sets, "{sets} sets need as many signatures, not {signed}");
     }
 }
 
 impl Window<'_> {
-    pub(super) fn check<const WORDS: usize>(&self, probes: &Probes<'_, WORDS>) {
+    pub(super) fn check(&self, probes: &Probes<'_>) {
         let Self { rank, rank_min, index_prefix, rank_max, .. } = *self;
         assert!(rank_min <= rank && (rank as usize) < RANKS_MAX, "ranks {rank_min} to {rank}");
         let first = probes.range.start as usize;
@@ -126,15 +140,11 @@ impl Window<'_> {
     }
 }
 
-impl<const WORDS: usize> Index<'_, WORDS> {
-    pub(super) fn check(&self, probes: &Probes<'_, WORDS>) {
+impl Index<'_> {
+    pub(super) fn check(&self, probes: &Probes<'_>) {
         let (met, sets) = (self.met.len(), probes.offsets.len() - 1);
         assert!(met == sets, "{sets} sets need as many marks, not {met}");
-        let room = self.sets.len();
+        let room = self.postings.len();
         assert!(room >= BLOCK, "{BLOCK} postings of room behind the last one, not {room}");
-        let is_room = |len: usize| len == room;
-        let is_equal =
-            is_room(self.places.len()) && self.signatures.iter().all(|words| is_room(words.len()));
-        assert!(is_equal, "sets, places and signatures of {room} postings differ in length");
     }
 }

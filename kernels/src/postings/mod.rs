@@ -5,10 +5,8 @@
 //! caller counts before, so each has its room:
 //!
 //! ```text
-//! lists        | begin end | begin end | ..                by token
-//! sets         | 3 4 9 _ | 5 9 | ..                        in the order of their sizes
-//! places       | 0.2  0.0  1.7  _ | ..                     rank of the size . position of the token
-//! signatures   | 64 bits | 64 bits | ..                    zero, one or two words a posting
+//! lists       | begin end | begin end | ..              by token
+//! postings    | 2.0 set 64 bits | 2.1 set 64 bits | ..  rank of the size . position of the token
 //! ```
 //!
 //! [`sift`] takes the sets of one size as probes, one after the other: looks up the tokens of the
@@ -44,7 +42,6 @@ mod avx2;
 mod avx512;
 mod call;
 mod portable;
-mod prefetch;
 mod probe;
 mod refine;
 mod registers;
@@ -52,7 +49,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use self::call::{Candidate, Index, List, Probes, Sifted, Window};
+pub use self::call::{Candidate, Index, List, Posting, Probes, Sifted, Window};
 
 use self::probe::Sift;
 use self::refine::Refine;
@@ -83,18 +80,18 @@ pub const RANKS_MAX: usize = 1 << 16;
 ///
 /// # Cost
 ///
-/// A posting costs a 16th of: a load and a comparison of 64 B, and, if one of the block passes,
-/// loads, differences, population counts and comparisons of 128 B for each word of the signature. A
-/// posting that passes costs a look-up by set. Bound by memory when lists do not fit the cache.
+/// Sixteen postings are 256 B: with AVX-512 four loads, four shuffles, and for each eight two
+/// comparisons and a population count. A posting that passes costs a look-up by set. Short lists
+/// cost what it takes to get them: a line each for the list and its postings, asked for ahead.
 ///
 /// # Panics
 ///
 /// If `isa` is not available, or a shape is not as above. Checked once per call.
-pub fn sift<'a, const WORDS: usize>(
+pub fn sift<'a>(
     isa: Isa,
-    probes: Probes<'a, WORDS>,
+    probes: Probes<'a>,
     window: Window<'a>,
-    index: &mut Index<'_, WORDS>,
+    index: &mut Index<'_>,
     candidates: &mut Vec<Candidate>,
     candidates_max: usize,
 ) -> Sifted {

@@ -1,14 +1,12 @@
-//! Blocks on the 128-bit vectors of `wide`, which every target has or emulates.
-//!
-//! A default x86-64 build has no population count, neither of vectors nor of words, so only the
-//! signatures of selected postings are compared, word by word.
-
-use wide::u32x4;
+//! Blocks without vectors. A default x86-64 build has a population count neither of vectors nor of
+//! words, and nothing of 128 bits makes up for that; so signatures are compared word by word, and
+//! only those of postings whose position passes.
 
 use super::BLOCK;
-use super::registers::{Kernel, Registers, distance};
+use super::call::{Met, Posting};
+use super::registers::{Kernel, Limits, Registers};
 
-/// Runs a kernel on 128-bit registers.
+/// Runs a kernel.
 pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
     kernel.blocks(Portable)
 }
@@ -19,44 +17,23 @@ struct Portable;
 
 impl Registers for Portable {
     #[inline(always)]
-    fn near(self, places: &[u32; BLOCK], position_max: u32) -> u32 {
-        let (quarters, _) = places.as_chunks::<4>();
-        // Positions fit 16 bits, so the comparison may be a signed one.
-        let beyond = u32x4::splat(position_max + 1);
-        let mut near = 0;
-        for (quarter, places) in quarters.iter().enumerate() {
-            let positions = u32x4::new(*places) & u32x4::splat(0xffff);
-            let is_near = beyond.simd_gt(positions).to_bitmask();
-            near |= is_near << (4 * quarter);
-        }
-        near
-    }
-
-    #[inline(always)]
-    fn similar<const WORDS: usize>(
+    fn test(
         self,
-        selected: u32,
-        signatures: [&[u64; BLOCK]; WORDS],
-        probe: [u64; WORDS],
-        distance_max: u32,
-    ) -> u32 {
-        let (mut left, mut similar) = (selected, 0);
-        while left != 0 {
-            let lane = left.trailing_zeros() as usize % BLOCK;
-            let signature = signatures.map(|words| words[lane]);
-            similar |= u32::from(distance(signature, probe) <= distance_max) << lane;
-            left &= left - 1;
+        block: &[Posting; BLOCK],
+        valid: usize,
+        limits: Limits,
+        to: &mut [Met; BLOCK],
+    ) -> usize {
+        let mut passed = 0;
+        for posting in &block[..valid] {
+            let Posting { place, set, signature } = *posting;
+            if place & 0xffff <= limits.position_max {
+                // The remainder is no change: fewer than sixteen passed before.
+                to[passed % BLOCK] = Met { place, set };
+                let distance = (signature ^ limits.signature).count_ones();
+                passed += usize::from(distance <= limits.distance_max);
+            }
         }
-        similar
-    }
-
-    #[inline(always)]
-    fn select(self, values: &[u32; BLOCK], selected: u32, to: &mut [u32; BLOCK]) {
-        let (mut left, mut end) = (selected, 0);
-        while left != 0 {
-            to[end] = values[left.trailing_zeros() as usize % BLOCK];
-            end = (end + 1) % BLOCK;
-            left &= left - 1;
-        }
+        passed
     }
 }

@@ -1,25 +1,25 @@
 //! The loop over probes.
 
-use super::call::{Candidate, Index, List, Probes, Sifted, Window};
-use super::prefetch::prefetch;
+use super::call::{Candidate, Index, List, Met, Posting, Probes, Sifted, Window};
 use super::registers::{Kernel, Registers};
-use super::scan::{Blocks, PART, Passed, Postings, Scalar, Scan, Sought};
+use super::scan::{Blocks, PART, Passed, Scalar, Scan, Sought};
 use super::{BLOCK, POSITION_MAX};
+use crate::prefetch::prefetch;
 
 /// How many probes ahead lists are asked for, and how many ahead their postings.
-const LISTS_AHEAD: usize = 3;
-const POSTINGS_AHEAD: usize = 1;
+const LISTS_AHEAD: usize = 6;
+const POSTINGS_AHEAD: usize = 3;
 
 /// The arguments of [`sift`](super::sift).
-pub(super) struct Sift<'a, 'b, 'c, const WORDS: usize> {
-    pub(super) probes: Probes<'a, WORDS>,
+pub(super) struct Sift<'a, 'b, 'c> {
+    pub(super) probes: Probes<'a>,
     pub(super) window: Window<'a>,
-    pub(super) index: &'b mut Index<'c, WORDS>,
+    pub(super) index: &'b mut Index<'c>,
     pub(super) candidates: &'b mut Vec<Candidate>,
     pub(super) candidates_max: usize,
 }
 
-impl<const WORDS: usize> Kernel for Sift<'_, '_, '_, WORDS> {
+impl Kernel for Sift<'_, '_, '_> {
     type Output = Sifted;
 
     fn scalar(self) -> Sifted {
@@ -33,9 +33,9 @@ impl<const WORDS: usize> Kernel for Sift<'_, '_, '_, WORDS> {
 }
 
 #[inline(always)]
-fn sift<const WORDS: usize>(scan: impl Scan, call: Sift<'_, '_, '_, WORDS>) -> Sifted {
+fn sift(scan: impl Scan, call: Sift<'_, '_, '_>) -> Sifted {
     let Sift { probes, window, index, candidates, candidates_max } = call;
-    let mut passed = Passed { sets: [0; PART + BLOCK], places: [0; PART + BLOCK], len: 0 };
+    let mut passed = Passed { met: [Met::default(); PART + BLOCK], len: 0 };
     let mut sifted = Sifted::default();
     for probe in probes.range.clone() {
         if probe > probes.range.start && sifted.candidates >= candidates_max {
@@ -43,13 +43,13 @@ fn sift<const WORDS: usize>(scan: impl Scan, call: Sift<'_, '_, '_, WORDS>) -> S
         }
         ask_ahead(&probes, window, index, probe as usize);
         let tokens = &probes.tokens[probes.offsets[probe as usize] as usize..];
-        let signature = probes.signatures.map(|words| words[probe as usize]);
+        let signature = probes.signatures[probe as usize];
         for (position, (&token, &rank_max)) in (0..).zip(tokens.iter().zip(window.rank_max)) {
             if token < probes.token_min {
                 continue;
             }
             let list = &mut index.lists[index.partner_lists + token as usize];
-            skip_small(list, index.places, window.rank_min);
+            skip_small(list, index.postings, window.rank_min);
             if list.begin == list.end {
                 continue;
             }
@@ -66,12 +66,7 @@ fn sift<const WORDS: usize>(scan: impl Scan, call: Sift<'_, '_, '_, WORDS>) -> S
 
 /// Asks for the lists and the postings of the probes to come.
 #[inline(always)]
-fn ask_ahead<const WORDS: usize>(
-    probes: &Probes<'_, WORDS>,
-    window: Window<'_>,
-    index: &Index<'_, WORDS>,
-    probe: usize,
-) {
+fn ask_ahead(probes: &Probes<'_>, window: Window<'_>, index: &Index<'_>, probe: usize) {
     let end = probes.range.end as usize;
     let prefix = |probe: usize| {
         let tokens = &probes.tokens[probes.offsets[probe] as usize..][..window.rank_max.len()];
@@ -86,10 +81,7 @@ fn ask_ahead<const WORDS: usize>(
         for &token in prefix(probe + POSTINGS_AHEAD) {
             let list = index.lists[index.partner_lists + token as usize];
             if list.begin < list.end {
-                prefetch(index.places, list.begin as usize);
-                for words in &index.signatures {
-                    prefetch(words, list.begin as usize);
-                }
+                prefetch(index.postings, list.begin as usize);
             }
         }
     }
@@ -97,45 +89,37 @@ fn ask_ahead<const WORDS: usize>(
 
 /// Moves the beginning of a list behind the sets that are too small.
 #[inline(always)]
-fn skip_small(list: &mut List, places: &[u32], rank_min: u32) {
-    while list.begin < list.end && places[list.begin as usize] >> 16 < rank_min {
+fn skip_small(list: &mut List, postings: &[Posting], rank_min: u32) {
+    while list.begin < list.end && postings[list.begin as usize].place >> 16 < rank_min {
         list.begin += 1;
     }
 }
 
 /// Adds a probe to the lists of its prefix.
 #[inline(always)]
-fn add<const WORDS: usize>(
-    probes: &Probes<'_, WORDS>,
-    window: Window<'_>,
-    index: &mut Index<'_, WORDS>,
-    probe: u32,
-) {
+fn add(probes: &Probes<'_>, window: Window<'_>, index: &mut Index<'_>, probe: u32) {
     let tokens = &probes.tokens[probes.offsets[probe as usize] as usize..][..window.index_prefix];
+    let signature = probes.signatures[probe as usize];
     for (position, &token) in (0_u32..).zip(tokens) {
         if token < probes.token_min {
             continue;
         }
         let list = &mut index.lists[index.own_lists + token as usize];
-        let end = list.end as usize;
-        index.sets[end] = probe;
-        index.places[end] = window.rank << 16 | position.min(POSITION_MAX);
-        for (to, words) in index.signatures.iter_mut().zip(probes.signatures) {
-            to[end] = words[probe as usize];
-        }
+        let place = window.rank << 16 | position.min(POSITION_MAX);
+        index.postings[list.end as usize] = Posting { place, set: probe, signature };
         list.end += 1;
     }
 }
 
 /// A list in which a probe may find candidates.
-struct Found<'a, const WORDS: usize> {
+struct Found<'a> {
     probe: u32,
     position: u32,
     list: List,
-    sought: Sought<'a, WORDS>,
+    sought: Sought<'a>,
 }
 
-impl<const WORDS: usize> Found<'_, WORDS> {
+impl Found<'_> {
     /// Writes down what passes and is new.
     ///
     /// A set that fails by position here fails at every later token too, so it counts as met.
@@ -143,7 +127,7 @@ impl<const WORDS: usize> Found<'_, WORDS> {
     fn collect(
         self,
         scan: impl Scan,
-        index: &mut Index<'_, WORDS>,
+        index: &mut Index<'_>,
         passed: &mut Passed,
         candidates: &mut Vec<Candidate>,
         sifted: &mut Sifted,
@@ -151,12 +135,7 @@ impl<const WORDS: usize> Found<'_, WORDS> {
         let Self { probe, position, list, sought } = self;
         let (mut at, end) = (list.begin as usize, list.end as usize);
         loop {
-            let postings = Postings {
-                sets: &*index.sets,
-                places: &*index.places,
-                signatures: index.signatures.each_ref().map(|words| &**words),
-            };
-            let stop = scan.scan(postings, at, end, sought, passed);
+            let stop = scan.scan(index.postings, at, end, sought, passed);
             sifted.postings += (stop.at - at) as u64;
             sifted.passed += passed.len as u64;
             let mut written = sifted.candidates;
@@ -164,7 +143,7 @@ impl<const WORDS: usize> Found<'_, WORDS> {
             if candidates.len() < needed {
                 candidates.resize(needed.next_power_of_two(), Candidate::default());
             }
-            for (&set, &place) in passed.sets[..passed.len].iter().zip(&passed.places) {
+            for &Met { place, set } in &passed.met[..passed.len] {
                 let rank = (place >> 16).min(sought.window.rank);
                 let met = &mut index.met[set as usize];
                 let is_new = *met != probe + 1

@@ -1,8 +1,8 @@
 //! The test by signatures of more bits.
 
 use super::call::Candidate;
-use super::prefetch::prefetch;
-use super::registers::{Kernel, Registers, distance};
+use super::registers::{Kernel, Registers};
+use crate::prefetch::prefetch;
 
 /// How many candidates ahead signatures are asked for.
 const AHEAD: usize = 12;
@@ -57,4 +57,14 @@ impl Refine<'_> {
         }
         kept
     }
+}
+
+/// In how many bits two signatures differ.
+#[inline(always)]
+fn distance<const WORDS: usize>(left: [u64; WORDS], right: [u64; WORDS]) -> u32 {
+    let mut distance = 0;
+    for word in 0..WORDS {
+        distance += (left[word] ^ right[word]).count_ones();
+    }
+    distance
 }

@@ -4,24 +4,30 @@
 //! instructions.
 
 use super::BLOCK;
+use super::call::{Met, Posting};
 
-/// A set of instructions for blocks. Of a selection, bit `i` stands for posting `i`.
+/// What all postings of a block are tested by.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// The greatest position, which fits 16 bits.
+    pub(super) position_max: u32,
+    /// The signature of the probe.
+    pub(super) signature: u64,
+    /// In how many bits theirs may differ from it.
+    pub(super) distance_max: u32,
+}
+
+/// A set of instructions for blocks.
 pub(super) trait Registers: Copy {
-    /// The places whose position is at most `position_max`, which fits 16 bits.
-    fn near(self, places: &[u32; BLOCK], position_max: u32) -> u32;
-
-    /// Those of the selected signatures that differ from the probe's in at most `distance_max` bits.
-    fn similar<const WORDS: usize>(
+    /// Writes those of the first `valid` postings that pass to the front of `to`, in any order, and
+    /// returns how many they are; what is behind them may be overwritten.
+    fn test(
         self,
-        selected: u32,
-        signatures: [&[u64; BLOCK]; WORDS],
-        probe: [u64; WORDS],
-        distance_max: u32,
-    ) -> u32;
-
-    /// Writes the selected values to the front of `to`, in their order; what is behind them may be
-    /// overwritten.
-    fn select(self, values: &[u32; BLOCK], selected: u32, to: &mut [u32; BLOCK]);
+        block: &[Posting; BLOCK],
+        valid: usize,
+        limits: Limits,
+        to: &mut [Met; BLOCK],
+    ) -> usize;
 }
 
 /// A call with its arguments, to be run on some level.
@@ -33,14 +39,4 @@ pub(super) trait Kernel {
     /// The loop over blocks; `#[inline(always)]`, so that it is compiled for the level that calls
     /// it.
     fn blocks<R: Registers>(self, registers: R) -> Self::Output;
-}
-
-/// In how many bits two signatures differ.
-#[inline(always)]
-pub(super) fn distance<const WORDS: usize>(left: [u64; WORDS], right: [u64; WORDS]) -> u32 {
-    let mut distance = 0;
-    for word in 0..WORDS {
-        distance += (left[word] ^ right[word]).count_ones();
-    }
-    distance
 }

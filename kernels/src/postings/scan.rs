@@ -1,33 +1,24 @@
 //! The test of a list, or a part of it.
 
-use super::BLOCK;
-use super::call::Window;
-use super::registers::{Registers, distance};
+use super::call::{Met, Posting, Window};
+use super::registers::{Limits, Registers};
+use super::{BLOCK, POSITION_MAX};
 
 /// Postings that are tested before those that passed are looked up by set.
 pub(super) const PART: usize = 1024;
 
 /// What a probe is looking for in a list.
 #[derive(Clone, Copy)]
-pub(super) struct Sought<'a, const WORDS: usize> {
+pub(super) struct Sought<'a> {
     pub(super) window: Window<'a>,
     /// The greatest rank at this position of the probe.
     pub(super) rank_max: u32,
-    pub(super) signature: [u64; WORDS],
-}
-
-/// The postings of a list; behind `end` there are [`BLOCK`] more of any kind.
-#[derive(Clone, Copy)]
-pub(super) struct Postings<'a, const WORDS: usize> {
-    pub(super) sets: &'a [u32],
-    pub(super) places: &'a [u32],
-    pub(super) signatures: [&'a [u64]; WORDS],
+    pub(super) signature: u64,
 }
 
 /// The postings that passed.
 pub(super) struct Passed {
-    pub(super) sets: [u32; PART + BLOCK],
-    pub(super) places: [u32; PART + BLOCK],
+    pub(super) met: [Met; PART + BLOCK],
     pub(super) len: usize,
 }
 
@@ -35,12 +26,12 @@ pub(super) struct Passed {
 pub(super) trait Scan: Copy {
     /// Tests at most [`PART`] postings from `begin` on and writes down those that pass; returns
     /// where it stopped: at `end`, or because all that follow are too large, or for lack of room.
-    fn scan<const WORDS: usize>(
+    fn scan(
         self,
-        postings: Postings<'_, WORDS>,
+        postings: &[Posting],
         begin: usize,
         end: usize,
-        sought: Sought<'_, WORDS>,
+        sought: Sought<'_>,
         passed: &mut Passed,
     ) -> Stop;
 }
@@ -59,18 +50,18 @@ pub(super) struct Scalar;
 
 impl Scan for Scalar {
     #[inline(always)]
-    fn scan<const WORDS: usize>(
+    fn scan(
         self,
-        postings: Postings<'_, WORDS>,
+        postings: &[Posting],
         begin: usize,
         end: usize,
-        sought: Sought<'_, WORDS>,
+        sought: Sought<'_>,
         passed: &mut Passed,
     ) -> Stop {
         let part_end = end.min(begin + PART);
         passed.len = 0;
-        for at in begin..part_end {
-            let place = postings.places[at];
+        for (at, posting) in (begin..part_end).zip(&postings[begin..part_end]) {
+            let Posting { place, set, signature } = *posting;
             let (rank, position) = (place >> 16, place & 0xffff);
             if rank > sought.rank_max {
                 return Stop { at, is_end: true };
@@ -78,12 +69,11 @@ impl Scan for Scalar {
             if position > sought.window.position_max[rank as usize] {
                 continue;
             }
-            let signature = postings.signatures.map(|words| words[at]);
-            if distance(signature, sought.signature) > sought.window.distance_max[rank as usize] {
+            let distance = (signature ^ sought.signature).count_ones();
+            if distance > sought.window.distance_max[rank as usize] {
                 continue;
             }
-            passed.sets[passed.len] = postings.sets[at];
-            passed.places[passed.len] = place;
+            passed.met[passed.len] = Met { place, set };
             passed.len += 1;
         }
         Stop { at: part_end, is_end: part_end == end }
@@ -94,47 +84,36 @@ impl Scan for Scalar {
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<R>(pub(super) R);
 
-#[inline(always)]
-fn block<T>(values: &[T], at: usize) -> &[T; BLOCK] {
-    values[at..].first_chunk().expect("there is room behind the last posting")
-}
-
 impl<R: Registers> Scan for Blocks<R> {
     #[inline(always)]
-    fn scan<const WORDS: usize>(
+    fn scan(
         self,
-        postings: Postings<'_, WORDS>,
+        postings: &[Posting],
         begin: usize,
         end: usize,
-        sought: Sought<'_, WORDS>,
+        sought: Sought<'_>,
         passed: &mut Passed,
     ) -> Stop {
         let part_end = end.min(begin + PART);
         let mut at = begin;
         let mut len = 0;
         while at < part_end {
-            let places = block(postings.places, at);
-            if places[0] >> 16 > sought.rank_max {
+            let block: &[Posting; BLOCK] =
+                postings[at..].first_chunk().expect("there is room behind the last posting");
+            if block[0].place >> 16 > sought.rank_max {
                 passed.len = len;
                 return Stop { at, is_end: true };
             }
             let valid = BLOCK.min(part_end - at);
             // The loosest bounds are those of the greatest size.
-            let rank = (places[valid - 1] >> 16).min(sought.rank_max) as usize;
-            let position_max = sought.window.position_max[rank].min(0xffff);
-            let mut selected = self.0.near(places, position_max) & (u32::MAX >> (32 - valid));
-            if WORDS > 0 && selected != 0 {
-                let signatures = postings.signatures.map(|words| block(words, at));
-                let distance_max = sought.window.distance_max[rank];
-                selected = self.0.similar(selected, signatures, sought.signature, distance_max);
-            }
-            if selected != 0 {
-                let sets = passed.sets[len..].first_chunk_mut().expect("room for a part");
-                self.0.select(block(postings.sets, at), selected, sets);
-                let to = passed.places[len..].first_chunk_mut().expect("room for a part");
-                self.0.select(places, selected, to);
-                len += selected.count_ones() as usize;
-            }
+            let rank = (block[valid - 1].place >> 16).min(sought.rank_max) as usize;
+            let limits = Limits {
+                position_max: sought.window.position_max[rank].min(POSITION_MAX),
+                signature: sought.signature,
+                distance_max: sought.window.distance_max[rank],
+            };
+            let to = passed.met[len..].first_chunk_mut().expect("room for a part");
+            len += self.0.test(block, valid, limits, to);
             at += BLOCK;
         }
         passed.len = len;

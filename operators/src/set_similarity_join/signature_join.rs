@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::{
-    self, BLOCK, Candidate, Index, List, POSITION_MAX, Probes, RANKS_MAX, Window as Sizes,
+    self, BLOCK, Candidate, Index, List, POSITION_MAX, Posting, Probes, RANKS_MAX, Window as Sizes,
 };
 
 use super::bounds::Bounds;
@@ -31,57 +31,36 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 /// Candidates of a call of `sift`, after which it stops at the next probe.
 const CANDIDATES_PER_CALL: usize = 1 << 13;
 
-/// How many words signatures have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Words {
-    /// In each posting: 0, 1 or 2.
-    inline: usize,
-    /// In a table by set: 0, 2, 4 or 8.
-    table: usize,
-}
-
 /// The finder for these sets.
 pub(super) fn finder(
     collection: &Arc<SetCollection>,
     bounds: Bounds,
     isa: Isa,
-) -> Result<Box<dyn Find>, JoinError> {
+) -> Result<SignatureJoin, JoinError> {
     collection.reserve("the index", lists_bytes(collection))?;
     let (lists, room) =
         empty_lists(collection, collection.unshared(), index_prefixes(collection, bounds));
-    let words = choose(collection, &lists);
-    Ok(match words.inline {
-        0 => Box::new(SignatureJoin::<0>::new(collection, bounds, isa, lists, room, words)?),
-        1 => Box::new(SignatureJoin::<1>::new(collection, bounds, isa, lists, room, words)?),
-        _ => Box::new(SignatureJoin::<2>::new(collection, bounds, isa, lists, room, words)?),
-    })
+    let table_words = table_words(collection, &lists);
+    SignatureJoin::new(collection, bounds, isa, lists, room, table_words)
 }
 
-/// Chooses the signatures by the mean size of the sets, and by how many pairs of sets have a list
-/// in common.
-fn choose(collection: &SetCollection, lists: &[List]) -> Words {
-    let sets = collection.len().max(1);
-    let size = collection.tokens() / sets;
-    let _ = lists;
+fn table_words(collection: &SetCollection, lists: &[List]) -> usize {
     let get = |name: &str| std::env::var(name).ok().and_then(|x| x.parse().ok());
-    let words = Words { inline: get("INLINE").unwrap_or(1), table: get("TABLE").unwrap_or(0) };
-    let _ = size;
-    words
+    let _ = (collection, lists);
+    get("TABLE").unwrap_or(0)
 }
 
-/// The join, with so many words of a signature in each posting.
-struct SignatureJoin<const WORDS: usize> {
+/// The join by signatures.
+pub(super) struct SignatureJoin {
     collection: Arc<SetCollection>,
     bounds: Bounds,
     isa: Isa,
     window: Window,
     lists: Vec<List>,
-    sets: Vec<u32>,
-    places: Vec<u32>,
-    posted: [Vec<u64>; WORDS],
-    /// By set, what is posted of it.
-    inline: [Vec<u64>; WORDS],
-    /// By set, so many words.
+    postings: Vec<Posting>,
+    /// By set: the signature in its postings.
+    signatures: Vec<u64>,
+    /// By set: so many words of a longer one, or none.
     table: Vec<u64>,
     table_words: usize,
     met: Vec<u32>,
@@ -102,19 +81,19 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
 }
 
-impl<const WORDS: usize> SignatureJoin<WORDS> {
+impl SignatureJoin {
     fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
         isa: Isa,
         lists: Vec<List>,
         room: usize,
-        words: Words,
+        table_words: usize,
     ) -> Result<Self, JoinError> {
         let sets = collection.len();
-        let posting_bytes = 2 * size_of::<u32>() + WORDS * size_of::<u64>();
-        let set_bytes = (WORDS + words.table) * size_of::<u64>() + size_of::<u32>();
-        let bytes = lists_bytes(collection) + (room + BLOCK) * posting_bytes + sets * set_bytes;
+        let set_bytes = (1 + table_words) * size_of::<u64>() + size_of::<u32>();
+        let postings_bytes = (room + BLOCK) * size_of::<Posting>();
+        let bytes = lists_bytes(collection) + postings_bytes + sets * set_bytes;
         collection.reserve("the index", bytes)?;
         let mut join = Self {
             collection: Arc::clone(collection),
@@ -122,12 +101,10 @@ impl<const WORDS: usize> SignatureJoin<WORDS> {
             isa,
             window: Window::default(),
             lists,
-            sets: vec![0; room + BLOCK],
-            places: vec![0; room + BLOCK],
-            posted: std::array::from_fn(|_| vec![0; room + BLOCK]),
-            inline: std::array::from_fn(|_| vec![0; sets]),
-            table: vec![0; sets * words.table],
-            table_words: words.table,
+            postings: vec![Posting::default(); room + BLOCK],
+            signatures: vec![0; sets],
+            table: vec![0; sets * table_words],
+            table_words,
             met: vec![0; sets],
             rank_max: Vec::new(),
             position_max: Vec::new(),
@@ -141,24 +118,18 @@ impl<const WORDS: usize> SignatureJoin<WORDS> {
         Ok(join)
     }
 
-    /// Makes the signatures: the words in the postings are the longer ones, folded.
+    /// Makes the signatures: the one in the postings is the longer one, folded.
     fn sign(&mut self) {
-        if WORDS == 0 {
-            return;
-        }
-        let mut own = [0; WORDS];
         let words = self.table_words;
-        for set in 0..self.collection.len() {
-            let tokens = self.collection.set(narrow(set));
-            let signature = match words {
-                0 => &mut own[..],
-                _ => &mut self.table[set * words..(set + 1) * words],
-            };
-            postings::sign(tokens, signature);
-            for (word, inline) in self.inline.iter_mut().enumerate() {
-                let folded = signature.iter().skip(word).step_by(WORDS);
-                inline[set] = folded.fold(0, |fold, word| fold ^ word);
+        for (number, folded) in (0..).zip(&mut self.signatures) {
+            let tokens = self.collection.set(number);
+            if words == 0 {
+                postings::sign(tokens, std::slice::from_mut(folded));
+                continue;
             }
+            let signature = &mut self.table[number as usize * words..][..words];
+            postings::sign(tokens, signature);
+            *folded = signature.iter().fold(0, |fold, word| fold ^ word);
         }
     }
 
@@ -181,7 +152,7 @@ impl<const WORDS: usize> SignatureJoin<WORDS> {
         let probes = Probes {
             offsets: collection.offsets(),
             tokens: collection.all_tokens(),
-            signatures: self.inline.each_ref().map(|words| &words[..]),
+            signatures: &self.signatures,
             range: self.next..end,
             token_min: collection.unshared(),
         };
@@ -197,9 +168,7 @@ impl<const WORDS: usize> SignatureJoin<WORDS> {
             lists: &mut self.lists,
             partner_lists: first_list(collection.partner_side(side)),
             own_lists: first_list(side),
-            sets: &mut self.sets,
-            places: &mut self.places,
-            signatures: self.posted.each_mut().map(|words| &mut words[..]),
+            postings: &mut self.postings,
             met: &mut self.met,
         };
         let candidates = &mut self.candidates;
@@ -265,7 +234,7 @@ impl<const WORDS: usize> SignatureJoin<WORDS> {
     }
 }
 
-impl<const WORDS: usize> Find for SignatureJoin<WORDS> {
+impl Find for SignatureJoin {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
             for &candidate in &self.candidates[self.emitted..self.found] {
