@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
 //! | basic operators | [`Map`] a function over batches · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator |
+//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator · [`SetSimilarityJoin`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,9 @@ pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::heavy_filter::HeavyFilter;
+pub use crate::set_similarity_join::{
+    JoinAlgorithm, JoinOutput, SetSimilarityJoin, Similarity, Threshold,
+};
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
@@ -46,6 +49,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<Tokenize>()
         .register::<FrequentItems>()
         .register::<HeavyFilter>()
+        .register::<SetSimilarityJoin>()
         .register::<Write>()
         .register::<Discard>();
 }

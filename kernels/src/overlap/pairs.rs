@@ -84,8 +84,8 @@ pub struct Entry {
 
 /// Where the verification of a pair begins: what a filter has already counted.
 ///
-/// No token before either position may equal one at or behind the other; positions behind the first
-/// common token, or at the first one greater than some token, are of this kind.
+/// `overlap` of the common tokens are before one of the positions, and all others behind both. This
+/// holds behind the first common token, and behind prefixes whose common tokens have been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Start {

@@ -76,10 +76,6 @@ impl Bounds {
         Ok(Self { similarity, numerator, denominator })
     }
 
-    pub(super) fn similarity(self) -> Similarity {
-        self.similarity
-    }
-
     /// The least overlap of two similar sets of these sizes; above either size if no overlap
     /// suffices.
     pub(super) fn required(self, a: u32, b: u32) -> u32 {
@@ -206,9 +202,12 @@ mod tests {
         let bounds = bounds(Similarity::Jaccard, 4, 5);
         assert_eq!((bounds.probe_prefix(10), bounds.index_prefix(10)), (3, 2));
         assert_eq!((bounds.probe_prefix(0), bounds.index_prefix(0)), (0, 0));
-        let overlap = super::tests::bounds(Similarity::Overlap, 5, 1);
-        assert_eq!((overlap.probe_prefix(4), overlap.index_prefix(4)), (0, 0));
-        assert_eq!((overlap.probe_prefix(7), overlap.index_prefix(7)), (3, 3));
+        let of_five = |size| {
+            let bounds = Bounds::new(Similarity::Overlap, Threshold::new(5, 1).unwrap()).unwrap();
+            (bounds.probe_prefix(size), bounds.index_prefix(size))
+        };
+        assert_eq!(of_five(4), (0, 0));
+        assert_eq!(of_five(7), (3, 3));
     }
 
     #[test]

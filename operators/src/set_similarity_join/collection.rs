@@ -162,10 +162,6 @@ impl SetCollection {
         &self.sizes
     }
 
-    pub(super) fn size_max(&self) -> u32 {
-        self.sizes.last().map_or(0, |run| run.size)
-    }
-
     /// Asks for memory, in addition to that of the sets.
     pub(super) fn reserve(&self, what: &'static str, bytes: usize) -> Result<(), JoinError> {
         let mut budget = self.budget;

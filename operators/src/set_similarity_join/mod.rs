@@ -23,6 +23,7 @@
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
+//! | `operator`, `stages` | the operator of a pipeline, and its three parts |
 
 mod bounds;
 mod chunk;
@@ -30,9 +31,13 @@ mod collection;
 mod collector;
 mod group_join;
 mod join;
+mod operator;
 mod prefix;
 mod prefix_join;
 mod signature_join;
+mod stages;
+#[cfg(test)]
+mod tests;
 mod threshold;
 
 pub use self::bounds::Similarity;
@@ -40,4 +45,5 @@ pub use self::chunk::CandidateChunk;
 pub use self::collection::SetCollection;
 pub use self::collector::{JoinError, SetCollector, Side, TOKENS_MAX};
 pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
+pub use self::operator::{JoinOutput, SetSimilarityJoin};
 pub use self::threshold::{Threshold, ThresholdError};

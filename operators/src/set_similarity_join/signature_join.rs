@@ -31,6 +31,12 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 /// Candidates of a call of `sift`, after which it stops at the next probe.
 const CANDIDATES_PER_CALL: usize = 1 << 13;
 
+/// Sets below this mean size need no longer signatures than those in the postings.
+const TABLE_SIZE_MIN: usize = 24;
+
+/// Postings that a set finds, on average, from which on longer signatures pay.
+const TABLE_MEETINGS_MIN: u64 = 8;
+
 /// The finder for these sets.
 pub(super) fn finder(
     collection: &Arc<SetCollection>,
@@ -40,14 +46,23 @@ pub(super) fn finder(
     collection.reserve("the index", lists_bytes(collection))?;
     let (lists, room) =
         empty_lists(collection, collection.unshared(), index_prefixes(collection, bounds));
-    let table_words = table_words(collection, &lists);
+    let table_words = table_words(collection, &lists, room);
     SignatureJoin::new(collection, bounds, isa, lists, room, table_words)
 }
 
-fn table_words(collection: &SetCollection, lists: &[List]) -> usize {
-    let get = |name: &str| std::env::var(name).ok().and_then(|x| x.parse().ok());
-    let _ = (collection, lists);
-    get("TABLE").unwrap_or(0)
+/// How many words of signature are worth their table: about four bits for each token, for sets of
+/// which the one word in the postings leaves too many candidates, and if the lists are long enough
+/// to find some. Measured by `trommel-bench set-join`.
+fn table_words(collection: &SetCollection, lists: &[List], room: usize) -> usize {
+    let sets = collection.len().max(1);
+    let size = collection.tokens() / sets;
+    let ends = lists.iter().skip(1).map(|list| list.begin as usize).chain([room]);
+    let lens = lists.iter().zip(ends).map(|(list, end)| end - list.begin as usize);
+    let meetings: u64 = lens.map(|len| (len as u64).pow(2) / 2).sum();
+    if size < TABLE_SIZE_MIN || meetings / (sets as u64) < TABLE_MEETINGS_MIN {
+        return 0;
+    }
+    (4 * size).div_ceil(64).next_power_of_two().clamp(2, 8)
 }
 
 /// The join by signatures.
