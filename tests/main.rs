@@ -6,6 +6,7 @@
 mod frequent_items;
 mod pipelines;
 mod queries;
+mod set_similarity_join;
 mod snapshots;
 mod support;
 mod tidy;

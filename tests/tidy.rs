@@ -98,7 +98,7 @@ fn unsafe_code_is_in_kernels_only() {
 #[test]
 fn every_operator_is_documented() {
     let papers = fs::read_to_string(root().join("docs/papers.md")).unwrap();
-    assert!(papers.contains("frequent_items"));
+    assert!(papers.contains("frequent_items") && papers.contains("set_similarity_join"));
     let reference = fs::read_to_string(root().join("README.md")).unwrap();
     for entry in trommel::registry().entries() {
         assert!(reference.contains(&format!("`{}`", entry.name())), "README.md: {}", entry.name());

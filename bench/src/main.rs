@@ -8,6 +8,7 @@ mod overlap;
 #[cfg(feature = "peers")]
 mod peers;
 mod queries;
+mod set_join;
 #[cfg(feature = "peers")]
 mod summary_peers;
 mod waves;
@@ -40,6 +41,8 @@ enum Command {
     Overlap(overlap::Arguments),
     /// Candidate pairs through a pipeline, in waves, on one core or a GPU.
     Waves(waves::Arguments),
+    /// Set-similarity joins by every algorithm at every threshold.
+    SetJoin(set_join::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +66,10 @@ fn main() -> ExitCode {
                 println!("{error}");
                 return ExitCode::FAILURE;
             }
+        }
+        Command::SetJoin(arguments) => {
+            println!("{}\n", engine::machine());
+            set_join::run(&arguments);
         }
     }
     ExitCode::SUCCESS

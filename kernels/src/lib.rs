@@ -12,6 +12,8 @@ pub mod cuda;
 pub mod filter;
 mod isa;
 pub mod overlap;
+pub mod postings;
+mod prefetch;
 pub mod sieve;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

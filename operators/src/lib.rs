@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
 //! | basic operators | [`Map`] a function over batches · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator |
+//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator · [`SetSimilarityJoin`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod columns;
 pub mod frequent_items;
 mod heavy_filter;
 mod parameters;
+pub mod set_similarity_join;
 mod sink;
 mod source;
 #[cfg(test)]
@@ -32,6 +33,9 @@ pub use crate::basic::Map;
 pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::heavy_filter::HeavyFilter;
+pub use crate::set_similarity_join::{
+    JoinAlgorithm, JoinOutput, SetSimilarityJoin, Similarity, Threshold,
+};
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
@@ -46,6 +50,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<Tokenize>()
         .register::<FrequentItems>()
         .register::<HeavyFilter>()
+        .register::<SetSimilarityJoin>()
         .register::<Write>()
         .register::<Discard>();
 }

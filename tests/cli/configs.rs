@@ -1,6 +1,6 @@
 //! The configurations that come with Trommel: each fits the published schema, and each runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use rustix::process::Signal;
@@ -48,7 +48,9 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
         names,
         [
             "heavy-filter.json",
+            "near-duplicates.json",
             "quickstart.json",
+            "set-join.json",
             "top-items.json",
             "trending.json",
             "zipf-live.json"
@@ -155,6 +157,64 @@ fn heavy_filter_splits_the_stream_and_loses_nothing() {
     assert_eq!(stage("heavy")["taken_out"], taken_out, "{table}");
     assert_eq!(stage("rest")["items_in"].as_u64().unwrap() + taken_out, 2_000_000);
     assert!(taken_out > 1_000_000, "more than half of this stream is hot");
+}
+
+#[test]
+fn set_join_finds_the_similar_baskets() {
+    let stored = fs::read_to_string(repository().join("configs/data/baskets.sets")).unwrap();
+    let baskets: Vec<HashSet<&str>> =
+        stored.lines().map(|line| line.split(' ').collect()).collect();
+    let mut expected = Vec::new();
+    for (right, b) in baskets.iter().enumerate() {
+        for (left, a) in baskets[..right].iter().enumerate() {
+            let overlap = a.intersection(b).count();
+            if 5 * overlap >= 4 * (a.len() + b.len() - overlap) {
+                expected.push((left, right, overlap));
+            }
+        }
+    }
+    expected.sort_unstable();
+    assert!(expected.len() > 20);
+    let rows = objects(&trommel(["run", "configs/set-join.json"]).end().ok());
+    let number = |row: &Value, name: &str| usize::try_from(row[name].as_u64().expect(name));
+    let mut found: Vec<(usize, usize, usize)> = rows
+        .iter()
+        .map(|row| ["left", "right", "overlap"].map(|name| number(row, name).expect("small")))
+        .map(|[left, right, overlap]| (left, right, overlap))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    assert!(rows.iter().all(|row| row["similarity"].as_f64().is_some_and(|s| s >= 0.8)));
+}
+
+#[test]
+fn near_duplicates_prints_similar_lines() {
+    let table = trommel(["run", "configs/near-duplicates.json"]).end().ok();
+    assert!(table.lines().count() > 2, "{table}");
+    for row in table.lines().skip(2) {
+        let columns: Vec<f64> =
+            row.split_whitespace().map(|column| column.parse().expect(row)).collect();
+        assert!(columns[0] < columns[1] && columns[3] >= 0.6, "{row}");
+    }
+}
+
+#[test]
+fn a_threshold_may_be_a_fraction_and_must_be_within_reach() {
+    let with = |threshold: &str| {
+        let set = format!("stages.similar.with.threshold={threshold}");
+        trommel(["run", "configs/set-join.json", "--set", &set]).end()
+    };
+    let sorted = |threshold| {
+        let rows = with(threshold).ok();
+        let mut rows: Vec<String> = rows.lines().map(str::to_owned).collect();
+        rows.sort_unstable();
+        rows
+    };
+    assert_eq!(sorted("0.75"), sorted("\"3/4\""));
+    for (threshold, said) in [("1.5", "out of reach"), ("\"x\"", "no threshold"), ("-1", "-1")] {
+        let ended = with(threshold);
+        assert!(ended.status == 2 && ended.stderr.contains(said), "{}", ended.stderr);
+    }
 }
 
 #[test]

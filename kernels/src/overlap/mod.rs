@@ -44,6 +44,9 @@ use crate::Isa;
 use crate::filter::dispatch;
 use crate::filter::lanes::{Kernel, Simd};
 
+/// How many pairs ahead the tokens of candidates are asked for.
+const AHEAD: usize = 8;
+
 /// What [`verify`] answers for a pair whose overlap is below what it requires.
 pub const REJECTED: u32 = u32::MAX;
 
@@ -151,6 +154,7 @@ fn answer<K: Sink>(intersect: impl Intersect, call: Call<'_, K>) -> K {
     let Call { pairs, mut sink } = call;
     for entry in pairs.chunk.entries {
         for index in entry.begin as usize..entry.end as usize {
+            pairs.ask_for(index + AHEAD);
             let pair = pairs.pair(entry.probe, index);
             let overlap = if K::NEEDS_OVERLAP {
                 intersect.overlap::<true>(pair)

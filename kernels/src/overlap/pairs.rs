@@ -1,5 +1,7 @@
 //! What a call is given: sets, a chunk of candidates, and where to begin.
 
+use crate::prefetch::prefetch;
+
 /// Sets of tokens laid end to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Sets<'a> {
@@ -82,8 +84,8 @@ pub struct Entry {
 
 /// Where the verification of a pair begins: what a filter has already counted.
 ///
-/// No token before either position may equal one at or behind the other; positions behind the first
-/// common token, or at the first one greater than some token, are of this kind.
+/// `overlap` of the common tokens are before one of the positions, and all others behind both. This
+/// holds behind the first common token, and behind prefixes whose common tokens have been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Start {
@@ -193,6 +195,16 @@ impl<'a> Pairs<'a> {
                     && start.overlap <= start.probe.min(start.candidate);
                 assert!(fits, "{start:?} of pair {index}, of sets of {probe} and {candidate}");
             }
+        }
+    }
+
+    /// Asks for the tokens of the candidate at `index`, if there is one.
+    #[inline(always)]
+    pub(super) fn ask_for(self, index: usize) {
+        if let Some(&candidate) = self.chunk.candidates.get(index) {
+            let settled = self.chunk.starts.get(index).map_or(0, |start| start.candidate);
+            let begin = self.candidates.offsets[candidate as usize] + settled;
+            prefetch(self.candidates.tokens, begin as usize);
         }
     }
 

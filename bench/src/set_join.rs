@@ -1,0 +1,180 @@
+//! The table of the set-similarity join: every algorithm at every threshold, over files of sets or
+//! generated ones, every count checked.
+//!
+//! In the clock: counting and building the index, finding candidates, verifying and counting them.
+//! Not in it: reading, numbering tokens, sorting sets.
+
+mod data;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trommel::Isa;
+use trommel::set_similarity_join::{
+    JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold,
+};
+
+use self::data::{Truth, files, generated};
+
+/// What is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Arguments {
+    /// A folder with files of sets (`*.txt`, a set a line) and perhaps with right answers
+    /// (`ssj_truth.tsv`: file, similarity, threshold in percent or tokens, pairs); generated sets
+    /// unless given.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Files of that folder, without extension; all unless given.
+    #[arg(long, value_delimiter = ',')]
+    files: Vec<String>,
+    /// `jaccard`, `cosine`, `dice`, `overlap`.
+    #[arg(long, value_delimiter = ',', default_value = "jaccard", value_parser = similarity)]
+    similarities: Vec<Similarity>,
+    /// Thresholds in percent, or in tokens for the overlap.
+    #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
+    thresholds: Vec<u32>,
+    /// `auto`, `all_pairs`, `pp_join`, `group_join`; all unless given.
+    #[arg(long, value_delimiter = ',', value_parser = algorithm)]
+    algorithms: Vec<JoinAlgorithm>,
+    /// Levels of the processor for `auto`; the best one unless given.
+    #[arg(long, value_delimiter = ',')]
+    levels: Vec<Isa>,
+    /// Join two inputs: the sets with even numbers and those with odd ones.
+    #[arg(long)]
+    two_sided: bool,
+    /// Rounds; the median is shown.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+/// The names are those of configurations.
+fn similarity(name: &str) -> Result<Similarity, String> {
+    match name {
+        "jaccard" => Ok(Similarity::Jaccard),
+        "cosine" => Ok(Similarity::Cosine),
+        "dice" => Ok(Similarity::Dice),
+        "overlap" => Ok(Similarity::Overlap),
+        _ => Err("expected jaccard, cosine, dice or overlap".to_owned()),
+    }
+}
+
+fn name_of(similarity: Similarity) -> String {
+    format!("{similarity:?}").to_lowercase()
+}
+
+fn algorithm(name: &str) -> Result<JoinAlgorithm, String> {
+    let found = JoinAlgorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+    found
+        .ok_or_else(|| format!("expected one of {:?}", JoinAlgorithm::ALL.map(JoinAlgorithm::name)))
+}
+
+/// Measures and prints.
+pub(crate) fn run(arguments: &Arguments) {
+    let isa = Isa::selected().expect("the variable names a level of this machine");
+    let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
+    let truth = Truth::read(arguments.data.as_deref());
+    let inputs = match &arguments.data {
+        Some(folder) => files(folder, &arguments.files),
+        None => generated(),
+    };
+    for input in inputs {
+        let collection = Arc::new(input.collect(arguments.two_sided));
+        let (sets, tokens) = (collection.len(), collection.tokens());
+        println!("{}: {sets} sets, mean size {}", input.name, tokens / sets.max(1));
+        for &similarity in &arguments.similarities {
+            println!();
+            println!(
+                "| {:<26} | {:>9} | seconds | {:>13} | {:>13} | {:>11} | {:>10} |",
+                "threshold, algorithm",
+                "results",
+                "postings",
+                "pre-candidates",
+                "candidates",
+                "verified"
+            );
+            for &threshold in &arguments.thresholds {
+                let runs = runs(arguments, &levels);
+                let answer = truth.pairs(&input.name, &name_of(similarity), threshold);
+                let answer = answer.map(|truth| truth[usize::from(arguments.two_sided)]);
+                let row = Row { collection: &collection, similarity, threshold, answer };
+                row.measure(&runs, arguments.rounds);
+            }
+        }
+        println!();
+    }
+}
+
+/// Each algorithm, and `auto` on each level.
+fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
+    let algorithms = match &arguments.algorithms[..] {
+        [] => JoinAlgorithm::ALL.to_vec(),
+        chosen => chosen.to_vec(),
+    };
+    let best = levels.iter().copied().max().unwrap_or(Isa::Scalar);
+    let levels_of = |algorithm| match algorithm {
+        JoinAlgorithm::Auto => levels.to_vec(),
+        _ => vec![best],
+    };
+    algorithms
+        .into_iter()
+        .flat_map(|algorithm| levels_of(algorithm).into_iter().map(move |isa| (algorithm, isa)))
+        .collect()
+}
+
+/// One similarity and threshold.
+struct Row<'a> {
+    collection: &'a Arc<SetCollection>,
+    similarity: Similarity,
+    threshold: u32,
+    answer: Option<u64>,
+}
+
+impl Row<'_> {
+    /// Runs everything in turn, and checks that all counts are equal, and right if the answer is
+    /// known.
+    fn measure(&self, runs: &[(JoinAlgorithm, Isa)], rounds: usize) {
+        let mut answer = self.answer;
+        let mut times = vec![Vec::new(); runs.len()];
+        let mut counters = vec![JoinCounters::default(); runs.len()];
+        for _ in 0..rounds.max(1) {
+            for (index, &(algorithm, isa)) in runs.iter().enumerate() {
+                let start = Instant::now();
+                counters[index] = self.join(algorithm, isa).count();
+                times[index].push(start.elapsed());
+                let results = counters[index].results;
+                let shown = format!("{} {}", algorithm.name(), self.threshold);
+                assert_eq!(results, *answer.get_or_insert(results), "{shown}: a wrong count");
+            }
+        }
+        let mark = if self.answer.is_some() { "=" } else { "" };
+        for ((&(algorithm, isa), times), counters) in runs.iter().zip(&mut times).zip(&counters) {
+            let name = match algorithm {
+                JoinAlgorithm::Auto => format!("{} ({isa})", algorithm.name()),
+                _ => algorithm.name().to_owned(),
+            };
+            println!(
+                "| {:>3} {name:<22} | {mark}{:>8} | {:>7.4} | {:>13} | {:>13} | {:>11} | {:>10} |",
+                self.threshold,
+                counters.results,
+                median(times).as_secs_f64(),
+                counters.postings,
+                counters.pre_candidates,
+                counters.candidates,
+                counters.verified,
+            );
+        }
+    }
+
+    fn join(&self, algorithm: JoinAlgorithm, isa: Isa) -> SetJoin {
+        let denominator = if self.similarity == Similarity::Overlap { 1 } else { 100 };
+        let threshold = Threshold::new(self.threshold, denominator).expect("a positive threshold");
+        SetJoin::new(self.collection, self.similarity, threshold, algorithm, isa)
+            .expect("a threshold within reach, and enough memory")
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,143 @@
+//! Sets to be joined: files of them, or generated ones; and right answers.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
+
+/// Memory that a join may use.
+const MEMORY_MAX: usize = 1 << 36;
+
+/// Sets that are made from one.
+const FAMILY: usize = 6;
+
+/// Some sets.
+pub(super) struct Input {
+    pub(super) name: String,
+    /// Where each set ends in `tokens`.
+    ends: Vec<usize>,
+    tokens: Vec<u32>,
+}
+
+impl Input {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ends: Vec::new(), tokens: Vec::new() }
+    }
+
+    /// Adds a set of tokens in any order.
+    fn push(&mut self, mut set: Vec<u32>) {
+        set.sort_unstable();
+        set.dedup();
+        self.tokens.extend(set);
+        self.ends.push(self.tokens.len());
+    }
+
+    /// The sets, ready to be joined; with `is_two_sided`, the even ones with the odd ones.
+    pub(super) fn collect(&self, is_two_sided: bool) -> SetCollection {
+        let mut collector = SetCollector::new(MEMORY_MAX);
+        let mut begin = 0;
+        for (id, &end) in (0_u32..).zip(&self.ends) {
+            let is_right = is_two_sided && id % 2 == 1;
+            let side = if is_right { Side::Right } else { Side::Left };
+            collector.push(side, id, &self.tokens[begin..end]).expect("sorted above");
+            begin = end;
+        }
+        collector.finish().expect("it fits the memory")
+    }
+}
+
+/// The files of a folder, by name.
+///
+/// # Panics
+/// If one cannot be read, or holds anything but whole numbers.
+pub(super) fn files(folder: &Path, names: &[String]) -> Vec<Input> {
+    let mut inputs: Vec<Input> = fs::read_dir(folder)
+        .expect("a folder of sets")
+        .map(|entry| entry.expect("a folder of sets").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+        .filter_map(|path| {
+            let name = path.file_stem()?.to_str()?.to_owned();
+            let is_wanted = names.is_empty() || names.contains(&name);
+            is_wanted.then(|| read(&name, &fs::read_to_string(&path).expect("a file of sets")))
+        })
+        .collect();
+    inputs.sort_by(|left, right| left.name.cmp(&right.name));
+    inputs
+}
+
+fn read(name: &str, text: &str) -> Input {
+    let mut input = Input::new(name);
+    for line in text.lines() {
+        let tokens = line.split_ascii_whitespace();
+        input.push(tokens.map(|token| token.parse().expect("a number below 2^32")).collect());
+    }
+    input
+}
+
+/// Families of similar sets, small and large ones, with tokens that are as unequal as words are.
+pub(super) fn generated() -> Vec<Input> {
+    [("small", 200_000, 12, 60_000), ("large", 50_000, 80, 200_000)]
+        .map(|(name, sets, size, alphabet)| {
+            let mut input = Input::new(name);
+            let mut numbers = Numbers(1);
+            for _ in 0..sets / FAMILY {
+                let len = size / 2 + numbers.below(size + 1);
+                let base: Vec<u32> = (0..len).map(|_| numbers.token(alphabet)).collect();
+                for _ in 0..FAMILY {
+                    let changed = numbers.below(40);
+                    let token = |&token: &u32| {
+                        let is_changed = numbers.below(100) < changed;
+                        if is_changed { numbers.token(alphabet) } else { token }
+                    };
+                    input.push(base.iter().map(token).collect());
+                }
+            }
+            input
+        })
+        .into()
+}
+
+/// Repeatable numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let wide = u128::from(self.0 >> 16) * end as u128;
+        usize::try_from(wide >> 48).expect("below `end`")
+    }
+
+    /// A token below `alphabet`; half of them are of a tenth, and so on.
+    fn token(&mut self, alphabet: usize) -> u32 {
+        let mut end = alphabet;
+        while end > 100 && self.below(2) == 0 {
+            end /= 10;
+        }
+        u32::try_from(self.below(end)).expect("alphabets are below 2^32")
+    }
+}
+
+/// Right answers: of the self-join, and of the join of the even sets with the odd ones, by file,
+/// similarity and threshold.
+pub(super) struct Truth(HashMap<(String, String, u32), [u64; 2]>);
+
+impl Truth {
+    pub(super) fn read(folder: Option<&Path>) -> Self {
+        let text = folder.and_then(|folder| fs::read_to_string(folder.join("ssj_truth.tsv")).ok());
+        let rows = text.iter().flat_map(|text| text.lines().skip(1));
+        Self(rows.map(|row| Self::row(row).expect("five columns of right answers")).collect())
+    }
+
+    fn row(row: &str) -> Option<((String, String, u32), [u64; 2])> {
+        let columns: Vec<&str> = row.split('\t').collect();
+        let &[file, similarity, threshold, pairs, of_two] = &columns[..] else { return None };
+        let key = (file.to_owned(), similarity.to_owned(), threshold.parse().ok()?);
+        Some((key, [pairs.parse().ok()?, of_two.parse().ok()?]))
+    }
+
+    pub(super) fn pairs(&self, file: &str, similarity: &str, threshold: u32) -> Option<[u64; 2]> {
+        self.0.get(&(file.to_owned(), similarity.to_owned(), threshold)).copied()
+    }
+}

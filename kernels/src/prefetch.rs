@@ -1,0 +1,17 @@
+//! Asks for memory before it is needed.
+
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a prefetch takes a pointer"))]
+
+/// Asks for the element at `index`, which may be behind the end.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = slice.as_ptr().wrapping_add(index).cast();
+        // SAFETY: a prefetch reads nothing that the program could see, and no address faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}

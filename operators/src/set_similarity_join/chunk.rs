@@ -1,0 +1,123 @@
+//! Candidate pairs on their way from the filters to the verification.
+//!
+//! A chunk describes itself: an entry names its probe and the range of its candidates, so a chunk
+//! may end after any pair, and a probe's other candidates go on in the next one. Whoever verifies
+//! it needs nothing else but the sets.
+
+use trommel_kernels::Isa;
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, REJECTED, Start};
+
+use super::collection::SetCollection;
+
+/// Bytes of a pair: candidate, required overlap, start.
+const PAIR_BYTES: usize = 2 * size_of::<u32>() + size_of::<Start>();
+
+/// Candidate pairs of a join, to be verified.
+#[derive(Debug, Clone)]
+pub struct CandidateChunk {
+    entries: Vec<Entry>,
+    candidates: Vec<u32>,
+    required: Vec<u32>,
+    starts: Vec<Start>,
+    pairs_max: usize,
+}
+
+impl CandidateChunk {
+    /// An empty chunk for about so many bytes of pairs: at least one pair.
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            candidates: Vec::new(),
+            required: Vec::new(),
+            starts: Vec::new(),
+            pairs_max: (bytes / PAIR_BYTES).max(1),
+        }
+    }
+
+    /// How many pairs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
+
+    /// Bytes of its pairs.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.len() * PAIR_BYTES + size_of_val(&self.entries[..])
+    }
+
+    /// Drops all pairs and keeps the room.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.candidates.clear();
+        self.required.clear();
+        self.starts.clear();
+    }
+
+    /// The pairs as the kernels want them.
+    #[must_use]
+    pub fn chunk(&self) -> Chunk<'_> {
+        Chunk {
+            entries: &self.entries,
+            candidates: &self.candidates,
+            required: &self.required,
+            starts: &self.starts,
+        }
+    }
+
+    /// The pairs and the sets that they name.
+    #[must_use]
+    pub fn pairs<'a>(&'a self, collection: &'a SetCollection) -> Pairs<'a> {
+        let sets = collection.sets();
+        Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
+    }
+
+    /// How many of the pairs are similar.
+    #[must_use]
+    pub fn count(&self, isa: Isa, collection: &SetCollection) -> u64 {
+        overlap::count(isa, self.pairs(collection))
+    }
+
+    /// The overlap of each pair, or `REJECTED`.
+    pub(super) fn verify(&self, isa: Isa, collection: &SetCollection) -> Vec<u32> {
+        let mut overlaps = vec![0; self.len()];
+        overlap::verify(isa, self.pairs(collection), &mut overlaps);
+        overlaps
+    }
+
+    /// The pairs that are similar, as probe, candidate and overlap.
+    pub(super) fn similar(&self, overlaps: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> {
+        self.entries.iter().flat_map(move |entry| {
+            let pairs = entry.begin as usize..entry.end as usize;
+            let pairs = self.candidates[pairs.clone()].iter().zip(&overlaps[pairs]);
+            let similar = pairs.filter(|&(_, &overlap)| overlap != REJECTED);
+            similar.map(|(&candidate, &overlap)| (entry.probe, candidate, overlap))
+        })
+    }
+
+    /// Whether there is no room for another pair.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.candidates.len() >= self.pairs_max
+    }
+
+    /// Adds a pair. Pairs of one probe follow each other.
+    #[inline]
+    pub(super) fn push(&mut self, probe: u32, candidate: u32, required: u32, start: Start) {
+        self.candidates.push(candidate);
+        self.required.push(required);
+        self.starts.push(start);
+        let end = u32::try_from(self.candidates.len()).expect("chunks are below 2^32 bytes");
+        match self.entries.last_mut() {
+            Some(entry) if entry.probe == probe => entry.end = end,
+            _ => self.entries.push(Entry { probe, begin: end - 1, end }),
+        }
+    }
+}

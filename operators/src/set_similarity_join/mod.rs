@@ -1,0 +1,49 @@
+//! Exact set-similarity join: all pairs of sets that are at least as similar as a threshold.
+//!
+//! ```text
+//! sets ──► collection: tokens by ascending frequency, sets by size
+//!            └─► filter: index, candidates ──► chunk ──► verify ──► chunk, overlaps ──► pairs
+//! ```
+//!
+//! Collection mode: when all sets have come, tokens are numbered anew so that rare ones come first,
+//! and each set in turn looks up the tokens of its prefix in an index of those before it, which are
+//! not larger. What the filters leave goes to the verification in chunks of bounded size, which
+//! describe themselves, so that another part, or a device, may verify one while the next is made.
+//!
+//! Sources: Mann, Augsten, Bouros, *An Empirical Evaluation of Set Similarity Join Techniques*,
+//! PVLDB 9(9), 2016, for the filters; Bellas, Gounaris, *Speeding-up the Verification Phase of Set
+//! Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures: bounds are exact
+//! integers ([`Threshold`]), and entries of a chunk name both their ends. `auto` is ours.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `threshold`, `bounds` | exact rationals; required overlaps, sizes and prefixes |
+//! | `collector`, `collection` | sets as they come; numbered and sorted |
+//! | `prefix` | what the filters share |
+//! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
+//! | `signature_join` | `auto`, on the kernels of `postings` |
+//! | `chunk`, `join` | candidates to be verified; a join as a library |
+//! | `operator`, `stages` | the operator of a pipeline, and its three parts |
+
+mod bounds;
+mod chunk;
+mod collection;
+mod collector;
+mod group_join;
+mod join;
+mod operator;
+mod prefix;
+mod prefix_join;
+mod signature_join;
+mod stages;
+#[cfg(test)]
+mod tests;
+mod threshold;
+
+pub use self::bounds::Similarity;
+pub use self::chunk::CandidateChunk;
+pub use self::collection::SetCollection;
+pub use self::collector::{JoinError, SetCollector, Side, TOKENS_MAX};
+pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
+pub use self::operator::{JoinOutput, SetSimilarityJoin};
+pub use self::threshold::{Threshold, ThresholdError};

@@ -1,0 +1,255 @@
+//! `set_similarity_join` as an operator of a pipeline: its parameters, and what they are bound to.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::bounds::{Bounds, Similarity};
+use super::collector::SetCollector;
+use super::join::JoinAlgorithm;
+use super::stages::{Collect, Columns, Prepare, Verify};
+use super::threshold::Threshold;
+use crate::columns::find_column;
+use crate::parameters::check_range;
+
+/// What a join answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JoinOutput {
+    /// A row a pair.
+    #[default]
+    Pairs,
+    /// One row: how many pairs there are.
+    Count,
+}
+
+/// Finds all pairs of sets that are at least as similar as a threshold, exactly.
+///
+/// # Ports
+/// In: one input, which is joined to itself, or two; `id` (UInt32) and `set` (`List<UInt32>`, each
+/// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
+/// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
+/// (Float64), or `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first
+/// one. Each pair comes once, in no particular order.
+///
+/// # Guarantees
+/// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
+/// depend neither on the algorithm nor on the instruction set nor on the size of chunks.
+///
+/// # State
+/// All sets, until the inputs have ended; then they are joined. At most `memory_max` bytes, then an
+/// error. Chunks on their way to the verification come on top.
+///
+/// # Cost
+/// A look-up for each token of each prefix, and what it finds; see
+/// [the module](crate::set_similarity_join).
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Memory, SetSimilarityJoin, Tokenize};
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, RecordBatch, StringArray};
+///
+/// let texts = ["a river of gravel", "the river of gravel", "heavy pieces"];
+/// # let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+/// # let texts = RecordBatch::try_from_iter([("text", texts)])?;
+/// let mut graph = Graph::new();
+/// let texts = graph.add("texts", Memory::new(texts.schema(), vec![texts]));
+/// let sets = graph.add_after(texts, "sets", Tokenize::words().into_sets());
+/// let similar = graph.add_after(sets, "similar", SetSimilarityJoin::new("3/5".parse()?));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(similar, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SetSimilarityJoin {
+    /// How similar two sets are.
+    #[serde(default)]
+    similarity: Similarity,
+    /// The least similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
+    /// exactly; for `overlap` a number of tokens.
+    threshold: Threshold,
+    /// How candidates are found.
+    #[serde(default)]
+    algorithm: JoinAlgorithm,
+    /// What is answered.
+    #[serde(default)]
+    output: JoinOutput,
+    /// The column of ids.
+    #[serde(default = "default_id")]
+    id: String,
+    /// The column of sets.
+    #[serde(default = "default_set")]
+    set: String,
+    /// Bytes of the candidates that are verified at once.
+    #[serde(default = "default_chunk_bytes")]
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    chunk_bytes: usize,
+    /// Bytes that the sets and their index may use.
+    #[serde(default = "default_memory_max")]
+    #[schemars(range(min = 1))]
+    memory_max: usize,
+}
+
+/// The greatest `chunk_bytes`.
+const CHUNK_BYTES_MAX: usize = 1 << 30;
+
+fn default_id() -> String {
+    "id".to_owned()
+}
+
+fn default_set() -> String {
+    "set".to_owned()
+}
+
+fn default_chunk_bytes() -> usize {
+    1 << 18
+}
+
+fn default_memory_max() -> usize {
+    1 << 32
+}
+
+impl SetSimilarityJoin {
+    /// Pairs with at least this Jaccard similarity.
+    #[must_use]
+    pub fn new(threshold: Threshold) -> Self {
+        Self {
+            similarity: Similarity::Jaccard,
+            threshold,
+            algorithm: JoinAlgorithm::Auto,
+            output: JoinOutput::Pairs,
+            id: default_id(),
+            set: default_set(),
+            chunk_bytes: default_chunk_bytes(),
+            memory_max: default_memory_max(),
+        }
+    }
+
+    /// Takes another similarity.
+    #[must_use]
+    pub fn similarity(mut self, similarity: Similarity) -> Self {
+        self.similarity = similarity;
+        self
+    }
+
+    /// Finds candidates in this way.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: JoinAlgorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Answers this.
+    #[must_use]
+    pub fn output(mut self, output: JoinOutput) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Verifies about so many bytes of candidates at once, 1 to 2^30; at least one pair.
+    #[must_use]
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes;
+        self
+    }
+
+    /// Uses at most so many bytes for the sets and their index.
+    #[must_use]
+    pub fn memory_max(mut self, bytes: usize) -> Self {
+        self.memory_max = bytes;
+        self
+    }
+
+    fn columns(&self, input: &SchemaRef) -> Result<Columns, BindError> {
+        let wrong = |column: &str, found: DataType, expected, parameter| {
+            let column = column.to_owned();
+            BindErrorKind::ColumnType { column, found, expected }.at(parameter)
+        };
+        let id = match find_column(input, &self.id, "id")? {
+            (index, DataType::UInt32) => index,
+            (_, found) => return Err(wrong(&self.id, found, "UInt32", "id")),
+        };
+        match find_column(input, &self.set, "set")? {
+            (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
+                Ok(Columns { id, set })
+            }
+            (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
+        }
+    }
+
+    fn output_schema(&self) -> SchemaRef {
+        let field = |name: &str, data_type| Field::new(name, data_type, false);
+        Arc::new(Schema::new(match self.output {
+            JoinOutput::Pairs => vec![
+                field("left", DataType::UInt32),
+                field("right", DataType::UInt32),
+                field("overlap", DataType::UInt32),
+                field("similarity", DataType::Float64),
+            ],
+            JoinOutput::Count => vec![field("count", DataType::UInt64)],
+        }))
+    }
+}
+
+impl Configured for SetSimilarityJoin {
+    const NAME: &'static str = "set_similarity_join";
+    const SUMMARY: &'static str = "find all pairs of similar sets, exactly";
+}
+
+impl OperatorSpec for SetSimilarityJoin {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=2
+    }
+
+    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        check_range("chunk_bytes", &self.chunk_bytes, &(1..=CHUNK_BYTES_MAX))?;
+        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        Bounds::new(self.similarity, self.threshold)
+            .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
+        let columns: Vec<Columns> =
+            inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let mut collector = SetCollector::new(self.memory_max);
+        if inputs.len() == 2 {
+            collector = collector.two_sided();
+        }
+        let output = self.output_schema();
+        let prepare = Prepare::new(collector, columns, isa, &self);
+        let parts = vec![
+            part("filter", Load::Heavy, prepare),
+            part("verify", Load::Heavy, Verify::new(isa, self.output)),
+            part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
+        ];
+        Ok(Fragment { parts, outputs: vec![output] })
+    }
+}
+
+fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Part {
+    Part { name: Cow::Borrowed(name), load, body: Body::Operator(Box::new(operator)) }
+}
+
+impl SetSimilarityJoin {
+    pub(super) fn parameters(&self) -> (Similarity, Threshold, JoinAlgorithm, usize) {
+        (self.similarity, self.threshold, self.algorithm, self.chunk_bytes)
+    }
+}
