@@ -69,8 +69,8 @@ impl Kernel {
         }
     }
 
-    /// The kernel for sets of this mean size: of those that need no more than pairs, whatever their
-    /// entries, the fastest on an H200 (docs/gpu.md has the table; the sizes between 49 and 117 were
+    /// The kernel for sets of this mean size: of those whose speed depends on the number of pairs
+    /// and not on their entries, the fastest on an H200 (docs/gpu.md; sizes between 49 and 117 were
     /// not measured).
     #[must_use]
     pub const fn for_mean_size(tokens: usize) -> Self {
