@@ -354,7 +354,7 @@ fn wrong_columns_and_sizes_are_refused_with_the_parameter() {
         let mut graph = Graph::new();
         let items = graph.add("items", Memory::new(batch.schema(), vec![batch.clone()]));
         let top = graph.add_after(items, "top", spec);
-        graph.add_after(top, "end", trommel::Discard::new());
+        graph.add_after(top, "end", Discard::new());
         graph.build().unwrap_err().to_string()
     };
     let missing = error(FrequentItems::new());

@@ -50,7 +50,7 @@ fn run(inputs: &[&Lines], spec: SetSimilarityJoin, cores: &[usize]) -> (Vec<Reco
         let path = folder.path().join(number.to_string());
         write(&path, lines);
         let read = Read::new([path.to_str().unwrap()], ReadFormat::Sets).batch(7);
-        stages.push(graph.add(&format!("sets{number}"), read));
+        stages.push(graph.add(format!("sets{number}"), read));
     }
     let join = graph.add("join", spec);
     for stage in stages {

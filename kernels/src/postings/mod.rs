@@ -59,6 +59,9 @@ use crate::Isa;
 /// Postings of a block, and the room that arrays of postings need behind the last one.
 pub const BLOCK: usize = 16;
 
+/// Postings of a cache line.
+const LINE: usize = 64 / size_of::<Posting>();
+
 /// The greatest position that a posting knows; greater ones are taken for it.
 pub const POSITION_MAX: u32 = 0xffff;
 
