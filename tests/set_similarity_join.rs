@@ -50,7 +50,7 @@ fn run(inputs: &[&Lines], spec: SetSimilarityJoin, cores: &[usize]) -> (Vec<Reco
         let path = folder.path().join(number.to_string());
         write(&path, lines);
         let read = Read::new([path.to_str().unwrap()], ReadFormat::Sets).batch(7);
-        stages.push(graph.add(&format!("sets{number}"), read));
+        stages.push(graph.add(format!("sets{number}"), read));
     }
     let join = graph.add("join", spec);
     for stage in stages {
@@ -166,5 +166,5 @@ fn a_join_that_needs_more_memory_than_it_may_use_fails() {
     graph.add_after(join, "rows", sink);
     let error =
         watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap_err().to_string();
-    assert!(error.contains("stage `join`") && error.contains("`memory_max`"), "{error}");
+    assert!(error.contains("stage `join/filter`") && error.contains("`memory_max`"), "{error}");
 }

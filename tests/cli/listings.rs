@@ -7,9 +7,16 @@ use crate::support::trommel;
 #[test]
 fn operators_are_listed_with_summaries() {
     let list = trommel(["operators"]).end().ok();
-    for name in
-        ["discard", "frequent_items", "generate", "heavy_filter", "read", "tokenize", "write"]
-    {
+    for name in [
+        "discard",
+        "frequent_items",
+        "generate",
+        "heavy_filter",
+        "read",
+        "set_similarity_join",
+        "tokenize",
+        "write",
+    ] {
         let line = list.lines().find(|line| line.starts_with(&format!("{name} ")));
         assert!(line.is_some_and(|line| line.len() > 30), "{name}: {list}");
     }

@@ -35,7 +35,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub use self::pairs::{Chunk, Entry, Pairs, Sets, Start};
+pub use self::pairs::{Chunk, Entry, Pairs, SetStore, Sets, Start};
 
 use self::blocks::Blocks;
 use self::pairs::{Pair, Sink};

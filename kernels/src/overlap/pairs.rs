@@ -70,6 +70,33 @@ impl<'a> Sets<'a> {
     }
 }
 
+/// Sets of tokens that have been checked once, for many calls.
+#[derive(Clone, Debug)]
+pub struct SetStore {
+    offsets: Vec<u32>,
+    tokens: Vec<u32>,
+}
+
+impl SetStore {
+    /// As [`Sets::new`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Sets::new`].
+    #[must_use]
+    pub fn new(offsets: Vec<u32>, tokens: Vec<u32>) -> Self {
+        let _ = Sets::new(&offsets, &tokens);
+        Self { offsets, tokens }
+    }
+
+    /// The sets. Free.
+    #[inline]
+    #[must_use]
+    pub fn as_sets(&self) -> Sets<'_> {
+        Sets { offsets: &self.offsets, tokens: &self.tokens }
+    }
+}
+
 /// A probe set and the range of its candidates in the chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]

@@ -1,5 +1,5 @@
-//! The filter of a set-similarity join: finds, in lists of postings, the sets that may be similar to
-//! a probe.
+//! The filter of a set-similarity join: finds, in lists of postings, the sets that may be similar
+//! to a probe.
 //!
 //! A list holds the sets that have one token in their prefix. All lists lie in flat arrays; the
 //! caller counts before, so each has its room:
@@ -17,7 +17,8 @@
 //! * *Length*: a list is read from the first set that is large enough to the last one that may
 //!   still be small enough, as far as the position in the probe tells (Mann, Augsten, *PEL:
 //!   Position-Enhanced Length Filter for Set Similarity Joins*, 2014).
-//! * *Position*: enough tokens must be left in the set behind the match (Xiao et al., WWW 2008, §4).
+//! * *Position*: enough tokens must be left in the set behind the match (Xiao et al., WWW 2008,
+//!   §4).
 //! * *Signature*: bit `h` of a set's signature is the parity of its tokens that are hashed to `h`.
 //!   Two signatures differ in at most as many bits as tokens are in one set only, which is the sum
 //!   of the sizes less twice the overlap.
@@ -59,18 +60,21 @@ use crate::Isa;
 /// Postings of a block, and the room that arrays of postings need behind the last one.
 pub const BLOCK: usize = 16;
 
+/// Postings of a cache line.
+const LINE: usize = 64 / size_of::<Posting>();
+
 /// The greatest position that a posting knows; greater ones are taken for it.
 pub const POSITION_MAX: u32 = 0xffff;
 
 /// The most sizes of different rank.
 pub const RANKS_MAX: usize = 1 << 16;
 
-/// Finds the candidates of the probes, and adds the probes to the index; stops before the next probe
-/// when there are `candidates_max` or more.
+/// Finds the candidates of the probes, and adds the probes to the index; stops before the next
+/// probe when there are `candidates_max` or more.
 ///
 /// In pseudo-code: `for probe { for token of its prefix { for posting of the token's list { if it
-/// passes the tests and is new { candidates.push(it) } } } for token of its prefix { list.push(probe)
-/// } }`.
+/// passes the tests and is new { candidates.push(it) } } } for token of its prefix {
+/// list.push(probe) } }`.
 ///
 /// # Shapes
 ///
@@ -101,8 +105,8 @@ pub fn sift<'a>(
     dispatch(isa, Sift { probes, window, index, candidates, candidates_max })
 }
 
-/// Keeps the candidates whose signatures differ in few enough bits, in their order; returns how many
-/// those are.
+/// Keeps the candidates whose signatures differ in few enough bits, in their order; returns how
+/// many those are.
 ///
 /// # Shapes
 ///

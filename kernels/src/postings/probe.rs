@@ -3,12 +3,15 @@
 use super::call::{Candidate, Index, List, Met, Posting, Probes, Sifted, Window};
 use super::registers::{Kernel, Registers};
 use super::scan::{Blocks, PART, Passed, Scalar, Scan, Sought};
-use super::{BLOCK, POSITION_MAX};
+use super::{BLOCK, LINE, POSITION_MAX};
 use crate::prefetch::prefetch;
 
 /// How many probes ahead lists are asked for, and how many ahead their postings.
 const LISTS_AHEAD: usize = 6;
 const POSTINGS_AHEAD: usize = 3;
+
+/// Bytes of lists that are in the second-level cache anyway.
+const LISTS_NEAR: usize = 1 << 20;
 
 /// The arguments of [`sift`](super::sift).
 pub(super) struct Sift<'a, 'b, 'c> {
@@ -68,11 +71,9 @@ fn sift(scan: impl Scan, call: Sift<'_, '_, '_>) -> Sifted {
 #[inline(always)]
 fn ask_ahead(probes: &Probes<'_>, window: Window<'_>, index: &Index<'_>, probe: usize) {
     let end = probes.range.end as usize;
-    let prefix = |probe: usize| {
-        let tokens = &probes.tokens[probes.offsets[probe] as usize..][..window.rank_max.len()];
-        tokens.iter().filter(|token| **token >= probes.token_min)
-    };
-    if probe + LISTS_AHEAD < end {
+    let prefix =
+        |probe: usize| &probes.tokens[probes.offsets[probe] as usize..][..window.rank_max.len()];
+    if probe + LISTS_AHEAD < end && size_of_val(&*index.lists) > LISTS_NEAR {
         for &token in prefix(probe + LISTS_AHEAD) {
             prefetch(index.lists, index.partner_lists + token as usize);
         }
@@ -80,8 +81,12 @@ fn ask_ahead(probes: &Probes<'_>, window: Window<'_>, index: &Index<'_>, probe: 
     if probe + POSTINGS_AHEAD < end {
         for &token in prefix(probe + POSTINGS_AHEAD) {
             let list = index.lists[index.partner_lists + token as usize];
+            let begin = list.begin as usize;
             if list.begin < list.end {
-                prefetch(index.postings, list.begin as usize);
+                prefetch(index.postings, begin);
+                if begin + LINE < list.end as usize {
+                    prefetch(index.postings, begin + LINE);
+                }
             }
         }
     }

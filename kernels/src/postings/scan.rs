@@ -2,10 +2,14 @@
 
 use super::call::{Met, Posting, Window};
 use super::registers::{Limits, Registers};
-use super::{BLOCK, POSITION_MAX};
+use super::{BLOCK, LINE, POSITION_MAX};
+use crate::prefetch::prefetch;
 
 /// Postings that are tested before those that passed are looked up by set.
 pub(super) const PART: usize = 1024;
+
+/// How many postings ahead more of them are asked for.
+const AHEAD: usize = 2 * BLOCK;
 
 /// What a probe is looking for in a list.
 #[derive(Clone, Copy)]
@@ -103,6 +107,11 @@ impl<R: Registers> Scan for Blocks<R> {
             if block[0].place >> 16 > sought.rank_max {
                 passed.len = len;
                 return Stop { at, is_end: true };
+            }
+            if at + AHEAD < end {
+                for line in 0..BLOCK / LINE {
+                    prefetch(postings, at + AHEAD + line * LINE);
+                }
             }
             let valid = BLOCK.min(part_end - at);
             // The loosest bounds are those of the greatest size.

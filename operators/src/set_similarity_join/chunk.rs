@@ -12,6 +12,9 @@ use super::collection::SetCollection;
 /// Bytes of a pair: candidate, required overlap, start.
 const PAIR_BYTES: usize = 2 * size_of::<u32>() + size_of::<Start>();
 
+/// The most pairs for which there is room before there are any.
+const ROOM_MAX: usize = 1 << 14;
+
 /// Candidate pairs of a join, to be verified.
 #[derive(Debug, Clone)]
 pub struct CandidateChunk {
@@ -26,12 +29,14 @@ impl CandidateChunk {
     /// An empty chunk for about so many bytes of pairs: at least one pair.
     #[must_use]
     pub fn with_bytes(bytes: usize) -> Self {
+        let pairs_max = (bytes / PAIR_BYTES).max(1);
+        let room = pairs_max.min(ROOM_MAX);
         Self {
             entries: Vec::new(),
-            candidates: Vec::new(),
-            required: Vec::new(),
-            starts: Vec::new(),
-            pairs_max: (bytes / PAIR_BYTES).max(1),
+            candidates: Vec::with_capacity(room),
+            required: Vec::with_capacity(room),
+            starts: Vec::with_capacity(room),
+            pairs_max,
         }
     }
 
@@ -109,7 +114,7 @@ impl CandidateChunk {
     }
 
     /// Adds a pair. Pairs of one probe follow each other.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, probe: u32, candidate: u32, required: u32, start: Start) {
         self.candidates.push(candidate);
         self.required.push(required);
@@ -117,7 +122,12 @@ impl CandidateChunk {
         let end = u32::try_from(self.candidates.len()).expect("chunks are below 2^32 bytes");
         match self.entries.last_mut() {
             Some(entry) if entry.probe == probe => entry.end = end,
-            _ => self.entries.push(Entry { probe, begin: end - 1, end }),
+            _ => self.begin_entry(probe, end),
         }
+    }
+
+    /// Begins the entry of a probe with its first pair.
+    fn begin_entry(&mut self, probe: u32, end: u32) {
+        self.entries.push(Entry { probe, begin: end - 1, end });
     }
 }

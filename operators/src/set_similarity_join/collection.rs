@@ -1,6 +1,6 @@
 //! Sets that are ready to be joined.
 
-use trommel_kernels::overlap::Sets;
+use trommel_kernels::overlap::{SetStore, Sets};
 
 use super::collector::{Budget, JoinError, Side};
 
@@ -10,7 +10,9 @@ use super::collector::{Budget, JoinError, Side};
 /// the id that it came with. Of two sets the one with the greater number is at least as large.
 #[derive(Debug)]
 pub struct SetCollection {
-    sets: SortedSets,
+    sets: SetStore,
+    ids: Vec<u32>,
+    sides: Vec<Side>,
     is_two_sided: bool,
     distinct: u32,
     unshared: u32,
@@ -69,7 +71,9 @@ impl SortedSets {
                 _ => sizes.push(SizeRun { size, begin: set, end: set + 1 }),
             }
         }
-        SetCollection { sets: self, is_two_sided, distinct, unshared, sizes, budget }
+        let Self { offsets, tokens, ids, sides } = self;
+        let sets = SetStore::new(offsets, tokens);
+        SetCollection { sets, ids, sides, is_two_sided, distinct, unshared, sizes, budget }
     }
 }
 
@@ -77,19 +81,19 @@ impl SetCollection {
     /// How many sets there are; empty ones are left out.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sets.ids.len()
+        self.ids.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sets.ids.is_empty()
+        self.ids.is_empty()
     }
 
     /// How many tokens they have together.
     #[must_use]
     pub fn tokens(&self) -> usize {
-        self.sets.tokens.len()
+        self.sets().tokens().len()
     }
 
     /// Whether it is joined to another input, instead of to itself.
@@ -99,39 +103,39 @@ impl SetCollection {
     }
 
     /// The sets, laid end to end.
+    #[inline]
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.sets.offsets, &self.sets.tokens)
+        self.sets.as_sets()
     }
 
     pub(super) fn offsets(&self) -> &[u32] {
-        &self.sets.offsets
+        self.sets().offsets()
     }
 
     /// The tokens of all sets.
     pub(super) fn all_tokens(&self) -> &[u32] {
-        &self.sets.tokens
+        self.sets().tokens()
     }
 
     #[inline]
     pub(super) fn set(&self, set: u32) -> &[u32] {
-        let set = set as usize;
-        &self.sets.tokens[self.sets.offsets[set] as usize..self.sets.offsets[set + 1] as usize]
+        self.sets().set(set as usize)
     }
 
     #[inline]
     pub(super) fn size(&self, set: u32) -> u32 {
-        self.sets.offsets[set as usize + 1] - self.sets.offsets[set as usize]
+        self.offsets()[set as usize + 1] - self.offsets()[set as usize]
     }
 
     #[inline]
     pub(super) fn id(&self, set: u32) -> u32 {
-        self.sets.ids[set as usize]
+        self.ids[set as usize]
     }
 
     #[inline]
     pub(super) fn side(&self, set: u32) -> Side {
-        self.sets.sides[set as usize]
+        self.sides[set as usize]
     }
 
     /// The side on which a set finds its partners.

@@ -113,6 +113,12 @@ impl Block {
         Self { side, offsets: vec![0], ..Self::default() }
     }
 
+    fn push(&mut self, id: u32, tokens: &[u32]) {
+        self.ids.push(id);
+        self.tokens.extend_from_slice(tokens);
+        self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
+    }
+
     fn set(&self, index: usize) -> &[u32] {
         &self.tokens[self.offsets[index] as usize..self.offsets[index + 1] as usize]
     }
@@ -191,10 +197,7 @@ impl SetCollector {
             Some(block) => block,
             None => self.blocks.push_mut(Block::new(side)),
         };
-        block.ids.push(id);
-        block.tokens.extend_from_slice(tokens);
-        let end = u32::try_from(block.tokens.len()).expect("at most 2^31 tokens");
-        block.offsets.push(end);
+        block.push(id, tokens);
         Ok(())
     }
 

@@ -34,12 +34,11 @@ pub enum JoinOutput {
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
-/// # Ports
-/// In: one input, which is joined to itself, or two; `id` (UInt32) and `set` (`List<UInt32>`, each
-/// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
-/// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
-/// (Float64), or `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first
-/// one. Each pair comes once, in no particular order.
+/// # Ports In: one input, which is joined to itself, or two; `id` (UInt32) and `set`
+/// (`List<UInt32>`, each strictly ascending). Rows in which either is null are not joined, and an
+/// empty set is similar to none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common
+/// tokens), `similarity` (Float64), or `count` (UInt64). With one input `left` < `right`; with two,
+/// `left` is of the first one. Each pair comes once, in no particular order.
 ///
 /// # Guarantees
 /// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs

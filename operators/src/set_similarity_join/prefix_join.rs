@@ -1,5 +1,5 @@
-//! AllPairs and PPJoin: an index of prefixes, which each set looks its own prefix up in before it is
-//! added.
+//! AllPairs and PPJoin: an index of prefixes, which each set looks its own prefix up in before it
+//! is added.
 //!
 //! ```text
 //! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► sets not too small ──► (PPJoin: that can still
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3 (prefixes,
-//! sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate Detection*, WWW 2008,
-//! §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2: matches in the
+//! sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate Detection*, WWW
+//! 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2: matches in the
 //! prefixes are counted, and verification begins behind the prefix that ends first (§3).
 //!
 //! Departure: postings are laid end to end, sized by a pass that counts them.
