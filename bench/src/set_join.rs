@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// `auto`, `all_pairs`, `pp_join`, `group_join`; all unless given.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,
-    /// Levels of the processor for `auto`; the best one unless given.
+    /// Levels of the processor; the best one unless given.
     #[arg(long, value_delimiter = ',')]
     levels: Vec<Isa>,
     /// Join two inputs: the sets with even numbers and those with odd ones.
@@ -105,20 +105,15 @@ pub(crate) fn run(arguments: &Arguments) {
     }
 }
 
-/// Each algorithm, and `auto` on each level.
+/// Each algorithm on each level.
 fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
     let algorithms = match &arguments.algorithms[..] {
         [] => JoinAlgorithm::ALL.to_vec(),
         chosen => chosen.to_vec(),
     };
-    let best = levels.iter().copied().max().unwrap_or(Isa::Scalar);
-    let levels_of = |algorithm| match algorithm {
-        JoinAlgorithm::Auto => levels.to_vec(),
-        _ => vec![best],
-    };
     algorithms
         .into_iter()
-        .flat_map(|algorithm| levels_of(algorithm).into_iter().map(move |isa| (algorithm, isa)))
+        .flat_map(|algorithm| levels.iter().map(move |&isa| (algorithm, isa)))
         .collect()
 }
 
@@ -149,10 +144,7 @@ impl Row<'_> {
         }
         let mark = if self.answer.is_some() { "=" } else { "" };
         for ((&(algorithm, isa), times), counters) in runs.iter().zip(&mut times).zip(&counters) {
-            let name = match algorithm {
-                JoinAlgorithm::Auto => format!("{} ({isa})", algorithm.name()),
-                _ => algorithm.name().to_owned(),
-            };
+            let name = format!("{} ({isa})", algorithm.name());
             println!(
                 "| {:>3} {name:<22} | {mark}{:>8} | {:>7.4} | {:>13} | {:>13} | {:>11} | {:>10} |",
                 self.threshold,

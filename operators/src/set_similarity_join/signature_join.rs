@@ -5,10 +5,9 @@
 //! sets of one size and side ──► sift: tests of 16 postings ──► refine: more bits ──► chunk
 //! ```
 //!
-//! How many bits a signature has follows from the sizes of the sets and from how many postings
-//! there will be to test: none, if the lists are so short that making signatures would cost more
-//! than they save; one or two words in each posting; and for larger sets some more words in a
-//! table.
+//! Which signatures are made follows from the sizes of the sets and from how many postings there
+//! will be to test: none, if the lists are so short that making them would cost more than they
+//! save; one word in each posting; and for larger sets some more words in a table.
 
 use std::sync::Arc;
 
@@ -31,6 +30,9 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 /// Candidates of a call of `sift`, after which it stops at the next probe.
 const CANDIDATES_PER_CALL: usize = 1 << 13;
 
+/// Tokens that are hashed in the time that a posting costs which a signature would have dropped.
+const TOKENS_PER_MEETING: u64 = 16;
+
 /// Sets below this mean size need no longer signatures than those in the postings.
 const TABLE_SIZE_MIN: usize = 24;
 
@@ -46,23 +48,44 @@ pub(super) fn finder(
     collection.reserve("the index", lists_bytes(collection))?;
     let (lists, room) =
         empty_lists(collection, collection.unshared(), index_prefixes(collection, bounds));
-    let table_words = table_words(collection, &lists, room);
-    SignatureJoin::new(collection, bounds, isa, lists, room, table_words)
+    let signing = Signing::choose(collection, &lists, room);
+    SignatureJoin::new(collection, bounds, isa, lists, room, signing)
 }
 
-/// How many words of signature are worth their table: about four bits for each token, for sets of
-/// which the one word in the postings leaves too many candidates, and if the lists are long enough
-/// to find some. Measured by `trommel-bench set-join`.
-fn table_words(collection: &SetCollection, lists: &[List], room: usize) -> usize {
-    let sets = collection.len().max(1);
-    let size = collection.tokens() / sets;
-    let ends = lists.iter().skip(1).map(|list| list.begin as usize).chain([room]);
-    let lens = lists.iter().zip(ends).map(|(list, end)| end - list.begin as usize);
-    let meetings: u64 = lens.map(|len| (len as u64).pow(2) / 2).sum();
-    if size < TABLE_SIZE_MIN || meetings / (sets as u64) < TABLE_MEETINGS_MIN {
-        return 0;
+/// Which signatures are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Signing {
+    /// Whether there are any. Without, they are all zero, and no two differ.
+    is_on: bool,
+    /// Words of a longer one in a table: 0, 2, 4 or 8.
+    table_words: usize,
+}
+
+impl Signing {
+    /// Chooses by the postings that the lists will have.
+    ///
+    /// Signatures are worth making if there are enough postings to test for each token that is
+    /// hashed. Longer ones, of about four bits for each token, are worth their table for sets of
+    /// which the one word in the postings leaves too many, if there are many postings. Measured by
+    /// `trommel-bench set-join`.
+    fn choose(collection: &SetCollection, lists: &[List], room: usize) -> Self {
+        let (sets, tokens) = (collection.len().max(1), collection.tokens() as u64);
+        let size = collection.tokens() / sets;
+        let ends = lists.iter().skip(1).map(|list| list.begin as usize).chain([room]);
+        let lens = lists.iter().zip(ends).map(|(list, end)| (end - list.begin as usize) as u64);
+        let meetings: u64 = match collection.is_two_sided() {
+            false => lens.map(|len| len * len / 2).sum(),
+            true => {
+                let lens: Vec<u64> = lens.collect();
+                let (left, right) = lens.split_at(lens.len() / 2);
+                left.iter().zip(right).map(|(left, right)| left * right).sum()
+            }
+        };
+        let is_on = meetings.saturating_mul(TOKENS_PER_MEETING) >= tokens;
+        let is_large = size >= TABLE_SIZE_MIN && meetings / sets as u64 >= TABLE_MEETINGS_MIN;
+        let words = (4 * size).div_ceil(64).next_power_of_two().clamp(2, 8);
+        Self { is_on, table_words: if is_on && is_large { words } else { 0 } }
     }
-    (4 * size).div_ceil(64).next_power_of_two().clamp(2, 8)
 }
 
 /// The join by signatures.
@@ -103,9 +126,9 @@ impl SignatureJoin {
         isa: Isa,
         lists: Vec<List>,
         room: usize,
-        table_words: usize,
+        signing: Signing,
     ) -> Result<Self, JoinError> {
-        let sets = collection.len();
+        let (sets, table_words) = (collection.len(), signing.table_words);
         let set_bytes = (1 + table_words) * size_of::<u64>() + size_of::<u32>();
         let postings_bytes = (room + BLOCK) * size_of::<Posting>();
         let bytes = lists_bytes(collection) + postings_bytes + sets * set_bytes;
@@ -129,7 +152,9 @@ impl SignatureJoin {
             found: 0,
             emitted: 0,
         };
-        join.sign();
+        if signing.is_on {
+            join.sign();
+        }
         Ok(join)
     }
 
@@ -231,8 +256,8 @@ impl SignatureJoin {
         for (other, run) in sizes.iter().enumerate().take(rank + 1).skip(rank_min) {
             let required = required[other];
             self.position_max[other] = run.size.saturating_sub(required);
-            // Rounding can make it one less for the next size, but a set of that size differs in an
-            // even number of bits more or less.
+            // Rounding can make it one less for the next size. That loses nothing: the number of
+            // bits is odd or even as the sum of the sizes is, and so is the bound.
             let distance = u64::from(size) + u64::from(run.size);
             let distance = distance.saturating_sub(2 * u64::from(required));
             distance_max = u32::try_from(distance).map_or(u32::MAX, |d| d.max(distance_max));
