@@ -192,10 +192,12 @@ __device__ void join_strip(const Tiles& tiles, const Tile& tile, const Strip<WOR
         queued += __popc(passed);
         if (queued < WARP) continue;
         __syncwarp();  // The queue is written.
-        if (!verify(tiles, tile, strip, queue, WARP, sink)) queued = 0, probe = tile.probe_end - 1;
+        const bool goes_on = verify(tiles, tile, strip, queue, WARP, sink);
         const u32 rest = queue[WARP + lane_of_warp()];
         __syncwarp();  // It is read.
-        if (queued > 0) queue[lane_of_warp()] = rest, queued -= WARP;
+        if (!goes_on) return;
+        queued -= WARP;
+        if (lane_of_warp() < queued) queue[lane_of_warp()] = rest;
     }
     __syncwarp();  // The queue is written.
     if (queued > 0) verify(tiles, tile, strip, queue, queued, sink);
