@@ -109,6 +109,11 @@ impl SetCollection {
         self.sets.as_sets()
     }
 
+    /// A number that no other collection has.
+    pub(super) fn version(&self) -> u64 {
+        self.sets.version()
+    }
+
     pub(super) fn offsets(&self) -> &[u32] {
         self.sets().offsets()
     }

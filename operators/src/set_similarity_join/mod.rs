@@ -41,7 +41,7 @@ mod tests;
 mod threshold;
 
 pub use self::bounds::Similarity;
-pub use self::chunk::CandidateChunk;
+pub use self::chunk::{CandidateChunk, JoinedSets};
 pub use self::collection::SetCollection;
 pub use self::collector::{JoinError, SetCollector, Side, TOKENS_MAX};
 pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};

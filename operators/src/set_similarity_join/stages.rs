@@ -17,8 +17,7 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
 use super::bounds::Similarity;
-use super::chunk::CandidateChunk;
-use super::collection::SetCollection;
+use super::chunk::{CandidateChunk, JoinedSets};
 use super::collector::{SetCollector, Side};
 use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
 use super::operator::{JoinOutput, SetSimilarityJoin};
@@ -39,7 +38,7 @@ struct NullToken {
 
 /// Candidates, and the sets that they name.
 struct Candidates {
-    collection: Arc<SetCollection>,
+    sets: JoinedSets,
     chunk: CandidateChunk,
 }
 
@@ -142,7 +141,7 @@ impl Operator for Prepare {
         }
         self.chunks += 1;
         let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        let candidates = Candidates { collection: Arc::clone(join.collection()), chunk };
+        let candidates = Candidates { sets: join.sets().clone(), chunk };
         out.send_chunk(Chunk::new(candidates, pairs, bytes));
         Ok(Flow::HaveOutput)
     }
@@ -185,13 +184,13 @@ impl Operator for Verify {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let candidates: Candidates = input.into_value();
-        let Candidates { collection, chunk } = &candidates;
+        let Candidates { sets, chunk } = &candidates;
         let (pairs, bytes) = (chunk.len(), chunk.bytes());
         self.verified += pairs as u64;
         let verified = match self.output {
-            JoinOutput::Count => Verified::Count(chunk.count(self.isa, collection)),
+            JoinOutput::Count => Verified::Count(chunk.count(self.isa, sets)),
             JoinOutput::Pairs => {
-                let overlaps = chunk.verify(self.isa, collection);
+                let overlaps = chunk.verify(self.isa, sets);
                 Verified::Overlaps(candidates, overlaps)
             }
         };
@@ -229,7 +228,7 @@ impl Operator for Collect {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let (Candidates { collection, chunk }, overlaps) = match input.into_value() {
+        let (Candidates { sets, chunk }, overlaps) = match input.into_value() {
             Verified::Overlaps(candidates, overlaps) => (candidates, overlaps),
             Verified::Count(count) => {
                 self.results += count;
@@ -237,7 +236,7 @@ impl Operator for Collect {
             }
         };
         let pairs: Vec<SimilarPair> =
-            similar_pairs(&collection, self.similarity, &chunk, &overlaps).collect();
+            similar_pairs(&sets, self.similarity, &chunk, &overlaps).collect();
         self.results += pairs.len() as u64;
         let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
             Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))

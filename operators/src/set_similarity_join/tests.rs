@@ -71,13 +71,13 @@ fn collect(left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) -> Arc<SetCo
 /// Chunk by chunk.
 fn pairs_of(mut join: SetJoin, similarity: Similarity, isa: Isa, chunk_bytes: usize) -> Pairs {
     let mut pairs = Pairs::new();
-    let collection = Arc::clone(join.collection());
+    let sets = join.sets().clone();
     let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
     while join.next_chunk(&mut chunk) {
         assert!(chunk.len() <= (chunk_bytes / 20).max(1), "a chunk is no larger than asked for");
-        let overlaps = chunk.verify(isa, &collection);
-        let count = chunk.count(isa, &collection);
-        let found = join::similar_pairs(&collection, similarity, &chunk, &overlaps);
+        let overlaps = chunk.verify(isa, &sets);
+        let count = chunk.count(isa, &sets);
+        let found = join::similar_pairs(&sets, similarity, &chunk, &overlaps);
         let before = pairs.len() as u64;
         for SimilarPair { left, right, overlap, .. } in found {
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");

@@ -38,12 +38,14 @@
 //! | `part` | the part between prepare and collect |
 //! | `ledger` | what the part counts |
 //! | `overlap` | the kernel of candidate pairs |
+//! | `residents` | the sets that a device has |
 
 mod buffers;
 mod device;
 mod ledger;
 mod overlap;
 mod part;
+mod residents;
 #[cfg(test)]
 mod tests;
 
@@ -88,8 +90,8 @@ pub trait OnDevice: Send {
     /// What is answered.
     type Chunk;
 
-    /// Whether another chunk can be submitted.
-    fn has_room(&self) -> bool;
+    /// Whether this chunk can be submitted now; true if nothing is in flight.
+    fn has_room(&self, chunk: &Self::Chunk) -> bool;
 
     /// Sends a chunk on its way and returns at once. Called only if there is room. The input stays
     /// in the chunk, which nobody touches until it has landed.

@@ -182,11 +182,13 @@ impl<K: Kernel> WavePart<K> {
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
-        while !self.waiting.is_empty() && device.has_room() {
+        while let Some(held) = self.waiting.front()
+            && device.has_room(&held.chunk)
+        {
             if self.flying.is_empty() {
                 self.first_since = now;
             }
-            device.submit(&self.waiting[0].chunk)?;
+            device.submit(&held.chunk)?;
             self.flying.extend(self.waiting.pop_front());
         }
         Ok(())

@@ -35,6 +35,12 @@ impl DeviceSets {
         Ok(Arc::new(Self { offsets, tokens, len: sets.len(), longest }))
     }
 
+    /// What sets take of the device's memory.
+    #[must_use]
+    pub fn bytes_of(sets: Sets<'_>) -> usize {
+        size_of_val(sets.offsets()) + size_of_val(sets.tokens()).max(1)
+    }
+
     /// How many sets there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -127,12 +127,12 @@ impl Runway {
 impl OnDevice for Runway {
     type Chunk = Doubles;
 
-    fn has_room(&self) -> bool {
+    fn has_room(&self, _: &Doubles) -> bool {
         self.flying.len() < self.script.slots
     }
 
     fn submit(&mut self, chunk: &Doubles) -> Result<(), DeviceError> {
-        assert!(self.has_room());
+        assert!(self.has_room(chunk));
         self.call(Step::Submit)?;
         let doubles = chunk.numbers.iter().map(|number| 2 * number).collect();
         self.flying.push_back((doubles, Instant::now() + self.script.flight));
