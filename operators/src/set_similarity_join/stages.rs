@@ -7,11 +7,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::SchemaRef;
-use thiserror::Error;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
@@ -19,27 +16,22 @@ use trommel_kernels::Isa;
 use super::bounds::Similarity;
 use super::chunk::{CandidateChunk, JoinedSets};
 use super::collector::{SetCollector, Side};
+use super::input::{Columns, SetRows};
 use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
 use super::operator::{JoinOutput, SetSimilarityJoin};
 
-/// Where the ids and the sets of an input are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    pub(super) id: usize,
-    pub(super) set: usize,
-}
-
-/// A token is null.
-#[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
-struct NullToken {
-    id: u32,
-}
-
 /// Candidates, and the sets that they name.
-struct Candidates {
-    sets: JoinedSets,
-    chunk: CandidateChunk,
+pub(super) struct Candidates {
+    pub(super) sets: JoinedSets,
+    pub(super) chunk: CandidateChunk,
+}
+
+impl Candidates {
+    /// As a message to another part.
+    pub(super) fn into_message(self) -> Chunk {
+        let (pairs, bytes) = (self.chunk.len(), self.chunk.bytes());
+        Chunk::new(self, pairs, bytes)
+    }
 }
 
 /// What is known of the pairs of a chunk.
@@ -87,23 +79,13 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let Columns { id, set } = self.columns[port];
-        let ids = records.column(id).as_primitive::<UInt32Type>();
-        let sets = records.column(set).as_list::<i32>();
-        let tokens = sets.values().as_primitive::<UInt32Type>();
+        let sets = SetRows::new(records, self.columns[port]);
         for row in 0..records.num_rows() {
-            if ids.is_null(row) || sets.is_null(row) {
+            let Some((id, tokens)) = sets.get(row)? else {
                 self.nulls += 1;
                 continue;
-            }
-            let id = ids.value(row);
-            let ends = &sets.value_offsets()[row..=row + 1];
-            let [begin, end] = [ends[0], ends[1]]
-                .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-            if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-                return Err(Box::new(NullToken { id }));
-            }
-            collector.push(side, id, &tokens.values()[begin..end])?;
+            };
+            collector.push(side, id, tokens)?;
             self.sets += 1;
         }
         self.empty_sets = collector.empty_sets();
@@ -140,9 +122,7 @@ impl Operator for Prepare {
             return Ok(Flow::NeedInput);
         }
         self.chunks += 1;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        let candidates = Candidates { sets: join.sets().clone(), chunk };
-        out.send_chunk(Chunk::new(candidates, pairs, bytes));
+        out.send_chunk(Candidates { sets: join.sets().clone(), chunk }.into_message());
         Ok(Flow::HaveOutput)
     }
 
