@@ -136,6 +136,10 @@ fn what_the_device_rules_out_is_a_mistake_of_the_file() {
     assert!(said.contains(expected), "{said}");
     let said = check("cpu", "cuda:1");
     assert!(said.contains("with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\""), "{said}");
+    let mode = "cuda\", \"mode\": \"deduplicate";
+    let expected =
+        "\"deduplicate\" on a device is not allowed here; duplicates are found on the CPU";
+    assert!(check("auto", mode).contains(expected));
     let said = check("d", "auto");
     assert!(said.contains("\"d\" is not allowed here; allowed: "), "{said}");
     let said = check("auto", "gpu");

@@ -216,7 +216,8 @@ pub(super) fn similar_pairs(
         let (probe_id, candidate_id) = (probes.id(probe), candidates.id(candidate));
         let (left, right) = match probes.side(probe) {
             Side::Left if probes.is_two_sided() => (probe_id, candidate_id),
-            Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
+            Side::Left if probes.is_left(probe, candidate) => (probe_id, candidate_id),
+            Side::Left => (candidate_id, probe_id),
             Side::Right => (candidate_id, probe_id),
         };
         let (probe_size, candidate_size) = (probes.size(probe), candidates.size(candidate));

@@ -17,8 +17,11 @@ use super::bounds::{Bounds, Similarity};
 use super::candidates::Candidates;
 use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
+use super::input::Columns;
 use super::join::JoinAlgorithm;
-use super::stages::{Chunks, Collect, Columns, Prepare};
+use super::outbox::{Chunks, Outbox};
+use super::stages::{Collect, Prepare};
+use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
 use super::verify_mode::{Plan, VerifyMode};
 use crate::columns::find_column;
@@ -35,6 +38,19 @@ pub enum JoinOutput {
     Pairs,
     /// One row: how many pairs there are.
     Count,
+}
+
+/// What a join is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JoinMode {
+    /// Similar sets are found.
+    #[default]
+    Join,
+    /// A row of the input passes only if no set that came before it, in the window if there is one,
+    /// is similar to its own: whether or not that one has passed.
+    Deduplicate,
 }
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
@@ -97,6 +113,14 @@ pub struct SetSimilarityJoin {
     /// How candidates are found.
     #[serde(default)]
     algorithm: JoinAlgorithm,
+    /// Whether pairs are found, or sets dropped that are similar to one before them.
+    #[serde(default)]
+    mode: JoinMode,
+    /// How far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
+    /// out when its later set comes. Without a window, all sets are joined when the input has
+    /// ended; but duplicates are looked for among all that came before.
+    #[serde(default)]
+    window: Option<JoinWindow>,
     /// What is answered.
     #[serde(default)]
     output: JoinOutput,
@@ -153,6 +177,8 @@ impl SetSimilarityJoin {
             similarity: Similarity::Jaccard,
             threshold,
             algorithm: JoinAlgorithm::Auto,
+            mode: JoinMode::Join,
+            window: None,
             output: JoinOutput::Pairs,
             id: default_id(),
             set: default_set(),
@@ -174,6 +200,20 @@ impl SetSimilarityJoin {
     #[must_use]
     pub fn algorithm(mut self, algorithm: JoinAlgorithm) -> Self {
         self.algorithm = algorithm;
+        self
+    }
+
+    /// Lets only those sets pass that have no similar one before them.
+    #[must_use]
+    pub fn deduplicate(mut self) -> Self {
+        self.mode = JoinMode::Deduplicate;
+        self
+    }
+
+    /// Joins each set when it comes, to those before it in this window.
+    #[must_use]
+    pub fn window(mut self, window: JoinWindow) -> Self {
+        self.window = Some(window);
         self
     }
 
@@ -229,6 +269,48 @@ impl SetSimilarityJoin {
         }
     }
 
+    /// How a stream is joined; none if the sets are collected first.
+    fn stream(
+        &self,
+        inputs: usize,
+        bounds: Bounds,
+        isa: Isa,
+        plan: Plan,
+    ) -> Result<Option<Rules>, BindError> {
+        let is_each_pair = self.mode == JoinMode::Join;
+        let (parameter, value) = match self.window {
+            None if is_each_pair => return Ok(None),
+            None => ("mode", "\"deduplicate\""),
+            Some(_) => ("window", "a window"),
+        };
+        let refuse = |parameter, value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at(parameter))
+        };
+        if inputs > 1 {
+            let value = format!("{value} with {inputs} inputs");
+            return refuse(parameter, &value, "a stream is joined to itself: give it one input");
+        }
+        if !is_each_pair && self.output == JoinOutput::Count {
+            let allowed = "sets pass or are dropped, and the report counts them: leave it out";
+            return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+        }
+        if !is_each_pair && plan.is_device_wanted() {
+            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            return refuse("mode", "\"deduplicate\" on a device", allowed);
+        }
+        Ok(Some(Rules {
+            similarity: self.similarity,
+            threshold: self.threshold,
+            bounds,
+            algorithm: self.algorithm,
+            isa,
+            window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
+            is_each_pair,
+            memory_max: self.memory_max,
+        }))
+    }
+
     fn output_schema(&self) -> SchemaRef {
         let field = |name: &str, data_type| Field::new(name, data_type, false);
         Arc::new(Schema::new(match self.output {
@@ -262,29 +344,38 @@ impl OperatorSpec for SetSimilarityJoin {
             check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
         }
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
-        Bounds::new(self.similarity, self.threshold)
+        let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
-        let plan = self.verify.plan(self.device).map_err(|misfit| {
-            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
-            BindErrorKind::Value { value, allowed }.at("verify")
-        })?;
+        let plan = self.plan()?;
         let columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let mut collector = SetCollector::new(self.memory_max);
-        if inputs.len() == 2 {
-            collector = collector.two_sided();
-        }
+        let rules = self.stream(inputs.len(), bounds, isa, plan)?;
         let output = self.output_schema();
         let chunks = self.chunks(plan);
-        let prepare = Prepare::new(collector, columns, isa, chunks, &self);
+        let outbox = Outbox::new(chunks);
+        let filter = match rules {
+            Some(rules) if self.mode == JoinMode::Deduplicate => {
+                return Ok(stream::deduplicate(rules, columns[0], SchemaRef::clone(&inputs[0])));
+            }
+            Some(rules) => {
+                part("filter", Load::Heavy, stream::Filter::new(rules, columns[0], outbox))
+            }
+            None => {
+                let mut collector = SetCollector::new(self.memory_max);
+                if inputs.len() == 2 {
+                    collector = collector.two_sided();
+                }
+                part("filter", Load::Heavy, Prepare::new(collector, columns, isa, outbox, &self))
+            }
+        };
         let wave = Wave { device: plan.device, chunks: chunks.count };
         let pairs = chunks.bytes.map(CandidateChunk::pairs_in).into_iter().max().unwrap_or(1);
         let limits = ChunkLimits { entries: pairs, pairs, starts: true };
         let kernel = OverlapKernel::<Candidates>::new(isa, limits, IN_FLIGHT, self.memory_max)
             .with_kernel(plan.kernel);
         let parts = vec![
-            part("filter", Load::Heavy, prepare),
+            filter,
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
             part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
         ];
@@ -300,6 +391,13 @@ impl SetSimilarityJoin {
     /// What is similar, and how it is found.
     pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
         (self.similarity, self.threshold, self.algorithm)
+    }
+
+    fn plan(&self) -> Result<Plan, BindError> {
+        self.verify.plan(self.device).map_err(|misfit| {
+            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
+            BindErrorKind::Value { value, allowed }.at("verify")
+        })
     }
 
     fn chunks(&self, plan: Plan) -> Chunks {

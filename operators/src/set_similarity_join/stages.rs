@@ -8,37 +8,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::SchemaRef;
-use thiserror::Error;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::Answer;
 
 use super::bounds::Similarity;
 use super::candidates::Candidates;
 use super::collector::{SetCollector, Side};
+use super::input::{Columns, SetRows};
 use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
 use super::operator::{JoinOutput, SetSimilarityJoin};
-use super::price::Price;
-use crate::wave::Buffers;
-
-/// Where the ids and the sets of an input are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    pub(super) id: usize,
-    pub(super) set: usize,
-}
-
-/// A token is null.
-#[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
-struct NullToken {
-    id: u32,
-}
+use super::outbox::Outbox;
 
 /// How far the first part is.
 enum Phase {
@@ -48,19 +30,6 @@ enum Phase {
     Joining(SetJoin),
 }
 
-/// How the first part makes chunks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chunks {
-    /// How many there are.
-    pub(super) count: usize,
-    /// Bytes of one for the CPU, and for a device.
-    pub(super) bytes: [usize; 2],
-    /// What is asked of them.
-    pub(super) question: Answer,
-    /// Whether a device is used from the first one on.
-    pub(super) is_device_wanted: bool,
-}
-
 /// Collects sets, and when all are there finds candidates.
 pub(super) struct Prepare {
     /// `None` only while one phase is made of the other.
@@ -68,13 +37,10 @@ pub(super) struct Prepare {
     columns: Vec<Columns>,
     isa: Isa,
     spec: SetSimilarityJoin,
-    chunks: Chunks,
-    buffers: Buffers<Candidates>,
-    price: Price,
+    outbox: Outbox,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    sent: u64,
 }
 
 impl Prepare {
@@ -82,41 +48,11 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
-        chunks: Chunks,
+        outbox: Outbox,
         spec: &SetSimilarityJoin,
     ) -> Self {
-        Self {
-            phase: Some(Phase::Collecting(collector)),
-            columns,
-            isa,
-            spec: spec.clone(),
-            chunks,
-            buffers: Buffers::new(chunks.count),
-            price: Price::default(),
-            sets: 0,
-            empty_sets: 0,
-            nulls: 0,
-            sent: 0,
-        }
-    }
-
-    /// Sends the next chunk, if there are candidates and a chunk is free.
-    fn advance(&mut self, out: &mut Output) -> Flow {
-        let Some(Phase::Joining(join)) = &mut self.phase else { return Flow::NeedInput };
-        let Chunks { bytes, question, is_device_wanted, .. } = self.chunks;
-        let Some(mut chunk) = self.buffers.take(|| Candidates::new(question)) else {
-            return Flow::AwaitReply;
-        };
-        let pays = is_device_wanted || self.price.is_paid();
-        if !chunk.fill(join, bytes[usize::from(pays)], pays) {
-            chunk.release_sets();
-            self.buffers.give_back(chunk);
-            return Flow::NeedInput;
-        }
-        self.price.spend(chunk.len());
-        self.sent += 1;
-        out.send_chunk(chunk.into_message());
-        Flow::HaveOutput
+        let (phase, spec) = (Some(Phase::Collecting(collector)), spec.clone());
+        Self { phase, columns, isa, spec, outbox, sets: 0, empty_sets: 0, nulls: 0 }
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -124,23 +60,13 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let Columns { id, set } = self.columns[port];
-        let ids = records.column(id).as_primitive::<UInt32Type>();
-        let sets = records.column(set).as_list::<i32>();
-        let tokens = sets.values().as_primitive::<UInt32Type>();
+        let sets = SetRows::new(records, self.columns[port]);
         for row in 0..records.num_rows() {
-            if ids.is_null(row) || sets.is_null(row) {
+            let Some((id, tokens)) = sets.get(row)? else {
                 self.nulls += 1;
                 continue;
-            }
-            let id = ids.value(row);
-            let ends = &sets.value_offsets()[row..=row + 1];
-            let [begin, end] = [ends[0], ends[1]]
-                .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-            if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-                return Err(Box::new(NullToken { id }));
-            }
-            collector.push(side, id, &tokens.values()[begin..end])?;
+            };
+            collector.push(side, id, tokens)?;
             self.sets += 1;
         }
         self.empty_sets = collector.empty_sets();
@@ -164,19 +90,26 @@ impl Operator for Prepare {
             let collection = Arc::new(collector.finish()?);
             let (similarity, threshold, algorithm) = self.spec.question();
             let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
-            self.price.turn_to(join.sets());
             self.phase = Some(Phase::Joining(join));
         }
-        Ok(self.advance(out))
+        self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.advance(out))
+        let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        if join.next_chunk(chunk.pairs_mut()) {
+            self.outbox.send(chunk, join.sets().clone(), out);
+            Ok(Flow::HaveOutput)
+        } else {
+            self.outbox.keep(chunk);
+            Ok(Flow::NeedInput)
+        }
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.buffers.give_back(reply.into_box());
-        Ok(self.advance(out))
+        self.outbox.give_back(reply);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
@@ -184,16 +117,16 @@ impl Operator for Prepare {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
+        let mut counters = vec![
             ("sets", self.sets),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.sent),
-            ("chunk_buffers", self.buffers.made() as u64),
-        ]
+        ];
+        counters.extend(self.outbox.counters());
+        counters
     }
 }
 
