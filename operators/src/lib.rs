@@ -35,6 +35,7 @@ pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel,
 pub use crate::heavy_filter::HeavyFilter;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
+    VerifyMode,
 };
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{

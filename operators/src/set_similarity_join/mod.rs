@@ -26,10 +26,13 @@
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
-//! | `operator`, `stages`, `input` | the operator of a pipeline, its three parts, and what comes in |
+//! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
+//! | `operator`, `input`, `stages` | the operator of a pipeline; what comes in; its first and last part |
+//! | `candidates` | what travels between its parts, as a chunk of a [wave](crate::wave) |
 //! | [`stream`] | the join of a stream: windows, and duplicates |
 
 mod bounds;
+mod candidates;
 mod chunk;
 mod collection;
 mod collector;
@@ -39,12 +42,14 @@ mod join;
 mod operator;
 mod prefix;
 mod prefix_join;
+mod price;
 mod signature_join;
 mod stages;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod verify_mode;
 
 pub use self::bounds::Similarity;
 pub use self::chunk::{CandidateChunk, JoinedSets};
@@ -54,3 +59,4 @@ pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
 pub use self::operator::{JoinMode, JoinOutput, SetSimilarityJoin};
 pub use self::stream::JoinWindow;
 pub use self::threshold::{Threshold, ThresholdError};
+pub use self::verify_mode::VerifyMode;

@@ -1,5 +1,7 @@
 //! Every algorithm on every level against counting by hand, through chunks of every size.
 
+mod pipelines;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
