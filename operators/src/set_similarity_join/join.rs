@@ -14,6 +14,7 @@ use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
 use super::signature_join;
 use super::threshold::Threshold;
+use super::tile_join::TileJoin;
 
 /// How candidates are found. All give the same results; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -29,11 +30,15 @@ pub enum JoinAlgorithm {
     PpJoin,
     /// The same over groups of sets with equal prefixes.
     GroupJoin,
+    /// Signatures of all pairs whose sizes fit, and no index: made for a GPU, where it runs as a
+    /// whole; for low thresholds and short sets.
+    GpuSignatures,
 }
 
 impl JoinAlgorithm {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin];
+    pub const ALL: [Self; 5] =
+        [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
 
     /// The name in configurations.
     #[must_use]
@@ -43,6 +48,7 @@ impl JoinAlgorithm {
             Self::AllPairs => "all_pairs",
             Self::PpJoin => "pp_join",
             Self::GroupJoin => "group_join",
+            Self::GpuSignatures => "gpu_signatures",
         }
     }
 }
@@ -51,7 +57,7 @@ impl JoinAlgorithm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were looked at.
+    /// Postings that were looked at; with `gpu_signatures`, pairs.
     pub postings: u64,
     /// Those that passed the tests of a posting: of size, and with `auto` of position and
     /// signature. A pair can be among them several times.
@@ -152,6 +158,7 @@ impl SetJoin {
             JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
+            JoinAlgorithm::GpuSignatures => Box::new(TileJoin::new(collection, bounds, isa)?),
         };
         let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();

@@ -22,6 +22,7 @@
 //! | `prefix` | what the filters share |
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
+//! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `operator`, `stages` | the operator of a pipeline, and its three parts |
 
@@ -39,6 +40,7 @@ mod stages;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod tile_join;
 
 pub use self::bounds::Similarity;
 pub use self::chunk::{CandidateChunk, JoinedSets};
