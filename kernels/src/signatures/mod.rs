@@ -77,6 +77,21 @@ pub struct Joined {
     pub survivors: u64,
 }
 
+impl Joined {
+    /// Drops everything and keeps the room.
+    pub fn clear(&mut self) {
+        self.matches.clear();
+        self.unfinished.clear();
+        self.survivors = 0;
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        Counted { matches: self.matches.len() as u64, survivors: self.survivors }
+    }
+}
+
 /// How many pairs of tiles have the overlap that they require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
@@ -113,9 +128,7 @@ pub fn join(
 ) {
     assert!(matches_max > 0, "room for no match");
     tiles.check_signed(signatures);
-    answer.matches.clear();
-    answer.unfinished.clear();
-    answer.survivors = 0;
+    answer.clear();
     let mut survivors = Survivors::default();
     for (index, &tile) in tiles.tiles.iter().enumerate() {
         let mut part = tile;

@@ -48,7 +48,7 @@ impl CandidateChunk {
     /// An empty chunk for about so many bytes of pairs: at least one pair.
     #[must_use]
     pub fn with_bytes(bytes: usize) -> Self {
-        let pairs_max = (bytes / PAIR_BYTES).max(1);
+        let pairs_max = Self::pairs_in(bytes);
         let room = pairs_max.min(ROOM_MAX);
         Self {
             entries: Vec::new(),
@@ -57,6 +57,16 @@ impl CandidateChunk {
             starts: Vec::with_capacity(room),
             pairs_max,
         }
+    }
+
+    /// How many pairs a chunk of so many bytes has room for.
+    pub(super) fn pairs_in(bytes: usize) -> usize {
+        (bytes / PAIR_BYTES).max(1)
+    }
+
+    /// Takes as many bytes of pairs from now on.
+    pub(super) fn set_bytes(&mut self, bytes: usize) {
+        self.pairs_max = Self::pairs_in(bytes);
     }
 
     /// How many pairs there are.

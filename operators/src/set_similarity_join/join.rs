@@ -14,7 +14,7 @@ use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
 use super::signature_join;
 use super::threshold::Threshold;
-use super::tile_join::TileJoin;
+use super::tile_join::{TileJoin, TileList, TiledSets, Tiler};
 
 /// How candidates are found. All give the same results; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -90,6 +90,15 @@ pub(super) trait Find: Send {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
 }
 
+/// Finds no candidates, where all pairs are in tiles.
+struct Nothing;
+
+impl Find for Nothing {
+    fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
+        false
+    }
+}
+
 /// A join of a collection of sets, to itself or of its two sides.
 ///
 /// # Cost
@@ -123,6 +132,8 @@ pub struct SetJoin {
     similarity: Similarity,
     finder: Box<dyn Find>,
     is_exhausted: bool,
+    /// What is handed over as tiles instead of candidates.
+    tiler: Option<Tiler>,
     counters: JoinCounters,
 }
 
@@ -162,7 +173,45 @@ impl SetJoin {
         };
         let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
+    }
+
+    /// A join of which all pairs are handed over as tiles, by [`Self::next_tiles`].
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn in_tiles(
+        collection: &Arc<SetCollection>,
+        similarity: Similarity,
+        threshold: Threshold,
+        isa: Isa,
+    ) -> Result<Self, JoinError> {
+        let bounds = Bounds::new(similarity, threshold)?;
+        let tiler = Some(Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds));
+        let sets = JoinedSets::of_one(collection);
+        let (finder, counters) = (Box::new(Nothing), JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: true, tiler, counters })
+    }
+
+    /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there
+    /// are no more.
+    pub(super) fn next_tiles(&mut self, list: &mut TileList) -> Option<Arc<TiledSets>> {
+        list.clear();
+        let tiler = self.tiler.as_mut()?;
+        tiler.fill(list);
+        self.counters.postings += list.pairs();
+        (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
+    }
+
+    /// So many pairs of tiles have passed the test by signatures.
+    pub(super) fn survived(&mut self, pairs: u64) {
+        self.counters.pre_candidates += pairs;
+        self.counters.candidates += pairs;
+    }
+
+    /// What answers its tiles; `None` for a join that has none.
+    pub(super) fn tiler(&self) -> Option<&Tiler> {
+        self.tiler.as_ref()
     }
 
     /// Puts the next candidates in the chunk, in place of what it holds; false when there are no
@@ -214,20 +263,27 @@ impl SetJoin {
 
 /// The pairs of a chunk that are similar, with the ids of their sets.
 pub(super) fn similar_pairs(
-    JoinedSets { probes, candidates }: &JoinedSets,
+    sets: &JoinedSets,
     similarity: Similarity,
     chunk: &CandidateChunk,
     overlaps: &[u32],
 ) -> impl Iterator<Item = SimilarPair> {
-    chunk.similar(overlaps).map(move |(probe, candidate, overlap)| {
-        let (probe_id, candidate_id) = (probes.id(probe), candidates.id(candidate));
-        let (left, right) = match probes.side(probe) {
-            Side::Left if probes.is_two_sided() => (probe_id, candidate_id),
-            Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
-            Side::Right => (candidate_id, probe_id),
-        };
-        let (probe_size, candidate_size) = (probes.size(probe), candidates.size(candidate));
-        let similarity = similarity.of(overlap, probe_size, candidate_size);
-        SimilarPair { left, right, overlap, similarity }
-    })
+    chunk.similar(overlaps).map(move |pair| similar_pair(sets, similarity, pair))
+}
+
+/// A pair, given as probe, candidate and overlap, with the ids of its sets.
+pub(super) fn similar_pair(
+    JoinedSets { probes, candidates }: &JoinedSets,
+    similarity: Similarity,
+    (probe, candidate, overlap): (u32, u32, u32),
+) -> SimilarPair {
+    let (probe_id, candidate_id) = (probes.id(probe), candidates.id(candidate));
+    let (left, right) = match probes.side(probe) {
+        Side::Left if probes.is_two_sided() => (probe_id, candidate_id),
+        Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
+        Side::Right => (candidate_id, probe_id),
+    };
+    let (probe_size, candidate_size) = (probes.size(probe), candidates.size(candidate));
+    let similarity = similarity.of(overlap, probe_size, candidate_size);
+    SimilarPair { left, right, overlap, similarity }
 }

@@ -24,9 +24,12 @@
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
-//! | `operator`, `stages` | the operator of a pipeline, and its three parts |
+//! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
+//! | `operator`, `stages` | the operator of a pipeline; its first and last part |
+//! | `candidates` | what travels between its parts, as a chunk of a [wave](crate::wave) |
 
 mod bounds;
+mod candidates;
 mod chunk;
 mod collection;
 mod collector;
@@ -35,12 +38,14 @@ mod join;
 mod operator;
 mod prefix;
 mod prefix_join;
+mod price;
 mod signature_join;
 mod stages;
 #[cfg(test)]
 mod tests;
 mod threshold;
 mod tile_join;
+mod verify_mode;
 
 pub use self::bounds::Similarity;
 pub use self::chunk::{CandidateChunk, JoinedSets};
@@ -49,3 +54,4 @@ pub use self::collector::{JoinError, SetCollector, Side, TOKENS_MAX};
 pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
 pub use self::operator::{JoinOutput, SetSimilarityJoin};
 pub use self::threshold::{Threshold, ThresholdError};
+pub use self::verify_mode::VerifyMode;

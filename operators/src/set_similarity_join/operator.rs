@@ -11,14 +11,20 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
+use super::candidates::Candidates;
+use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
 use super::join::JoinAlgorithm;
-use super::stages::{Collect, Columns, Prepare, Verify};
+use super::stages::{Chunks, Collect, Columns, Prepare};
 use super::threshold::Threshold;
+use super::tile_join::TileList;
+use super::verify_mode::{Plan, VerifyMode};
 use crate::columns::find_column;
 use crate::parameters::check_range;
+use crate::wave::{Device, KernelPair, OverlapKernel, TilesKernel, Wave, WavePart};
 
 /// What a join answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -46,7 +52,13 @@ pub enum JoinOutput {
 ///
 /// # State
 /// All sets, until the inputs have ended; then they are joined. At most `memory_max` bytes, then an
-/// error. Chunks on their way to the verification come on top.
+/// error. On top come five chunks that travel between filter, verification and rows: when all are
+/// under way, the filter waits.
+///
+/// # Devices
+/// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
+/// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
+/// The results are the same.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
@@ -95,11 +107,18 @@ pub struct SetSimilarityJoin {
     /// The column of sets.
     #[serde(default = "default_set")]
     set: String,
-    /// Bytes of the candidates that are verified at once.
-    #[serde(default = "default_chunk_bytes")]
+    /// Where candidates are verified.
+    #[serde(default)]
+    device: Device,
+    /// How candidates are verified.
+    #[serde(default)]
+    verify: VerifyMode,
+    /// Bytes of the candidates that are verified at once; unless given, 262144 on the CPU and
+    /// 5242880 on a device.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
-    chunk_bytes: usize,
-    /// Bytes that the sets and their index may use.
+    chunk_bytes: Option<usize>,
+    /// Bytes that the sets and their index may use; on a device the sets may use as much.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     memory_max: usize,
@@ -116,9 +135,12 @@ fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_chunk_bytes() -> usize {
-    1 << 18
-}
+/// Bytes of a chunk for the CPU, where it stays in the second-level cache, and for a device, where
+/// small chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+const CHUNK_BYTES: [usize; 2] = [1 << 18, 5 << 20];
+
+/// Chunks that a device works on at a time. Two more are filled and read meanwhile.
+const IN_FLIGHT: usize = 3;
 
 fn default_memory_max() -> usize {
     1 << 32
@@ -135,7 +157,9 @@ impl SetSimilarityJoin {
             output: JoinOutput::Pairs,
             id: default_id(),
             set: default_set(),
-            chunk_bytes: default_chunk_bytes(),
+            device: Device::Auto,
+            verify: VerifyMode::Auto,
+            chunk_bytes: None,
             memory_max: default_memory_max(),
         }
     }
@@ -164,7 +188,21 @@ impl SetSimilarityJoin {
     /// Verifies about so many bytes of candidates at once, 1 to 2^30; at least one pair.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Verifies candidates there.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Verifies candidates in this way.
+    #[must_use]
+    pub fn verify(mut self, verify: VerifyMode) -> Self {
+        self.verify = verify;
         self
     }
 
@@ -221,10 +259,21 @@ impl OperatorSpec for SetSimilarityJoin {
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        check_range("chunk_bytes", &self.chunk_bytes, &(1..=CHUNK_BYTES_MAX))?;
+        if let Some(bytes) = &self.chunk_bytes {
+            check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
+        }
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
         Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
+        let plan = self.verify.plan(self.device).map_err(|misfit| {
+            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
+            BindErrorKind::Value { value, allowed }.at("verify")
+        })?;
+        if self.algorithm == JoinAlgorithm::GpuSignatures && plan.kernel.is_some() {
+            let value = format!("{:?}", self.verify.name());
+            let allowed = "\"auto\" and \"cpu\" where `algorithm` is \"gpu_signatures\"".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("verify"));
+        }
         let columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
@@ -233,10 +282,13 @@ impl OperatorSpec for SetSimilarityJoin {
             collector = collector.two_sided();
         }
         let output = self.output_schema();
-        let prepare = Prepare::new(collector, columns, isa, &self);
+        let chunks = self.chunks(plan);
+        let prepare = Prepare::new(collector, columns, isa, chunks, &self);
+        let wave = Wave { device: plan.device, chunks: chunks.count };
+        let kernel = self.kernel(isa, chunks, plan);
         let parts = vec![
             part("filter", Load::Heavy, prepare),
-            part("verify", Load::Heavy, Verify::new(isa, self.output)),
+            part("verify", Load::Heavy, WavePart::new(kernel, wave)),
             part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
         ];
         Ok(Fragment { parts, outputs: vec![output] })
@@ -248,7 +300,37 @@ fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Pa
 }
 
 impl SetSimilarityJoin {
-    pub(super) fn parameters(&self) -> (Similarity, Threshold, JoinAlgorithm, usize) {
-        (self.similarity, self.threshold, self.algorithm, self.chunk_bytes)
+    /// Answers chunks of candidates, or of tiles.
+    fn kernel(
+        &self,
+        isa: Isa,
+        chunks: Chunks,
+        plan: Plan,
+    ) -> KernelPair<OverlapKernel<Candidates>, TilesKernel<Candidates>> {
+        let bytes = chunks.bytes[0].max(chunks.bytes[1]);
+        let pairs = CandidateChunk::pairs_in(bytes);
+        let limits = ChunkLimits { entries: pairs, pairs, starts: true };
+        let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
+        let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
+        let has_tiles = self.algorithm == JoinAlgorithm::GpuSignatures;
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, [!has_tiles, has_tiles])
+    }
+
+    /// What is answered.
+    pub(super) fn answers(&self) -> JoinOutput {
+        self.output
+    }
+
+    /// What is similar, and how it is found.
+    pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
+        (self.similarity, self.threshold, self.algorithm)
+    }
+
+    fn chunks(&self, plan: Plan) -> Chunks {
+        Chunks {
+            count: IN_FLIGHT + 2,
+            bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
+            is_device_wanted: plan.is_device_wanted(),
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! The three parts of the operator: the filter makes chunks of candidates, the verification finds
-//! their overlaps, and what is similar is collected.
+//! The first and the last part of the operator: the filter makes chunks of candidates, and what is
+//! similar is collected. Between them the candidates are verified by a
+//! [`WavePart`](crate::wave::WavePart).
 //!
-//! While one chunk is verified the next one is made, if the parts run on different cores (Bellas,
-//! Gounaris 2018, §3.2). A chunk brings the sets that it names along, so that the parts share
-//! nothing else.
+//! While one chunk is verified the next one is made, on a device or if the parts run on different
+//! cores (Bellas, Gounaris 2018, §3.1). A chunk brings the sets that it names along, so that the
+//! parts share nothing else.
 
 use std::sync::Arc;
 
@@ -17,10 +18,12 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
 use super::bounds::Similarity;
-use super::chunk::{CandidateChunk, JoinedSets};
+use super::candidates::Candidates;
 use super::collector::{SetCollector, Side};
-use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
+use super::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
 use super::operator::{JoinOutput, SetSimilarityJoin};
+use super::price::Price;
+use crate::wave::Buffers;
 
 /// Where the ids and the sets of an input are.
 #[derive(Debug, Clone, Copy)]
@@ -36,26 +39,23 @@ struct NullToken {
     id: u32,
 }
 
-/// Candidates, and the sets that they name.
-struct Candidates {
-    sets: JoinedSets,
-    chunk: CandidateChunk,
-}
-
-/// What is known of the pairs of a chunk.
-enum Verified {
-    /// The overlap of each pair, or that it is rejected.
-    Overlaps(Candidates, Vec<u32>),
-    /// How many are similar.
-    Count(u64),
-}
-
 /// How far the first part is.
 enum Phase {
     /// Sets are coming.
     Collecting(SetCollector),
     /// They are being joined.
     Joining(SetJoin),
+}
+
+/// How the first part makes chunks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chunks {
+    /// How many there are.
+    pub(super) count: usize,
+    /// Bytes of one for the CPU, and for a device.
+    pub(super) bytes: [usize; 2],
+    /// Whether a device is used from the first one on.
+    pub(super) is_device_wanted: bool,
 }
 
 /// Collects sets, and when all are there finds candidates.
@@ -65,10 +65,13 @@ pub(super) struct Prepare {
     columns: Vec<Columns>,
     isa: Isa,
     spec: SetSimilarityJoin,
+    chunks: Chunks,
+    buffers: Buffers<Candidates>,
+    price: Price,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    chunks: u64,
+    sent: u64,
 }
 
 impl Prepare {
@@ -76,10 +79,43 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
+        chunks: Chunks,
         spec: &SetSimilarityJoin,
     ) -> Self {
-        let (phase, spec) = (Some(Phase::Collecting(collector)), spec.clone());
-        Self { phase, columns, isa, spec, sets: 0, empty_sets: 0, nulls: 0, chunks: 0 }
+        Self {
+            phase: Some(Phase::Collecting(collector)),
+            columns,
+            isa,
+            spec: spec.clone(),
+            chunks,
+            buffers: Buffers::new(chunks.count),
+            price: Price::default(),
+            sets: 0,
+            empty_sets: 0,
+            nulls: 0,
+            sent: 0,
+        }
+    }
+
+    /// Sends the next chunk, if there are candidates and a chunk is free.
+    fn advance(&mut self, out: &mut Output) -> Flow {
+        let Some(Phase::Joining(join)) = &mut self.phase else { return Flow::NeedInput };
+        let Chunks { bytes, is_device_wanted, .. } = self.chunks;
+        let output = self.spec.answers();
+        let Some(mut chunk) = self.buffers.take(|| Candidates::new(output)) else {
+            return Flow::AwaitReply;
+        };
+        let pays = is_device_wanted || self.price.is_paid();
+        if !chunk.fill(join, bytes[usize::from(pays)], pays) {
+            chunk.release_sets();
+            self.buffers.give_back(chunk);
+            // A chunk may come home unfinished.
+            return if self.buffers.are_home() { Flow::NeedInput } else { Flow::AwaitReply };
+        }
+        self.price.spend(chunk.len());
+        self.sent += 1;
+        out.send_chunk(chunk.into_message());
+        Flow::HaveOutput
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -125,25 +161,38 @@ impl Operator for Prepare {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
             let collection = Arc::new(collector.finish()?);
-            let (similarity, threshold, algorithm, _) = self.spec.parameters();
-            let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
+            let (similarity, threshold, algorithm) = self.spec.question();
+            let join = match algorithm {
+                JoinAlgorithm::GpuSignatures => {
+                    SetJoin::in_tiles(&collection, similarity, threshold, self.isa)
+                }
+                _ => SetJoin::new(&collection, similarity, threshold, algorithm, self.isa),
+            }?;
+            self.price.turn_to(join.sets());
+            if let Some(tiler) = join.tiler() {
+                self.price.spend_on_tiles(tiler.pairs(), tiler.sets().words());
+            }
             self.phase = Some(Phase::Joining(join));
         }
-        self.resume(out)
+        Ok(self.advance(out))
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
-        let (.., chunk_bytes) = self.spec.parameters();
-        let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
-        if !join.next_chunk(&mut chunk) {
-            return Ok(Flow::NeedInput);
+        Ok(self.advance(out))
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        let mut chunk: Box<Candidates> = reply.into_box();
+        if let Some(Phase::Joining(join)) = &mut self.phase {
+            join.survived(chunk.survivors());
         }
-        self.chunks += 1;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        let candidates = Candidates { sets: join.sets().clone(), chunk };
-        out.send_chunk(Chunk::new(candidates, pairs, bytes));
-        Ok(Flow::HaveOutput)
+        if chunk.take_up() {
+            self.sent += 1;
+            out.send_chunk(chunk.into_message());
+            return Ok(Flow::HaveOutput);
+        }
+        self.buffers.give_back(chunk);
+        Ok(self.advance(out))
     }
 
     fn counters(&self) -> Counters {
@@ -158,48 +207,9 @@ impl Operator for Prepare {
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.chunks),
+            ("chunks", self.sent),
+            ("chunk_buffers", self.buffers.made() as u64),
         ]
-    }
-}
-
-/// Verifies chunks.
-pub(super) struct Verify {
-    isa: Isa,
-    output: JoinOutput,
-    verified: u64,
-}
-
-impl Verify {
-    pub(super) fn new(isa: Isa, output: JoinOutput) -> Self {
-        Self { isa, output, verified: 0 }
-    }
-}
-
-impl Operator for Verify {
-    fn process(
-        &mut self,
-        _port: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let candidates: Candidates = input.into_value();
-        let Candidates { sets, chunk } = &candidates;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        self.verified += pairs as u64;
-        let verified = match self.output {
-            JoinOutput::Count => Verified::Count(chunk.count(self.isa, sets)),
-            JoinOutput::Pairs => {
-                let overlaps = chunk.verify(self.isa, sets);
-                Verified::Overlaps(candidates, overlaps)
-            }
-        };
-        out.send_chunk(Chunk::new(verified, pairs, bytes));
-        Ok(Flow::NeedInput)
-    }
-
-    fn counters(&self) -> Counters {
-        vec![("verified", self.verified)]
     }
 }
 
@@ -208,12 +218,26 @@ pub(super) struct Collect {
     schema: SchemaRef,
     output: JoinOutput,
     similarity: Similarity,
+    verified: u64,
     results: u64,
 }
 
 impl Collect {
     pub(super) fn new(schema: &SchemaRef, output: JoinOutput, similarity: Similarity) -> Self {
-        Self { schema: SchemaRef::clone(schema), output, similarity, results: 0 }
+        Self { schema: SchemaRef::clone(schema), output, similarity, verified: 0, results: 0 }
+    }
+
+    fn pairs(&self, pairs: &[SimilarPair]) -> RecordBatch {
+        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
+            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
+        };
+        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
+        self.rows(vec![
+            numbers(|pair| pair.left),
+            numbers(|pair| pair.right),
+            numbers(|pair| pair.overlap),
+            Arc::new(similarity),
+        ])
     }
 
     fn rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
@@ -228,27 +252,18 @@ impl Operator for Collect {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let (Candidates { sets, chunk }, overlaps) = match input.into_value() {
-            Verified::Overlaps(candidates, overlaps) => (candidates, overlaps),
-            Verified::Count(count) => {
-                self.results += count;
-                return Ok(Flow::NeedInput);
+        let mut chunk: Box<Candidates> = input.into_chunk().into_box();
+        self.verified += chunk.verified();
+        match self.output {
+            JoinOutput::Count => self.results += chunk.count(),
+            JoinOutput::Pairs => {
+                let pairs = chunk.similar(self.similarity);
+                self.results += pairs.len() as u64;
+                out.send(self.pairs(&pairs));
             }
-        };
-        let pairs: Vec<SimilarPair> =
-            similar_pairs(&sets, self.similarity, &chunk, &overlaps).collect();
-        self.results += pairs.len() as u64;
-        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
-        };
-        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
-        let columns = vec![
-            numbers(|pair| pair.left),
-            numbers(|pair| pair.right),
-            numbers(|pair| pair.overlap),
-            Arc::new(similarity),
-        ];
-        out.send(self.rows(columns));
+        }
+        chunk.release_sets();
+        out.send_reply(chunk.into_message());
         Ok(Flow::NeedInput)
     }
 
@@ -260,6 +275,6 @@ impl Operator for Collect {
     }
 
     fn counters(&self) -> Counters {
-        vec![("results", self.results)]
+        vec![("verified", self.verified), ("results", self.results)]
     }
 }

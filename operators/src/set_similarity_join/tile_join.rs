@@ -17,9 +17,10 @@
 use std::sync::{Arc, OnceLock};
 
 use trommel_kernels::Isa;
+use trommel_kernels::cuda::signatures::TileLimits;
 use trommel_kernels::overlap::Start;
 use trommel_kernels::signatures::{
-    self, PROBES_MAX, Runs, STRIP, Signatures, Survivors, Tile, Tiles, words_for_mean_size,
+    self, Match, PROBES_MAX, Runs, STRIP, Signatures, Survivors, Tile, Tiles, words_for_mean_size,
 };
 
 use super::bounds::Bounds;
@@ -34,8 +35,8 @@ const CANDIDATES_MAX: u32 = 1024;
 /// Strips of a tile at most, where its candidates begin within one.
 const TILE_STRIPS_MAX: usize = (CANDIDATES_MAX / STRIP) as usize + 1;
 
-/// Strips of a list of tiles that is sifted at once.
-const SIFTED_STRIPS: usize = 1 << 10;
+/// Bytes of a list of tiles that is sifted at once.
+const SIFTED_BYTES: usize = 1 << 14;
 
 /// Sets of one size and side.
 #[derive(Debug, Clone, Copy)]
@@ -69,10 +70,6 @@ impl TiledSets {
         let runs = Runs::new(collection.sets(), list.iter().map(|run| run.end));
         let (collection, signatures) = (Arc::clone(collection), OnceLock::new());
         Ok(Self { collection, list, runs, words, signatures })
-    }
-
-    pub(super) fn collection(&self) -> &Arc<SetCollection> {
-        &self.collection
     }
 
     /// Words of a signature.
@@ -119,23 +116,41 @@ pub(super) struct TileList {
 }
 
 impl TileList {
-    /// For so many strips in all its tiles; always for those of one tile.
-    pub(super) fn with_strips(strips: usize) -> Self {
-        Self { strips_max: Self::strips_of(strips), ..Self::default() }
+    /// An empty list for about so many bytes, those included that its strips need when each of them
+    /// is unfinished; always for a tile.
+    pub(super) fn with_bytes(bytes: usize) -> Self {
+        Self { strips_max: Self::strips_in(bytes), ..Self::default() }
     }
 
-    /// The strips for which there is room, when so many are asked for.
-    pub(super) fn strips_of(strips: usize) -> usize {
-        strips.max(TILE_STRIPS_MAX)
+    /// Takes as many bytes from now on.
+    pub(super) fn set_bytes(&mut self, bytes: usize) {
+        self.strips_max = Self::strips_in(bytes);
     }
 
-    /// How many required overlaps there are at most.
-    pub(super) fn required_of(strips: usize) -> usize {
-        Self::strips_of(strips) + CANDIDATES_MAX as usize
+    fn strips_in(bytes: usize) -> usize {
+        (bytes / size_of::<Tile>()).max(TILE_STRIPS_MAX)
     }
 
-    pub(super) fn set_strips(&mut self, strips: usize) {
-        self.strips_max = Self::strips_of(strips);
+    /// What a list of so many bytes holds at most, and the matches that it is given room for.
+    pub(super) fn limits(bytes: usize) -> TileLimits {
+        let strips = Self::strips_in(bytes);
+        let matches = (bytes / size_of::<Match>()).max(1);
+        TileLimits { tiles: strips, strips, required: strips + CANDIDATES_MAX as usize, matches }
+    }
+
+    /// Takes these tiles in place of its own; what they require is among the same numbers.
+    pub(super) fn replace(&mut self, tiles: &mut Vec<Tile>) {
+        std::mem::swap(&mut self.tiles, tiles);
+        tiles.clear();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.tiles[..]) + size_of_val(&self.required[..])
+    }
+
+    /// How many pairs the tiles have.
+    pub(super) fn pairs(&self) -> u64 {
+        self.tiles.iter().map(|tile| tile.pairs()).sum()
     }
 
     pub(super) fn clear(&mut self) {
@@ -285,7 +300,7 @@ impl TileJoin {
         Ok(Self {
             tiler: Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds),
             isa,
-            list: TileList::with_strips(SIFTED_STRIPS),
+            list: TileList::with_bytes(SIFTED_BYTES),
             unfinished: Vec::new(),
             survivors: Survivors::default(),
             entry: 0,
@@ -319,9 +334,9 @@ impl TileJoin {
         if unfinished.is_empty() {
             list.clear();
             *is_last = !tiler.fill(list);
-            counters.postings += list.tiles.iter().map(|tile| tile.pairs()).sum::<u64>();
+            counters.postings += list.pairs();
         } else {
-            std::mem::swap(&mut list.tiles, unfinished);
+            list.replace(unfinished);
         }
         let sets = tiler.sets();
         let tiles = sets.tiles(&list.tiles, &list.required);

@@ -27,6 +27,9 @@
 //! another sixteenth of its time has passed: a few looks a chunk, and an answer that is found
 //! hardly late.
 //!
+//! **Opening.** With [`Device::Auto`], the device is opened for the first chunk that says that it
+//! pays ([`WaveChunk::pays_on_device`]); chunks before that are answered on the CPU.
+//!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
 //! for good: the chunks in flight are still whole, and are answered on the CPU like all later
 //! ones, in the same order. Counters of the report tell. With [`Device::Cuda`] it is an error.
@@ -38,21 +41,27 @@
 //! | `part` | the part between prepare and collect |
 //! | `ledger` | what the part counts |
 //! | `overlap` | the kernel of candidate pairs |
+//! | `tiles` | the kernel of tiles of all pairs |
+//! | `pair` | two kernels for chunks of two kinds |
 //! | `residents` | the sets that a device has |
 
 mod buffers;
 mod device;
 mod ledger;
 mod overlap;
+mod pair;
 mod part;
 mod residents;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use self::buffers::Buffers;
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel};
+pub use self::pair::{EitherChunk, FlightPair, KernelPair, Which};
 pub use self::part::{Wave, WaveError, WavePart};
+pub use self::tiles::{TilesAnswer, TilesChunk, TilesFlights, TilesKernel};
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
@@ -65,6 +74,12 @@ pub trait WaveChunk: Send + 'static {
 
     /// How many bytes it holds, for the limits of queues.
     fn bytes(&self) -> usize;
+
+    /// Whether opening a device pays for this chunk and those that will follow, by all that its
+    /// maker knows. [`Device::Auto`] asks until a device has been opened.
+    fn pays_on_device(&self) -> bool {
+        true
+    }
 }
 
 /// How chunks are answered. The answer must not depend on where: a chunk may be answered twice, the
@@ -78,7 +93,8 @@ pub trait Kernel: Send + 'static {
     /// Answers a chunk here and now.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Opens a device and makes all buffers. Called once, before the first chunk is submitted.
+    /// Opens a device and makes all buffers. Called at most once, before the first chunk is
+    /// submitted.
     ///
     /// # Errors
     /// If there is no such device, or it has not enough memory.

@@ -32,8 +32,8 @@ pub trait OverlapChunk: WaveChunk {
     /// What is asked.
     fn question(&self) -> Answer;
 
-    /// Numbers that name the probes and the candidates: sets are sent to a device once for all chunks
-    /// in which they have the same number.
+    /// Numbers that name the probes and the candidates: sets are sent to a device once for all
+    /// chunks in which they have the same number.
     fn set_versions(&self) -> [u64; 2];
 
     /// Where the answer is written.
@@ -47,6 +47,7 @@ pub struct OverlapKernel<C> {
     limits: ChunkLimits,
     slots: usize,
     sets_bytes_max: usize,
+    kernel: Option<CudaKernel>,
     chunks: PhantomData<fn(C)>,
 }
 
@@ -56,7 +57,14 @@ impl<C> OverlapKernel<C> {
     /// room.
     #[must_use]
     pub fn new(isa: Isa, limits: ChunkLimits, slots: usize, sets_bytes_max: usize) -> Self {
-        Self { isa, limits, slots: slots.max(1), sets_bytes_max, chunks: PhantomData }
+        let slots = slots.max(1);
+        Self { isa, limits, slots, sets_bytes_max, kernel: None, chunks: PhantomData }
+    }
+
+    /// Uses this kernel on a device, instead of one that is chosen by the size of the sets.
+    #[must_use]
+    pub fn with_kernel(self, kernel: Option<CudaKernel>) -> Self {
+        Self { kernel, ..self }
     }
 }
 
@@ -95,6 +103,7 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
             free,
             flying: VecDeque::with_capacity(self.slots),
             residents: Residents::new(self.sets_bytes_max),
+            kernel: self.kernel,
             chunks: PhantomData,
         })
     }
@@ -116,6 +125,7 @@ pub struct OverlapFlights<C> {
     free: Vec<Slot>,
     flying: VecDeque<Flying>,
     residents: Residents,
+    kernel: Option<CudaKernel>,
     chunks: PhantomData<fn(C)>,
 }
 
@@ -140,7 +150,8 @@ impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
         let slot = self.free.pop().expect("it is asked for room before");
         let pairs = chunk.pairs();
         let sets = pairs.candidates;
-        let kernel = CudaKernel::for_mean_size(sets.tokens().len() / sets.len().max(1));
+        let mean_size = sets.tokens().len() / sets.len().max(1);
+        let kernel = self.kernel.unwrap_or(CudaKernel::for_mean_size(mean_size));
         let parts = pairs.chunk;
         bytes += (size_of_val(parts.entries)
             + size_of_val(parts.candidates)

@@ -22,7 +22,7 @@ const SHAPE: &str = "WAVE_SHAPE";
 const SETS: u32 = 40;
 const PAIRS: u32 = SETS * SETS;
 /// Of the sets: an offset each and one more, and 0 to 39 tokens.
-const PANE_BYTES: u64 = 4 * (41 + 39 * 40 / 2);
+const PANE_BYTES: usize = 4 * (41 + 39 * 40 / 2);
 
 /// Sets of ascending tokens, of sizes 0 to 39.
 struct Tokens {
@@ -158,7 +158,7 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
     let expected = expected(&tokens);
     let slots = chunks.saturating_sub(2).clamp(1, 3);
     let limits = ChunkLimits { entries: size, pairs: size, starts: false };
-    let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, room * PANE_BYTES as usize);
+    let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, room * PANE_BYTES);
     let make = move || empty_chunk(&tokens, size, panes as u64);
     let wave = Wave { device, chunks };
     let batches = (0..PAIRS).step_by(400).map(|begin| batch(begin..begin + 400));
@@ -238,7 +238,7 @@ fn sets_are_sent_once_while_there_is_room_and_again_when_there_was_none() {
     assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 1), "{outcome}");
 }
 
-fn bytes_to_device(outcome: &str) -> u64 {
+fn bytes_to_device(outcome: &str) -> usize {
     let (_, behind) = outcome.split_once("(\"bytes_to_device\", ").expect("it is counted");
     behind.split_once(')').and_then(|(bytes, _)| bytes.parse().ok()).expect("a number")
 }
