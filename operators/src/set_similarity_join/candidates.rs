@@ -8,9 +8,8 @@ use trommel_kernels::cuda::{overlap, signatures};
 use trommel_kernels::overlap::Pairs;
 use trommel_kernels::signatures::{Match, Signatures, Tiles};
 
-use super::bounds::Similarity;
 use super::chunk::{CandidateChunk, JoinedSets};
-use super::join::{SetJoin, SimilarPair, similar_pair, similar_pairs};
+use super::join::{Partner, SetJoin, partners, similar_sets};
 use super::operator::JoinOutput;
 use super::tile_join::{TileList, TiledSets};
 use crate::wave::{
@@ -125,15 +124,16 @@ impl Candidates {
         self.of_kind(|pairs| pairs.answer.count, |tiles| tiles.tiles_answer.counted.matches)
     }
 
-    /// The similar pairs, if they were asked for.
-    pub(super) fn similar(&self, similarity: Similarity) -> Vec<SimilarPair> {
+    /// The similar pairs, if they were asked for: the left set, the right one, and their overlap.
+    pub(super) fn similar(&self) -> Vec<(Partner<'_>, Partner<'_>, u32)> {
         let sets = self.sets();
         if self.kind == Which::First {
-            return similar_pairs(sets, similarity, &self.chunk, &self.answer.overlaps).collect();
+            return similar_sets(sets, &self.chunk, &self.answer.overlaps).collect();
         }
         let matches = self.tiles_answer.joined.matches.iter();
         let pair = |&Match { probe, candidate, overlap }: &Match| {
-            similar_pair(sets, similarity, (probe, candidate, overlap))
+            let (left, right) = partners(sets, probe, candidate);
+            (left, right, overlap)
         };
         matches.map(pair).collect()
     }

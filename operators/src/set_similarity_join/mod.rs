@@ -28,12 +28,14 @@
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
-//! | `operator`, `stages`, `input` | the operator of a pipeline; its first and last part; what comes in |
-//! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
+//! | `operator`, `stages` | the operator of a pipeline; its first and last part |
+//! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
+//! | `candidates`, `outbox` | what travels between its parts, as a chunk of a [wave](crate::wave) |
 //! | [`stream`] | the join of a stream: windows, and duplicates |
 
 mod bounds;
 mod candidates;
+mod carried;
 mod chunk;
 mod collection;
 mod collector;
@@ -45,6 +47,7 @@ mod outbox;
 mod prefix;
 mod prefix_join;
 mod price;
+mod rows;
 mod signature_join;
 mod stages;
 mod stream;
