@@ -12,9 +12,8 @@
 // The first three take an entry (a probe and its candidates) a thread or block, the last one 32
 // consecutive pairs a warp, whatever their entries. All stride over the grid, so any grid is right.
 // Reads at most 4 (|probe| + |candidate|) B and 20 B a pair, writes 4 B (`_verify`) or 8 B a warp.
-#include "device.cuh"
+#include "overlap.cuh"
 
-constexpr u32 REJECTED = 0xffffffff;
 constexpr u32 THREADS_MAX = 256;
 constexpr u32 WARPS_MAX = THREADS_MAX / WARP;
 static_assert(WARPS_MAX <= WARP && (WARPS_MAX & (WARPS_MAX - 1)) == 0, "folded in halves");
@@ -45,13 +44,6 @@ struct Pairs {
     u32 pair_count;
 };
 
-// One pair, from where its verification begins. Positions are those in the tokens of all sets.
-struct Pair {
-    u32 probe, candidate;
-    u32 probe_len, candidate_len;
-    u32 required, overlap;
-};
-
 __device__ inline Pair pair_at(const Pairs& pairs, u32 probe_set, u32 index) {
     const u32 candidate_set = pairs.candidates[index];
     Pair pair;
@@ -70,19 +62,6 @@ __device__ inline Pair pair_at(const Pairs& pairs, u32 probe_set, u32 index) {
         pair.overlap = start.overlap;
     }
     return pair;
-}
-
-// How far a pair is. The overlap counted so far and the tokens left never exceed a set's size, so
-// sums of them fit 32 bits.
-struct Progress {
-    bool is_lost, is_done;
-};
-
-template <bool EXACT>
-__device__ inline Progress progress(u32 required, u32 overlap, u32 probe_left, u32 candidate_left) {
-    const u32 left = smaller(probe_left, candidate_left);
-    const bool is_lost = overlap + left < required;
-    return {is_lost, is_lost || left == 0 || (!EXACT && overlap >= required)};
 }
 
 // Takes answers: writes each of them.
@@ -106,21 +85,6 @@ struct CountPairs {
         if (lane_of_warp() == 0 && sum > 0) atomicAdd(count, static_cast<u64>(sum));
     }
 };
-
-// A merge by one thread.
-template <bool EXACT>
-__device__ inline u32 merge(const u32* probe, const u32* candidate, const Pair& pair) {
-    u32 at = 0, with = 0, overlap = pair.overlap;
-    while (true) {
-        const Progress now =
-            progress<EXACT>(pair.required, overlap, pair.probe_len - at, pair.candidate_len - with);
-        if (now.is_done) return now.is_lost ? REJECTED : overlap;
-        const u32 left = probe[at], right = candidate[with];
-        overlap += left == right;
-        at += left <= right;
-        with += right <= left;
-    }
-}
 
 // Alternative A. Grid: any. Shared: none. Barriers: none.
 template <class Sink>

@@ -8,7 +8,7 @@ use super::call::{Met, Posting};
 
 /// What all postings of a block are tested by.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// The greatest position, which fits 16 bits.
     pub(super) position_max: u32,
     /// The signature of the probe.
@@ -18,7 +18,7 @@ pub(super) struct Limits {
 }
 
 /// A set of instructions for blocks.
-pub(super) trait Registers: Copy {
+pub(crate) trait Registers: Copy {
     /// Writes those of the first `valid` postings that pass to the front of `to`, in any order, and
     /// returns how many they are; what is behind them may be overwritten.
     fn test(
@@ -31,7 +31,7 @@ pub(super) trait Registers: Copy {
 }
 
 /// A call with its arguments, to be run on some level.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     /// What the call returns.
     type Output;
     /// The reference.

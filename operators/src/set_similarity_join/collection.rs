@@ -12,6 +12,8 @@ use super::collector::{Budget, JoinError, Side};
 pub struct SetCollection {
     sets: SetStore,
     ids: Vec<u32>,
+    /// In the order of the input; none if that is the order of the ids.
+    places: Vec<u32>,
     sides: Vec<Side>,
     is_two_sided: bool,
     distinct: u32,
@@ -72,12 +74,35 @@ impl SortedSets {
             }
         }
         let Self { offsets, tokens, ids, sides } = self;
-        let sets = SetStore::new(offsets, tokens);
-        SetCollection { sets, ids, sides, is_two_sided, distinct, unshared, sizes, budget }
+        let (sets, places) = (SetStore::new(offsets, tokens), Vec::new());
+        SetCollection { sets, ids, places, sides, is_two_sided, distinct, unshared, sizes, budget }
     }
 }
 
 impl SetCollection {
+    /// These sets with other numbers for their tokens.
+    pub(super) fn with_numbers(&self, sets: SortedSets) -> Self {
+        sets.finish(self.is_two_sided, self.distinct, 0, self.budget)
+    }
+
+    /// Gives the sets other ids, made of those that they had: these are their places from now on,
+    /// and of a pair, the left set is the one with the smaller place.
+    pub(super) fn label(&mut self, id: impl Fn(u32) -> u32) {
+        let ids = self.ids.iter().map(|&place| id(place)).collect();
+        self.places = std::mem::replace(&mut self.ids, ids);
+    }
+
+    /// By set, if they were [labelled](Self::label).
+    pub(super) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Whether the first set of a pair is the left one, if both are of the left side.
+    pub(super) fn is_left(&self, first: u32, second: u32) -> bool {
+        let order = if self.places.is_empty() { &self.ids } else { &self.places };
+        order[first as usize] < order[second as usize]
+    }
+
     /// How many sets there are; empty ones are left out.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -107,6 +132,11 @@ impl SetCollection {
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
         self.sets.as_sets()
+    }
+
+    /// A number that no other collection has.
+    pub(super) fn version(&self) -> u64 {
+        self.sets.version()
     }
 
     pub(super) fn offsets(&self) -> &[u32] {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trommel_kernels::Isa;
 
 use super::bounds::{Bounds, Similarity};
-use super::chunk::CandidateChunk;
+use super::chunk::{CandidateChunk, JoinedSets};
 use super::collection::SetCollection;
 use super::collector::{JoinError, Side};
 use super::group_join::GroupJoin;
@@ -112,7 +112,7 @@ pub(super) trait Find: Send {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SetJoin {
-    collection: Arc<SetCollection>,
+    sets: JoinedSets,
     isa: Isa,
     similarity: Similarity,
     finder: Box<dyn Find>,
@@ -153,9 +153,9 @@ impl SetJoin {
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
         };
-        let collection = Arc::clone(collection);
+        let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();
-        Ok(Self { collection, isa, similarity, finder, is_exhausted: false, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, counters })
     }
 
     /// Puts the next candidates in the chunk, in place of what it holds; false when there are no
@@ -175,10 +175,10 @@ impl SetJoin {
         self.counters
     }
 
-    /// The sets that are joined.
+    /// The sets that its chunks name.
     #[must_use]
-    pub fn collection(&self) -> &Arc<SetCollection> {
-        &self.collection
+    pub fn sets(&self) -> &JoinedSets {
+        &self.sets
     }
 
     /// Counts the similar pairs.
@@ -186,7 +186,7 @@ impl SetJoin {
     pub fn count(mut self) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
-            self.counters.results += chunk.count(self.isa, &self.collection);
+            self.counters.results += chunk.count(self.isa, &self.sets);
         }
         self.counters
     }
@@ -195,8 +195,8 @@ impl SetJoin {
     pub fn for_each(mut self, mut take: impl FnMut(SimilarPair)) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
-            let overlaps = chunk.verify(self.isa, &self.collection);
-            for pair in similar_pairs(&self.collection, self.similarity, &chunk, &overlaps) {
+            let overlaps = chunk.verify(self.isa, &self.sets);
+            for pair in similar_pairs(&self.sets, self.similarity, &chunk, &overlaps) {
                 take(pair);
                 self.counters.results += 1;
             }
@@ -207,19 +207,20 @@ impl SetJoin {
 
 /// The pairs of a chunk that are similar, with the ids of their sets.
 pub(super) fn similar_pairs(
-    collection: &SetCollection,
+    JoinedSets { probes, candidates }: &JoinedSets,
     similarity: Similarity,
     chunk: &CandidateChunk,
     overlaps: &[u32],
 ) -> impl Iterator<Item = SimilarPair> {
     chunk.similar(overlaps).map(move |(probe, candidate, overlap)| {
-        let (probe_id, candidate_id) = (collection.id(probe), collection.id(candidate));
-        let (left, right) = match collection.side(probe) {
-            Side::Left if collection.is_two_sided() => (probe_id, candidate_id),
-            Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
+        let (probe_id, candidate_id) = (probes.id(probe), candidates.id(candidate));
+        let (left, right) = match probes.side(probe) {
+            Side::Left if probes.is_two_sided() => (probe_id, candidate_id),
+            Side::Left if probes.is_left(probe, candidate) => (probe_id, candidate_id),
+            Side::Left => (candidate_id, probe_id),
             Side::Right => (candidate_id, probe_id),
         };
-        let (probe_size, candidate_size) = (collection.size(probe), collection.size(candidate));
+        let (probe_size, candidate_size) = (probes.size(probe), candidates.size(candidate));
         let similarity = similarity.of(overlap, probe_size, candidate_size);
         SimilarPair { left, right, overlap, similarity }
     })

@@ -11,14 +11,22 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::{Answer, ChunkLimits};
 
 use super::bounds::{Bounds, Similarity};
+use super::candidates::Candidates;
+use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
+use super::input::Columns;
 use super::join::JoinAlgorithm;
-use super::stages::{Collect, Columns, Prepare, Verify};
+use super::outbox::{Chunks, Outbox};
+use super::stages::{Collect, Prepare};
+use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
+use super::verify_mode::{Plan, VerifyMode};
 use crate::columns::find_column;
 use crate::parameters::check_range;
+use crate::wave::{Device, OverlapKernel, Wave, WavePart};
 
 /// What a join answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -30,6 +38,19 @@ pub enum JoinOutput {
     Pairs,
     /// One row: how many pairs there are.
     Count,
+}
+
+/// What a join is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JoinMode {
+    /// Similar sets are found.
+    #[default]
+    Join,
+    /// A row of the input passes only if no set that came before it, in the window if there is one,
+    /// is similar to its own: whether or not that one has passed.
+    Deduplicate,
 }
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
@@ -46,7 +67,13 @@ pub enum JoinOutput {
 ///
 /// # State
 /// All sets, until the inputs have ended; then they are joined. At most `memory_max` bytes, then an
-/// error. Chunks on their way to the verification come on top.
+/// error. On top come five chunks that travel between filter, verification and rows: when all are
+/// under way, the filter waits.
+///
+/// # Devices
+/// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
+/// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
+/// The results are the same.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
@@ -86,6 +113,14 @@ pub struct SetSimilarityJoin {
     /// How candidates are found.
     #[serde(default)]
     algorithm: JoinAlgorithm,
+    /// Whether pairs are found, or sets dropped that are similar to one before them.
+    #[serde(default)]
+    mode: JoinMode,
+    /// How far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
+    /// out when its later set comes. Without a window, all sets are joined when the input has
+    /// ended; but duplicates are looked for among all that came before.
+    #[serde(default)]
+    window: Option<JoinWindow>,
     /// What is answered.
     #[serde(default)]
     output: JoinOutput,
@@ -95,11 +130,18 @@ pub struct SetSimilarityJoin {
     /// The column of sets.
     #[serde(default = "default_set")]
     set: String,
-    /// Bytes of the candidates that are verified at once.
-    #[serde(default = "default_chunk_bytes")]
+    /// Where candidates are verified.
+    #[serde(default)]
+    device: Device,
+    /// How candidates are verified.
+    #[serde(default)]
+    verify: VerifyMode,
+    /// Bytes of the candidates that are verified at once; unless given, 262144 on the CPU and
+    /// 5242880 on a device.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
-    chunk_bytes: usize,
-    /// Bytes that the sets and their index may use.
+    chunk_bytes: Option<usize>,
+    /// Bytes that the sets and their index may use; on a device the sets may use as much.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     memory_max: usize,
@@ -116,9 +158,12 @@ fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_chunk_bytes() -> usize {
-    1 << 18
-}
+/// Bytes of a chunk for the CPU, where it stays in the second-level cache, and for a device, where
+/// small chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+const CHUNK_BYTES: [usize; 2] = [1 << 18, 5 << 20];
+
+/// Chunks that a device works on at a time. Two more are filled and read meanwhile.
+const IN_FLIGHT: usize = 3;
 
 fn default_memory_max() -> usize {
     1 << 32
@@ -132,10 +177,14 @@ impl SetSimilarityJoin {
             similarity: Similarity::Jaccard,
             threshold,
             algorithm: JoinAlgorithm::Auto,
+            mode: JoinMode::Join,
+            window: None,
             output: JoinOutput::Pairs,
             id: default_id(),
             set: default_set(),
-            chunk_bytes: default_chunk_bytes(),
+            device: Device::Auto,
+            verify: VerifyMode::Auto,
+            chunk_bytes: None,
             memory_max: default_memory_max(),
         }
     }
@@ -154,6 +203,20 @@ impl SetSimilarityJoin {
         self
     }
 
+    /// Lets only those sets pass that have no similar one before them.
+    #[must_use]
+    pub fn deduplicate(mut self) -> Self {
+        self.mode = JoinMode::Deduplicate;
+        self
+    }
+
+    /// Joins each set when it comes, to those before it in this window.
+    #[must_use]
+    pub fn window(mut self, window: JoinWindow) -> Self {
+        self.window = Some(window);
+        self
+    }
+
     /// Answers this.
     #[must_use]
     pub fn output(mut self, output: JoinOutput) -> Self {
@@ -164,7 +227,21 @@ impl SetSimilarityJoin {
     /// Verifies about so many bytes of candidates at once, 1 to 2^30; at least one pair.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Verifies candidates there.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Verifies candidates in this way.
+    #[must_use]
+    pub fn verify(mut self, verify: VerifyMode) -> Self {
+        self.verify = verify;
         self
     }
 
@@ -190,6 +267,48 @@ impl SetSimilarityJoin {
             }
             (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
         }
+    }
+
+    /// How a stream is joined; none if the sets are collected first.
+    fn stream(
+        &self,
+        inputs: usize,
+        bounds: Bounds,
+        isa: Isa,
+        plan: Plan,
+    ) -> Result<Option<Rules>, BindError> {
+        let is_each_pair = self.mode == JoinMode::Join;
+        let (parameter, value) = match self.window {
+            None if is_each_pair => return Ok(None),
+            None => ("mode", "\"deduplicate\""),
+            Some(_) => ("window", "a window"),
+        };
+        let refuse = |parameter, value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at(parameter))
+        };
+        if inputs > 1 {
+            let value = format!("{value} with {inputs} inputs");
+            return refuse(parameter, &value, "a stream is joined to itself: give it one input");
+        }
+        if !is_each_pair && self.output == JoinOutput::Count {
+            let allowed = "sets pass or are dropped, and the report counts them: leave it out";
+            return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+        }
+        if !is_each_pair && plan.is_device_wanted() {
+            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            return refuse("mode", "\"deduplicate\" on a device", allowed);
+        }
+        Ok(Some(Rules {
+            similarity: self.similarity,
+            threshold: self.threshold,
+            bounds,
+            algorithm: self.algorithm,
+            isa,
+            window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
+            is_each_pair,
+            memory_max: self.memory_max,
+        }))
     }
 
     fn output_schema(&self) -> SchemaRef {
@@ -221,22 +340,43 @@ impl OperatorSpec for SetSimilarityJoin {
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        check_range("chunk_bytes", &self.chunk_bytes, &(1..=CHUNK_BYTES_MAX))?;
+        if let Some(bytes) = &self.chunk_bytes {
+            check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
+        }
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
-        Bounds::new(self.similarity, self.threshold)
+        let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
+        let plan = self.plan()?;
         let columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let mut collector = SetCollector::new(self.memory_max);
-        if inputs.len() == 2 {
-            collector = collector.two_sided();
-        }
+        let rules = self.stream(inputs.len(), bounds, isa, plan)?;
         let output = self.output_schema();
-        let prepare = Prepare::new(collector, columns, isa, &self);
+        let chunks = self.chunks(plan);
+        let outbox = Outbox::new(chunks);
+        let filter = match rules {
+            Some(rules) if self.mode == JoinMode::Deduplicate => {
+                return Ok(stream::deduplicate(rules, columns[0], SchemaRef::clone(&inputs[0])));
+            }
+            Some(rules) => {
+                part("filter", Load::Heavy, stream::Filter::new(rules, columns[0], outbox))
+            }
+            None => {
+                let mut collector = SetCollector::new(self.memory_max);
+                if inputs.len() == 2 {
+                    collector = collector.two_sided();
+                }
+                part("filter", Load::Heavy, Prepare::new(collector, columns, isa, outbox, &self))
+            }
+        };
+        let wave = Wave { device: plan.device, chunks: chunks.count };
+        let pairs = chunks.bytes.map(CandidateChunk::pairs_in).into_iter().max().unwrap_or(1);
+        let limits = ChunkLimits { entries: pairs, pairs, starts: true };
+        let kernel = OverlapKernel::<Candidates>::new(isa, limits, IN_FLIGHT, self.memory_max)
+            .with_kernel(plan.kernel);
         let parts = vec![
-            part("filter", Load::Heavy, prepare),
-            part("verify", Load::Heavy, Verify::new(isa, self.output)),
+            filter,
+            part("verify", Load::Heavy, WavePart::new(kernel, wave)),
             part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
         ];
         Ok(Fragment { parts, outputs: vec![output] })
@@ -248,7 +388,27 @@ fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Pa
 }
 
 impl SetSimilarityJoin {
-    pub(super) fn parameters(&self) -> (Similarity, Threshold, JoinAlgorithm, usize) {
-        (self.similarity, self.threshold, self.algorithm, self.chunk_bytes)
+    /// What is similar, and how it is found.
+    pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
+        (self.similarity, self.threshold, self.algorithm)
+    }
+
+    fn plan(&self) -> Result<Plan, BindError> {
+        self.verify.plan(self.device).map_err(|misfit| {
+            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
+            BindErrorKind::Value { value, allowed }.at("verify")
+        })
+    }
+
+    fn chunks(&self, plan: Plan) -> Chunks {
+        Chunks {
+            count: IN_FLIGHT + 2,
+            bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
+            question: match self.output {
+                JoinOutput::Pairs => Answer::Overlaps,
+                JoinOutput::Count => Answer::Count,
+            },
+            is_device_wanted: plan.is_device_wanted(),
+        }
     }
 }

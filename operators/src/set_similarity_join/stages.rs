@@ -1,55 +1,26 @@
-//! The three parts of the operator: the filter makes chunks of candidates, the verification finds
-//! their overlaps, and what is similar is collected.
+//! The first and the last part of the operator: the filter makes chunks of candidates, and what is
+//! similar is collected. Between them the candidates are verified by a
+//! [`WavePart`](crate::wave::WavePart).
 //!
-//! While one chunk is verified the next one is made, if the parts run on different cores (Bellas,
-//! Gounaris 2018, §3.2). A chunk brings the sets that it names along, so that the parts share
-//! nothing else.
+//! While one chunk is verified the next one is made, on a device or if the parts run on different
+//! cores (Bellas, Gounaris 2018, §3.1). A chunk brings the sets that it names along, so that the
+//! parts share nothing else.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::SchemaRef;
-use thiserror::Error;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
 use super::bounds::Similarity;
-use super::chunk::CandidateChunk;
-use super::collection::SetCollection;
+use super::candidates::Candidates;
 use super::collector::{SetCollector, Side};
+use super::input::{Columns, SetRows};
 use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
 use super::operator::{JoinOutput, SetSimilarityJoin};
-
-/// Where the ids and the sets of an input are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    pub(super) id: usize,
-    pub(super) set: usize,
-}
-
-/// A token is null.
-#[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
-struct NullToken {
-    id: u32,
-}
-
-/// Candidates, and the sets that they name.
-struct Candidates {
-    collection: Arc<SetCollection>,
-    chunk: CandidateChunk,
-}
-
-/// What is known of the pairs of a chunk.
-enum Verified {
-    /// The overlap of each pair, or that it is rejected.
-    Overlaps(Candidates, Vec<u32>),
-    /// How many are similar.
-    Count(u64),
-}
+use super::outbox::Outbox;
 
 /// How far the first part is.
 enum Phase {
@@ -66,10 +37,10 @@ pub(super) struct Prepare {
     columns: Vec<Columns>,
     isa: Isa,
     spec: SetSimilarityJoin,
+    outbox: Outbox,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    chunks: u64,
 }
 
 impl Prepare {
@@ -77,10 +48,11 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
+        outbox: Outbox,
         spec: &SetSimilarityJoin,
     ) -> Self {
         let (phase, spec) = (Some(Phase::Collecting(collector)), spec.clone());
-        Self { phase, columns, isa, spec, sets: 0, empty_sets: 0, nulls: 0, chunks: 0 }
+        Self { phase, columns, isa, spec, outbox, sets: 0, empty_sets: 0, nulls: 0 }
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -88,23 +60,13 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let Columns { id, set } = self.columns[port];
-        let ids = records.column(id).as_primitive::<UInt32Type>();
-        let sets = records.column(set).as_list::<i32>();
-        let tokens = sets.values().as_primitive::<UInt32Type>();
+        let sets = SetRows::new(records, self.columns[port]);
         for row in 0..records.num_rows() {
-            if ids.is_null(row) || sets.is_null(row) {
+            let Some((id, tokens)) = sets.get(row)? else {
                 self.nulls += 1;
                 continue;
-            }
-            let id = ids.value(row);
-            let ends = &sets.value_offsets()[row..=row + 1];
-            let [begin, end] = [ends[0], ends[1]]
-                .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-            if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-                return Err(Box::new(NullToken { id }));
-            }
-            collector.push(side, id, &tokens.values()[begin..end])?;
+            };
+            collector.push(side, id, tokens)?;
             self.sets += 1;
         }
         self.empty_sets = collector.empty_sets();
@@ -126,7 +88,7 @@ impl Operator for Prepare {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
             let collection = Arc::new(collector.finish()?);
-            let (similarity, threshold, algorithm, _) = self.spec.parameters();
+            let (similarity, threshold, algorithm) = self.spec.question();
             let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
             self.phase = Some(Phase::Joining(join));
         }
@@ -135,16 +97,19 @@ impl Operator for Prepare {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
-        let (.., chunk_bytes) = self.spec.parameters();
-        let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
-        if !join.next_chunk(&mut chunk) {
-            return Ok(Flow::NeedInput);
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        if join.next_chunk(chunk.pairs_mut()) {
+            self.outbox.send(chunk, join.sets().clone(), out);
+            Ok(Flow::HaveOutput)
+        } else {
+            self.outbox.keep(chunk);
+            Ok(Flow::NeedInput)
         }
-        self.chunks += 1;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        let candidates = Candidates { collection: Arc::clone(join.collection()), chunk };
-        out.send_chunk(Chunk::new(candidates, pairs, bytes));
-        Ok(Flow::HaveOutput)
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.outbox.give_back(reply);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
@@ -152,55 +117,16 @@ impl Operator for Prepare {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
+        let mut counters = vec![
             ("sets", self.sets),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.chunks),
-        ]
-    }
-}
-
-/// Verifies chunks.
-pub(super) struct Verify {
-    isa: Isa,
-    output: JoinOutput,
-    verified: u64,
-}
-
-impl Verify {
-    pub(super) fn new(isa: Isa, output: JoinOutput) -> Self {
-        Self { isa, output, verified: 0 }
-    }
-}
-
-impl Operator for Verify {
-    fn process(
-        &mut self,
-        _port: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let candidates: Candidates = input.into_value();
-        let Candidates { collection, chunk } = &candidates;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        self.verified += pairs as u64;
-        let verified = match self.output {
-            JoinOutput::Count => Verified::Count(chunk.count(self.isa, collection)),
-            JoinOutput::Pairs => {
-                let overlaps = chunk.verify(self.isa, collection);
-                Verified::Overlaps(candidates, overlaps)
-            }
-        };
-        out.send_chunk(Chunk::new(verified, pairs, bytes));
-        Ok(Flow::NeedInput)
-    }
-
-    fn counters(&self) -> Counters {
-        vec![("verified", self.verified)]
+        ];
+        counters.extend(self.outbox.counters());
+        counters
     }
 }
 
@@ -209,12 +135,26 @@ pub(super) struct Collect {
     schema: SchemaRef,
     output: JoinOutput,
     similarity: Similarity,
+    verified: u64,
     results: u64,
 }
 
 impl Collect {
     pub(super) fn new(schema: &SchemaRef, output: JoinOutput, similarity: Similarity) -> Self {
-        Self { schema: SchemaRef::clone(schema), output, similarity, results: 0 }
+        Self { schema: SchemaRef::clone(schema), output, similarity, verified: 0, results: 0 }
+    }
+
+    fn pairs(&self, pairs: &[SimilarPair]) -> RecordBatch {
+        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
+            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
+        };
+        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
+        self.rows(vec![
+            numbers(|pair| pair.left),
+            numbers(|pair| pair.right),
+            numbers(|pair| pair.overlap),
+            Arc::new(similarity),
+        ])
     }
 
     fn rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
@@ -229,27 +169,20 @@ impl Operator for Collect {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let (Candidates { collection, chunk }, overlaps) = match input.into_value() {
-            Verified::Overlaps(candidates, overlaps) => (candidates, overlaps),
-            Verified::Count(count) => {
-                self.results += count;
-                return Ok(Flow::NeedInput);
+        let mut chunk: Box<Candidates> = input.into_chunk().into_box();
+        self.verified += chunk.len() as u64;
+        let (sets, candidates, answer) = chunk.answered();
+        match self.output {
+            JoinOutput::Count => self.results += answer.count,
+            JoinOutput::Pairs => {
+                let pairs = similar_pairs(sets, self.similarity, candidates, &answer.overlaps);
+                let pairs: Vec<SimilarPair> = pairs.collect();
+                self.results += pairs.len() as u64;
+                out.send(self.pairs(&pairs));
             }
-        };
-        let pairs: Vec<SimilarPair> =
-            similar_pairs(&collection, self.similarity, &chunk, &overlaps).collect();
-        self.results += pairs.len() as u64;
-        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
-        };
-        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
-        let columns = vec![
-            numbers(|pair| pair.left),
-            numbers(|pair| pair.right),
-            numbers(|pair| pair.overlap),
-            Arc::new(similarity),
-        ];
-        out.send(self.rows(columns));
+        }
+        chunk.release_sets();
+        out.send_reply(chunk.into_message());
         Ok(Flow::NeedInput)
     }
 
@@ -261,6 +194,6 @@ impl Operator for Collect {
     }
 
     fn counters(&self) -> Counters {
-        vec![("results", self.results)]
+        vec![("verified", self.verified), ("results", self.results)]
     }
 }

@@ -1,5 +1,7 @@
 //! Every algorithm on every level against counting by hand, through chunks of every size.
 
+mod pipelines;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,15 +14,15 @@ type Pairs = BTreeSet<(u32, u32, u32)>;
 
 /// A similarity and a threshold as a fraction.
 #[derive(Debug, Clone, Copy)]
-struct Question {
-    similarity: Similarity,
-    numerator: u32,
-    denominator: u32,
+pub(super) struct Question {
+    pub(super) similarity: Similarity,
+    pub(super) numerator: u32,
+    pub(super) denominator: u32,
 }
 
 impl Question {
     /// The definition, in whole numbers.
-    fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
+    pub(super) fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
         let [n, d] = [self.numerator, self.denominator].map(u128::from);
         let [o, a, b] = [overlap, left, right].map(|n| n as u128);
         o > 0
@@ -71,13 +73,13 @@ fn collect(left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) -> Arc<SetCo
 /// Chunk by chunk.
 fn pairs_of(mut join: SetJoin, similarity: Similarity, isa: Isa, chunk_bytes: usize) -> Pairs {
     let mut pairs = Pairs::new();
-    let collection = Arc::clone(join.collection());
+    let sets = join.sets().clone();
     let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
     while join.next_chunk(&mut chunk) {
         assert!(chunk.len() <= (chunk_bytes / 20).max(1), "a chunk is no larger than asked for");
-        let overlaps = chunk.verify(isa, &collection);
-        let count = chunk.count(isa, &collection);
-        let found = join::similar_pairs(&collection, similarity, &chunk, &overlaps);
+        let overlaps = chunk.verify(isa, &sets);
+        let count = chunk.count(isa, &sets);
+        let found = join::similar_pairs(&sets, similarity, &chunk, &overlaps);
         let before = pairs.len() as u64;
         for SimilarPair { left, right, overlap, .. } in found {
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
@@ -106,7 +108,7 @@ fn check(question: Question, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u3
     }
 }
 
-const SIMILARITIES: [Similarity; 4] =
+pub(super) const SIMILARITIES: [Similarity; 4] =
     [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
 
 fn questions() -> impl Iterator<Item = Question> {
@@ -119,7 +121,7 @@ fn questions() -> impl Iterator<Item = Question> {
 }
 
 /// Families of similar sets, of sizes around `size`.
-fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
+pub(super) fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut below = move |end: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -9,8 +9,8 @@ use crate::overlap::Sets;
 /// Sets that a device has, for all chunks of a join.
 #[derive(Debug)]
 pub struct DeviceSets {
-    pub(super) offsets: DeviceBuffer<u32>,
-    pub(super) tokens: DeviceBuffer<u32>,
+    pub(in crate::cuda) offsets: DeviceBuffer<u32>,
+    pub(in crate::cuda) tokens: DeviceBuffer<u32>,
     pub(super) len: usize,
     pub(super) longest: usize,
 }
@@ -35,6 +35,12 @@ impl DeviceSets {
         Ok(Arc::new(Self { offsets, tokens, len: sets.len(), longest }))
     }
 
+    /// What sets take of the device's memory.
+    #[must_use]
+    pub fn bytes_of(sets: Sets<'_>) -> usize {
+        size_of_val(sets.offsets()) + size_of_val(sets.tokens()).max(1)
+    }
+
     /// How many sets there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -48,7 +54,7 @@ impl DeviceSets {
     }
 
     /// Whether these could be the same sets: as many of them, with as many tokens.
-    pub(super) fn is_like(&self, sets: Sets<'_>) -> bool {
+    pub(in crate::cuda) fn is_like(&self, sets: Sets<'_>) -> bool {
         self.len == sets.len() && self.tokens.len() == sets.tokens().len()
     }
 }

@@ -6,9 +6,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
+use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
 use crate::cuda::lane::{Lane, Timeline, Times};
-use crate::cuda::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
+use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::module::Launch;
 use crate::cuda::stream::Stream;
 use crate::overlap::{Entry, Pairs, Start};
@@ -34,44 +35,6 @@ impl ChunkLimits {
         let pair = 3 * size_of::<u32>() + if self.starts { size_of::<Start>() } else { 0 };
         let nothing = usize::from(!self.starts);
         self.entries.max(1) * size_of::<Entry>() + self.pairs * pair + size_of::<u64>() + nothing
-    }
-}
-
-/// A buffer on both sides.
-#[derive(Debug)]
-struct Both<T: Plain> {
-    host: PinnedBuffer<T>,
-    device: DeviceBuffer<T>,
-}
-
-impl<T: Plain> Both<T> {
-    fn new(memory: &Arc<Memory>, len: usize) -> Result<Self, DeviceError> {
-        Ok(Self { host: memory.pinned_buffer(len)?, device: memory.device_buffer(len)? })
-    }
-
-    /// Fills the front of the host's side.
-    fn fill(&mut self, elements: &[T]) {
-        self.host[..elements.len()].copy_from_slice(elements);
-    }
-
-    /// Queues the copy of the front of the host's side.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Stream::copy_in`].
-    unsafe fn send(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller has promised it.
-        unsafe { stream.copy_in(&self.host, &mut self.device, len) }
-    }
-
-    /// Queues the copy of the front of the device's side.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Stream::copy_out`].
-    unsafe fn fetch(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller has promised it.
-        unsafe { stream.copy_out(&self.device, &mut self.host, len) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What has to hold on every device, real or not.
 
+pub(crate) mod signatures;
+
 use std::sync::Arc;
 
 use trommel_kernels::cuda::overlap::{
@@ -12,6 +14,7 @@ use trommel_kernels::cuda::{
 use super::cases::{self, Case};
 use super::device;
 
+/// Bytes of each kind of memory.
 const BUDGET: usize = 64 << 20;
 
 /// What is needed to run cases on a device.

@@ -1,0 +1,94 @@
+//! The `verify` parameter: by which kernel candidates are verified, and where.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use trommel_kernels::cuda::overlap::Kernel;
+
+use crate::wave::Device;
+
+/// How candidates are verified. All give the same results; they differ in speed.
+///
+/// `a`, `b` and `c` are the alternatives of Bellas, Gounaris 2018, §3.3.2. A kernel that is named
+/// is used as soon as there is a device, whatever it costs; without a device, and with `device`
+/// `auto`, the CPU verifies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum VerifyMode {
+    /// On a device, where it pays, some lanes of a warp a pair, as many as the sets are large; else
+    /// on the CPU.
+    #[default]
+    Auto,
+    /// On a device, a thread for all candidates of a probe.
+    A,
+    /// On a device, a block for each probe and a thread for each of its candidates, with the probe
+    /// in shared memory.
+    B,
+    /// On a device, a block for each probe, all its threads for one candidate after the other, by
+    /// intersect path in shared memory.
+    C,
+    /// On the CPU, although there may be a device.
+    Cpu,
+}
+
+/// Where and by what candidates are verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) device: Device,
+    /// The kernel on a device; chosen by the size of the sets unless named.
+    pub(super) kernel: Option<Kernel>,
+}
+
+impl Plan {
+    /// Whether a device is used from the first candidate on.
+    pub(super) fn is_device_wanted(self) -> bool {
+        match self.device {
+            Device::Cpu => false,
+            Device::Auto => self.kernel.is_some(),
+            Device::Cuda(_) => true,
+        }
+    }
+}
+
+/// `verify` and `device` do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("with `device` \"{device}\" allowed are {allowed}")]
+pub(super) struct Misfit {
+    device: Device,
+    allowed: &'static str,
+}
+
+impl VerifyMode {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Auto, Self::A, Self::B, Self::C, Self::Cpu];
+
+    /// The name in configurations.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::A => "a",
+            Self::B => "b",
+            Self::C => "c",
+            Self::Cpu => "cpu",
+        }
+    }
+
+    /// What follows from the mode and the device.
+    pub(super) fn plan(self, device: Device) -> Result<Plan, Misfit> {
+        let kernel = match self {
+            Self::Auto | Self::Cpu => None,
+            Self::A => Some(Kernel::ThreadPerProbe),
+            Self::B => Some(Kernel::BlockPerProbe),
+            Self::C => Some(Kernel::BlockPerPair),
+        };
+        let misfit = |allowed| Err(Misfit { device, allowed });
+        match (self, device) {
+            (Self::Cpu, Device::Cuda(_)) => misfit("\"auto\", \"a\", \"b\" and \"c\""),
+            (Self::Cpu, _) => Ok(Plan { device: Device::Cpu, kernel }),
+            (_, Device::Cpu) if kernel.is_some() => misfit("\"auto\" and \"cpu\""),
+            _ => Ok(Plan { device, kernel }),
+        }
+    }
+}
