@@ -87,7 +87,7 @@ fn auto_runs_on_the_cpu_and_the_report_says_so() {
 #[test]
 fn a_device_gives_the_same_rows() {
     let expected = rows(join(&[("device", "cpu")], &[]).0);
-    for verify in ["auto", "a", "b", "c"] {
+    for verify in ["auto", "a", "b", "c", "warp"] {
         let parameters = [("device", "cuda"), ("verify", verify), ("chunk_bytes", "400")];
         let (ended, report) = on_driver(&parameters, None);
         assert_eq!(rows(ended), expected, "{verify}");

@@ -36,12 +36,14 @@ impl Outbox {
         Self { chunks, buffers: Buffers::new(chunks.count), price: Price::default(), sent: 0 }
     }
 
-    /// A chunk to be filled; `None` while all are under way.
+    /// An empty chunk to be filled; `None` while all are under way.
     pub(super) fn take(&mut self) -> Option<Box<Candidates>> {
         let Chunks { bytes, question, .. } = self.chunks;
         let bytes = bytes[usize::from(self.pays())];
         let mut chunk = self.buffers.take(|| Candidates::new(question))?;
-        chunk.pairs_mut().set_bytes(bytes);
+        let pairs = chunk.pairs_mut();
+        pairs.clear();
+        pairs.set_bytes(bytes);
         Some(chunk)
     }
 

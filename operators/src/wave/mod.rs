@@ -54,7 +54,7 @@ mod tests;
 
 pub use self::buffers::Buffers;
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
-pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel};
+pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel, PairKernel};
 pub use self::part::{Wave, WaveError, WavePart};
 
 #[cfg(doc)]
