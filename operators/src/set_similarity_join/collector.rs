@@ -229,6 +229,11 @@ impl SetCollector {
         Ok(())
     }
 
+    /// Asks for memory for what goes with the sets.
+    pub(super) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), JoinError> {
+        self.budget.take(what, bytes)
+    }
+
     /// Sets without tokens, which are similar to none.
     #[must_use]
     pub fn empty_sets(&self) -> u64 {

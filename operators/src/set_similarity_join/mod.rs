@@ -27,12 +27,14 @@
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
-//! | `operator`, `stages`, `input` | the operator of a pipeline; its first and last part; what comes in |
+//! | `operator`, `stages` | the operator of a pipeline; its first and last part |
+//! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
 //! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
-//! | [`stream`] | the join of a stream: windows, and duplicates |
+//! | `stream` | the join of a stream: windows, and duplicates |
 
 mod bounds;
 mod candidates;
+mod carried;
 mod chunk;
 mod collection;
 mod collector;
@@ -44,6 +46,7 @@ mod outbox;
 mod prefix;
 mod prefix_join;
 mod price;
+mod rows;
 mod signature_join;
 mod stages;
 mod stream;

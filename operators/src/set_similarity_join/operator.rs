@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -20,11 +19,12 @@ use super::collector::SetCollector;
 use super::input::Columns;
 use super::join::JoinAlgorithm;
 use super::outbox::{Chunks, Outbox};
-use super::stages::{Collect, Prepare};
+use super::rows::PairRows;
+use super::stages::{Collect, Prepare, Rows};
 use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
 use super::verify_mode::{Plan, VerifyMode};
-use crate::columns::find_column;
+use crate::columns::{column_schema, find_column};
 use crate::parameters::check_range;
 use crate::wave::{Device, OverlapKernel, Wave, WavePart};
 
@@ -84,8 +84,7 @@ pub enum JoinMode {
 /// use trommel_engine::graph::Graph;
 /// use trommel_engine::runtime::RunOptions;
 /// use trommel_operators::{Collect, Memory, SetSimilarityJoin, Tokenize};
-/// # use std::sync::Arc;
-/// # use arrow_array::{ArrayRef, RecordBatch, StringArray};
+/// # /// # use arrow_array::{ArrayRef, RecordBatch, StringArray};
 ///
 /// let texts = ["a river of gravel", "the river of gravel", "heavy pieces"];
 /// # let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
@@ -130,6 +129,14 @@ pub struct SetSimilarityJoin {
     /// The column of sets.
     #[serde(default = "default_set")]
     set: String,
+    /// Columns of the input that go along into the rows of pairs, once as `left_` and once as
+    /// `right_` and their name.
+    #[serde(default)]
+    carry: Vec<String>,
+    /// Sets of fewer tokens are similar to none.
+    #[serde(default = "default_size_min")]
+    #[schemars(range(min = 1))]
+    size_min: usize,
     /// Where candidates are verified.
     #[serde(default)]
     device: Device,
@@ -152,6 +159,10 @@ const CHUNK_BYTES_MAX: usize = 1 << 30;
 
 fn default_id() -> String {
     "id".to_owned()
+}
+
+fn default_size_min() -> usize {
+    1
 }
 
 fn default_set() -> String {
@@ -182,6 +193,8 @@ impl SetSimilarityJoin {
             output: JoinOutput::Pairs,
             id: default_id(),
             set: default_set(),
+            carry: Vec::new(),
+            size_min: default_size_min(),
             device: Device::Auto,
             verify: VerifyMode::Auto,
             chunk_bytes: None,
@@ -214,6 +227,20 @@ impl SetSimilarityJoin {
     #[must_use]
     pub fn window(mut self, window: JoinWindow) -> Self {
         self.window = Some(window);
+        self
+    }
+
+    /// Lets these columns of the input go along into the rows of pairs.
+    #[must_use]
+    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.carry = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Takes sets of fewer tokens as similar to none; at least 1.
+    #[must_use]
+    pub fn size_min(mut self, tokens: usize) -> Self {
+        self.size_min = tokens;
         self
     }
 
@@ -263,7 +290,7 @@ impl SetSimilarityJoin {
         };
         match find_column(input, &self.set, "set")? {
             (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
-                Ok(Columns { id, set })
+                Ok(Columns::new(input, id, set, self.carried(input)?))
             }
             (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
         }
@@ -307,21 +334,40 @@ impl SetSimilarityJoin {
             isa,
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,
+            size_min: self.size_min,
             memory_max: self.memory_max,
         }))
     }
 
-    fn output_schema(&self) -> SchemaRef {
-        let field = |name: &str, data_type| Field::new(name, data_type, false);
-        Arc::new(Schema::new(match self.output {
-            JoinOutput::Pairs => vec![
-                field("left", DataType::UInt32),
-                field("right", DataType::UInt32),
-                field("overlap", DataType::UInt32),
-                field("similarity", DataType::Float64),
-            ],
-            JoinOutput::Count => vec![field("count", DataType::UInt64)],
-        }))
+    /// The columns that go with the sets, each once.
+    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+        let mut columns: Vec<usize> = Vec::with_capacity(self.carry.len());
+        let refuse = |value: String, allowed: &str| {
+            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
+        };
+        if !self.carry.is_empty() && self.mode == JoinMode::Deduplicate {
+            return refuse("columns to go along".to_owned(), "all columns of a row pass with it");
+        }
+        if !self.carry.is_empty() && self.output == JoinOutput::Count {
+            return refuse("columns to go along".to_owned(), "a count has no columns beside it");
+        }
+        for name in &self.carry {
+            let (column, _) = find_column(input, name, "carry")?;
+            if columns.contains(&column) {
+                return refuse(format!("`{name}` twice"), "name each column once");
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    fn rows(&self, columns: &[Columns]) -> Rows {
+        match self.output {
+            JoinOutput::Pairs => {
+                Rows::Pairs(PairRows::new(self.similarity, Columns::carried_schemas(columns)))
+            }
+            JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
+        }
     }
 }
 
@@ -343,23 +389,25 @@ impl OperatorSpec for SetSimilarityJoin {
         if let Some(bytes) = &self.chunk_bytes {
             check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
         }
+        check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
-        let columns: Vec<Columns> =
+        let mut columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let rules = self.stream(inputs.len(), bounds, isa, plan)?;
-        let output = self.output_schema();
+        let rows = self.rows(&columns);
+        let output = SchemaRef::clone(rows.schema());
         let chunks = self.chunks(plan);
         let outbox = Outbox::new(chunks);
         let filter = match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
-                return Ok(stream::deduplicate(rules, columns[0], SchemaRef::clone(&inputs[0])));
+                return Ok(stream::deduplicate(rules, columns.remove(0), inputs));
             }
             Some(rules) => {
-                part("filter", Load::Heavy, stream::Filter::new(rules, columns[0], outbox))
+                part("filter", Load::Heavy, stream::Filter::new(rules, columns.remove(0), outbox))
             }
             None => {
                 let mut collector = SetCollector::new(self.memory_max);
@@ -377,7 +425,7 @@ impl OperatorSpec for SetSimilarityJoin {
         let parts = vec![
             filter,
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
-            part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
+            part("collect", Load::Light, Collect::new(rows)),
         ];
         Ok(Fragment { parts, outputs: vec![output] })
     }
@@ -391,6 +439,11 @@ impl SetSimilarityJoin {
     /// What is similar, and how it is found.
     pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
         (self.similarity, self.threshold, self.algorithm)
+    }
+
+    /// The least size of a set that can be similar to any.
+    pub(super) fn least_size(&self) -> usize {
+        self.size_min
     }
 
     fn plan(&self) -> Result<Plan, BindError> {

@@ -8,19 +8,20 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::bounds::Similarity;
 use super::candidates::Candidates;
+use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
 use super::input::{Columns, SetRows};
-use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
-use super::operator::{JoinOutput, SetSimilarityJoin};
+use super::join::{JoinCounters, SetJoin};
+use super::operator::SetSimilarityJoin;
 use super::outbox::Outbox;
+use super::rows::PairRows;
 
 /// How far the first part is.
 enum Phase {
@@ -35,6 +36,8 @@ pub(super) struct Prepare {
     /// `None` only while one phase is made of the other.
     phase: Option<Phase>,
     columns: Vec<Columns>,
+    /// If columns go with the sets.
+    carrier: Option<Carrier>,
     isa: Isa,
     spec: SetSimilarityJoin,
     outbox: Outbox,
@@ -51,8 +54,17 @@ impl Prepare {
         outbox: Outbox,
         spec: &SetSimilarityJoin,
     ) -> Self {
-        let (phase, spec) = (Some(Phase::Collecting(collector)), spec.clone());
-        Self { phase, columns, isa, spec, outbox, sets: 0, empty_sets: 0, nulls: 0 }
+        Self {
+            phase: Some(Phase::Collecting(collector)),
+            carrier: Columns::carrier(&columns),
+            columns,
+            isa,
+            spec: spec.clone(),
+            outbox,
+            sets: 0,
+            empty_sets: 0,
+            nulls: 0,
+        }
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -60,16 +72,26 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let sets = SetRows::new(records, self.columns[port]);
+        let columns = &self.columns[port];
+        if let Some(carrier) = &mut self.carrier {
+            let bytes = carrier.add(side, columns.carried(records)?);
+            collector.reserve("the columns", bytes)?;
+        }
+        let sets = SetRows::new(records, columns);
         for row in 0..records.num_rows() {
-            let Some((id, tokens)) = sets.get(row)? else {
+            let set = sets.get(row)?;
+            let (id, tokens) = set.unwrap_or_default();
+            let place = self.carrier.as_mut().map_or(id, |carrier| carrier.place(side, id));
+            if set.is_none() {
                 self.nulls += 1;
                 continue;
-            };
-            collector.push(side, id, tokens)?;
+            }
             self.sets += 1;
+            self.empty_sets += u64::from(tokens.is_empty());
+            if tokens.len() >= self.spec.least_size() {
+                collector.push(side, place, tokens).map_err(|error| error.of_set(id))?;
+            }
         }
-        self.empty_sets = collector.empty_sets();
         Ok(())
     }
 }
@@ -87,7 +109,11 @@ impl Operator for Prepare {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
-            let collection = Arc::new(collector.finish()?);
+            let mut collection = collector.finish()?;
+            if let Some(carrier) = self.carrier.take() {
+                carrier.finish(&mut collection)?;
+            }
+            let collection = Arc::new(collection);
             let (similarity, threshold, algorithm) = self.spec.question();
             let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
             self.phase = Some(Phase::Joining(join));
@@ -132,33 +158,33 @@ impl Operator for Prepare {
 
 /// Makes rows of what is similar.
 pub(super) struct Collect {
-    schema: SchemaRef,
-    output: JoinOutput,
-    similarity: Similarity,
+    rows: Rows,
     verified: u64,
     results: u64,
 }
 
+/// The rows of a join.
+#[derive(Debug, Clone)]
+pub(super) enum Rows {
+    /// A row a pair.
+    Pairs(PairRows),
+    /// One row, of this schema: how many pairs there are.
+    Count(SchemaRef),
+}
+
+impl Rows {
+    /// The columns.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Pairs(rows) => rows.schema(),
+            Self::Count(schema) => schema,
+        }
+    }
+}
+
 impl Collect {
-    pub(super) fn new(schema: &SchemaRef, output: JoinOutput, similarity: Similarity) -> Self {
-        Self { schema: SchemaRef::clone(schema), output, similarity, verified: 0, results: 0 }
-    }
-
-    fn pairs(&self, pairs: &[SimilarPair]) -> RecordBatch {
-        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
-        };
-        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
-        self.rows(vec![
-            numbers(|pair| pair.left),
-            numbers(|pair| pair.right),
-            numbers(|pair| pair.overlap),
-            Arc::new(similarity),
-        ])
-    }
-
-    fn rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+    pub(super) fn new(rows: Rows) -> Self {
+        Self { rows, verified: 0, results: 0 }
     }
 }
 
@@ -172,13 +198,12 @@ impl Operator for Collect {
         let mut chunk: Box<Candidates> = input.into_chunk().into_box();
         self.verified += chunk.len() as u64;
         let (sets, candidates, answer) = chunk.answered();
-        match self.output {
-            JoinOutput::Count => self.results += answer.count,
-            JoinOutput::Pairs => {
-                let pairs = similar_pairs(sets, self.similarity, candidates, &answer.overlaps);
-                let pairs: Vec<SimilarPair> = pairs.collect();
-                self.results += pairs.len() as u64;
-                out.send(self.pairs(&pairs));
+        match &self.rows {
+            Rows::Count(_) => self.results += answer.count,
+            Rows::Pairs(rows) => {
+                let rows = rows.of(sets, candidates, &answer.overlaps)?;
+                self.results += rows.num_rows() as u64;
+                out.send(rows);
             }
         }
         chunk.release_sets();
@@ -187,8 +212,9 @@ impl Operator for Collect {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        if self.output == JoinOutput::Count {
-            out.send(self.rows(vec![Arc::new(UInt64Array::from(vec![self.results]))]));
+        if let Rows::Count(schema) = &self.rows {
+            let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
+            out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
         }
         Ok(Flow::NeedInput)
     }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
 
 use super::super::bounds::{Bounds, Similarity};
+use super::super::carried::Carried;
 use super::super::chunk::{CandidateChunk, JoinedSets};
 use super::super::collector::{Budget, JoinError, SetCollector, TOKENS_MAX};
 use super::super::join::{JoinAlgorithm, JoinCounters, SetJoin};
@@ -29,6 +31,8 @@ pub(crate) struct Rules {
     /// Whether each pair is asked for, or only which sets have an earlier one that is similar.
     /// Then of equal sets only the last one need be remembered.
     pub(crate) is_each_pair: bool,
+    /// Sets of fewer tokens are similar to none.
+    pub(crate) size_min: usize,
     pub(crate) memory_max: usize,
 }
 
@@ -101,14 +105,16 @@ impl StreamJoin {
 
     /// Whether a set of so many tokens can be similar to any, at least to itself.
     pub(super) fn can_match(&self, tokens: usize) -> bool {
-        u32::try_from(tokens).is_ok_and(|size| self.rules.bounds.index_prefix(size) > 0)
+        let Rules { bounds, size_min, .. } = self.rules;
+        let is_reachable = |size| bounds.index_prefix(size) > 0;
+        tokens >= size_min && u32::try_from(tokens).is_ok_and(is_reachable)
     }
 
     /// For the sets of a micro-batch, of which the first one comes at this time.
     ///
     /// # Errors
     /// If what is remembered does not fit the memory.
-    pub(super) fn collector(&mut self, stamp: u64) -> Result<SetCollector, JoinError> {
+    pub(super) fn collector(&mut self, stamp: u64) -> Result<SetCollector, OperatorError> {
         self.forget(stamp);
         self.close_cells(self.rules.window.cell(stamp))?;
         let collector = SetCollector::within(self.budget()?);
@@ -116,16 +122,18 @@ impl StreamJoin {
     }
 
     /// Begins to join a micro-batch: sets of one cell, whose ids are indexes into `arrivals`, in
-    /// the order in which they came. Its chunks follow from [`Self::next_chunk`].
+    /// the order in which they came, and so are the rows that go with them. Its chunks follow from [`Self::next_chunk`].
     pub(super) fn begin(
         &mut self,
-        sets: SetCollector,
+        mut sets: SetCollector,
         arrivals: Vec<Arrival>,
-    ) -> Result<(), JoinError> {
+        carried: Option<Carried>,
+    ) -> Result<(), OperatorError> {
         let Some(first) = arrivals.first() else { return Ok(()) };
         let cell = self.rules.window.cell(first.stamp);
         let firsts: Vec<u64> = arrivals.iter().map(|arrival| arrival.stamp).collect();
-        let members = Arc::new(Members::new(sets, arrivals)?);
+        sets.reserve("the columns", carried.as_ref().map_or(0, Carried::bytes))?;
+        let members = Arc::new(Members::new(sets, arrivals, carried)?);
         let mut is_first = vec![false; firsts.len()];
         let places = || members.sets.places().iter().map(|&place| place as usize);
         places().for_each(|place| is_first[place] = true);
@@ -151,7 +159,7 @@ impl StreamJoin {
     ///
     /// # Panics
     /// If no micro-batch is under way.
-    pub(super) fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> Result<Next, JoinError> {
+    pub(super) fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> Result<Next, OperatorError> {
         chunk.clear();
         let batch = self.batch.as_mut().expect("a micro-batch is under way");
         let sets = batch.next_chunk(&mut self.panes, &self.rules, chunk, &mut self.counters);
@@ -176,7 +184,7 @@ impl StreamJoin {
     }
 
     /// Makes the micro-batch a pane, together with those before it that are not much larger.
-    fn settle(&mut self) -> Result<Vec<bool>, JoinError> {
+    fn settle(&mut self) -> Result<Vec<bool>, OperatorError> {
         let MicroBatch { probes, cell, is_first, .. } =
             self.batch.take().expect("a micro-batch is under way");
         let members = Arc::clone(&probes.members);
@@ -196,7 +204,7 @@ impl StreamJoin {
     }
 
     /// Makes one pane of each cell but this one.
-    fn close_cells(&mut self, open: u64) -> Result<(), JoinError> {
+    fn close_cells(&mut self, open: u64) -> Result<(), OperatorError> {
         let Some(cell) = self.panes.last().map(|pane| pane.cell) else { return Ok(()) };
         let begin = self.panes.partition_point(|pane| pane.cell < cell);
         let tokens: usize = self.panes[begin..].iter().map(|pane| pane.members.sets.tokens()).sum();
@@ -212,7 +220,7 @@ impl StreamJoin {
         begin: usize,
         newest: Option<Arc<Members>>,
         cell: u64,
-    ) -> Result<(), JoinError> {
+    ) -> Result<(), OperatorError> {
         let Rules { bounds, is_each_pair, .. } = self.rules;
         let members = match newest {
             Some(newest) if begin == self.panes.len() => newest,

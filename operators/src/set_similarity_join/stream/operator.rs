@@ -109,7 +109,7 @@ impl Feed {
     /// Makes a micro-batch of the next rows: those that come in the same cell.
     fn begin(&mut self) -> Result<(), OperatorError> {
         let batch = self.batch.as_mut().expect("there are rows left");
-        let sets = SetRows::new(&batch.records, self.columns);
+        let sets = SetRows::new(&batch.records, &self.columns);
         let sets_max = self.window.left_in_cell(self.position);
         let stamp = |position| match self.window {
             Extent::Nanoseconds(_) => self.time,
@@ -139,7 +139,11 @@ impl Feed {
             arrivals.push(Arrival { id, stamp });
             batch.rows.push(row);
         }
-        Ok(self.join.begin(collector, arrivals)?)
+        let carried = match self.columns.carries() {
+            true => Some(self.columns.carried_at(&batch.records, &batch.rows)?),
+            false => None,
+        };
+        self.join.begin(collector, arrivals, carried)
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -274,7 +278,7 @@ impl Operator for Filter {
 }
 
 /// An operator that lets sets pass which have no earlier one that is similar.
-pub(crate) fn deduplicate(rules: Rules, columns: Columns, output: SchemaRef) -> Fragment {
+pub(crate) fn deduplicate(rules: Rules, columns: Columns, inputs: &[SchemaRef]) -> Fragment {
     let operator = Deduplicate {
         isa: rules.isa,
         feed: Feed::new(rules, columns),
@@ -282,5 +286,5 @@ pub(crate) fn deduplicate(rules: Rules, columns: Columns, output: SchemaRef) -> 
         verified: 0,
         duplicates: 0,
     };
-    Fragment::operator(Load::Heavy, operator, vec![output])
+    Fragment::operator(Load::Heavy, operator, inputs.to_vec())
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
+use trommel_engine::operator::OperatorError;
 use trommel_kernels::postings;
 
 use super::super::bounds::Bounds;
+use super::super::carried::Carried;
 use super::super::collection::{SetCollection, SizeRun, SortedSets};
 use super::super::collector::{Budget, JoinError, NamedSets, SetCollector, Side};
 
@@ -34,14 +36,22 @@ impl Members {
     ///
     /// Where the collector leaves out copies, the one that is kept is remembered as long as the
     /// last one.
-    pub(super) fn new(sets: SetCollector, mut arrivals: Vec<Arrival>) -> Result<Self, JoinError> {
+    pub(super) fn new(
+        sets: SetCollector,
+        mut arrivals: Vec<Arrival>,
+        carried: Option<Carried>,
+    ) -> Result<Self, JoinError> {
         let NamedSets { mut sets, names, copies } = sets.finish_named()?;
         for (kept, copy) in copies {
             let last = arrivals[copy as usize].stamp;
             let kept = &mut arrivals[kept as usize].stamp;
             *kept = last.max(*kept);
         }
-        sets.label(|place| arrivals[place as usize].id);
+        sets.label(|_, place| arrivals[place as usize].id);
+        sets.pair_by_place();
+        if let Some(carried) = carried {
+            sets.carry(carried);
+        }
         let stamps = sets.places().iter().map(|&place| arrivals[place as usize].stamp).collect();
         Ok(Self { sets: Arc::new(sets), names, stamps })
     }
@@ -54,14 +64,14 @@ impl Members {
         parts: impl Iterator<Item = &'a Self> + Clone,
         keeps_copies: bool,
         budget: Budget,
-    ) -> Result<Self, JoinError> {
+    ) -> Result<Self, OperatorError> {
         let mut collector = SetCollector::within(budget);
         if !keeps_copies {
             collector = collector.without_copies();
         }
         let mut arrivals = Vec::with_capacity(parts.clone().map(|part| part.sets.len()).sum());
         let mut tokens = Vec::new();
-        for part in parts {
+        for part in parts.clone() {
             for (set, &stamp) in (0..).zip(&part.stamps) {
                 part.write_tokens(set, &mut tokens);
                 tokens.sort_unstable();
@@ -70,7 +80,10 @@ impl Members {
                 arrivals.push(Arrival { id: part.sets.id(set), stamp });
             }
         }
-        Self::new(collector, arrivals)
+        // Copies are left out only where nothing goes with the sets.
+        let carried = Carried::gather(parts.map(|part| &*part.sets))?;
+        collector.reserve("the columns", carried.as_ref().map_or(0, Carried::bytes))?;
+        Ok(Self::new(collector, arrivals, carried)?)
     }
 
     /// Writes down the tokens of a set, in the order of their numbers.
@@ -98,7 +111,12 @@ impl Members {
 
     fn bytes(&self) -> usize {
         let (sets, tokens) = (self.sets.len(), self.sets.tokens());
-        13 * sets + 4 * tokens + size_of_val(&self.names[..]) + size_of_val(&self.stamps[..])
+        let carried = self.sets.carried().map_or(0, Carried::bytes);
+        carried
+            + 13 * sets
+            + 4 * tokens
+            + size_of_val(&self.names[..])
+            + size_of_val(&self.stamps[..])
     }
 }
 

@@ -62,6 +62,7 @@ impl Case {
             isa: self.isa,
             window: self.window,
             is_each_pair,
+            size_min: 1,
             memory_max: self.memory_max,
         }
     }
@@ -84,14 +85,16 @@ fn payload(entry: &Entry, start: Instant) -> Payload {
     Payload::Batch(Batch { records: records(&entry.rows), origin })
 }
 
-const COLUMNS: Columns = Columns { id: 0, set: 1 };
+fn columns() -> Columns {
+    Columns::new(&records(&[]).schema(), 0, 1, Vec::new())
+}
 
 /// A pair of the older and the newer id, and the overlap.
 type Pair = (u32, u32, u32);
 
 /// The pairs that each batch brings.
 fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
-    let mut feed = Feed::new(case.rules(true), COLUMNS);
+    let mut feed = Feed::new(case.rules(true), columns());
     let start = Instant::now();
     let mut chunk = CandidateChunk::with_bytes(case.chunk_bytes);
     let of_batch = |entry: &Entry| {
@@ -117,7 +120,7 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
 /// Whether each row passes, as said by the operator; ids must be distinct.
 fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     let schema = records(&[]).schema();
-    let mut fragment = deduplicate(case.rules(false), COLUMNS, schema);
+    let mut fragment = deduplicate(case.rules(false), columns(), &[schema]);
     let Body::Operator(mut operator) = fragment.parts.remove(0).body else { unreachable!() };
     let start = Instant::now();
     let of_batch = |entry: &Entry| {
@@ -330,7 +333,7 @@ fn memory_holds_the_window_and_no_more() {
         (0..4000_u32).map(|id| (0..8).map(|token| id * 8 + token).collect()).collect();
     let window = Extent::Sets(400);
     let rules = Case { memory_max: 1 << 18, ..Case::new(jaccard(80), window) }.rules(true);
-    let mut feed = Feed::new(rules, COLUMNS);
+    let mut feed = Feed::new(rules, columns());
     let mut chunk = CandidateChunk::with_bytes(1 << 16);
     let number = |feed: &Feed, name| feed.counters().iter().find(|c| c.0 == name).unwrap().1;
     for entry in cut(&sets, &[20]) {
@@ -344,7 +347,7 @@ fn memory_holds_the_window_and_no_more() {
     assert!(number(&feed, "merges") <= 40 * 4);
 
     let case = Case { memory_max: 20_000, ..Case::new(jaccard(80), window) };
-    let mut feed = Feed::new(case.rules(true), COLUMNS);
+    let mut feed = Feed::new(case.rules(true), columns());
     let error = cut(&sets, &[20]).iter().find_map(|entry| {
         feed.take(payload(entry, Instant::now()));
         loop {
