@@ -30,8 +30,8 @@
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
 //! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
-//! | `candidates`, `outbox` | what travels between its parts, as a chunk of a [wave](crate::wave) |
-//! | [`stream`] | the join of a stream: windows, and duplicates |
+//! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
+//! | `stream` | the join of a stream: windows, and duplicates |
 
 mod bounds;
 mod candidates;

@@ -54,10 +54,17 @@ impl Prepare {
         outbox: Outbox,
         spec: &SetSimilarityJoin,
     ) -> Self {
-        let phase = Some(Phase::Collecting(collector));
-        let (carrier, spec) = (Columns::carrier(&columns), spec.clone());
-        let [sets, empty_sets, nulls] = [0; 3];
-        Self { phase, columns, carrier, isa, spec, outbox, sets, empty_sets, nulls }
+        Self {
+            phase: Some(Phase::Collecting(collector)),
+            carrier: Columns::carrier(&columns),
+            columns,
+            isa,
+            spec: spec.clone(),
+            outbox,
+            sets: 0,
+            empty_sets: 0,
+            nulls: 0,
+        }
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
