@@ -25,6 +25,7 @@
 //! | `prefix` | what the filters share |
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
+//! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
@@ -53,6 +54,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod tile_join;
 mod verify_mode;
 
 pub use self::bounds::Similarity;
