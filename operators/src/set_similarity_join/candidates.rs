@@ -6,11 +6,10 @@ use trommel_kernels::cuda::overlap::Answer;
 use trommel_kernels::overlap::Pairs;
 
 use super::chunk::{CandidateChunk, JoinedSets};
-use super::join::SetJoin;
 use crate::wave::{OverlapAnswer, OverlapChunk, WaveChunk};
 
 /// A chunk of candidates with the sets that they name, the question, and room for the answer. It
-/// travels in circles; it has no sets while nobody has filled it.
+/// travels in circles, and on its way back it has no sets.
 #[derive(Debug)]
 pub(super) struct Candidates {
     sets: Option<JoinedSets>,
@@ -27,21 +26,13 @@ impl Candidates {
         Self { sets: None, chunk, question, answer, pays_on_device: false }
     }
 
-    /// Takes the next candidates of a join, about so many bytes; false if there are none.
-    pub(super) fn fill(&mut self, join: &mut SetJoin, bytes: usize, pays_on_device: bool) -> bool {
-        self.set_sets(join.sets().clone(), pays_on_device);
-        join.next_chunk(self.emptied(bytes))
-    }
-
-    /// The chunk, empty, to be filled with about so many bytes.
-    pub(super) fn emptied(&mut self, bytes: usize) -> &mut CandidateChunk {
-        self.chunk.set_bytes(bytes);
-        self.chunk.clear();
+    /// The pairs, to be filled in.
+    pub(super) fn pairs_mut(&mut self) -> &mut CandidateChunk {
         &mut self.chunk
     }
 
-    /// The chunk holds candidates of these sets.
-    pub(super) fn set_sets(&mut self, sets: JoinedSets, pays_on_device: bool) {
+    /// The pairs are there, and name these sets.
+    pub(super) fn begin_way(&mut self, sets: JoinedSets, pays_on_device: bool) {
         self.sets = Some(sets);
         self.pays_on_device = pays_on_device;
     }

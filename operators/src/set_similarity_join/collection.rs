@@ -168,7 +168,8 @@ impl SetCollection {
     }
 
     /// A number that no other collection has.
-    pub(super) fn version(&self) -> u64 {
+    #[must_use]
+    pub fn version(&self) -> u64 {
         self.sets.version()
     }
 

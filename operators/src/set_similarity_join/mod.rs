@@ -29,7 +29,7 @@
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
 //! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
-//! | `candidates` | what travels between its parts, as a chunk of a [wave](crate::wave) |
+//! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
 //! | [`stream`] | the join of a stream: windows, and duplicates |
 
 mod bounds;
@@ -42,6 +42,7 @@ mod group_join;
 mod input;
 mod join;
 mod operator;
+mod outbox;
 mod prefix;
 mod prefix_join;
 mod price;

@@ -18,8 +18,9 @@ use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
 use super::input::Columns;
 use super::join::JoinAlgorithm;
+use super::outbox::{Chunks, Outbox};
 use super::rows::PairRows;
-use super::stages::{Chunks, Collect, Prepare, Rows};
+use super::stages::{Collect, Prepare, Rows};
 use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
 use super::verify_mode::{Plan, VerifyMode};
@@ -296,7 +297,13 @@ impl SetSimilarityJoin {
     }
 
     /// How a stream is joined; none if the sets are collected first.
-    fn stream(&self, inputs: usize, bounds: Bounds, isa: Isa) -> Result<Option<Rules>, BindError> {
+    fn stream(
+        &self,
+        inputs: usize,
+        bounds: Bounds,
+        isa: Isa,
+        plan: Plan,
+    ) -> Result<Option<Rules>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
         let (parameter, value) = match self.window {
             None if is_each_pair => return Ok(None),
@@ -314,6 +321,10 @@ impl SetSimilarityJoin {
         if !is_each_pair && self.output == JoinOutput::Count {
             let allowed = "sets pass or are dropped, and the report counts them: leave it out";
             return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+        }
+        if !is_each_pair && plan.is_device_wanted() {
+            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            return refuse("mode", "\"deduplicate\" on a device", allowed);
         }
         Ok(Some(Rules {
             similarity: self.similarity,
@@ -382,31 +393,28 @@ impl OperatorSpec for SetSimilarityJoin {
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
-        let plan = self.verify.plan(self.device).map_err(|misfit| {
-            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
-            BindErrorKind::Value { value, allowed }.at("verify")
-        })?;
+        let plan = self.plan()?;
         let mut columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let rules = self.stream(inputs.len(), bounds, isa)?;
+        let rules = self.stream(inputs.len(), bounds, isa, plan)?;
         let rows = self.rows(&columns);
         let output = SchemaRef::clone(rows.schema());
         let chunks = self.chunks(plan);
+        let outbox = Outbox::new(chunks);
         let filter = match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 return Ok(stream::deduplicate(rules, columns.remove(0), inputs));
             }
             Some(rules) => {
-                part("filter", Load::Heavy, stream::Filter::new(rules, columns.remove(0), chunks))
+                part("filter", Load::Heavy, stream::Filter::new(rules, columns.remove(0), outbox))
             }
             None => {
                 let mut collector = SetCollector::new(self.memory_max);
                 if inputs.len() == 2 {
                     collector = collector.two_sided();
                 }
-                let prepare = Prepare::new(collector, columns, isa, chunks, &self);
-                part("filter", Load::Heavy, prepare)
+                part("filter", Load::Heavy, Prepare::new(collector, columns, isa, outbox, &self))
             }
         };
         let wave = Wave { device: plan.device, chunks: chunks.count };
@@ -436,6 +444,13 @@ impl SetSimilarityJoin {
     /// The least size of a set that can be similar to any.
     pub(super) fn least_size(&self) -> usize {
         self.size_min
+    }
+
+    fn plan(&self) -> Result<Plan, BindError> {
+        self.verify.plan(self.device).map_err(|misfit| {
+            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
+            BindErrorKind::Value { value, allowed }.at("verify")
+        })
     }
 
     fn chunks(&self, plan: Plan) -> Chunks {

@@ -13,7 +13,6 @@ use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::Answer;
 
 use super::candidates::Candidates;
 use super::carried::Carrier;
@@ -21,9 +20,8 @@ use super::collector::{SetCollector, Side};
 use super::input::{Columns, SetRows};
 use super::join::{JoinCounters, SetJoin};
 use super::operator::SetSimilarityJoin;
-use super::price::Price;
+use super::outbox::Outbox;
 use super::rows::PairRows;
-use crate::wave::Buffers;
 
 /// How far the first part is.
 enum Phase {
@@ -31,19 +29,6 @@ enum Phase {
     Collecting(SetCollector),
     /// They are being joined.
     Joining(SetJoin),
-}
-
-/// How the first part makes chunks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chunks {
-    /// How many there are.
-    pub(super) count: usize,
-    /// Bytes of one for the CPU, and for a device.
-    pub(super) bytes: [usize; 2],
-    /// What is asked of them.
-    pub(super) question: Answer,
-    /// Whether a device is used from the first one on.
-    pub(super) is_device_wanted: bool,
 }
 
 /// Collects sets, and when all are there finds candidates.
@@ -55,13 +40,10 @@ pub(super) struct Prepare {
     carrier: Option<Carrier>,
     isa: Isa,
     spec: SetSimilarityJoin,
-    chunks: Chunks,
-    buffers: Buffers<Candidates>,
-    price: Price,
+    outbox: Outbox,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    sent: u64,
 }
 
 impl Prepare {
@@ -69,7 +51,7 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
-        chunks: Chunks,
+        outbox: Outbox,
         spec: &SetSimilarityJoin,
     ) -> Self {
         Self {
@@ -78,33 +60,11 @@ impl Prepare {
             columns,
             isa,
             spec: spec.clone(),
-            chunks,
-            buffers: Buffers::new(chunks.count),
-            price: Price::default(),
+            outbox,
             sets: 0,
             empty_sets: 0,
             nulls: 0,
-            sent: 0,
         }
-    }
-
-    /// Sends the next chunk, if there are candidates and a chunk is free.
-    fn advance(&mut self, out: &mut Output) -> Flow {
-        let Some(Phase::Joining(join)) = &mut self.phase else { return Flow::NeedInput };
-        let Chunks { bytes, question, is_device_wanted, .. } = self.chunks;
-        let Some(mut chunk) = self.buffers.take(|| Candidates::new(question)) else {
-            return Flow::AwaitReply;
-        };
-        let pays = is_device_wanted || self.price.is_paid();
-        if !chunk.fill(join, bytes[usize::from(pays)], pays) {
-            chunk.release_sets();
-            self.buffers.give_back(chunk);
-            return Flow::NeedInput;
-        }
-        self.price.spend(chunk.len());
-        self.sent += 1;
-        out.send_chunk(chunk.into_message());
-        Flow::HaveOutput
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -156,19 +116,26 @@ impl Operator for Prepare {
             let collection = Arc::new(collection);
             let (similarity, threshold, algorithm) = self.spec.question();
             let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
-            self.price.turn_to(join.sets());
             self.phase = Some(Phase::Joining(join));
         }
-        Ok(self.advance(out))
+        self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.advance(out))
+        let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        if join.next_chunk(chunk.pairs_mut()) {
+            self.outbox.send(chunk, join.sets().clone(), out);
+            Ok(Flow::HaveOutput)
+        } else {
+            self.outbox.keep(chunk);
+            Ok(Flow::NeedInput)
+        }
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.buffers.give_back(reply.into_box());
-        Ok(self.advance(out))
+        self.outbox.give_back(reply);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
@@ -176,16 +143,16 @@ impl Operator for Prepare {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
+        let mut counters = vec![
             ("sets", self.sets),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.sent),
-            ("chunk_buffers", self.buffers.made() as u64),
-        ]
+        ];
+        counters.extend(self.outbox.counters());
+        counters
     }
 }
 

@@ -192,10 +192,20 @@ impl<K: Kernel> WavePart<K> {
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
-        while let Some(held) = self.waiting.front()
-            && device.has_room(&held.chunk)
-        {
-            if self.flying.is_empty() {
+        let is_auto = self.wave.device == Device::Auto;
+        while let Some(held) = self.waiting.front() {
+            let is_alone = self.flying.is_empty();
+            if is_auto && !held.chunk.pays_on_device() {
+                // In its turn: behind those in flight.
+                if is_alone {
+                    self.run_one(out);
+                }
+                break;
+            }
+            if !device.has_room(&held.chunk) {
+                break;
+            }
+            if is_alone {
                 self.first_since = now;
             }
             device.submit(&held.chunk)?;

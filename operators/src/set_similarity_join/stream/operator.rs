@@ -9,16 +9,13 @@ use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::super::candidates::Candidates;
 use super::super::chunk::{CandidateChunk, JoinedSets};
 use super::super::collector::Side;
 use super::super::input::{Columns, SetRows};
-use super::super::price::Price;
-use super::super::stages::Chunks;
+use super::super::outbox::Outbox;
 use super::join::{Next, Rules, StreamJoin};
 use super::pane::Arrival;
 use super::window::Extent;
-use crate::wave::Buffers;
 
 /// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
 /// has one need not be compared any more.
@@ -231,58 +228,12 @@ impl Operator for Deduplicate {
 /// Finds candidates of pairs, as the first part of a join.
 pub(crate) struct Filter {
     feed: Feed,
-    chunks: Chunks,
-    buffers: Buffers<Candidates>,
-    price: Price,
-    /// The versions of the sets that were sent last.
-    versions: [u64; 2],
-    sent: u64,
+    outbox: Outbox,
 }
 
 impl Filter {
-    pub(crate) fn new(rules: Rules, columns: Columns, chunks: Chunks) -> Self {
-        Self {
-            feed: Feed::new(rules, columns),
-            chunks,
-            buffers: Buffers::new(chunks.count),
-            price: Price::default(),
-            versions: [u64::MAX; 2],
-            sent: 0,
-        }
-    }
-
-    /// Sends the next chunk, if there are candidates and a chunk is free.
-    fn advance(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Chunks { bytes, question, is_device_wanted, .. } = self.chunks;
-        let Some(mut chunk) = self.buffers.take(|| Candidates::new(question)) else {
-            return Ok(Flow::AwaitReply);
-        };
-        let pays = is_device_wanted || self.price.is_paid();
-        loop {
-            match self.feed.next(chunk.emptied(bytes[usize::from(pays)]))? {
-                Fed::Chunk(sets) => {
-                    self.turn_to(&sets);
-                    chunk.set_sets(sets, pays);
-                    self.price.spend(chunk.len());
-                    self.sent += 1;
-                    out.send_chunk(chunk.into_message());
-                    return Ok(Flow::HaveOutput);
-                }
-                Fed::Settled { .. } => {}
-                Fed::End => {
-                    self.buffers.give_back(chunk);
-                    return Ok(Flow::NeedInput);
-                }
-            }
-        }
-    }
-
-    fn turn_to(&mut self, sets: &JoinedSets) {
-        let versions = [sets.probes.version(), sets.candidates.version()];
-        if self.versions != versions {
-            self.versions = versions;
-            self.price.turn_to(sets);
-        }
+    pub(crate) fn new(rules: Rules, columns: Columns, outbox: Outbox) -> Self {
+        Self { feed: Feed::new(rules, columns), outbox }
     }
 }
 
@@ -294,21 +245,34 @@ impl Operator for Filter {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.feed.take(input);
-        self.advance(out)
+        self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.advance(out)
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        loop {
+            match self.feed.next(chunk.pairs_mut())? {
+                Fed::Chunk(sets) => {
+                    self.outbox.send(chunk, sets, out);
+                    return Ok(Flow::HaveOutput);
+                }
+                Fed::Settled { .. } => {}
+                Fed::End => {
+                    self.outbox.keep(chunk);
+                    return Ok(Flow::NeedInput);
+                }
+            }
+        }
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.buffers.give_back(reply.into_box());
-        self.advance(out)
+        self.outbox.give_back(reply);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
         let mut counters = self.feed.counters();
-        counters.extend([("chunks", self.sent), ("chunk_buffers", self.buffers.made() as u64)]);
+        counters.extend(self.outbox.counters());
         counters
     }
 }

@@ -357,11 +357,12 @@ fn modes_that_the_device_rules_out_are_named() {
     let refused = |verify: VerifyMode, device: Device| {
         verify.plan(device).expect_err("they do not fit").to_string()
     };
-    for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C] {
+    for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C, VerifyMode::Warp] {
         let expected = "with `device` \"cpu\" allowed are \"auto\" and \"cpu\"";
         assert_eq!(refused(mode, Device::Cpu), expected);
     }
-    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\" and \"c\"";
+    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\", \"c\" \
+                    and \"warp\"";
     assert_eq!(refused(VerifyMode::Cpu, Device::Cuda(1)), expected);
     let schema = schemars::schema_for!(VerifyMode);
     let text = serde_json::to_string(&schema).unwrap();
