@@ -142,7 +142,7 @@ impl<K: Kernel> WavePart<K> {
             Err(reason) if device != Device::Auto => {
                 return Err(WaveError::NoDevice { device, reason });
             }
-            Err(NoDevice::Failed(error)) => self.ledger.failed(error.kind()),
+            Err(NoDevice::Failed(reason)) => self.note_failure(&reason),
             Err(_) => {}
         }
         Ok(())
@@ -214,13 +214,19 @@ impl<K: Kernel> WavePart<K> {
         Ok(())
     }
 
+    /// What makes the CPU go on alone: counted, and said once, as no device is tried again.
+    fn note_failure(&mut self, reason: &DeviceError) {
+        tracing::warn!(%reason, "the GPU failed; the CPU goes on");
+        self.ledger.failed(reason.kind());
+    }
+
     /// From now on on the CPU, if that is allowed. Chunks that were in flight are the first.
     fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
         let device = self.wave.device;
         if device != Device::Auto {
             return Err(WaveError::Failed { device, reason });
         }
-        self.ledger.failed(reason.kind());
+        self.note_failure(&reason);
         // Dropped here, it waits until nothing is under way any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);

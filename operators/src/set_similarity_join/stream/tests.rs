@@ -201,14 +201,12 @@ fn check(question: Question, window: Extent, stream: &[Entry]) {
 fn cut(sets: &[BTreeSet<u32>], lengths: &[usize]) -> Vec<Entry> {
     let mut rows = (0..).zip(sets).map(|(id, set)| (id, Some(set.clone())));
     let mut stream = Vec::new();
-    let mut seconds = 0;
-    for &length in lengths.iter().cycle() {
+    for (seconds, &length) in (0..).zip(lengths.iter().cycle()) {
         let rows: Vec<Row> = rows.by_ref().take(length).collect();
         if rows.is_empty() {
             return stream;
         }
         stream.push(Entry { after: Duration::from_secs(seconds), rows });
-        seconds += 1;
     }
     unreachable!("batches have rows")
 }
