@@ -250,31 +250,32 @@ impl SetCollector {
     /// If that does not fit the memory.
     pub fn finish(self) -> Result<SetCollection, JoinError> {
         let numbering = Numbering { names: Vec::new(), ..Numbering::new(&self)? };
-        let (sets, _) = self.sort(&numbering)?;
-        Ok(sets)
+        Ok(self.sort(numbering)?.sets)
     }
 
     /// As [`Self::finish`], and says what the numbers stand for.
     pub(super) fn finish_named(mut self) -> Result<NamedSets, JoinError> {
         let numbering = Numbering::new(&self)?;
         self.budget.take("the names of tokens", size_of_val(&numbering.names[..]))?;
-        let (sets, copies) = self.sort(&numbering)?;
-        Ok(NamedSets { sets, names: numbering.names, copies })
+        self.sort(numbering)
     }
 
-    /// The sets in order, and the copies that were left out, each with the one that was kept.
-    fn sort(mut self, numbering: &Numbering) -> Result<(SetCollection, Copies), JoinError> {
+    fn sort(mut self, numbering: Numbering) -> Result<NamedSets, JoinError> {
+        let Numbering { numbers, names, distinct, unshared } = numbering;
         for block in &mut self.blocks {
             let Block { offsets, tokens, .. } = block;
             for ends in offsets.windows(2) {
                 let set = &mut tokens[ends[0] as usize..ends[1] as usize];
-                set.iter_mut().for_each(|token| *token = numbering.numbers.number(*token));
+                set.iter_mut().for_each(|token| *token = numbers.number(*token));
                 set.sort_unstable();
             }
         }
+        // The sets are there twice from here on, and that is the most memory.
+        drop(numbers);
         let mut places = self.sorted_places();
+        let (collected, tokens) = (places.len(), self.tokens);
         let copies = if self.keeps_copies { Copies::new() } else { self.take_copies(&mut places) };
-        let (sets, tokens) = (places.len(), self.tokens);
+        let sets = places.len();
         self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
         let mut sorted = SortedSets::with_capacity(sets, tokens);
         for place in &places {
@@ -282,9 +283,9 @@ impl SetCollector {
             let index = place.index as usize;
             sorted.push(block.side, block.ids[index], block.set(index));
         }
-        self.budget.give_back(4 * tokens + SET_BYTES * sets);
-        let &Numbering { distinct, unshared, .. } = numbering;
-        Ok((sorted.finish(self.is_two_sided, distinct, unshared, self.budget), copies))
+        self.budget.give_back(4 * tokens + SET_BYTES * collected);
+        let sets = sorted.finish(self.is_two_sided, distinct, unshared, self.budget);
+        Ok(NamedSets { sets, names, copies })
     }
 
     /// Takes out what equals the set before it.

@@ -16,7 +16,8 @@ use super::super::bounds::Bounds;
 use super::super::chunk::CandidateChunk;
 use super::super::collection::{SetCollection, SizeRun};
 use super::super::join::JoinCounters;
-use super::pane::{Members, POSITION_MAX, Pane};
+use super::super::prefix::start_behind_match;
+use super::pane::{Members, Pane};
 use super::window::Extent;
 
 /// The sizes that the sets of one size can be similar to.
@@ -197,18 +198,10 @@ impl LookUp {
                 counters.pre_candidates += 1;
                 let set = posting.set;
                 if met.meet(set) && (are_all_live || is_live(set)) {
-                    let start = start(position, posting.position());
+                    let start = start_behind_match(position, posting.position());
                     found.push(Found { set, required: limits.required, start });
                 }
             }
         }
     }
-}
-
-/// Behind the first common token; at the beginning, if its position is not known.
-fn start(probe: u32, candidate: u32) -> Start {
-    if candidate == POSITION_MAX {
-        return Start::default();
-    }
-    Start { probe: probe + 1, candidate: candidate + 1, overlap: 1 }
 }

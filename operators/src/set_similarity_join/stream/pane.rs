@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_engine::operator::OperatorError;
-use trommel_kernels::postings;
+use trommel_kernels::postings::{self, POSITION_MAX};
 
 use super::super::bounds::Bounds;
 use super::super::carried::Carried;
@@ -128,9 +128,6 @@ pub(super) struct Posting {
     pub(super) set: u32,
     pub(super) signature: u64,
 }
-
-/// The greatest position that a posting knows; greater ones are taken for it.
-pub(super) const POSITION_MAX: u32 = 0xffff;
 
 impl Posting {
     #[inline]
