@@ -89,7 +89,8 @@ join() {
   if [ -n "${1:-}" ]; then data=(--data "$1"); fi
   step join-modes 420 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
     --algorithms all_pairs,group_join,auto --verify cpu,a,b,c,warp --rounds 3
-  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 --rounds 3
+  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
+    --algorithms all_pairs,pp_join,group_join,auto --rounds 3
   table
 }
 

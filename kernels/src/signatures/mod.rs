@@ -32,8 +32,15 @@
 //! | `call` | what a call is given, and its checks |
 //! | `sift` | the test of a tile: the reference, and the one by strips |
 //! | `survivors` | pairs on their way to [`overlap`](crate::overlap) |
+//! | `registers` | what eight lanes of a strip can do, as a trait |
+//! | `avx2`, `avx512` | the trait for each instruction set |
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod call;
+mod registers;
 mod sift;
 mod survivors;
 #[cfg(test)]
@@ -42,9 +49,9 @@ mod tests;
 pub use self::call::{Match, Runs, Signatures, Tile, Tiles};
 pub use self::survivors::Survivors;
 
+use self::registers::dispatch;
 use self::sift::Sift;
 use crate::Isa;
-use crate::postings::dispatch;
 
 /// Sets of a strip.
 pub const STRIP: u32 = 32;
@@ -112,7 +119,8 @@ pub struct Counted {
 ///
 /// # Cost
 ///
-/// For each pair of a tile a population count of each word of the signature; for each survivor as
+/// For each eight pairs of a tile a load, an exclusive or and a population count of each word of the
+/// signature, with AVX-512; for each survivor as
 /// [`overlap::verify`](crate::overlap::verify).
 ///
 /// # Panics

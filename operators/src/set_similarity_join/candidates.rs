@@ -6,10 +6,10 @@ use std::sync::Arc;
 use trommel_engine::batch::Chunk;
 use trommel_kernels::cuda::{overlap, signatures};
 use trommel_kernels::overlap::Pairs;
-use trommel_kernels::signatures::{Match, Signatures, Tiles};
+use trommel_kernels::signatures::{Signatures, Tiles};
 
 use super::chunk::{CandidateChunk, JoinedSets};
-use super::join::{Partner, SetJoin, partners, similar_sets};
+use super::join::{Partner, SetJoin, partners};
 use super::operator::JoinOutput;
 use super::tile_join::{TileList, TiledSets};
 use crate::wave::{
@@ -128,14 +128,11 @@ impl Candidates {
     pub(super) fn similar(&self) -> Vec<(Partner<'_>, Partner<'_>, u32)> {
         let sets = self.sets();
         if self.kind == Which::First {
-            return similar_sets(sets, &self.chunk, &self.answer.overlaps).collect();
+            let similar = self.chunk.similar(&self.answer.overlaps);
+            return similar.map(|pair| partners(sets, pair)).collect();
         }
         let matches = self.tiles_answer.joined.matches.iter();
-        let pair = |&Match { probe, candidate, overlap }: &Match| {
-            let (left, right) = partners(sets, probe, candidate);
-            (left, right, overlap)
-        };
-        matches.map(pair).collect()
+        matches.map(|pair| partners(sets, (pair.probe, pair.candidate, pair.overlap))).collect()
     }
 
     fn of_kind<T>(&self, pairs: impl FnOnce(&Self) -> T, tiles: impl FnOnce(&Self) -> T) -> T {

@@ -265,9 +265,7 @@ impl SetJoin {
 impl SimilarPair {
     pub(super) fn new(
         similarity: Similarity,
-        left: Partner<'_>,
-        right: Partner<'_>,
-        overlap: u32,
+        (left, right, overlap): (Partner<'_>, Partner<'_>, u32),
     ) -> Self {
         let similarity = similarity.of(overlap, left.size(), right.size());
         Self { left: left.id(), right: right.id(), overlap, similarity }
@@ -305,31 +303,19 @@ impl<'a> Partner<'a> {
     }
 }
 
-/// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
-pub(super) fn similar_sets<'a>(
-    sets: &'a JoinedSets,
-    chunk: &'a CandidateChunk,
-    overlaps: &'a [u32],
-) -> impl Iterator<Item = (Partner<'a>, Partner<'a>, u32)> {
-    chunk.similar(overlaps).map(move |(probe, candidate, overlap)| {
-        let (left, right) = partners(sets, probe, candidate);
-        (left, right, overlap)
-    })
-}
-
-/// The left and the right set of a pair.
+/// A pair, given as probe, candidate and overlap: the left set, the right one, and their overlap.
 pub(super) fn partners(
     JoinedSets { probes, candidates }: &JoinedSets,
-    probe: u32,
-    candidate: u32,
-) -> (Partner<'_>, Partner<'_>) {
+    (probe, candidate, overlap): (u32, u32, u32),
+) -> (Partner<'_>, Partner<'_>, u32) {
     let is_left = match probes.side(probe) {
         Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
         Side::Right => false,
     };
     let probe = Partner { sets: probes, set: probe };
     let candidate = Partner { sets: candidates, set: candidate };
-    if is_left { (probe, candidate) } else { (candidate, probe) }
+    let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
+    (left, right, overlap)
 }
 
 /// The pairs of a chunk that are similar, with the ids of their sets.
@@ -339,6 +325,5 @@ pub(super) fn similar_pairs<'a>(
     chunk: &'a CandidateChunk,
     overlaps: &'a [u32],
 ) -> impl Iterator<Item = SimilarPair> + 'a {
-    let similar = similar_sets(sets, chunk, overlaps);
-    similar.map(move |(left, right, overlap)| SimilarPair::new(similarity, left, right, overlap))
+    chunk.similar(overlaps).map(move |pair| SimilarPair::new(similarity, partners(sets, pair)))
 }

@@ -38,15 +38,13 @@ impl PairRows {
         &self.schema
     }
 
-    /// The rows of pairs: of a left set, a right one, and their overlap.
+    /// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
     pub(super) fn of(
         &self,
         similar: &[(Partner<'_>, Partner<'_>, u32)],
     ) -> Result<RecordBatch, ArrowError> {
-        let pairs: Vec<SimilarPair> = similar
-            .iter()
-            .map(|&(left, right, overlap)| SimilarPair::new(self.similarity, left, right, overlap))
-            .collect();
+        let pairs: Vec<SimilarPair> =
+            similar.iter().map(|&pair| SimilarPair::new(self.similarity, pair)).collect();
         let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
             Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
         };
