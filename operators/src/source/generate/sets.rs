@@ -240,7 +240,8 @@ mod tests {
             (error.parameter.unwrap(), error.to_string())
         };
         assert_eq!(refused(spec().sizes(0..=4)).0, "size_min");
-        assert_eq!(refused(spec().sizes(5..=4)).0, "size_max");
+        let (most, least) = (4, 5);
+        assert_eq!(refused(spec().sizes(least..=most)).0, "size_max");
         assert_eq!(refused(spec().size_skew(-1.0)).0, "size_skew");
         assert_eq!(refused(spec().duplicates(1.5)).0, "duplicates");
         assert_eq!(refused(Generate::sets(0, 1.0)).0, "alphabet");
