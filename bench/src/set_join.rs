@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// Thresholds in percent, or in tokens for the overlap.
     #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
     thresholds: Vec<u32>,
-    /// `auto`, `all_pairs`, `pp_join`, `group_join`; all unless given.
+    /// `auto`, `all_pairs`, `pp_join`, `group_join`, `gpu_signatures`; all unless given.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,
     /// Levels of the processor; the best one unless given.

@@ -44,7 +44,7 @@ pub struct Posting {
 /// The first half of a posting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub(crate) struct Met {
+pub(super) struct Met {
     pub(super) place: u32,
     pub(super) set: u32,
 }

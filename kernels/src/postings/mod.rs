@@ -54,7 +54,7 @@ pub use self::call::{Candidate, Index, List, Posting, Probes, Sifted, Window};
 
 use self::probe::Sift;
 use self::refine::Refine;
-pub(crate) use self::registers::{Kernel, Registers};
+use self::registers::Kernel;
 use crate::Isa;
 
 /// Postings of a block, and the room that arrays of postings need behind the last one.
@@ -177,7 +177,7 @@ fn sign_words<const WORDS: usize>(tokens: &[u32], signature: &mut [u64]) {
         reason = "a function with target features is entered here, after the check"
     )
 )]
-pub(crate) fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
+fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
     assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
     match isa {
         Isa::Scalar => kernel.scalar(),

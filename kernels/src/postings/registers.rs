@@ -8,7 +8,7 @@ use super::call::{Met, Posting};
 
 /// What all postings of a block are tested by.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(super) struct Limits {
     /// The greatest position, which fits 16 bits.
     pub(super) position_max: u32,
     /// The signature of the probe.
@@ -18,7 +18,7 @@ pub(crate) struct Limits {
 }
 
 /// A set of instructions for blocks.
-pub(crate) trait Registers: Copy {
+pub(super) trait Registers: Copy {
     /// Writes those of the first `valid` postings that pass to the front of `to`, in any order, and
     /// returns how many they are; what is behind them may be overwritten.
     fn test(
@@ -31,7 +31,7 @@ pub(crate) trait Registers: Copy {
 }
 
 /// A call with its arguments, to be run on some level.
-pub(crate) trait Kernel {
+pub(super) trait Kernel {
     /// What the call returns.
     type Output;
     /// The reference.

@@ -32,19 +32,26 @@
 //! | `call` | what a call is given, and its checks |
 //! | `sift` | the test of a tile: the reference, and the one by strips |
 //! | `survivors` | pairs on their way to [`overlap`](crate::overlap) |
+//! | `registers` | what eight lanes of a strip can do, as a trait |
+//! | `avx2`, `avx512` | the trait for each instruction set |
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod call;
+mod registers;
 mod sift;
 mod survivors;
 #[cfg(test)]
 mod tests;
 
 pub use self::call::{Match, Runs, Signatures, Tile, Tiles};
+pub use self::survivors::Survivors;
 
+use self::registers::dispatch;
 use self::sift::Sift;
-use self::survivors::Survivors;
 use crate::Isa;
-use crate::postings::dispatch;
 
 /// Sets of a strip.
 pub const STRIP: u32 = 32;
@@ -77,6 +84,21 @@ pub struct Joined {
     pub survivors: u64,
 }
 
+impl Joined {
+    /// Drops everything and keeps the room.
+    pub fn clear(&mut self) {
+        self.matches.clear();
+        self.unfinished.clear();
+        self.survivors = 0;
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        Counted { matches: self.matches.len() as u64, survivors: self.survivors }
+    }
+}
+
 /// How many pairs of tiles have the overlap that they require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
@@ -97,7 +119,8 @@ pub struct Counted {
 ///
 /// # Cost
 ///
-/// For each pair of a tile a population count of each word of the signature; for each survivor as
+/// For each eight pairs of a tile a load, an exclusive or and a population count of each word of the
+/// signature, with AVX-512; for each survivor as
 /// [`overlap::verify`](crate::overlap::verify).
 ///
 /// # Panics
@@ -113,14 +136,13 @@ pub fn join(
 ) {
     assert!(matches_max > 0, "room for no match");
     tiles.check_signed(signatures);
-    answer.matches.clear();
-    answer.unfinished.clear();
-    answer.survivors = 0;
+    answer.clear();
     let mut survivors = Survivors::default();
     for (index, &tile) in tiles.tiles.iter().enumerate() {
         let mut part = tile;
         while part.candidate_begin < part.candidate_end {
-            let next = sift(isa, signatures, tiles, part, &mut survivors);
+            survivors.clear();
+            let next = sift_part(isa, signatures, tiles, part, &mut survivors);
             survivors.verify(isa, tiles.sets);
             let room = matches_max - answer.matches.len();
             let (settled, stop) = survivors.take(room, &mut answer.matches);
@@ -156,7 +178,8 @@ pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
     for &tile in tiles.tiles {
         let mut part = tile;
         while part.candidate_begin < part.candidate_end {
-            let next = sift(isa, signatures, tiles, part, &mut survivors);
+            survivors.clear();
+            let next = sift_part(isa, signatures, tiles, part, &mut survivors);
             counted.survivors += survivors.len() as u64;
             counted.matches += survivors.count(isa, tiles.sets);
             part = part.behind(next);
@@ -165,15 +188,49 @@ pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
     counted
 }
 
-/// Puts the survivors of a tile in place of those that are there, strip by strip until there are
-/// [`SURVIVORS_MAX`]; returns the candidate behind the last strip.
-fn sift(
+/// Finds the survivors of tiles, without their overlaps, and stops behind a strip when there are
+/// about four thousand; what is not tested is left unfinished.
+///
+/// # Shapes
+///
+/// As for [`join`]; `survivors` and `unfinished` are overwritten.
+///
+/// # Cost
+///
+/// As for [`join`], without the overlaps.
+///
+/// # Panics
+///
+/// As for [`join`].
+pub fn sift(
+    isa: Isa,
+    signatures: &Signatures,
+    tiles: Tiles<'_>,
+    survivors: &mut Survivors,
+    unfinished: &mut Vec<Tile>,
+) {
+    tiles.check_signed(signatures);
+    survivors.clear();
+    unfinished.clear();
+    for (index, &tile) in tiles.tiles.iter().enumerate() {
+        let next = sift_part(isa, signatures, tiles, tile, survivors);
+        if survivors.len() >= SURVIVORS_MAX {
+            let left = Some(tile.behind(next)).filter(|left| left.strips() > 0);
+            unfinished.extend(left);
+            unfinished.extend_from_slice(&tiles.tiles[index + 1..]);
+            return;
+        }
+    }
+}
+
+/// Adds the survivors of a tile, strip by strip until there are [`SURVIVORS_MAX`]; returns the
+/// candidate behind the last strip.
+fn sift_part(
     isa: Isa,
     signatures: &Signatures,
     tiles: Tiles<'_>,
     tile: Tile,
     survivors: &mut Survivors,
 ) -> u32 {
-    survivors.clear();
     dispatch(isa, Sift { signatures, tiles, tile, survivors })
 }

@@ -1,15 +1,12 @@
 //! The test of a tile by signatures.
 
 use super::call::{Signatures, Tile, Tiles};
+use super::registers::{GROUP, Kernel, Registers};
 use super::survivors::Survivors;
 use super::{STRIP, SURVIVORS_MAX};
-use crate::postings::{Kernel, Registers};
 
 /// Sets of a strip.
 const LANES: usize = STRIP as usize;
-
-/// Lanes that are counted at once: a register of 512 bits.
-const GROUP: usize = 8;
 
 /// A call, to be run on some level.
 pub(super) struct Sift<'a> {
@@ -26,25 +23,24 @@ impl Kernel for Sift<'_> {
         self.by_strips(|sift, strip| sift.one_by_one(strip))
     }
 
-    /// The compiler makes registers of groups of lanes: their number is known.
     #[inline(always)]
-    fn blocks<R: Registers>(self, _: R) -> u32 {
+    fn groups<R: Registers>(self, registers: R) -> u32 {
         match self.signatures.words() {
             1 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<1>(strip),
+                |sift, strip| sift.by_groups::<R, 1>(registers, strip),
             ),
             2 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<2>(strip),
+                |sift, strip| sift.by_groups::<R, 2>(registers, strip),
             ),
             4 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<4>(strip),
+                |sift, strip| sift.by_groups::<R, 4>(registers, strip),
             ),
             _ => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<8>(strip),
+                |sift, strip| sift.by_groups::<R, 8>(registers, strip),
             ),
         }
     }
@@ -128,48 +124,28 @@ impl Sift<'_> {
 
     /// All lanes of the strip against each probe.
     #[inline(always)]
-    fn by_groups<const WORDS: usize>(&mut self, strip: &Strip) {
+    fn by_groups<R: Registers, const WORDS: usize>(&mut self, registers: R, strip: &Strip) {
         let signatures = self.signatures;
         let (lanes, _) = signatures.bits().as_chunks::<LANES>();
         let (strips, _) = lanes.as_chunks::<WORDS>();
         let candidates = &strips[strip.number as usize];
         for probe in self.tile.probe_begin..self.tile.probe_end {
             let own = &strips[probe as usize / LANES];
-            let mut signature = [0; WORDS];
-            for word in 0..WORDS {
-                signature[word] = own[word][probe as usize % LANES];
-            }
+            let signature: [u64; WORDS] =
+                std::array::from_fn(|word| own[word][probe as usize % LANES]);
+            let mut passed = 0;
             for group in (0..LANES).step_by(GROUP) {
+                let of_word = |word: usize| -> &[u64; GROUP] {
+                    candidates[word][group..].first_chunk().expect("full groups")
+                };
                 let bounds = strip.bounds[group..].first_chunk().expect("full groups");
-                let passed = passes(signature, candidates, group, bounds);
-                if passed.iter().any(|passes| *passes) {
-                    for lane in (0..GROUP).filter(|lane| passed[*lane]) {
-                        self.survives(strip, probe, group + lane);
-                    }
-                }
+                let fewer = registers.fewer(signature, std::array::from_fn(of_word), bounds);
+                passed |= fewer << group;
+            }
+            while passed != 0 {
+                self.survives(strip, probe, passed.trailing_zeros() as usize);
+                passed &= passed - 1;
             }
         }
     }
-}
-
-/// Which of eight lanes differ in few enough bits.
-#[inline(always)]
-fn passes<const WORDS: usize>(
-    signature: [u64; WORDS],
-    candidates: &[[u64; LANES]; WORDS],
-    group: usize,
-    bounds: &[u64; GROUP],
-) -> [bool; GROUP] {
-    let mut distances = [0; GROUP];
-    for word in 0..WORDS {
-        let lanes: &[u64; GROUP] = candidates[word][group..].first_chunk().expect("full groups");
-        for lane in 0..GROUP {
-            distances[lane] += u64::from((lanes[lane] ^ signature[word]).count_ones());
-        }
-    }
-    let mut passes = [false; GROUP];
-    for lane in 0..GROUP {
-        passes[lane] = distances[lane] < bounds[lane];
-    }
-    passes
 }

@@ -4,9 +4,10 @@ use super::call::Match;
 use crate::Isa;
 use crate::overlap::{self, Chunk, Entry, Pairs, REJECTED, Sets};
 
-/// Pairs in the order in which they were found: strip by strip, and in a strip by probe.
+/// Pairs that the signatures have let through, in the order in which they were found: strip by
+/// strip, and in a strip by probe.
 #[derive(Debug, Default)]
-pub(super) struct Survivors {
+pub struct Survivors {
     entries: Vec<Entry>,
     candidates: Vec<u32>,
     required: Vec<u32>,
@@ -14,8 +15,23 @@ pub(super) struct Survivors {
 }
 
 impl Survivors {
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.candidates.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
+
+    /// The pairs as verification wants them, from their first tokens.
+    #[must_use]
+    pub fn chunk(&self) -> Chunk<'_> {
+        let Self { entries, candidates, required, .. } = self;
+        Chunk { entries, candidates, required, starts: &[] }
     }
 
     pub(super) fn clear(&mut self) {
@@ -37,9 +53,7 @@ impl Survivors {
     }
 
     fn pairs<'a>(&'a self, sets: Sets<'a>) -> Pairs<'a> {
-        let Self { entries, candidates, required, .. } = self;
-        let chunk = Chunk { entries, candidates, required, starts: &[] };
-        Pairs { probes: sets, candidates: sets, chunk }
+        Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
     }
 
     /// Finds their overlaps.

@@ -1,5 +1,7 @@
 //! Every level of the machine against loops over all pairs that call nothing of the crate.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -107,6 +109,7 @@ impl Case {
                     let shown = format!("{isa}, {words} words, {shape:?}");
                     assert_eq!(count(isa, &signatures, tiles), reference, "{shown}");
                     assert_eq!(reference.matches, expected.len() as u64, "{shown}");
+                    assert_eq!(sifted(isa, &signatures, tiles), reference.survivors, "{shown}");
                     for &room in rooms {
                         let (matches, survivors) = in_rounds(isa, &signatures, tiles, room);
                         assert_eq!(matches, expected, "{shown}, room for {room}");
@@ -138,6 +141,24 @@ fn in_rounds(
     }
     matches.sort_unstable();
     (matches, survivors)
+}
+
+/// Sifts until nothing is unfinished: how many survive.
+fn sifted(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
+    let (mut list, mut unfinished) = (tiles.tiles.to_vec(), Vec::new());
+    let (mut survivors, mut seen) = (Survivors::default(), HashSet::new());
+    while !list.is_empty() {
+        sift(isa, signatures, Tiles { tiles: &list, ..tiles }, &mut survivors, &mut unfinished);
+        assert!(!survivors.is_empty() || unfinished.is_empty());
+        let chunk = survivors.chunk();
+        for entry in chunk.entries {
+            for candidate in &chunk.candidates[entry.begin as usize..entry.end as usize] {
+                assert!(seen.insert((entry.probe, *candidate)), "a pair twice");
+            }
+        }
+        list.clone_from(&unfinished);
+    }
+    seen.len() as u64
 }
 
 /// Families of sets that differ in a token or two.
@@ -184,6 +205,12 @@ fn equal_sets_overflow_any_room() {
     case.check((1, 1), &[[128, 128], [7, 33]], &[7, 31, 32, 33, 779, 780, 781]);
     let few = Case::new(vec![vec![3, 5, 900]; 7]);
     few.check((1, 1), &[[128, 128], [2, 3]], &[1, 2, 20, 21]);
+}
+
+#[test]
+fn more_survivors_than_are_sifted_at_once_come_in_parts() {
+    let case = Case::new(vec![vec![3, 5, 900]; 200]);
+    case.check((1, 1), &[[128, 1024]], &[4095, 4096, 1 << 20]);
 }
 
 #[test]

@@ -56,8 +56,6 @@ impl TileCase {
                 for candidate_begin in (0..probe_end).step_by(candidates) {
                     let candidate_end = probe_end.min(candidate_begin + narrow(candidates));
                     let resume = candidate_begin;
-                    let candidates = [candidate_begin, candidate_end];
-                    let [candidate_begin, candidate_end] = candidates;
                     self.tiles.push(Tile {
                         probe_begin,
                         probe_end,

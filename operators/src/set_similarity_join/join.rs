@@ -15,6 +15,7 @@ use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
 use super::signature_join;
 use super::threshold::Threshold;
+use super::tile_join::{TileJoin, TileList, TiledSets, Tiler};
 
 /// How candidates are found. All give the same results; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -30,11 +31,15 @@ pub enum JoinAlgorithm {
     PpJoin,
     /// The same over groups of sets with equal prefixes.
     GroupJoin,
+    /// Signatures of all pairs whose sizes fit, and no index: made for a GPU, where it runs as a
+    /// whole; for low thresholds and short sets.
+    GpuSignatures,
 }
 
 impl JoinAlgorithm {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin];
+    pub const ALL: [Self; 5] =
+        [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
 
     /// The name in configurations.
     #[must_use]
@@ -44,6 +49,7 @@ impl JoinAlgorithm {
             Self::AllPairs => "all_pairs",
             Self::PpJoin => "pp_join",
             Self::GroupJoin => "group_join",
+            Self::GpuSignatures => "gpu_signatures",
         }
     }
 }
@@ -52,7 +58,7 @@ impl JoinAlgorithm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were looked at.
+    /// Postings that were looked at; with `gpu_signatures`, pairs.
     pub postings: u64,
     /// Those that passed the tests of a posting: of size, and with `auto` of position and
     /// signature. A pair can be among them several times.
@@ -83,6 +89,15 @@ pub(super) trait Find: Send {
     /// Adds candidates to the chunk, until it is full or there are no more; true while there may be
     /// more. A pair is handed over once.
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
+}
+
+/// Finds no candidates, where all pairs are in tiles.
+struct Nothing;
+
+impl Find for Nothing {
+    fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
+        false
+    }
 }
 
 /// A join of a collection of sets, to itself or of its two sides.
@@ -118,6 +133,8 @@ pub struct SetJoin {
     similarity: Similarity,
     finder: Box<dyn Find>,
     is_exhausted: bool,
+    /// What is handed over as tiles instead of candidates.
+    tiler: Option<Tiler>,
     counters: JoinCounters,
 }
 
@@ -153,10 +170,49 @@ impl SetJoin {
             JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
+            JoinAlgorithm::GpuSignatures => Box::new(TileJoin::new(collection, bounds, isa)?),
         };
         let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
+    }
+
+    /// A join of which all pairs are handed over as tiles, by [`Self::next_tiles`].
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn in_tiles(
+        collection: &Arc<SetCollection>,
+        similarity: Similarity,
+        threshold: Threshold,
+        isa: Isa,
+    ) -> Result<Self, JoinError> {
+        let bounds = Bounds::new(similarity, threshold)?;
+        let tiler = Some(Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds));
+        let sets = JoinedSets::of_one(collection);
+        let (finder, counters) = (Box::new(Nothing), JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: true, tiler, counters })
+    }
+
+    /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there
+    /// are no more.
+    pub(super) fn next_tiles(&mut self, list: &mut TileList) -> Option<Arc<TiledSets>> {
+        list.clear();
+        let tiler = self.tiler.as_mut()?;
+        tiler.fill(list);
+        self.counters.postings += list.pairs();
+        (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
+    }
+
+    /// So many pairs of tiles have passed the test by signatures.
+    pub(super) fn survived(&mut self, pairs: u64) {
+        self.counters.pre_candidates += pairs;
+        self.counters.candidates += pairs;
+    }
+
+    /// What answers its tiles; `None` for a join that has none.
+    pub(super) fn tiler(&self) -> Option<&Tiler> {
+        self.tiler.as_ref()
     }
 
     /// Puts the next candidates in the chunk, in place of what it holds; false when there are no
@@ -209,9 +265,7 @@ impl SetJoin {
 impl SimilarPair {
     pub(super) fn new(
         similarity: Similarity,
-        left: Partner<'_>,
-        right: Partner<'_>,
-        overlap: u32,
+        (left, right, overlap): (Partner<'_>, Partner<'_>, u32),
     ) -> Self {
         let similarity = similarity.of(overlap, left.size(), right.size());
         Self { left: left.id(), right: right.id(), overlap, similarity }
@@ -249,22 +303,19 @@ impl<'a> Partner<'a> {
     }
 }
 
-/// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
-pub(super) fn similar_sets<'a>(
-    JoinedSets { probes, candidates }: &'a JoinedSets,
-    chunk: &'a CandidateChunk,
-    overlaps: &'a [u32],
-) -> impl Iterator<Item = (Partner<'a>, Partner<'a>, u32)> {
-    chunk.similar(overlaps).map(move |(probe, candidate, overlap)| {
-        let is_left = match probes.side(probe) {
-            Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
-            Side::Right => false,
-        };
-        let probe = Partner { sets: probes, set: probe };
-        let candidate = Partner { sets: candidates, set: candidate };
-        let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
-        (left, right, overlap)
-    })
+/// A pair, given as probe, candidate and overlap: the left set, the right one, and their overlap.
+pub(super) fn partners(
+    JoinedSets { probes, candidates }: &JoinedSets,
+    (probe, candidate, overlap): (u32, u32, u32),
+) -> (Partner<'_>, Partner<'_>, u32) {
+    let is_left = match probes.side(probe) {
+        Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
+        Side::Right => false,
+    };
+    let probe = Partner { sets: probes, set: probe };
+    let candidate = Partner { sets: candidates, set: candidate };
+    let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
+    (left, right, overlap)
 }
 
 /// The pairs of a chunk that are similar, with the ids of their sets.
@@ -274,6 +325,5 @@ pub(super) fn similar_pairs<'a>(
     chunk: &'a CandidateChunk,
     overlaps: &'a [u32],
 ) -> impl Iterator<Item = SimilarPair> + 'a {
-    let similar = similar_sets(sets, chunk, overlaps);
-    similar.map(move |(left, right, overlap)| SimilarPair::new(similarity, left, right, overlap))
+    chunk.similar(overlaps).map(move |pair| SimilarPair::new(similarity, partners(sets, pair)))
 }

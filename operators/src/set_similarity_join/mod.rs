@@ -25,12 +25,13 @@
 //! | `prefix` | what the filters share |
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
+//! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
 //! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
 //! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
-//! | [`stream`] | the join of a stream: windows, and duplicates |
+//! | `stream` | the join of a stream: windows, and duplicates |
 
 mod bounds;
 mod candidates;
@@ -53,6 +54,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod tile_join;
 mod verify_mode;
 
 pub use self::bounds::Similarity;

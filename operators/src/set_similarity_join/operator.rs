@@ -10,7 +10,7 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::{Answer, ChunkLimits};
+use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
 use super::candidates::Candidates;
@@ -23,10 +23,11 @@ use super::rows::PairRows;
 use super::stages::{Collect, Prepare, Rows};
 use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
+use super::tile_join::TileList;
 use super::verify_mode::{Plan, VerifyMode};
 use crate::columns::{column_schema, find_column};
 use crate::parameters::check_range;
-use crate::wave::{Device, OverlapKernel, Wave, WavePart};
+use crate::wave::{Device, KernelPair, OverlapKernel, PairKernel, TilesKernel, Wave, WavePart};
 
 /// What a join answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -431,10 +432,7 @@ impl OperatorSpec for SetSimilarityJoin {
             }
         };
         let wave = Wave { device: plan.device, chunks: chunks.count };
-        let pairs = chunks.bytes.map(CandidateChunk::pairs_in).into_iter().max().unwrap_or(1);
-        let limits = ChunkLimits { entries: pairs, pairs, starts: true };
-        let kernel = OverlapKernel::<Candidates>::new(isa, limits, IN_FLIGHT, self.memory_max)
-            .with_kernel(plan.kernel);
+        let kernel = self.kernel(isa, chunks, plan);
         let parts = vec![
             filter,
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
@@ -449,6 +447,22 @@ fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Pa
 }
 
 impl SetSimilarityJoin {
+    /// Answers chunks of candidates, or of tiles.
+    fn kernel(
+        &self,
+        isa: Isa,
+        chunks: Chunks,
+        plan: Plan,
+    ) -> KernelPair<OverlapKernel<Candidates>, TilesKernel<Candidates>> {
+        let bytes = chunks.bytes[0].max(chunks.bytes[1]);
+        let pairs = CandidateChunk::pairs_in(bytes);
+        let limits = ChunkLimits { entries: pairs, pairs, starts: true };
+        let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
+        let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
+        let has_tiles = self.algorithm == JoinAlgorithm::GpuSignatures;
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, [!has_tiles, has_tiles])
+    }
+
     /// What is similar, and how it is found.
     pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
         (self.similarity, self.threshold, self.algorithm)
@@ -460,20 +474,28 @@ impl SetSimilarityJoin {
     }
 
     fn plan(&self) -> Result<Plan, BindError> {
-        self.verify.plan(self.device).map_err(|misfit| {
-            let (value, allowed) = (format!("{:?}", self.verify.name()), misfit.to_string());
-            BindErrorKind::Value { value, allowed }.at("verify")
-        })
+        let refuse = |allowed| {
+            let value = format!("{:?}", self.verify.name());
+            Err(BindErrorKind::Value { value, allowed }.at("verify"))
+        };
+        match self.verify.plan(self.device) {
+            Err(misfit) => refuse(misfit.to_string()),
+            Ok(plan)
+                if self.algorithm == JoinAlgorithm::GpuSignatures
+                    && plan.kernel != PairKernel::BySize =>
+            {
+                let allowed = "\"auto\" and \"cpu\" where `algorithm` is \"gpu_signatures\"";
+                refuse(allowed.to_owned())
+            }
+            Ok(plan) => Ok(plan),
+        }
     }
 
     fn chunks(&self, plan: Plan) -> Chunks {
         Chunks {
             count: IN_FLIGHT + 2,
             bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
-            question: match self.output {
-                JoinOutput::Pairs => Answer::Overlaps,
-                JoinOutput::Count => Answer::Count,
-            },
+            output: self.output,
             is_device_wanted: plan.is_device_wanted(),
         }
     }

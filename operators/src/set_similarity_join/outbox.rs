@@ -2,10 +2,10 @@
 
 use trommel_engine::batch::Chunk;
 use trommel_engine::operator::{Counters, Output};
-use trommel_kernels::cuda::overlap::Answer;
 
 use super::candidates::Candidates;
 use super::chunk::JoinedSets;
+use super::operator::JoinOutput;
 use super::price::Price;
 use crate::wave::Buffers;
 
@@ -17,7 +17,7 @@ pub(super) struct Chunks {
     /// Bytes of one for the CPU, and for a device.
     pub(super) bytes: [usize; 2],
     /// What is asked of them.
-    pub(super) question: Answer,
+    pub(super) output: JoinOutput,
     /// Whether a device is used from the first one on.
     pub(super) is_device_wanted: bool,
 }
@@ -38,12 +38,10 @@ impl Outbox {
 
     /// An empty chunk to be filled; `None` while all are under way.
     pub(super) fn take(&mut self) -> Option<Box<Candidates>> {
-        let Chunks { bytes, question, .. } = self.chunks;
+        let Chunks { bytes, output, .. } = self.chunks;
         let bytes = bytes[usize::from(self.pays())];
-        let mut chunk = self.buffers.take(|| Candidates::new(question))?;
-        let pairs = chunk.pairs_mut();
-        pairs.clear();
-        pairs.set_bytes(bytes);
+        let mut chunk = self.buffers.take(|| Candidates::new(output))?;
+        chunk.empty(bytes);
         Some(chunk)
     }
 
@@ -65,6 +63,23 @@ impl Outbox {
         self.sent += 1;
         chunk.begin_way(sets, pays);
         out.send_chunk(chunk.into_message());
+    }
+
+    /// Sends a chunk that has come back unfinished.
+    pub(super) fn send_again(&mut self, chunk: Box<Candidates>, out: &mut Output) {
+        self.sent += 1;
+        out.send_chunk(chunk.into_message());
+    }
+
+    /// Whether no chunk is under way.
+    pub(super) fn is_all_home(&self) -> bool {
+        self.buffers.are_home()
+    }
+
+    /// So many pairs of these sets will be tested in tiles.
+    pub(super) fn expect_tiles(&mut self, sets: &JoinedSets, pairs: u64, words: usize) {
+        self.price.turn_to(sets);
+        self.price.spend_on_tiles(pairs, words);
     }
 
     fn pays(&self) -> bool {

@@ -24,6 +24,9 @@ fn pair_ns(mean_size: u64) -> u64 {
     20 + mean_size / 2
 }
 
+/// What a CPU needs to test a pair of a tile, in picoseconds a word of the signature.
+const TILE_PAIR_PS: u64 = 100;
+
 /// What the CPU has spent, and when it is enough.
 #[derive(Debug, Default)]
 pub(super) struct Price {
@@ -56,6 +59,14 @@ impl Price {
     /// Whether the device pays for the candidates that follow.
     pub(super) fn is_paid(&self) -> bool {
         self.spent_ns >= OPENING_NS && self.spent_on_sets_ns >= self.sending_ns
+    }
+
+    /// So many pairs are tested by signatures of so many words, all of them known before the first
+    /// one: nothing has to be spent to find out.
+    pub(super) fn spend_on_tiles(&mut self, pairs: u64, words: usize) {
+        let ns = pairs.saturating_mul(TILE_PAIR_PS * words as u64) / 1000;
+        self.spent_ns = self.spent_ns.saturating_add(ns);
+        self.spent_on_sets_ns = self.spent_on_sets_ns.saturating_add(ns);
     }
 
     /// So many pairs are verified, wherever.

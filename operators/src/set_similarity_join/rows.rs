@@ -6,8 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::bounds::Similarity;
-use super::chunk::{CandidateChunk, JoinedSets};
-use super::join::{Partner, SimilarPair, similar_sets};
+use super::join::{Partner, SimilarPair};
 
 /// Makes rows of pairs.
 #[derive(Debug, Clone)]
@@ -39,19 +38,13 @@ impl PairRows {
         &self.schema
     }
 
-    /// The pairs of a chunk that are similar.
+    /// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
     pub(super) fn of(
         &self,
-        sets: &JoinedSets,
-        chunk: &CandidateChunk,
-        overlaps: &[u32],
+        similar: &[(Partner<'_>, Partner<'_>, u32)],
     ) -> Result<RecordBatch, ArrowError> {
-        let similar: Vec<(Partner<'_>, Partner<'_>, u32)> =
-            similar_sets(sets, chunk, overlaps).collect();
-        let pairs: Vec<SimilarPair> = similar
-            .iter()
-            .map(|&(left, right, overlap)| SimilarPair::new(self.similarity, left, right, overlap))
-            .collect();
+        let pairs: Vec<SimilarPair> =
+            similar.iter().map(|&pair| SimilarPair::new(self.similarity, pair)).collect();
         let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
             Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
         };

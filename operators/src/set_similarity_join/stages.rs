@@ -18,7 +18,7 @@ use super::candidates::Candidates;
 use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
 use super::input::{Columns, SetRows};
-use super::join::{JoinCounters, SetJoin};
+use super::join::{JoinAlgorithm, JoinCounters, SetJoin};
 use super::operator::SetSimilarityJoin;
 use super::outbox::Outbox;
 use super::rows::PairRows;
@@ -115,7 +115,16 @@ impl Operator for Prepare {
             }
             let collection = Arc::new(collection);
             let (similarity, threshold, algorithm) = self.spec.question();
-            let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
+            let join = match algorithm {
+                JoinAlgorithm::GpuSignatures => {
+                    SetJoin::in_tiles(&collection, similarity, threshold, self.isa)
+                }
+                _ => SetJoin::new(&collection, similarity, threshold, algorithm, self.isa),
+            }?;
+            if let Some(tiler) = join.tiler() {
+                let (pairs, words) = (tiler.pairs(), tiler.sets().words());
+                self.outbox.expect_tiles(join.sets(), pairs, words);
+            }
             self.phase = Some(Phase::Joining(join));
         }
         self.resume(out)
@@ -124,17 +133,25 @@ impl Operator for Prepare {
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
         let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
-        if join.next_chunk(chunk.pairs_mut()) {
+        if chunk.fill(join) {
             self.outbox.send(chunk, join.sets().clone(), out);
-            Ok(Flow::HaveOutput)
-        } else {
-            self.outbox.keep(chunk);
-            Ok(Flow::NeedInput)
+            return Ok(Flow::HaveOutput);
         }
+        self.outbox.keep(chunk);
+        // A chunk may come home unfinished.
+        Ok(if self.outbox.is_all_home() { Flow::NeedInput } else { Flow::AwaitReply })
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.outbox.give_back(reply);
+        let mut chunk: Box<Candidates> = reply.into_box();
+        if let Some(Phase::Joining(join)) = &mut self.phase {
+            join.survived(chunk.survivors());
+        }
+        if chunk.take_up() {
+            self.outbox.send_again(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.outbox.keep(chunk);
         self.resume(out)
     }
 
@@ -196,12 +213,11 @@ impl Operator for Collect {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let mut chunk: Box<Candidates> = input.into_chunk().into_box();
-        self.verified += chunk.len() as u64;
-        let (sets, candidates, answer) = chunk.answered();
+        self.verified += chunk.verified();
         match &self.rows {
-            Rows::Count(_) => self.results += answer.count,
+            Rows::Count(_) => self.results += chunk.count(),
             Rows::Pairs(rows) => {
-                let rows = rows.of(sets, candidates, &answer.overlaps)?;
+                let rows = rows.of(&chunk.similar())?;
                 self.results += rows.num_rows() as u64;
                 out.send(rows);
             }

@@ -233,7 +233,9 @@ fn sets_that_do_not_fit_are_refused() {
     };
     assert!(collect(1000).unwrap_err().to_string().contains("it may use 1000"));
     let sets = Arc::new(collect(1500).unwrap());
-    for algorithm in JoinAlgorithm::ALL {
+    // Signatures need less than what collecting the sets has given back.
+    let is_indexed = |algorithm: &JoinAlgorithm| *algorithm != JoinAlgorithm::GpuSignatures;
+    for algorithm in JoinAlgorithm::ALL.into_iter().filter(is_indexed) {
         let threshold = Threshold::new(1, 2).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();

@@ -33,6 +33,12 @@ impl<C> Buffers<C> {
         self.chunks - self.unmade
     }
 
+    /// Whether none is under way.
+    #[must_use]
+    pub fn are_home(&self) -> bool {
+        self.free.len() + self.unmade == self.chunks
+    }
+
     /// Takes a chunk back.
     pub fn give_back(&mut self, chunk: Box<C>) {
         self.free.push(chunk);

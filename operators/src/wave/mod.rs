@@ -41,21 +41,27 @@
 //! | `part` | the part between prepare and collect |
 //! | `ledger` | what the part counts |
 //! | `overlap` | the kernel of candidate pairs |
+//! | `tiles` | the kernel of tiles of all pairs |
+//! | `pair` | two kernels for chunks of two kinds |
 //! | `residents` | the sets that a device has |
 
 mod buffers;
 mod device;
 mod ledger;
 mod overlap;
+mod pair;
 mod part;
 mod residents;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use self::buffers::Buffers;
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel, PairKernel};
+pub use self::pair::{EitherChunk, FlightPair, KernelPair, Which};
 pub use self::part::{Wave, WaveError, WavePart};
+pub use self::tiles::{TilesAnswer, TilesChunk, TilesFlights, TilesKernel};
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;

@@ -120,6 +120,7 @@ mod tests {
             name: "a device".to_owned(),
             capability: (9, 0),
             multiprocessors: 2,
+            clock_khz: 0,
             memory_bytes: 1 << 30,
             memory_clock_khz: 0,
             memory_bus_bits: 0,

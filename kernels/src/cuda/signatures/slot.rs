@@ -44,6 +44,13 @@ impl TileLimits {
             + self.matches * size_of::<Match>()
             + COUNTERS * size_of::<u64>()
     }
+
+    /// What comes back from the device for a chunk with so many unfinished tiles.
+    #[must_use]
+    pub fn bytes_back(&self, answer: Answer, unfinished: usize) -> usize {
+        let matches = if answer == Answer::Matches { self.matches } else { 0 };
+        COUNTERS * size_of::<u64>() + matches * size_of::<Match>() + unfinished * size_of::<Tile>()
+    }
 }
 
 /// The buffers and events of one chunk at a time.

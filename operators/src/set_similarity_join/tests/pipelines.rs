@@ -156,6 +156,10 @@ const JACCARD_HALF: Question =
 
 const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
 
+/// Algorithms whose chunks are candidate pairs.
+const PAIRWISE: [JoinAlgorithm; 4] =
+    [JoinAlgorithm::Auto, JoinAlgorithm::AllPairs, JoinAlgorithm::PpJoin, JoinAlgorithm::GroupJoin];
+
 /// What children do: the name of a device.
 const DEVICE: &str = "SET_JOIN_DEVICE";
 /// Whether they do all of it, or one join.
@@ -174,7 +178,7 @@ fn run_all(device: Device) {
         for (which, inputs) in inputs.into_iter().enumerate() {
             for (size, chunk_bytes) in SIZES.into_iter().enumerate() {
                 for output in OUTPUTS {
-                    let algorithm = JoinAlgorithm::ALL[(number + which + size) % 4];
+                    let algorithm = PAIRWISE[(number + which + size) % PAIRWISE.len()];
                     let (question, cores) = (JACCARD_HALF, &[][..]);
                     let case = Case {
                         question,
@@ -198,17 +202,53 @@ fn run_all(device: Device) {
     }
 }
 
-/// A join by alternative B, in chunks of a few pairs.
-fn run_one(device: Device) -> Result<Counters, String> {
+/// Tiles in chunks of all sizes, so that there is room for one match, for some, and for all.
+fn run_tiles(device: Device) {
+    let sets = families(300, 9, 1);
+    let (equal, others) = (vec![BTreeSet::from([2, 3, 5]); 70], families(90, 40, 2));
+    let mixed: Vec<_> = sets.iter().step_by(2).chain(&others).cloned().collect();
+    let inputs: [&[&[BTreeSet<u32>]]; 4] = [&[&sets], &[&equal], &[&others], &[&sets, &mixed]];
+    for (which, inputs) in inputs.into_iter().enumerate() {
+        for (chunk_bytes, output) in
+            [1, 400, 1 << 16].into_iter().zip(OUTPUTS.iter().cycle().skip(which))
+        {
+            for output in [JoinOutput::Pairs, *output] {
+                let case = Case {
+                    question: JACCARD_HALF,
+                    algorithm: JoinAlgorithm::GpuSignatures,
+                    inputs,
+                    output,
+                    device,
+                    verify: VerifyMode::Auto,
+                    chunk_bytes,
+                    cores: &[],
+                };
+                let counters = case.run().unwrap();
+                let [chunks, results] = ["chunks", "results"].map(|name| counter(&counters, name));
+                if output == JoinOutput::Pairs && chunk_bytes == 1 {
+                    assert!(chunks >= results, "room for one match a chunk: {counters:?}");
+                }
+                let verified = counter(&counters, "verified");
+                assert!(verified >= results && verified == counter(&counters, "candidates"));
+                let on_device = if matches!(device, Device::Cuda(_)) { chunks } else { 0 };
+                assert_eq!(counter(&counters, "waves_on_device"), on_device, "{case:?}");
+            }
+        }
+    }
+}
+
+/// A join by alternative B, in chunks of a few pairs, or one in tiles.
+fn run_one(device: Device, algorithm: JoinAlgorithm) -> Result<Counters, String> {
     let sets = families(30, 9, 1);
+    let has_tiles = algorithm == JoinAlgorithm::GpuSignatures;
     Case {
         question: JACCARD_HALF,
-        algorithm: JoinAlgorithm::AllPairs,
+        algorithm,
         inputs: &[&sets],
         output: JoinOutput::Pairs,
         device,
-        verify: VerifyMode::B,
-        chunk_bytes: 200,
+        verify: if has_tiles { VerifyMode::Auto } else { VerifyMode::B },
+        chunk_bytes: if has_tiles { 1 } else { 200 },
         cores: &[],
     }
     .run()
@@ -220,10 +260,15 @@ fn child() {
     let device = device.parse().unwrap();
     if env::var(IS_ONE).is_err() {
         run_all(device);
+        run_tiles(device);
         println!("OUTCOME fine");
         return;
     }
-    match run_one(device) {
+    let algorithm = match env::var(IS_ONE).as_deref() {
+        Ok("tiles") => JoinAlgorithm::GpuSignatures,
+        _ => JoinAlgorithm::AllPairs,
+    };
+    match run_one(device, algorithm) {
         Ok(counters) => println!("OUTCOME {counters:?}"),
         Err(error) => println!("OUTCOME {error}"),
     }
@@ -256,6 +301,11 @@ fn every_mode_gives_the_pairs_of_counting_by_hand_on_the_cpu() {
 }
 
 #[test]
+fn tiles_give_the_pairs_of_counting_by_hand_on_the_cpu() {
+    run_tiles(Device::Cpu);
+}
+
+#[test]
 fn every_mode_gives_the_pairs_of_counting_by_hand_on_a_device() {
     for (order, device) in
         [(Order::Forward, "cuda"), (Order::Reverse, "cuda"), (Order::Random(3), "auto")]
@@ -267,15 +317,22 @@ fn every_mode_gives_the_pairs_of_counting_by_hand_on_a_device() {
 
 #[test]
 fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
-    for (call, nth, code, name) in [
-        ("kernel", 3, 719, "device_lost"),
-        ("cuMemcpyHtoDAsync_v2", 9, 2, "device_full"),
-        ("cuModuleLoadData", 1, 1, "device_refused"),
+    for (call, nth, code, name, which) in [
+        ("kernel", 3, 719, "device_lost", "pairs"),
+        ("cuMemcpyHtoDAsync_v2", 9, 2, "device_full", "pairs"),
+        ("cuModuleLoadData", 1, 1, "device_refused", "pairs"),
+        ("kernel", 1, 719, "device_lost", "tiles"),
+        ("kernel", 4, 719, "device_lost", "tiles"),
+        ("cuMemcpyDtoHAsync_v2", 9, 2, "device_full", "tiles"),
+        ("cuModuleLoadData", 1, 1, "device_refused", "tiles"),
     ] {
         let failing = StandIn::new(Form::Plain).failure(call, nth, code);
-        let auto = outcome(on(&failing).env(IS_ONE, "1"), "auto");
-        assert!(auto.contains(&format!("({name:?}, 1)")), "{auto}");
-        let cuda = outcome(on(&failing).env(IS_ONE, "1"), "cuda");
+        // `auto` would not open a device for so few tiles.
+        if which == "pairs" {
+            let auto = outcome(on(&failing).env(IS_ONE, which), "auto");
+            assert!(auto.contains(&format!("({name:?}, 1)")), "{auto}");
+        }
+        let cuda = outcome(on(&failing).env(IS_ONE, which), "cuda");
         let named = "stage `join/verify` (set_similarity_join): `device` is \"cuda\"";
         assert!(cuda.starts_with(named) && cuda.ends_with(&format!("({code})")), "{cuda}");
     }

@@ -156,6 +156,7 @@ impl Source for SetSource {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::ops::RangeInclusive;
 
     use arrow_array::cast::AsArray;
     use arrow_array::types::UInt32Type;
@@ -240,8 +241,7 @@ mod tests {
             (error.parameter.unwrap(), error.to_string())
         };
         assert_eq!(refused(spec().sizes(0..=4)).0, "size_min");
-        let (most, least) = (4, 5);
-        assert_eq!(refused(spec().sizes(least..=most)).0, "size_max");
+        assert_eq!(refused(spec().sizes(RangeInclusive::new(5, 4))).0, "size_max");
         assert_eq!(refused(spec().size_skew(-1.0)).0, "size_skew");
         assert_eq!(refused(spec().duplicates(1.5)).0, "duplicates");
         assert_eq!(refused(Generate::sets(0, 1.0)).0, "alphabet");
