@@ -248,6 +248,7 @@ impl OperatorSpec for Again {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "nothing tells that nothing happens any more")]
 fn a_sink_that_stands_still_stops_the_source() {
     let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..50));
     let mut sets = ListBuilder::new(UInt32Builder::new());

@@ -56,20 +56,30 @@ pub enum JoinMode {
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
-/// # Ports In: one input, which is joined to itself, or two; `id` (UInt32) and `set`
-/// (`List<UInt32>`, each strictly ascending). Rows in which either is null are not joined, and an
-/// empty set is similar to none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common
-/// tokens), `similarity` (Float64), or `count` (UInt64). With one input `left` < `right`; with two,
-/// `left` is of the first one. Each pair comes once, in no particular order.
+/// # Ports
+/// In: one input, which is joined to itself, or two; `id` (UInt32) and `set` (`List<UInt32>`, each
+/// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
+/// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
+/// (Float64), and for each column that is carried one of the left and one of the right set; or
+/// `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first one. Each
+/// pair comes once, in no particular order.
+///
+/// With `window`, sets are joined as they come, each to those before it in the window: `left` is the
+/// older one, whatever the ids are, and a pair comes with the batch of the newer one. With `mode`:
+/// `deduplicate`, the rows of the input come out, in their order and with all columns, whose sets
+/// have no earlier one that is similar. Rows in which the id or the set is null pass.
 ///
 /// # Guarantees
 /// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
-/// depend neither on the algorithm nor on the instruction set nor on the size of chunks.
+/// depend neither on the algorithm nor on the instruction set nor on the size of chunks; nor, in a
+/// window of sets, on the size of batches.
 ///
 /// # State
-/// All sets, until the inputs have ended; then they are joined. At most `memory_max` bytes, then an
-/// error. On top come five chunks that travel between filter, verification and rows: when all are
-/// under way, the filter waits.
+/// All sets, until the inputs have ended; then they are joined. With `window`, the sets in it and
+/// up to a quarter more, with an index, and while some are sorted anew these once more. Duplicates
+/// are looked for among distinct sets: of equal ones only one is kept. At most `memory_max` bytes,
+/// then an error. On top come five chunks that travel between filter, verification and rows: when
+/// all are under way, the filter waits.
 ///
 /// # Devices
 /// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
@@ -78,14 +88,17 @@ pub enum JoinMode {
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
-/// [the module](crate::set_similarity_join).
+/// [the module](crate::set_similarity_join). In a stream, a look-up for each token of a set in each
+/// of some ten panes, and the logarithm of a quarter of the window over the size of batches times as
+/// much as to sort it: large batches cost less. `algorithm` is for pairs within a batch.
 ///
 /// # Examples
 /// ```
 /// use trommel_engine::graph::Graph;
 /// use trommel_engine::runtime::RunOptions;
 /// use trommel_operators::{Collect, Memory, SetSimilarityJoin, Tokenize};
-/// # /// # use arrow_array::{ArrayRef, RecordBatch, StringArray};
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, RecordBatch, StringArray};
 ///
 /// let texts = ["a river of gravel", "the river of gravel", "heavy pieces"];
 /// # let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
