@@ -64,10 +64,10 @@ pub enum JoinMode {
 /// `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first one. Each
 /// pair comes once, in no particular order.
 ///
-/// With `window`, sets are joined as they come, each to those before it in the window: `left` is the
-/// older one, whatever the ids are, and a pair comes with the batch of the newer one. With `mode`:
-/// `deduplicate`, the rows of the input come out, in their order and with all columns, whose sets
-/// have no earlier one that is similar. Rows in which the id or the set is null pass.
+/// With `window`, sets are joined as they come, each to those before it in the window: `left` is
+/// the older one, whatever the ids are, and a pair comes with the batch of the newer one. With
+/// `mode`: `deduplicate`, the rows of the input come out, in their order and with all columns,
+/// whose sets have no earlier one that is similar. Rows in which the id or the set is null pass.
 ///
 /// # Guarantees
 /// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
@@ -88,9 +88,11 @@ pub enum JoinMode {
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
-/// [the module](crate::set_similarity_join). In a stream, a look-up for each token of a set in each
-/// of some ten panes, and the logarithm of a quarter of the window over the size of batches times as
-/// much as to sort it: large batches cost less. `algorithm` is for pairs within a batch.
+/// [the module](crate::set_similarity_join).
+///
+/// In a stream, a look-up for each token of a set in each of some ten panes, and sorting it as
+/// often as a batch can be doubled to a quarter of the window: large batches cost less. `algorithm`
+/// is for pairs within a batch.
 ///
 /// # Examples
 /// ```
