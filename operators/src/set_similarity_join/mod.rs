@@ -23,12 +23,14 @@
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
+//! | `buckets` | which sizes `auto` compares with all, on a device |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
 //! | `candidates` | what travels between its parts, as a chunk of a [wave](crate::wave) |
 
 mod bounds;
+mod buckets;
 mod candidates;
 mod chunk;
 mod collection;

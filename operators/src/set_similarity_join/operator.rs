@@ -14,6 +14,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
+use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
@@ -312,8 +313,12 @@ impl SetSimilarityJoin {
         let limits = ChunkLimits { entries: pairs, pairs, starts: true };
         let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
         let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
-        let has_tiles = self.algorithm == JoinAlgorithm::GpuSignatures;
-        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, [!has_tiles, has_tiles])
+        let used = match self.algorithm {
+            JoinAlgorithm::GpuSignatures => [false, true],
+            JoinAlgorithm::Auto => [true, plan.tiling() != Tiling::Never],
+            _ => [true, false],
+        };
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
     }
 
     /// What is answered.
@@ -331,6 +336,7 @@ impl SetSimilarityJoin {
             count: IN_FLIGHT + 2,
             bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
             is_device_wanted: plan.is_device_wanted(),
+            tiling: plan.tiling(),
         }
     }
 }

@@ -18,9 +18,10 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
 use super::bounds::Similarity;
+use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::collector::{SetCollector, Side};
-use super::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
+use super::join::{JoinCounters, SetJoin, SimilarPair};
 use super::operator::{JoinOutput, SetSimilarityJoin};
 use super::price::Price;
 use crate::wave::Buffers;
@@ -56,6 +57,8 @@ pub(super) struct Chunks {
     pub(super) bytes: [usize; 2],
     /// Whether a device is used from the first one on.
     pub(super) is_device_wanted: bool,
+    /// Whether `auto` may compare all pairs on it.
+    pub(super) tiling: Tiling,
 }
 
 /// Collects sets, and when all are there finds candidates.
@@ -161,13 +164,8 @@ impl Operator for Prepare {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
             let collection = Arc::new(collector.finish()?);
-            let (similarity, threshold, algorithm) = self.spec.question();
-            let join = match algorithm {
-                JoinAlgorithm::GpuSignatures => {
-                    SetJoin::in_tiles(&collection, similarity, threshold, self.isa)
-                }
-                _ => SetJoin::new(&collection, similarity, threshold, algorithm, self.isa),
-            }?;
+            let Chunks { tiling, .. } = self.chunks;
+            let join = SetJoin::in_waves(&collection, self.spec.question(), self.isa, tiling)?;
             self.price.turn_to(join.sets());
             if let Some(tiler) = join.tiler() {
                 self.price.spend_on_tiles(tiler.pairs(), tiler.sets().words());

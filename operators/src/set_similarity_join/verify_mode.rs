@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_kernels::cuda::overlap::Kernel;
 
+use super::buckets::Tiling;
 use crate::wave::Device;
 
 /// How candidates are verified. All give the same results; they differ in speed.
@@ -47,6 +48,18 @@ impl Plan {
             Device::Cpu => false,
             Device::Auto => self.kernel.is_some(),
             Device::Cuda(_) => true,
+        }
+    }
+}
+
+impl Plan {
+    /// Whether `auto` may compare all pairs: not if a kernel for candidate pairs is named.
+    pub(super) fn tiling(self) -> Tiling {
+        match self.device {
+            _ if self.kernel.is_some() => Tiling::Never,
+            Device::Cpu => Tiling::Never,
+            Device::Auto => Tiling::IfItPays,
+            Device::Cuda(_) => Tiling::Freely,
         }
     }
 }
