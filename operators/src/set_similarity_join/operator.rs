@@ -61,6 +61,10 @@ pub enum JoinOutput {
 /// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
 /// The results are the same.
 ///
+/// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
+/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which that
+/// costs less than the postings that they would find, if it is a device's work at all.
+///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
 /// [the module](crate::set_similarity_join).
