@@ -152,6 +152,14 @@ impl Device {
         Self::open(ordinal)
     }
 
+    /// Whether there may be a device: the driver's library is there, and devices are not switched
+    /// off. Cheaper than [`Self::count`], which starts the driver.
+    #[must_use]
+    pub fn has_driver() -> bool {
+        // SAFETY: loads a library whose initializers are the vendor's.
+        env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu") && unsafe { sys::is_culib_present() }
+    }
+
     /// How many devices the driver shows; at least one.
     ///
     /// # Errors

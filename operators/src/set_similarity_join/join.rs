@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use trommel_kernels::Isa;
 
 use super::bounds::{Bounds, Similarity};
+use super::buckets::{Tiled, Tiling};
 use super::carried::Carried;
 use super::chunk::{CandidateChunk, JoinedSets};
 use super::collection::SetCollection;
@@ -177,21 +178,50 @@ impl SetJoin {
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
     }
 
-    /// A join of which all pairs are handed over as tiles, by [`Self::next_tiles`].
+    /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles, by
+    /// [`Self::next_tiles`]: with `gpu_signatures` everything, with `auto` the probes of those sizes
+    /// for which that pays on the device.
     ///
     /// # Errors
     /// As for [`Self::new`].
-    pub(super) fn in_tiles(
+    pub(super) fn in_waves(
         collection: &Arc<SetCollection>,
-        similarity: Similarity,
-        threshold: Threshold,
+        (similarity, threshold, algorithm): (Similarity, Threshold, JoinAlgorithm),
         isa: Isa,
+        tiling: Tiling,
     ) -> Result<Self, JoinError> {
         let bounds = Bounds::new(similarity, threshold)?;
-        let tiler = Some(Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds));
+        let tiled = match algorithm {
+            JoinAlgorithm::GpuSignatures => Some(Tiled::all(collection)),
+            JoinAlgorithm::Auto => tiling.choose(collection, bounds),
+            _ => None,
+        };
+        match tiled {
+            Some(tiled) => Self::divided(collection, similarity, bounds, isa, tiled),
+            None => Self::new(collection, similarity, threshold, algorithm, isa),
+        }
+    }
+
+    /// A join that hands some probes over as tiles, and finds the candidates of the others.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn divided(
+        collection: &Arc<SetCollection>,
+        similarity: Similarity,
+        bounds: Bounds,
+        isa: Isa,
+        Tiled { ranks, has_others }: Tiled,
+    ) -> Result<Self, JoinError> {
         let sets = JoinedSets::of_one(collection);
-        let (finder, counters) = (Box::new(Nothing), JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: true, tiler, counters })
+        let tiler = Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks.clone());
+        let finder: Box<dyn Find> = if has_others {
+            Box::new(signature_join::finder(collection, bounds, isa)?.without_probes(ranks))
+        } else {
+            Box::new(Nothing)
+        };
+        let (tiler, counters) = (Some(tiler), JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
     /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there

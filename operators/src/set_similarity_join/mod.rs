@@ -26,6 +26,7 @@
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
+//! | `buckets` | which sizes `auto` compares with all, on a device |
 //! | `chunk`, `join` | candidates to be verified; a join as a library |
 //! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
 //! | `operator`, `stages` | the operator of a pipeline; its first and last part |
@@ -34,6 +35,7 @@
 //! | `stream` | the join of a stream: windows, and duplicates |
 
 mod bounds;
+mod buckets;
 mod candidates;
 mod carried;
 mod chunk;

@@ -13,6 +13,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
+use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
@@ -85,6 +86,10 @@ pub enum JoinMode {
 /// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
 /// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
 /// The results are the same.
+///
+/// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
+/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which that
+/// costs less than the postings that they would find, if it is a device's work at all.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
@@ -461,8 +466,12 @@ impl SetSimilarityJoin {
         let limits = ChunkLimits { entries: pairs, pairs, starts: true };
         let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
         let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
-        let has_tiles = self.algorithm == JoinAlgorithm::GpuSignatures;
-        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, [!has_tiles, has_tiles])
+        let used = match self.algorithm {
+            JoinAlgorithm::GpuSignatures => [false, true],
+            JoinAlgorithm::Auto => [true, plan.tiling() != Tiling::Never],
+            _ => [true, false],
+        };
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
     }
 
     /// What is similar, and how it is found.
@@ -499,6 +508,7 @@ impl SetSimilarityJoin {
             bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
             output: self.output,
             is_device_wanted: plan.is_device_wanted(),
+            tiling: plan.tiling(),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::collection::SetCollection;
 
 /// Opening a device: the driver, its context, the kernels, pinned memory. `trommel devices` takes
 /// as long beside an H200 (docs/gpu.md).
-const OPENING_NS: u64 = 1_000_000_000;
+pub(super) const OPENING_NS: u64 = 1_000_000_000;
 
 /// What the host sends while it copies from pageable memory (docs/gpu.md, *The whole way*).
 const BYTES_PER_NS: u64 = 6;

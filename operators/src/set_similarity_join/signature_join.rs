@@ -106,6 +106,8 @@ pub(super) struct SignatureJoin {
     /// By rank.
     position_max: Vec<u32>,
     distance_max: Vec<u32>,
+    /// By rank: whether the sets of this size are probes elsewhere; they are found all the same.
+    not_probed: Vec<bool>,
     /// The next probe.
     next: u32,
     candidates: Vec<Candidate>,
@@ -146,6 +148,7 @@ impl SignatureJoin {
             rank_max: Vec::new(),
             position_max: Vec::new(),
             distance_max: Vec::new(),
+            not_probed: Vec::new(),
             next: 0,
             candidates: Vec::new(),
             found: 0,
@@ -155,6 +158,11 @@ impl SignatureJoin {
             join.sign();
         }
         Ok(join)
+    }
+
+    /// Leaves the probes of some sizes to others, by rank.
+    pub(super) fn without_probes(self, not_probed: Vec<bool>) -> Self {
+        Self { not_probed, ..self }
     }
 
     /// Makes the signatures: the one in the postings is the longer one, folded.
@@ -263,6 +271,9 @@ impl SignatureJoin {
             self.distance_max[other] = distance_max;
         }
         self.rank_max.clear();
+        if self.not_probed.get(rank) == Some(&true) {
+            return;
+        }
         let mut greatest = rank;
         for left in (0..=size).rev().take(probe_prefix) {
             while greatest > rank_min && required[greatest] > left {

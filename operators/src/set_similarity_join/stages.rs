@@ -18,7 +18,7 @@ use super::candidates::Candidates;
 use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
 use super::input::{Columns, SetRows};
-use super::join::{JoinAlgorithm, JoinCounters, SetJoin};
+use super::join::{JoinCounters, SetJoin};
 use super::operator::SetSimilarityJoin;
 use super::outbox::Outbox;
 use super::rows::PairRows;
@@ -114,13 +114,8 @@ impl Operator for Prepare {
                 carrier.finish(&mut collection)?;
             }
             let collection = Arc::new(collection);
-            let (similarity, threshold, algorithm) = self.spec.question();
-            let join = match algorithm {
-                JoinAlgorithm::GpuSignatures => {
-                    SetJoin::in_tiles(&collection, similarity, threshold, self.isa)
-                }
-                _ => SetJoin::new(&collection, similarity, threshold, algorithm, self.isa),
-            }?;
+            let tiling = self.outbox.tiling();
+            let join = SetJoin::in_waves(&collection, self.spec.question(), self.isa, tiling)?;
             if let Some(tiler) = join.tiler() {
                 let (pairs, words) = (tiler.pairs(), tiler.sets().words());
                 self.outbox.expect_tiles(join.sets(), pairs, words);

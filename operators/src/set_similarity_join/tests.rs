@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use trommel_kernels::Isa;
+use trommel_kernels::signatures::{self, Joined};
 
+use super::tile_join::TileList;
 use super::*;
 
 type Pairs = BTreeSet<(u32, u32, u32)>;
@@ -240,6 +242,53 @@ fn sets_that_do_not_fit_are_refused() {
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
         assert!(error.contains("the index of this join need"), "{algorithm:?}: {error}");
+    }
+}
+
+/// All pairs of a join of which some probes are in tiles.
+fn pairs_of_divided(mut join: SetJoin, similarity: Similarity, isa: Isa) -> Pairs {
+    let mut pairs = Pairs::new();
+    let sets = join.sets().clone();
+    let mut list = TileList::with_bytes(2000);
+    let mut answer = Joined::default();
+    while let Some(tiled) = join.next_tiles(&mut list) {
+        let tiles = tiled.tiles(&list.tiles, &list.required);
+        signatures::join(isa, tiled.signatures(), tiles, usize::MAX, &mut answer);
+        for found in &answer.matches {
+            let pair = (found.probe, found.candidate, found.overlap);
+            let SimilarPair { left, right, overlap, .. } =
+                SimilarPair::new(similarity, join::partners(&sets, pair));
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+    }
+    let others = pairs_of(join, similarity, isa, 1 << 20);
+    assert!(pairs.is_disjoint(&others));
+    pairs.extend(others);
+    pairs
+}
+
+#[test]
+fn sizes_may_be_divided_between_tiles_and_postings() {
+    let (sets, others) = (families(60, 9, 7), families(60, 12, 8));
+    let divisions: [fn(usize) -> bool; 5] =
+        [|_| true, |_| false, |rank| rank % 2 == 0, |rank| rank % 2 == 1, |rank| rank > 4];
+    for question in questions() {
+        let threshold = Threshold::new(question.numerator, question.denominator).unwrap();
+        let bounds = bounds::Bounds::new(question.similarity, threshold).unwrap();
+        for right in [None, Some(&others[..])] {
+            let expected = question.by_hand(&sets, right);
+            let collection = collect(&sets, right);
+            for (division, isa) in divisions
+                .into_iter()
+                .zip(Isa::available().collect::<Vec<_>>().into_iter().rev().cycle())
+            {
+                let ranks = (0..collection.sizes().len()).map(division).collect();
+                let tiled = buckets::Tiled { ranks, has_others: true };
+                let similarity = question.similarity;
+                let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
+                assert_eq!(pairs_of_divided(join, similarity, isa), expected, "{question:?} {isa}");
+            }
+        }
     }
 }
 

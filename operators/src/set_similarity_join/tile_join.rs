@@ -42,6 +42,8 @@ const SIFTED_BYTES: usize = 1 << 14;
 #[derive(Debug, Clone, Copy)]
 struct Run {
     size: u32,
+    /// The rank of the size.
+    rank: usize,
     side: Side,
     begin: u32,
     end: u32,
@@ -91,7 +93,7 @@ impl TiledSets {
 /// The left sets of a size come before the right ones.
 fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
     let mut list = Vec::new();
-    for sizes in collection.sizes() {
+    for (rank, sizes) in collection.sizes().iter().enumerate() {
         let is_left = |set: &u32| collection.side(*set) == Side::Left;
         let left = (sizes.begin..sizes.end).filter(is_left).count();
         let middle = sizes.begin + u32::try_from(left).expect("sets have 32-bit numbers");
@@ -99,7 +101,7 @@ fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
             [(Side::Left, sizes.begin, middle), (Side::Right, middle, sizes.end)]
         {
             if begin < end {
-                list.push(Run { size: sizes.size, side, begin, end });
+                list.push(Run { size: sizes.size, rank, side, begin, end });
             }
         }
     }
@@ -174,6 +176,8 @@ impl TileList {
 pub(super) struct Tiler {
     sets: Arc<TiledSets>,
     bounds: Bounds,
+    /// By rank: whether the sets of this size are probes.
+    ranks: Vec<bool>,
     /// The run of the next probes, and the first run that they can be similar to.
     run: usize,
     window: usize,
@@ -183,9 +187,10 @@ pub(super) struct Tiler {
 }
 
 impl Tiler {
-    pub(super) fn new(sets: &Arc<TiledSets>, bounds: Bounds) -> Self {
+    /// Tiles of the probes of some sizes, by rank.
+    pub(super) fn new(sets: &Arc<TiledSets>, bounds: Bounds, ranks: Vec<bool>) -> Self {
         let sets = Arc::clone(sets);
-        let mut tiler = Self { sets, bounds, run: 0, window: 0, candidate: 0, probe: 0 };
+        let mut tiler = Self { sets, bounds, ranks, run: 0, window: 0, candidate: 0, probe: 0 };
         tiler.begin_run();
         tiler
     }
@@ -198,7 +203,7 @@ impl Tiler {
     pub(super) fn pairs(&self) -> u64 {
         let mut window = 0;
         let list = &self.sets.list;
-        let of_run = list.iter().map(|run| {
+        let of_run = list.iter().filter(|run| self.ranks[run.rank]).map(|run| {
             let size_min = self.bounds.size_min(run.size);
             while list.get(window).is_some_and(|other| other.size < size_min) {
                 window += 1;
@@ -234,6 +239,9 @@ impl Tiler {
     /// Moves to the first candidates of the run, if it has any.
     fn begin_run(&mut self) {
         let list = &self.sets.list;
+        while list.get(self.run).is_some_and(|run| !self.ranks[run.rank]) {
+            self.run += 1;
+        }
         let Some(run) = list.get(self.run) else { return };
         let size_min = self.bounds.size_min(run.size);
         while list.get(self.window).is_some_and(|other| other.size < size_min) {
@@ -297,8 +305,9 @@ impl TileJoin {
         bounds: Bounds,
         isa: Isa,
     ) -> Result<Self, JoinError> {
+        let ranks = vec![true; collection.sizes().len()];
         Ok(Self {
-            tiler: Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds),
+            tiler: Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks),
             isa,
             list: TileList::with_bytes(SIFTED_BYTES),
             unfinished: Vec::new(),

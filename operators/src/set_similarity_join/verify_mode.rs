@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_kernels::cuda::overlap::Kernel;
 
+use super::buckets::Tiling;
 use crate::wave::{Device, PairKernel};
 
 /// How candidates are verified. All give the same results; they differ in speed.
@@ -50,6 +51,16 @@ impl Plan {
             Device::Cpu => false,
             Device::Auto => self.kernel != PairKernel::BySize,
             Device::Cuda(_) => true,
+        }
+    }
+
+    /// Whether `auto` may compare all pairs: not if a kernel for candidate pairs is named.
+    pub(super) fn tiling(self) -> Tiling {
+        match self.device {
+            _ if self.kernel != PairKernel::BySize => Tiling::Never,
+            Device::Cpu => Tiling::Never,
+            Device::Auto => Tiling::IfItPays,
+            Device::Cuda(_) => Tiling::Freely,
         }
     }
 }

@@ -20,7 +20,7 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
-use crate::wave::Device;
+use crate::wave::{Device, Kernel, OnDevice, TilesFlights, TilesKernel};
 use crate::{Collect, ForEach, Memory};
 
 /// Longer than any of these runs takes.
@@ -265,6 +265,7 @@ fn child() {
         return;
     }
     let algorithm = match env::var(IS_ONE).as_deref() {
+        Ok("until it fails") => return run_tiles_until_it_fails(),
         Ok("tiles") => JoinAlgorithm::GpuSignatures,
         _ => JoinAlgorithm::AllPairs,
     };
@@ -335,6 +336,57 @@ fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
         let cuda = outcome(on(&failing).env(IS_ONE, which), "cuda");
         let named = "stage `join/verify` (set_similarity_join): `device` is \"cuda\"";
         assert!(cuda.starts_with(named) && cuda.ends_with(&format!("({code})")), "{cuda}");
+    }
+}
+
+/// Joins tiles on a device until it fails, and the chunk that failed and all others on the CPU.
+fn run_tiles_until_it_fails() {
+    let sets = families(60, 9, 1);
+    let collection = collect(&sets, None);
+    let question =
+        (Similarity::Jaccard, Threshold::new(1, 2).unwrap(), JoinAlgorithm::GpuSignatures);
+    let isa = Isa::selected().unwrap();
+    let mut join = SetJoin::in_waves(&collection, question, isa, buckets::Tiling::Never).unwrap();
+    let mut kernel =
+        TilesKernel::<candidates::Candidates>::new(isa, TileList::limits(1), 1, 1 << 20);
+    let mut device = kernel.open(0).ok();
+    let mut pairs = Pairs::new();
+    let mut failures = 0;
+    let mut chunk = candidates::Candidates::new(JoinOutput::Pairs);
+    loop {
+        if !chunk.take_up() {
+            chunk.empty(1);
+            if !chunk.fill(&mut join) {
+                break;
+            }
+            chunk.begin_way(join.sets().clone(), true);
+        }
+        let answer = |device: &mut TilesFlights<candidates::Candidates>, chunk: &mut _| {
+            device.submit(chunk)?;
+            while !device.is_done()? {}
+            device.collect(chunk)
+        };
+        let answered = device.as_mut().map(|device| answer(device, &mut chunk));
+        if !matches!(answered, Some(Ok(_))) {
+            failures += u64::from(device.take().is_some());
+            kernel.run(&mut chunk);
+        }
+        for pair in chunk.similar() {
+            let SimilarPair { left, right, overlap, .. } =
+                SimilarPair::new(Similarity::Jaccard, pair);
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+    }
+    assert_eq!(pairs, JACCARD_HALF.by_hand(&sets, None));
+    println!("OUTCOME {failures} failures");
+}
+
+#[test]
+fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
+    for (call, nth) in [("kernel", 2), ("kernel", 7), ("cuMemcpyDtoHAsync_v2", 8)] {
+        let failing = StandIn::new(Form::Plain).failure(call, nth, 719);
+        let said = outcome(on(&failing).env(IS_ONE, "until it fails"), "cuda");
+        assert_eq!(said, "1 failures", "{call} {nth}");
     }
 }
 
