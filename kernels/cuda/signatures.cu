@@ -89,9 +89,6 @@ __device__ inline Strip<WORDS> strip_at(const Tiles& tiles, const Tile& tile, u3
     return strip;
 }
 
-// The lanes below the calling one.
-__device__ inline u32 lanes_below() { return (1u << lane_of_warp()) - 1; }
-
 // Takes verified pairs, at most one a lane: writes the matches. What finds no room becomes a tile.
 struct WriteMatches {
     static constexpr bool EXACT = true;

@@ -87,7 +87,7 @@ fn auto_runs_on_the_cpu_and_the_report_says_so() {
 #[test]
 fn a_device_gives_the_same_rows() {
     let expected = rows(join(&[("device", "cpu")], &[]).0);
-    for verify in ["auto", "a", "b", "c"] {
+    for verify in ["auto", "a", "b", "c", "warp"] {
         let parameters = [("device", "cuda"), ("verify", verify), ("chunk_bytes", "400")];
         let (ended, report) = on_driver(&parameters, None);
         assert_eq!(rows(ended), expected, "{verify}");
@@ -136,6 +136,10 @@ fn what_the_device_rules_out_is_a_mistake_of_the_file() {
     assert!(said.contains(expected), "{said}");
     let said = check("cpu", "cuda:1");
     assert!(said.contains("with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\""), "{said}");
+    let mode = "cuda\", \"mode\": \"deduplicate";
+    let expected =
+        "\"deduplicate\" on a device is not allowed here; duplicates are found on the CPU";
+    assert!(check("auto", mode).contains(expected));
     let said = check("d", "auto");
     assert!(said.contains("\"d\" is not allowed here; allowed: "), "{said}");
     let said = check("auto", "gpu");

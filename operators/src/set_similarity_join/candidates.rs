@@ -6,11 +6,10 @@ use std::sync::Arc;
 use trommel_engine::batch::Chunk;
 use trommel_kernels::cuda::{overlap, signatures};
 use trommel_kernels::overlap::Pairs;
-use trommel_kernels::signatures::{Match, Signatures, Tiles};
+use trommel_kernels::signatures::{Signatures, Tiles};
 
-use super::bounds::Similarity;
 use super::chunk::{CandidateChunk, JoinedSets};
-use super::join::{SetJoin, SimilarPair, similar_pair, similar_pairs};
+use super::join::{Partner, SetJoin, partners};
 use super::operator::JoinOutput;
 use super::tile_join::{TileList, TiledSets};
 use crate::wave::{
@@ -18,10 +17,10 @@ use crate::wave::{
 };
 
 /// A chunk of candidates with the sets that they name, the question, and room for the answer. It
-/// travels in circles; it has no sets while nobody has filled it.
+/// travels in circles, and on its way back it has no sets.
 ///
-/// Of tiles, those for whose matches there was no room are unfinished when the chunk comes home, and
-/// it goes on its way again.
+/// Of tiles, those for whose matches there was no room are unfinished when the chunk comes home,
+/// and it goes on its way again.
 #[derive(Debug)]
 pub(super) struct Candidates {
     sets: Option<JoinedSets>,
@@ -55,19 +54,33 @@ impl Candidates {
         }
     }
 
-    /// Takes the next tiles or candidates of a join, about so many bytes; false if there are none.
-    pub(super) fn fill(&mut self, join: &mut SetJoin, bytes: usize, pays_on_device: bool) -> bool {
-        self.sets = Some(join.sets().clone());
-        self.pays_on_device = pays_on_device;
+    /// Makes room for candidates of about so many bytes, in place of what it holds.
+    pub(super) fn empty(&mut self, bytes: usize) {
+        self.kind = Which::First;
+        self.chunk.clear();
+        self.chunk.set_bytes(bytes);
         self.tiles.set_bytes(bytes);
+    }
+
+    /// Takes the next tiles or candidates of a join; false if there are none.
+    pub(super) fn fill(&mut self, join: &mut SetJoin) -> bool {
         self.tiled = join.next_tiles(&mut self.tiles);
         if self.tiled.is_some() {
             self.kind = Which::Second;
             return true;
         }
-        self.kind = Which::First;
-        self.chunk.set_bytes(bytes);
         join.next_chunk(&mut self.chunk)
+    }
+
+    /// The pairs, to be filled in.
+    pub(super) fn pairs_mut(&mut self) -> &mut CandidateChunk {
+        &mut self.chunk
+    }
+
+    /// What it holds names these sets.
+    pub(super) fn begin_way(&mut self, sets: JoinedSets, pays_on_device: bool) {
+        self.sets = Some(sets);
+        self.pays_on_device = pays_on_device;
     }
 
     /// Takes up what is unfinished, if anything is.
@@ -111,17 +124,15 @@ impl Candidates {
         self.of_kind(|pairs| pairs.answer.count, |tiles| tiles.tiles_answer.counted.matches)
     }
 
-    /// The similar pairs, if they were asked for.
-    pub(super) fn similar(&self, similarity: Similarity) -> Vec<SimilarPair> {
+    /// The similar pairs, if they were asked for: the left set, the right one, and their overlap.
+    pub(super) fn similar(&self) -> Vec<(Partner<'_>, Partner<'_>, u32)> {
         let sets = self.sets();
         if self.kind == Which::First {
-            return similar_pairs(sets, similarity, &self.chunk, &self.answer.overlaps).collect();
+            let similar = self.chunk.similar(&self.answer.overlaps);
+            return similar.map(|pair| partners(sets, pair)).collect();
         }
         let matches = self.tiles_answer.joined.matches.iter();
-        let pair = |&Match { probe, candidate, overlap }: &Match| {
-            similar_pair(sets, similarity, (probe, candidate, overlap))
-        };
-        matches.map(pair).collect()
+        matches.map(|pair| partners(sets, (pair.probe, pair.candidate, pair.overlap))).collect()
     }
 
     fn of_kind<T>(&self, pairs: impl FnOnce(&Self) -> T, tiles: impl FnOnce(&Self) -> T) -> T {

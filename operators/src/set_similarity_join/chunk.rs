@@ -60,7 +60,8 @@ impl CandidateChunk {
     }
 
     /// How many pairs a chunk of so many bytes has room for.
-    pub(super) fn pairs_in(bytes: usize) -> usize {
+    #[must_use]
+    pub fn pairs_in(bytes: usize) -> usize {
         (bytes / PAIR_BYTES).max(1)
     }
 

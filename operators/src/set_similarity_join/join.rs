@@ -8,6 +8,7 @@ use trommel_kernels::Isa;
 
 use super::bounds::{Bounds, Similarity};
 use super::buckets::{Tiled, Tiling};
+use super::carried::Carried;
 use super::chunk::{CandidateChunk, JoinedSets};
 use super::collection::SetCollection;
 use super::collector::{JoinError, Side};
@@ -291,29 +292,68 @@ impl SetJoin {
     }
 }
 
-/// The pairs of a chunk that are similar, with the ids of their sets.
-pub(super) fn similar_pairs(
-    sets: &JoinedSets,
-    similarity: Similarity,
-    chunk: &CandidateChunk,
-    overlaps: &[u32],
-) -> impl Iterator<Item = SimilarPair> {
-    chunk.similar(overlaps).map(move |pair| similar_pair(sets, similarity, pair))
+impl SimilarPair {
+    pub(super) fn new(
+        similarity: Similarity,
+        (left, right, overlap): (Partner<'_>, Partner<'_>, u32),
+    ) -> Self {
+        let similarity = similarity.of(overlap, left.size(), right.size());
+        Self { left: left.id(), right: right.id(), overlap, similarity }
+    }
 }
 
-/// A pair, given as probe, candidate and overlap, with the ids of its sets.
-pub(super) fn similar_pair(
+/// A set of a pair.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Partner<'a> {
+    sets: &'a SetCollection,
+    set: u32,
+}
+
+impl<'a> Partner<'a> {
+    fn id(self) -> u32 {
+        self.sets.id(self.set)
+    }
+
+    fn size(self) -> u32 {
+        self.sets.size(self.set)
+    }
+
+    pub(super) fn side(self) -> Side {
+        self.sets.side(self.set)
+    }
+
+    /// Where its [columns](Self::carried) are.
+    pub(super) fn place(self) -> u32 {
+        self.sets.places()[self.set as usize]
+    }
+
+    /// The columns of its collection.
+    pub(super) fn carried(self) -> Option<&'a Carried> {
+        self.sets.carried()
+    }
+}
+
+/// A pair, given as probe, candidate and overlap: the left set, the right one, and their overlap.
+pub(super) fn partners(
     JoinedSets { probes, candidates }: &JoinedSets,
-    similarity: Similarity,
     (probe, candidate, overlap): (u32, u32, u32),
-) -> SimilarPair {
-    let (probe_id, candidate_id) = (probes.id(probe), candidates.id(candidate));
-    let (left, right) = match probes.side(probe) {
-        Side::Left if probes.is_two_sided() => (probe_id, candidate_id),
-        Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
-        Side::Right => (candidate_id, probe_id),
+) -> (Partner<'_>, Partner<'_>, u32) {
+    let is_left = match probes.side(probe) {
+        Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
+        Side::Right => false,
     };
-    let (probe_size, candidate_size) = (probes.size(probe), candidates.size(candidate));
-    let similarity = similarity.of(overlap, probe_size, candidate_size);
-    SimilarPair { left, right, overlap, similarity }
+    let probe = Partner { sets: probes, set: probe };
+    let candidate = Partner { sets: candidates, set: candidate };
+    let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
+    (left, right, overlap)
+}
+
+/// The pairs of a chunk that are similar, with the ids of their sets.
+pub(super) fn similar_pairs<'a>(
+    sets: &'a JoinedSets,
+    similarity: Similarity,
+    chunk: &'a CandidateChunk,
+    overlaps: &'a [u32],
+) -> impl Iterator<Item = SimilarPair> + 'a {
+    chunk.similar(overlaps).map(move |pair| SimilarPair::new(similarity, partners(sets, pair)))
 }

@@ -34,16 +34,21 @@ pub(super) struct Price {
     spent_ns: u64,
     /// On those of the present sets.
     spent_on_sets_ns: u64,
-    /// Of the present sets.
+    /// The present sets, what sending them costs, and a pair of them.
+    versions: Option<[u64; 2]>,
     sending_ns: u64,
     pair_ns: u64,
 }
 
 impl Price {
-    /// Candidates of other sets come now.
-    pub(super) fn turn_to(&mut self, sets: &JoinedSets) {
+    /// Candidates of these sets come now.
+    pub(super) fn turn_to(&mut self, JoinedSets { probes, candidates }: &JoinedSets) {
+        let versions = Some([probes.version(), candidates.version()]);
+        if self.versions == versions {
+            return;
+        }
+        self.versions = versions;
         let bytes = |sets: &SetCollection| 4 * (sets.len() + sets.tokens()) as u64;
-        let JoinedSets { probes, candidates } = sets;
         let is_one = probes.version() == candidates.version();
         let bytes = bytes(candidates) + if is_one { 0 } else { bytes(probes) };
         self.sending_ns = bytes / BYTES_PER_NS;
@@ -91,10 +96,12 @@ mod tests {
     #[test]
     fn a_device_pays_when_the_cpu_has_spent_as_much() {
         let mut price = Price::default();
-        price.turn_to(&JoinedSets::of_one(&sets(1000, 40)));
+        let first = JoinedSets::of_one(&sets(1000, 40));
+        price.turn_to(&first);
         assert!(!price.is_paid(), "at the beginning");
         // 40 ns a pair.
         price.spend(24_999_999);
+        price.turn_to(&first);
         assert!(!price.is_paid());
         price.spend(1);
         assert!(price.is_paid());

@@ -12,9 +12,8 @@
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::{
-    self, BLOCK, Candidate, Index, List, POSITION_MAX, Posting, Probes, RANKS_MAX, Window as Sizes,
+    self, BLOCK, Candidate, Index, List, Posting, Probes, RANKS_MAX, Window as Sizes,
 };
 
 use super::bounds::Bounds;
@@ -22,7 +21,7 @@ use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
 use super::collector::{JoinError, Side, TOKENS_MAX};
 use super::join::{Find, JoinCounters};
-use super::prefix::{Window, empty_lists, index_prefixes, lists_bytes};
+use super::prefix::{Window, empty_lists, index_prefixes, lists_bytes, start_behind_match};
 
 /// Sizes that differ add up to more tokens than there can be.
 const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
@@ -295,7 +294,7 @@ impl Find for SignatureJoin {
                 self.emitted += 1;
                 let Candidate { probe, set, position, place } = candidate;
                 let required = self.window.required[(place >> 16) as usize];
-                chunk.push(probe, set, required, start(position, place & 0xffff));
+                chunk.push(probe, set, required, start_behind_match(position, place & 0xffff));
             }
             if self.next as usize == self.collection.len() {
                 return false;
@@ -303,12 +302,4 @@ impl Find for SignatureJoin {
             self.sift(counters);
         }
     }
-}
-
-/// Behind the first common token; at the beginning, if its position is not known.
-fn start(probe: u32, candidate: u32) -> Start {
-    if candidate == POSITION_MAX {
-        return Start::default();
-    }
-    Start { probe: probe + 1, candidate: candidate + 1, overlap: 1 }
 }

@@ -8,37 +8,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
-use thiserror::Error;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::bounds::Similarity;
 use super::buckets::Tiling;
 use super::candidates::Candidates;
+use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
-use super::join::{JoinCounters, SetJoin, SimilarPair};
-use super::operator::{JoinOutput, SetSimilarityJoin};
-use super::price::Price;
-use crate::wave::Buffers;
-
-/// Where the ids and the sets of an input are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    pub(super) id: usize,
-    pub(super) set: usize,
-}
-
-/// A token is null.
-#[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
-struct NullToken {
-    id: u32,
-}
+use super::input::{Columns, SetRows};
+use super::join::{JoinCounters, SetJoin};
+use super::operator::SetSimilarityJoin;
+use super::outbox::Outbox;
+use super::rows::PairRows;
 
 /// How far the first part is.
 enum Phase {
@@ -48,33 +32,20 @@ enum Phase {
     Joining(SetJoin),
 }
 
-/// How the first part makes chunks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chunks {
-    /// How many there are.
-    pub(super) count: usize,
-    /// Bytes of one for the CPU, and for a device.
-    pub(super) bytes: [usize; 2],
-    /// Whether a device is used from the first one on.
-    pub(super) is_device_wanted: bool,
-    /// Whether `auto` may compare all pairs on it.
-    pub(super) tiling: Tiling,
-}
-
 /// Collects sets, and when all are there finds candidates.
 pub(super) struct Prepare {
     /// `None` only while one phase is made of the other.
     phase: Option<Phase>,
     columns: Vec<Columns>,
+    /// If columns go with the sets.
+    carrier: Option<Carrier>,
     isa: Isa,
     spec: SetSimilarityJoin,
-    chunks: Chunks,
-    buffers: Buffers<Candidates>,
-    price: Price,
+    tiling: Tiling,
+    outbox: Outbox,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    sent: u64,
 }
 
 impl Prepare {
@@ -82,43 +53,21 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
-        chunks: Chunks,
+        (outbox, tiling): (Outbox, Tiling),
         spec: &SetSimilarityJoin,
     ) -> Self {
         Self {
             phase: Some(Phase::Collecting(collector)),
+            carrier: Columns::carrier(&columns),
             columns,
             isa,
             spec: spec.clone(),
-            chunks,
-            buffers: Buffers::new(chunks.count),
-            price: Price::default(),
+            tiling,
+            outbox,
             sets: 0,
             empty_sets: 0,
             nulls: 0,
-            sent: 0,
         }
-    }
-
-    /// Sends the next chunk, if there are candidates and a chunk is free.
-    fn advance(&mut self, out: &mut Output) -> Flow {
-        let Some(Phase::Joining(join)) = &mut self.phase else { return Flow::NeedInput };
-        let Chunks { bytes, is_device_wanted, .. } = self.chunks;
-        let output = self.spec.answers();
-        let Some(mut chunk) = self.buffers.take(|| Candidates::new(output)) else {
-            return Flow::AwaitReply;
-        };
-        let pays = is_device_wanted || self.price.is_paid();
-        if !chunk.fill(join, bytes[usize::from(pays)], pays) {
-            chunk.release_sets();
-            self.buffers.give_back(chunk);
-            // A chunk may come home unfinished.
-            return if self.buffers.are_home() { Flow::NeedInput } else { Flow::AwaitReply };
-        }
-        self.price.spend(chunk.len());
-        self.sent += 1;
-        out.send_chunk(chunk.into_message());
-        Flow::HaveOutput
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -126,26 +75,26 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let Columns { id, set } = self.columns[port];
-        let ids = records.column(id).as_primitive::<UInt32Type>();
-        let sets = records.column(set).as_list::<i32>();
-        let tokens = sets.values().as_primitive::<UInt32Type>();
+        let columns = &self.columns[port];
+        if let Some(carrier) = &mut self.carrier {
+            let bytes = carrier.add(side, columns.carried(records)?);
+            collector.reserve("the columns", bytes)?;
+        }
+        let sets = SetRows::new(records, columns);
         for row in 0..records.num_rows() {
-            if ids.is_null(row) || sets.is_null(row) {
+            let set = sets.get(row)?;
+            let (id, tokens) = set.unwrap_or_default();
+            let place = self.carrier.as_mut().map_or(id, |carrier| carrier.place(side, id));
+            if set.is_none() {
                 self.nulls += 1;
                 continue;
             }
-            let id = ids.value(row);
-            let ends = &sets.value_offsets()[row..=row + 1];
-            let [begin, end] = [ends[0], ends[1]]
-                .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-            if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-                return Err(Box::new(NullToken { id }));
-            }
-            collector.push(side, id, &tokens.values()[begin..end])?;
             self.sets += 1;
+            self.empty_sets += u64::from(tokens.is_empty());
+            if tokens.len() >= self.spec.least_size() {
+                collector.push(side, place, tokens).map_err(|error| error.of_set(id))?;
+            }
         }
-        self.empty_sets = collector.empty_sets();
         Ok(())
     }
 }
@@ -163,20 +112,32 @@ impl Operator for Prepare {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
-            let collection = Arc::new(collector.finish()?);
-            let Chunks { tiling, .. } = self.chunks;
-            let join = SetJoin::in_waves(&collection, self.spec.question(), self.isa, tiling)?;
-            self.price.turn_to(join.sets());
+            let mut collection = collector.finish()?;
+            if let Some(carrier) = self.carrier.take() {
+                carrier.finish(&mut collection)?;
+            }
+            let collection = Arc::new(collection);
+            let question = self.spec.question();
+            let join = SetJoin::in_waves(&collection, question, self.isa, self.tiling)?;
             if let Some(tiler) = join.tiler() {
-                self.price.spend_on_tiles(tiler.pairs(), tiler.sets().words());
+                let (pairs, words) = (tiler.pairs(), tiler.sets().words());
+                self.outbox.expect_tiles(join.sets(), pairs, words);
             }
             self.phase = Some(Phase::Joining(join));
         }
-        Ok(self.advance(out))
+        self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.advance(out))
+        let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        if chunk.fill(join) {
+            self.outbox.send(chunk, join.sets().clone(), out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.outbox.keep(chunk);
+        // A chunk may come home unfinished.
+        Ok(if self.outbox.is_all_home() { Flow::NeedInput } else { Flow::AwaitReply })
     }
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
@@ -185,12 +146,11 @@ impl Operator for Prepare {
             join.survived(chunk.survivors());
         }
         if chunk.take_up() {
-            self.sent += 1;
-            out.send_chunk(chunk.into_message());
+            self.outbox.send_again(chunk, out);
             return Ok(Flow::HaveOutput);
         }
-        self.buffers.give_back(chunk);
-        Ok(self.advance(out))
+        self.outbox.keep(chunk);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
@@ -198,48 +158,48 @@ impl Operator for Prepare {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
+        let mut counters = vec![
             ("sets", self.sets),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.sent),
-            ("chunk_buffers", self.buffers.made() as u64),
-        ]
+        ];
+        counters.extend(self.outbox.counters());
+        counters
     }
 }
 
 /// Makes rows of what is similar.
 pub(super) struct Collect {
-    schema: SchemaRef,
-    output: JoinOutput,
-    similarity: Similarity,
+    rows: Rows,
     verified: u64,
     results: u64,
 }
 
+/// The rows of a join.
+#[derive(Debug, Clone)]
+pub(super) enum Rows {
+    /// A row a pair.
+    Pairs(PairRows),
+    /// One row, of this schema: how many pairs there are.
+    Count(SchemaRef),
+}
+
+impl Rows {
+    /// The columns.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Pairs(rows) => rows.schema(),
+            Self::Count(schema) => schema,
+        }
+    }
+}
+
 impl Collect {
-    pub(super) fn new(schema: &SchemaRef, output: JoinOutput, similarity: Similarity) -> Self {
-        Self { schema: SchemaRef::clone(schema), output, similarity, verified: 0, results: 0 }
-    }
-
-    fn pairs(&self, pairs: &[SimilarPair]) -> RecordBatch {
-        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
-        };
-        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
-        self.rows(vec![
-            numbers(|pair| pair.left),
-            numbers(|pair| pair.right),
-            numbers(|pair| pair.overlap),
-            Arc::new(similarity),
-        ])
-    }
-
-    fn rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+    pub(super) fn new(rows: Rows) -> Self {
+        Self { rows, verified: 0, results: 0 }
     }
 }
 
@@ -252,12 +212,12 @@ impl Operator for Collect {
     ) -> Result<Flow, OperatorError> {
         let mut chunk: Box<Candidates> = input.into_chunk().into_box();
         self.verified += chunk.verified();
-        match self.output {
-            JoinOutput::Count => self.results += chunk.count(),
-            JoinOutput::Pairs => {
-                let pairs = chunk.similar(self.similarity);
-                self.results += pairs.len() as u64;
-                out.send(self.pairs(&pairs));
+        match &self.rows {
+            Rows::Count(_) => self.results += chunk.count(),
+            Rows::Pairs(rows) => {
+                let rows = rows.of(&chunk.similar())?;
+                self.results += rows.num_rows() as u64;
+                out.send(rows);
             }
         }
         chunk.release_sets();
@@ -266,8 +226,9 @@ impl Operator for Collect {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        if self.output == JoinOutput::Count {
-            out.send(self.rows(vec![Arc::new(UInt64Array::from(vec![self.results]))]));
+        if let Rows::Count(schema) = &self.rows {
+            let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
+            out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
         }
         Ok(Flow::NeedInput)
     }

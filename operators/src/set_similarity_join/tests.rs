@@ -16,15 +16,15 @@ type Pairs = BTreeSet<(u32, u32, u32)>;
 
 /// A similarity and a threshold as a fraction.
 #[derive(Debug, Clone, Copy)]
-struct Question {
-    similarity: Similarity,
-    numerator: u32,
-    denominator: u32,
+pub(super) struct Question {
+    pub(super) similarity: Similarity,
+    pub(super) numerator: u32,
+    pub(super) denominator: u32,
 }
 
 impl Question {
     /// The definition, in whole numbers.
-    fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
+    pub(super) fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
         let [n, d] = [self.numerator, self.denominator].map(u128::from);
         let [o, a, b] = [overlap, left, right].map(|n| n as u128);
         o > 0
@@ -110,7 +110,7 @@ fn check(question: Question, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u3
     }
 }
 
-const SIMILARITIES: [Similarity; 4] =
+pub(super) const SIMILARITIES: [Similarity; 4] =
     [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
 
 fn questions() -> impl Iterator<Item = Question> {
@@ -123,7 +123,7 @@ fn questions() -> impl Iterator<Item = Question> {
 }
 
 /// Families of similar sets, of sizes around `size`.
-fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
+pub(super) fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut below = move |end: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -256,8 +256,8 @@ fn pairs_of_divided(mut join: SetJoin, similarity: Similarity, isa: Isa) -> Pair
         signatures::join(isa, tiled.signatures(), tiles, usize::MAX, &mut answer);
         for found in &answer.matches {
             let pair = (found.probe, found.candidate, found.overlap);
-            let SimilarPair { left, right, overlap, .. } =
-                join::similar_pair(&sets, similarity, pair);
+            let partners = join::partners(&sets, pair);
+            let SimilarPair { left, right, overlap, .. } = SimilarPair::new(similarity, partners);
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 use trommel_kernels::cuda::overlap::Kernel;
 
 use super::buckets::Tiling;
-use crate::wave::Device;
+use crate::wave::{Device, PairKernel};
 
 /// How candidates are verified. All give the same results; they differ in speed.
 ///
@@ -29,6 +29,9 @@ pub enum VerifyMode {
     /// On a device, a block for each probe, all its threads for one candidate after the other, by
     /// intersect path in shared memory.
     C,
+    /// On a device, of the pairs that signatures of the sets do not rule out; some lanes of a warp
+    /// a pair, from the first match on.
+    Warp,
     /// On the CPU, although there may be a device.
     Cpu,
 }
@@ -37,8 +40,8 @@ pub enum VerifyMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) device: Device,
-    /// The kernel on a device; chosen by the size of the sets unless named.
-    pub(super) kernel: Option<Kernel>,
+    /// The kernel on a device.
+    pub(super) kernel: PairKernel,
 }
 
 impl Plan {
@@ -46,17 +49,15 @@ impl Plan {
     pub(super) fn is_device_wanted(self) -> bool {
         match self.device {
             Device::Cpu => false,
-            Device::Auto => self.kernel.is_some(),
+            Device::Auto => self.kernel != PairKernel::BySize,
             Device::Cuda(_) => true,
         }
     }
-}
 
-impl Plan {
     /// Whether `auto` may compare all pairs: not if a kernel for candidate pairs is named.
     pub(super) fn tiling(self) -> Tiling {
         match self.device {
-            _ if self.kernel.is_some() => Tiling::Never,
+            _ if self.kernel != PairKernel::BySize => Tiling::Never,
             Device::Cpu => Tiling::Never,
             Device::Auto => Tiling::IfItPays,
             Device::Cuda(_) => Tiling::Freely,
@@ -74,7 +75,7 @@ pub(super) struct Misfit {
 
 impl VerifyMode {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::A, Self::B, Self::C, Self::Cpu];
+    pub const ALL: [Self; 6] = [Self::Auto, Self::A, Self::B, Self::C, Self::Warp, Self::Cpu];
 
     /// The name in configurations.
     #[must_use]
@@ -84,23 +85,31 @@ impl VerifyMode {
             Self::A => "a",
             Self::B => "b",
             Self::C => "c",
+            Self::Warp => "warp",
             Self::Cpu => "cpu",
+        }
+    }
+
+    /// The kernel of a device.
+    #[must_use]
+    pub const fn kernel(self) -> PairKernel {
+        match self {
+            Self::Auto | Self::Cpu => PairKernel::BySize,
+            Self::A => PairKernel::Named(Kernel::ThreadPerProbe),
+            Self::B => PairKernel::Named(Kernel::BlockPerProbe),
+            Self::C => PairKernel::Named(Kernel::BlockPerPair),
+            Self::Warp => PairKernel::SignedBySize,
         }
     }
 
     /// What follows from the mode and the device.
     pub(super) fn plan(self, device: Device) -> Result<Plan, Misfit> {
-        let kernel = match self {
-            Self::Auto | Self::Cpu => None,
-            Self::A => Some(Kernel::ThreadPerProbe),
-            Self::B => Some(Kernel::BlockPerProbe),
-            Self::C => Some(Kernel::BlockPerPair),
-        };
+        let kernel = self.kernel();
         let misfit = |allowed| Err(Misfit { device, allowed });
         match (self, device) {
-            (Self::Cpu, Device::Cuda(_)) => misfit("\"auto\", \"a\", \"b\" and \"c\""),
+            (Self::Cpu, Device::Cuda(_)) => misfit("\"auto\", \"a\", \"b\", \"c\" and \"warp\""),
             (Self::Cpu, _) => Ok(Plan { device: Device::Cpu, kernel }),
-            (_, Device::Cpu) if kernel.is_some() => misfit("\"auto\" and \"cpu\""),
+            (_, Device::Cpu) if kernel != PairKernel::BySize => misfit("\"auto\" and \"cpu\""),
             _ => Ok(Plan { device, kernel }),
         }
     }

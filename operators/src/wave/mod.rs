@@ -27,8 +27,8 @@
 //! another sixteenth of its time has passed: a few looks a chunk, and an answer that is found
 //! hardly late.
 //!
-//! **Opening.** With [`Device::Auto`], the device is opened for the first chunk that says that it
-//! pays ([`WaveChunk::pays_on_device`]); chunks before that are answered on the CPU.
+//! **Price.** With [`Device::Auto`], the device is opened for the first chunk that says that it pays
+//! ([`WaveChunk::pays_on_device`]); chunks that say no are answered on the CPU.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
 //! for good: the chunks in flight are still whole, and are answered on the CPU like all later
@@ -58,7 +58,7 @@ mod tiles;
 
 pub use self::buffers::Buffers;
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
-pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel};
+pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel, PairKernel};
 pub use self::pair::{EitherChunk, FlightPair, KernelPair, Which};
 pub use self::part::{Wave, WaveError, WavePart};
 pub use self::tiles::{TilesAnswer, TilesChunk, TilesFlights, TilesKernel};
@@ -75,8 +75,9 @@ pub trait WaveChunk: Send + 'static {
     /// How many bytes it holds, for the limits of queues.
     fn bytes(&self) -> usize;
 
-    /// Whether opening a device pays for this chunk and those that will follow, by all that its
-    /// maker knows. [`Device::Auto`] asks until a device has been opened.
+    /// Whether a device pays for this chunk, its opening included as far as it has not been paid
+    /// for, by all that the maker of the chunk knows. [`Device::Auto`] asks; a chunk for which it
+    /// does not pay is answered on the CPU, when those before it have landed.
     fn pays_on_device(&self) -> bool {
         true
     }

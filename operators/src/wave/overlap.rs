@@ -40,6 +40,37 @@ pub trait OverlapChunk: WaveChunk {
     fn answer(&mut self) -> &mut OverlapAnswer;
 }
 
+/// By which kernel a device answers pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PairKernel {
+    /// The fastest one for sets of that size.
+    #[default]
+    BySize,
+    /// The fastest one for sets of that size of those that read signatures first.
+    SignedBySize,
+    /// This one.
+    Named(CudaKernel),
+}
+
+impl PairKernel {
+    fn for_mean_size(self, tokens: usize) -> CudaKernel {
+        match self {
+            Self::BySize => CudaKernel::for_mean_size(tokens),
+            Self::SignedBySize => CudaKernel::signed_for_mean_size(tokens),
+            Self::Named(kernel) => kernel,
+        }
+    }
+
+    fn is_signed(self) -> bool {
+        match self {
+            Self::BySize => false,
+            Self::SignedBySize => true,
+            Self::Named(kernel) => kernel.is_signed(),
+        }
+    }
+}
+
 /// Answers chunks of candidate pairs.
 #[derive(Debug)]
 pub struct OverlapKernel<C> {
@@ -47,7 +78,7 @@ pub struct OverlapKernel<C> {
     limits: ChunkLimits,
     slots: usize,
     sets_bytes_max: usize,
-    kernel: Option<CudaKernel>,
+    kernel: PairKernel,
     chunks: PhantomData<fn(C)>,
 }
 
@@ -58,12 +89,13 @@ impl<C> OverlapKernel<C> {
     #[must_use]
     pub fn new(isa: Isa, limits: ChunkLimits, slots: usize, sets_bytes_max: usize) -> Self {
         let slots = slots.max(1);
-        Self { isa, limits, slots, sets_bytes_max, kernel: None, chunks: PhantomData }
+        let kernel = PairKernel::BySize;
+        Self { isa, limits, slots, sets_bytes_max, kernel, chunks: PhantomData }
     }
 
-    /// Uses this kernel on a device, instead of one that is chosen by the size of the sets.
+    /// Answers by another kernel than the fastest one.
     #[must_use]
-    pub fn with_kernel(self, kernel: Option<CudaKernel>) -> Self {
+    pub fn with_kernel(self, kernel: PairKernel) -> Self {
         Self { kernel, ..self }
     }
 }
@@ -102,7 +134,7 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
             memory,
             free,
             flying: VecDeque::with_capacity(self.slots),
-            residents: Residents::new(self.sets_bytes_max),
+            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed()),
             kernel: self.kernel,
             chunks: PhantomData,
         })
@@ -125,7 +157,7 @@ pub struct OverlapFlights<C> {
     free: Vec<Slot>,
     flying: VecDeque<Flying>,
     residents: Residents,
-    kernel: Option<CudaKernel>,
+    kernel: PairKernel,
     chunks: PhantomData<fn(C)>,
 }
 
@@ -151,7 +183,7 @@ impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
         let pairs = chunk.pairs();
         let sets = pairs.candidates;
         let mean_size = sets.tokens().len() / sets.len().max(1);
-        let kernel = self.kernel.unwrap_or(CudaKernel::for_mean_size(mean_size));
+        let kernel = self.kernel.for_mean_size(mean_size);
         let parts = pairs.chunk;
         bytes += (size_of_val(parts.entries)
             + size_of_val(parts.candidates)

@@ -142,7 +142,7 @@ impl<K: Kernel> WavePart<K> {
             Err(reason) if device != Device::Auto => {
                 return Err(WaveError::NoDevice { device, reason });
             }
-            Err(NoDevice::Failed(error)) => self.ledger.failed(error.kind()),
+            Err(NoDevice::Failed(reason)) => self.note_failure(&reason),
             Err(_) => {}
         }
         Ok(())
@@ -192,10 +192,20 @@ impl<K: Kernel> WavePart<K> {
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
-        while let Some(held) = self.waiting.front()
-            && device.has_room(&held.chunk)
-        {
-            if self.flying.is_empty() {
+        let is_auto = self.wave.device == Device::Auto;
+        while let Some(held) = self.waiting.front() {
+            let is_alone = self.flying.is_empty();
+            if is_auto && !held.chunk.pays_on_device() {
+                // In its turn: behind those in flight.
+                if is_alone {
+                    self.run_one(out);
+                }
+                break;
+            }
+            if !device.has_room(&held.chunk) {
+                break;
+            }
+            if is_alone {
                 self.first_since = now;
             }
             device.submit(&held.chunk)?;
@@ -204,13 +214,19 @@ impl<K: Kernel> WavePart<K> {
         Ok(())
     }
 
+    /// What makes the CPU go on alone: counted, and said once, as no device is tried again.
+    fn note_failure(&mut self, reason: &DeviceError) {
+        tracing::warn!(%reason, "the GPU failed; the CPU goes on");
+        self.ledger.failed(reason.kind());
+    }
+
     /// From now on on the CPU, if that is allowed. Chunks that were in flight are the first.
     fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
         let device = self.wave.device;
         if device != Device::Auto {
             return Err(WaveError::Failed { device, reason });
         }
-        self.ledger.failed(reason.kind());
+        self.note_failure(&reason);
         // Dropped here, it waits until nothing is under way any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);

@@ -46,18 +46,30 @@ impl Resident {
 #[derive(Debug)]
 pub(super) struct Residents {
     bytes_max: usize,
+    /// Words of the signatures that are sent along: 0 if nobody reads them, else chosen by the size
+    /// of the first sets.
+    words: Option<usize>,
     /// In the order in which they were used.
     residents: VecDeque<Resident>,
 }
 
 impl Residents {
-    pub(super) fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, residents: VecDeque::new() }
+    pub(super) fn new(bytes_max: usize, is_signed: bool) -> Self {
+        let words = if is_signed { None } else { Some(0) };
+        Self { bytes_max, words, residents: VecDeque::new() }
+    }
+
+    /// Words of a signature, now that there are sets.
+    fn words(&self, [_, candidates]: &[Wanted<'_>; 2]) -> usize {
+        let sets = candidates.sets;
+        let mean_size = sets.tokens().len() / sets.len().max(1);
+        self.words.unwrap_or(DeviceSets::words_for_mean_size(mean_size))
     }
 
     /// Whether these sets are there, or fit beside those that chunks in flight need.
     pub(super) fn has_room(&self, wanted: &[Wanted<'_>; 2]) -> bool {
-        let [probes, candidates] = wanted.map(|one| self.bytes_to_send(one));
+        let words = self.words(wanted);
+        let [probes, candidates] = wanted.map(|one| self.bytes_to_send(one, words));
         let is_same = wanted[0].version == wanted[1].version;
         let bytes = if is_same { probes } else { probes + candidates };
         let kept = self.residents.iter().filter(|there| !there.is_free(wanted));
@@ -66,9 +78,9 @@ impl Residents {
     }
 
     /// Bytes of these sets, unless they are there.
-    fn bytes_to_send(&self, one: Wanted<'_>) -> usize {
+    fn bytes_to_send(&self, one: Wanted<'_>, words: usize) -> usize {
         let is_there = self.residents.iter().any(|there| there.version == one.version);
-        if is_there { 0 } else { DeviceSets::bytes_of(one.sets) }
+        if is_there { 0 } else { DeviceSets::bytes_of(one.sets, words) }
     }
 
     /// Sends the sets that are not there.
@@ -80,16 +92,18 @@ impl Residents {
         memory: &Arc<Memory>,
         wanted: [Wanted<'_>; 2],
     ) -> Result<Sent, DeviceError> {
+        let words = self.words(&wanted);
+        self.words = Some(words);
         let mut bytes = 0;
         for one in &wanted {
             let place = self.residents.iter().position(|there| there.version == one.version);
             let resident = match place.and_then(|place| self.residents.remove(place)) {
                 Some(resident) => resident,
                 None => {
-                    let needed = DeviceSets::bytes_of(one.sets);
+                    let needed = DeviceSets::bytes_of(one.sets, words);
                     self.make_room(needed, &wanted);
                     bytes += needed;
-                    let sets = DeviceSets::upload(memory, one.sets)?;
+                    let sets = DeviceSets::upload_signed(memory, one.sets, words)?;
                     Resident { version: one.version, bytes: needed, sets }
                 }
             };

@@ -144,7 +144,7 @@ impl<C: TilesChunk> TilesFlights<C> {
         let words = chunk.words();
         let signed = SignedSets::new(&self.memory, &self.joiner, &sent, runs, words)?;
         self.sets = Some((version, Arc::clone(&signed)));
-        let bytes = DeviceSets::bytes_of(sets) + size_of_val(runs.of_sets());
+        let bytes = DeviceSets::bytes_of(sets, 0) + size_of_val(runs.of_sets());
         Ok((signed, bytes as u64))
     }
 }

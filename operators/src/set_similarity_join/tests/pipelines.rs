@@ -353,7 +353,16 @@ fn run_tiles_until_it_fails() {
     let mut pairs = Pairs::new();
     let mut failures = 0;
     let mut chunk = candidates::Candidates::new(JoinOutput::Pairs);
-    while chunk.take_up() || chunk.fill(&mut join, 1, true) {
+    let mut goes_on = |chunk: &mut candidates::Candidates| {
+        if chunk.take_up() {
+            return true;
+        }
+        chunk.empty(1);
+        let is_filled = chunk.fill(&mut join);
+        chunk.begin_way(join.sets().clone(), true);
+        is_filled
+    };
+    while goes_on(&mut chunk) {
         let answer = |device: &mut TilesFlights<candidates::Candidates>, chunk: &mut _| {
             device.submit(chunk)?;
             while !device.is_done()? {}
@@ -364,7 +373,9 @@ fn run_tiles_until_it_fails() {
             failures += u64::from(device.take().is_some());
             kernel.run(&mut chunk);
         }
-        for SimilarPair { left, right, overlap, .. } in chunk.similar(Similarity::Jaccard) {
+        for (left, right, overlap) in chunk.similar() {
+            let pair = SimilarPair::new(Similarity::Jaccard, (left, right, overlap));
+            let SimilarPair { left, right, overlap, .. } = pair;
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }
@@ -457,11 +468,12 @@ fn modes_that_the_device_rules_out_are_named() {
     let refused = |verify: VerifyMode, device: Device| {
         verify.plan(device).expect_err("they do not fit").to_string()
     };
-    for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C] {
+    for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C, VerifyMode::Warp] {
         let expected = "with `device` \"cpu\" allowed are \"auto\" and \"cpu\"";
         assert_eq!(refused(mode, Device::Cpu), expected);
     }
-    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\" and \"c\"";
+    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\", \"c\" \
+                    and \"warp\"";
     assert_eq!(refused(VerifyMode::Cpu, Device::Cuda(1)), expected);
     let schema = schemars::schema_for!(VerifyMode);
     let text = serde_json::to_string(&schema).unwrap();
