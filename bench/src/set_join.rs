@@ -96,7 +96,11 @@ pub(crate) fn run(arguments: &Arguments) {
     // Held open, so that the context of a GPU is made once.
     let is_cpu = |mode: &VerifyMode| *mode == VerifyMode::Cpu;
     let is_gpu_wanted = !arguments.verify.iter().all(is_cpu);
+    let begin = Instant::now();
     let _device = is_gpu_wanted.then(|| Device::probe(0).expect("a GPU for these kernels"));
+    if is_gpu_wanted {
+        println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
+    }
     for input in inputs {
         let collection = Arc::new(input.collect(arguments.two_sided));
         let (sets, tokens) = (collection.len(), collection.tokens());

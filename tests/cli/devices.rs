@@ -107,7 +107,9 @@ fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
     let expected = rows(join(&[("device", "cpu")], &[]).0);
     let failing = Some(("STAND_IN_FAIL", "kernel:2:719"));
     let auto = [("verify", "b"), ("chunk_bytes", "400")];
-    let (ended, report) = on_driver(&auto, failing);
+    let (mut ended, report) = on_driver(&auto, failing);
+    let said = std::mem::take(&mut ended.stderr);
+    assert!(said.contains("the GPU failed; the CPU goes on"), "{said}");
     assert_eq!(rows(ended), expected);
     let stage = &report["stages"][1];
     assert_eq!((&stage["device_lost"], &stage["waves"]), (&json!(1), &stage["chunks"]));

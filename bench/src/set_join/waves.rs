@@ -1,8 +1,8 @@
 //! Joins in waves: the filter on one core, and the verification on another one or on a GPU, by each
 //! of its kernels.
 //!
-//! In the clock is what is in that of the other table, and the opening of the device, which is shown
-//! too. The process keeps its context, so that it is opened once.
+//! In the clock is what is in that of the other table, and the opening of the device, which is
+//! shown too. The process keeps its context, so that it is opened once.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs. What
-//! `auto` goes by when there may be a device.
+//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs.
+//! What `auto` goes by when there may be a device.
 //!
 //! A bucket is the sets of one size. Its postings are counted, not estimated: the lists are gone
 //! through as the join would, with numbers in place of postings.
@@ -16,9 +16,9 @@ use super::price::OPENING_NS;
 /// million of them (files of sentences at 1/2, AVX-512). Where lists are shorter it is more.
 const POSTING_PS: u64 = 3000;
 
-/// What a device needs for a pair of a tile, in picoseconds a word of the signature. Arithmetic, not
-/// a measurement: two population counts a word, at half the rate that 108 multiprocessors at 1.4 GHz
-/// allow.
+/// What a device needs for a pair of a tile, in picoseconds a word of the signature. Arithmetic,
+/// not a measurement: two population counts a word, at half the rate that 108 multiprocessors at
+/// 1.4 GHz allow.
 const DEVICE_PAIR_PS: u64 = 2;
 
 /// The sets of one size as probes.

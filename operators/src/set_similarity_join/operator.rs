@@ -78,8 +78,8 @@ pub enum JoinMode {
 /// The results are the same.
 ///
 /// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
-/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which that
-/// costs less than the postings that they would find, if it is a device's work at all.
+/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which
+/// that costs less than the postings that they would find, if it is a device's work at all.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see

@@ -27,8 +27,8 @@
 //! another sixteenth of its time has passed: a few looks a chunk, and an answer that is found
 //! hardly late.
 //!
-//! **Price.** With [`Device::Auto`], the device is opened for the first chunk that says that it pays
-//! ([`WaveChunk::pays_on_device`]); chunks that say no are answered on the CPU.
+//! **Price.** With [`Device::Auto`], the device is opened for the first chunk that says that it
+//! pays ([`WaveChunk::pays_on_device`]); chunks that say no are answered on the CPU.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
 //! for good: the chunks in flight are still whole, and are answered on the CPU like all later

@@ -122,7 +122,8 @@ impl StreamJoin {
     }
 
     /// Begins to join a micro-batch: sets of one cell, whose ids are indexes into `arrivals`, in
-    /// the order in which they came, and so are the rows that go with them. Its chunks follow from [`Self::next_chunk`].
+    /// the order in which they came, and so are the rows that go with them. Its chunks follow from
+    /// [`Self::next_chunk`].
     pub(super) fn begin(
         &mut self,
         mut sets: SetCollector,

@@ -264,11 +264,11 @@ impl Pane {
         self.members.bytes() + self.index.bytes() + size_of_val(&self.met.probes[..])
     }
 
-    /// Other sets in the numbering of this pane: behind the tokens that it knows come, numbered from
-    /// [`Self::unknown`] on, those that it does not.
+    /// Other sets in the numbering of this pane: behind the tokens that it knows come, numbered
+    /// from [`Self::unknown`] on, those that it does not.
     ///
-    /// Sets for which `is_wanted` is false are unknown as a whole, and so are those of which so much
-    /// is unknown that nothing here can be similar to them.
+    /// Sets for which `is_wanted` is false are unknown as a whole, and so are those of which so
+    /// much is unknown that nothing here can be similar to them.
     pub(super) fn number(
         &self,
         others: &Members,

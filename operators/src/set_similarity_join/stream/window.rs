@@ -19,8 +19,8 @@ const SECONDS_MAX: f64 = 1e9;
 ///
 /// With `sets` = N, two sets are in the window together if they are among N sets that came one
 /// after the other; sets are counted in the order of the input, empty ones too, but no rows with a
-/// null. With `seconds` = S, they are if the batch of the newer one entered the pipeline less than S
-/// seconds after that of the older one; a batch that entered before one that arrived earlier
+/// null. With `seconds` = S, they are if the batch of the newer one entered the pipeline less than
+/// S seconds after that of the older one; a batch that entered before one that arrived earlier
 /// counts as entering with it.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -155,7 +155,8 @@ impl Generate {
         self
     }
 
-    /// Sets the share of sets that are nearly copies of one before them, 0 to 1; 0.1 is the default.
+    /// Sets the share of sets that are nearly copies of one before them, 0 to 1; 0.1 is the
+    /// default.
     #[must_use]
     pub fn duplicates(mut self, share: f64) -> Self {
         self.duplicates = Some(share);

@@ -101,8 +101,8 @@ pub struct Read {
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set. A paragraph or
-    /// a file with such a line cannot be used either.
+    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set. A paragraph
+    /// or a file with such a line cannot be used either.
     #[serde(default)]
     on_error: OnError,
     /// The longest line that is accepted, or paragraph, or file of the format `files`, in bytes.
