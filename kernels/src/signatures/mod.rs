@@ -119,8 +119,8 @@ pub struct Counted {
 ///
 /// # Cost
 ///
-/// For each eight pairs of a tile a load, an exclusive or and a population count of each word of the
-/// signature, with AVX-512; for each survivor as
+/// For each eight pairs of a tile a load, an exclusive or and a population count of each word of
+/// the signature, with AVX-512; for each survivor as
 /// [`overlap::verify`](crate::overlap::verify).
 ///
 /// # Panics

@@ -28,8 +28,8 @@ pub(super) trait Kernel {
     type Output;
     /// The reference.
     fn scalar(self) -> Self::Output;
-    /// The loop over groups of lanes; `#[inline(always)]`, so that it is compiled for the level that
-    /// calls it.
+    /// The loop over groups of lanes; `#[inline(always)]`, so that it is compiled for the level
+    /// that calls it.
     fn groups<R: Registers>(self, registers: R) -> Self::Output;
 }
 

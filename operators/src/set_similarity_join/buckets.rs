@@ -1,5 +1,5 @@
-//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs. What
-//! `auto` goes by when there may be a device.
+//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs.
+//! What `auto` goes by when there may be a device.
 //!
 //! A bucket is the sets of one size. Its postings are counted, not estimated: the lists are gone
 //! through as the join would, with numbers in place of postings.
@@ -16,9 +16,9 @@ use super::price::OPENING_NS;
 /// million of them (files of sentences at 1/2, AVX-512). Where lists are shorter it is more.
 const POSTING_PS: u64 = 3000;
 
-/// What a device needs for a pair of a tile, in picoseconds a word of the signature. Arithmetic, not
-/// a measurement: two population counts a word, at half the rate that 108 multiprocessors at 1.4 GHz
-/// allow.
+/// What a device needs for a pair of a tile, in picoseconds a word of the signature. Arithmetic,
+/// not a measurement: two population counts a word, at half the rate that 108 multiprocessors at
+/// 1.4 GHz allow.
 const DEVICE_PAIR_PS: u64 = 2;
 
 /// The sets of one size as probes.
@@ -49,7 +49,9 @@ impl Tiled {
 /// Where all pairs may be compared instead of postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tiling {
-    /// Nowhere: without a device, postings cost less.
+    /// Nowhere: on a CPU, postings cost less. One core joins sentences (239,467 sets of 14 tokens)
+    /// in 0.080 s by postings and 0.88 s in tiles at Jaccard 0.8, 0.58 s and 8.1 s at 0.5; package
+    /// descriptions (87,538 of 43) in 0.105 s and 0.33 s, 0.84 s and 1.05 s.
     Never,
     /// On a device, if so much is saved that opening it pays, and there is one.
     IfItPays,

@@ -178,9 +178,9 @@ impl SetJoin {
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
     }
 
-    /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles, by
-    /// [`Self::next_tiles`]: with `gpu_signatures` everything, with `auto` the probes of those sizes
-    /// for which that pays on the device.
+    /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles,
+    /// by [`Self::next_tiles`]: with `gpu_signatures` everything, with `auto` the probes of those
+    /// sizes for which that pays on the device.
     ///
     /// # Errors
     /// As for [`Self::new`].

@@ -88,8 +88,8 @@ pub enum JoinMode {
 /// The results are the same.
 ///
 /// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
-/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which that
-/// costs less than the postings that they would find, if it is a device's work at all.
+/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which
+/// that costs less than the postings that they would find, if it is a device's work at all.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
@@ -423,6 +423,8 @@ impl OperatorSpec for SetSimilarityJoin {
         let output = SchemaRef::clone(rows.schema());
         let chunks = self.chunks(plan);
         let outbox = Outbox::new(chunks);
+        // A stream is joined by postings.
+        let used = if rules.is_some() { [true, false] } else { self.kernels(plan) };
         let filter = match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 return Ok(stream::deduplicate(rules, columns.remove(0), inputs));
@@ -435,11 +437,12 @@ impl OperatorSpec for SetSimilarityJoin {
                 if inputs.len() == 2 {
                     collector = collector.two_sided();
                 }
+                let outbox = (outbox, plan.tiling());
                 part("filter", Load::Heavy, Prepare::new(collector, columns, isa, outbox, &self))
             }
         };
         let wave = Wave { device: plan.device, chunks: chunks.count };
-        let kernel = self.kernel(isa, chunks, plan);
+        let kernel = self.kernel(isa, chunks, plan, used);
         let parts = vec![
             filter,
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
@@ -460,18 +463,23 @@ impl SetSimilarityJoin {
         isa: Isa,
         chunks: Chunks,
         plan: Plan,
+        used: [bool; 2],
     ) -> KernelPair<OverlapKernel<Candidates>, TilesKernel<Candidates>> {
         let bytes = chunks.bytes[0].max(chunks.bytes[1]);
         let pairs = CandidateChunk::pairs_in(bytes);
         let limits = ChunkLimits { entries: pairs, pairs, starts: true };
         let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
         let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
-        let used = match self.algorithm {
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
+    }
+
+    /// Whether there will be chunks of candidates, and chunks of tiles.
+    fn kernels(&self, plan: Plan) -> [bool; 2] {
+        match self.algorithm {
             JoinAlgorithm::GpuSignatures => [false, true],
             JoinAlgorithm::Auto => [true, plan.tiling() != Tiling::Never],
             _ => [true, false],
-        };
-        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
+        }
     }
 
     /// What is similar, and how it is found.
@@ -508,7 +516,6 @@ impl SetSimilarityJoin {
             bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
             output: self.output,
             is_device_wanted: plan.is_device_wanted(),
-            tiling: plan.tiling(),
         }
     }
 }

@@ -3,7 +3,6 @@
 use trommel_engine::batch::Chunk;
 use trommel_engine::operator::{Counters, Output};
 
-use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::chunk::JoinedSets;
 use super::operator::JoinOutput;
@@ -21,8 +20,6 @@ pub(super) struct Chunks {
     pub(super) output: JoinOutput,
     /// Whether a device is used from the first one on.
     pub(super) is_device_wanted: bool,
-    /// Whether `auto` may compare all pairs on it.
-    pub(super) tiling: Tiling,
 }
 
 /// Where a filter takes its chunks from and sends them.
@@ -37,11 +34,6 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(chunks: Chunks) -> Self {
         Self { chunks, buffers: Buffers::new(chunks.count), price: Price::default(), sent: 0 }
-    }
-
-    /// Whether `auto` may compare all pairs on a device.
-    pub(super) fn tiling(&self) -> Tiling {
-        self.chunks.tiling
     }
 
     /// An empty chunk to be filled; `None` while all are under way.

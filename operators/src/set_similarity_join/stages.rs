@@ -14,6 +14,7 @@ use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
+use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
@@ -40,6 +41,7 @@ pub(super) struct Prepare {
     carrier: Option<Carrier>,
     isa: Isa,
     spec: SetSimilarityJoin,
+    tiling: Tiling,
     outbox: Outbox,
     sets: u64,
     empty_sets: u64,
@@ -51,7 +53,7 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
-        outbox: Outbox,
+        (outbox, tiling): (Outbox, Tiling),
         spec: &SetSimilarityJoin,
     ) -> Self {
         Self {
@@ -60,6 +62,7 @@ impl Prepare {
             columns,
             isa,
             spec: spec.clone(),
+            tiling,
             outbox,
             sets: 0,
             empty_sets: 0,
@@ -114,8 +117,8 @@ impl Operator for Prepare {
                 carrier.finish(&mut collection)?;
             }
             let collection = Arc::new(collection);
-            let tiling = self.outbox.tiling();
-            let join = SetJoin::in_waves(&collection, self.spec.question(), self.isa, tiling)?;
+            let question = self.spec.question();
+            let join = SetJoin::in_waves(&collection, question, self.isa, self.tiling)?;
             if let Some(tiler) = join.tiler() {
                 let (pairs, words) = (tiler.pairs(), tiler.sets().words());
                 self.outbox.expect_tiles(join.sets(), pairs, words);

@@ -256,8 +256,8 @@ fn pairs_of_divided(mut join: SetJoin, similarity: Similarity, isa: Isa) -> Pair
         signatures::join(isa, tiled.signatures(), tiles, usize::MAX, &mut answer);
         for found in &answer.matches {
             let pair = (found.probe, found.candidate, found.overlap);
-            let SimilarPair { left, right, overlap, .. } =
-                SimilarPair::new(similarity, join::partners(&sets, pair));
+            let partners = join::partners(&sets, pair);
+            let SimilarPair { left, right, overlap, .. } = SimilarPair::new(similarity, partners);
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }

@@ -11,8 +11,8 @@
 //!   tiles                | .. 1024 .. | 1024 |             128 probes each
 //! ```
 //!
-//! What a pair requires follows from the two runs: a row of numbers goes with the tiles of a run and
-//! a block of candidates.
+//! What a pair requires follows from the two runs: a row of numbers goes with the tiles of a run
+//! and a block of candidates.
 
 use std::sync::{Arc, OnceLock};
 

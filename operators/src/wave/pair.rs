@@ -83,8 +83,8 @@ where
 
     fn has_room(&self, chunk: &A::Chunk) -> bool {
         match chunk.which() {
-            Which::First => self.first.as_ref().is_some_and(|first| first.has_room(chunk)),
-            Which::Second => self.second.as_ref().is_some_and(|second| second.has_room(chunk)),
+            Which::First => self.first.as_ref().expect(MISSING).has_room(chunk),
+            Which::Second => self.second.as_ref().expect(MISSING).has_room(chunk),
         }
     }
 

@@ -57,9 +57,9 @@ pub struct TilesKernel<C> {
 }
 
 impl<C> TilesKernel<C> {
-    /// For chunks up to `limits`, of which a CPU too keeps the room for matches; on a device `slots`
-    /// of them are in flight at once, and its memory is asked for those and for `sets_bytes_max` of
-    /// sets with their signatures.
+    /// For chunks up to `limits`, of which a CPU too keeps the room for matches; on a device
+    /// `slots` of them are in flight at once, and its memory is asked for those and for
+    /// `sets_bytes_max` of sets with their signatures.
     #[must_use]
     pub fn new(isa: Isa, limits: TileLimits, slots: usize, sets_bytes_max: usize) -> Self {
         Self { isa, limits, slots: slots.max(1), sets_bytes_max, chunks: PhantomData }

@@ -158,8 +158,8 @@ impl Slot {
     ///
     /// # Cost
     ///
-    /// On the host one copy of the chunk and a look at each tile; over the bus 24 B a tile and 4 B a
-    /// required overlap, and back the whole room for matches, 12 B each, or 24 B for a count.
+    /// On the host one copy of the chunk and a look at each tile; over the bus 24 B a tile and 4 B
+    /// a required overlap, and back the whole room for matches, 12 B each, or 24 B for a count.
     ///
     /// # Errors
     ///
@@ -353,9 +353,10 @@ fn launch(
         Answer::Matches => &mut join[..],
         Answer::Count => &mut count[..],
     };
-    // SAFETY: the arguments are of the kernel's types; the tiles have been checked, so that all they
-    // name lies within the sets and the required overlaps, and the sets on the device are those of
-    // the host; a strip appends at most one unfinished tile, for which there is room; the flight
-    // keeps all buffers; the policy makes full warps and shared memory for the probes and queues.
+    // SAFETY: the arguments are of the kernel's types; the tiles have been checked, so that all
+    // they name lies within the sets and the required overlaps, and the sets on the device are
+    // those of the host; a strip appends at most one unfinished tile, for which there is room; the
+    // flight keeps all buffers; the policy makes full warps and shared memory for the probes and
+    // queues.
     unsafe { function.launch(stream, launch, arguments) }
 }

@@ -353,14 +353,16 @@ fn run_tiles_until_it_fails() {
     let mut pairs = Pairs::new();
     let mut failures = 0;
     let mut chunk = candidates::Candidates::new(JoinOutput::Pairs);
-    loop {
-        if !chunk.take_up() {
-            chunk.empty(1);
-            if !chunk.fill(&mut join) {
-                break;
-            }
-            chunk.begin_way(join.sets().clone(), true);
+    let mut goes_on = |chunk: &mut candidates::Candidates| {
+        if chunk.take_up() {
+            return true;
         }
+        chunk.empty(1);
+        let is_filled = chunk.fill(&mut join);
+        chunk.begin_way(join.sets().clone(), true);
+        is_filled
+    };
+    while goes_on(&mut chunk) {
         let answer = |device: &mut TilesFlights<candidates::Candidates>, chunk: &mut _| {
             device.submit(chunk)?;
             while !device.is_done()? {}
@@ -371,9 +373,9 @@ fn run_tiles_until_it_fails() {
             failures += u64::from(device.take().is_some());
             kernel.run(&mut chunk);
         }
-        for pair in chunk.similar() {
-            let SimilarPair { left, right, overlap, .. } =
-                SimilarPair::new(Similarity::Jaccard, pair);
+        for (left, right, overlap) in chunk.similar() {
+            let pair = SimilarPair::new(Similarity::Jaccard, (left, right, overlap));
+            let SimilarPair { left, right, overlap, .. } = pair;
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }
