@@ -89,10 +89,13 @@ join() {
   mkdir -p "$out"
   local data=()
   if [ -n "${1:-}" ]; then data=(--data "$1"); fi
-  step join-modes 420 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
-    --algorithms all_pairs,group_join,auto --verify cpu,a,b,c,warp --rounds 3
-  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
-    --algorithms all_pairs,pp_join,group_join,auto --rounds 3
+  local thresholds=90,80,70,60,50
+  step join-best 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
+    --algorithms auto,gpu_signatures --verify auto --rounds 5
+  step join-modes 300 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
+    --algorithms all_pairs,group_join,auto --verify cpu,a,b,c,warp --rounds 1
+  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
+    --algorithms all_pairs,pp_join,group_join,auto --rounds 1
   table
 }
 

@@ -1,7 +1,7 @@
 //! The table of the set-similarity join: every algorithm at every threshold, over files of sets or
 //! generated ones, every count checked.
 //!
-//! In the clock: counting and building the index, finding candidates, verifying and counting them.
+//! In the clock of a join as a library: counting and building the index, finding candidates, verifying and counting them.
 //! Not in it: reading, numbering tokens, sorting sets.
 
 mod data;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use trommel::Isa;
 use trommel::cuda::Device;
 use trommel::set_similarity_join::{
@@ -102,9 +103,13 @@ pub(crate) fn run(arguments: &Arguments) {
         println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
     }
     for input in inputs {
+        let begin = Instant::now();
         let collection = Arc::new(input.collect(arguments.two_sided));
+        let collecting = begin.elapsed().as_secs_f64();
         let (sets, tokens) = (collection.len(), collection.tokens());
-        println!("{}: {sets} sets, mean size {}", input.name, tokens / sets.max(1));
+        let mean = tokens / sets.max(1);
+        println!("{}: {sets} sets, mean size {mean}; numbered in {collecting:.4} s", input.name);
+        let batches = input.batches(arguments.two_sided);
         for &similarity in &arguments.similarities {
             println!();
             if !arguments.verify.is_empty() {
@@ -119,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) {
                 if arguments.verify.is_empty() {
                     row.measure(&runs(arguments, &levels), arguments.rounds);
                 } else {
-                    row.measure_waves(&waves(arguments, &levels), arguments.rounds);
+                    row.measure_waves(&waves(arguments), &batches, arguments.rounds);
                 }
             }
         }
@@ -128,30 +133,29 @@ pub(crate) fn run(arguments: &Arguments) {
 }
 /// Each algorithm on each level.
 fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
-    let algorithms = match &arguments.algorithms[..] {
-        [] => JoinAlgorithm::ALL.to_vec(),
-        chosen => chosen.to_vec(),
-    };
-    algorithms
+    chosen_algorithms(arguments)
         .into_iter()
         .flat_map(|algorithm| levels.iter().map(move |&isa| (algorithm, isa)))
         .collect()
 }
 
-/// Each algorithm on each level with each way to verify.
-fn waves(arguments: &Arguments, levels: &[Isa]) -> Vec<Waves> {
+/// Each algorithm with each way to verify.
+fn waves(arguments: &Arguments) -> Vec<Waves> {
     let chunk_bytes = arguments.chunk_bytes;
-    runs(arguments, levels)
+    chosen_algorithms(arguments)
         .into_iter()
-        .flat_map(|(algorithm, isa)| {
-            arguments.verify.iter().map(move |&verify| Waves {
-                algorithm,
-                verify,
-                chunk_bytes,
-                isa,
-            })
+        .flat_map(|algorithm| {
+            let waves = move |&verify| Waves { algorithm, verify, chunk_bytes };
+            arguments.verify.iter().map(waves).filter(|waves| waves.is_possible())
         })
         .collect()
+}
+
+fn chosen_algorithms(arguments: &Arguments) -> Vec<JoinAlgorithm> {
+    match &arguments.algorithms[..] {
+        [] => JoinAlgorithm::ALL.to_vec(),
+        chosen => chosen.to_vec(),
+    }
 }
 
 /// One similarity and threshold.
@@ -176,13 +180,13 @@ impl Row<'_> {
     }
 
     /// Runs everything in turn; checks as [`Self::measure`].
-    fn measure_waves(&self, runs: &[Waves], rounds: usize) {
+    fn measure_waves(&self, runs: &[Waves], inputs: &[Vec<RecordBatch>], rounds: usize) {
         let mut answer = self.answer;
         let mut counted: Vec<Vec<Counted>> = runs.iter().map(|_| Vec::new()).collect();
         for _ in 0..rounds.max(1) {
             for (waves, counted) in runs.iter().zip(&mut counted) {
-                let run = waves.run(self);
-                let results = run.counter("results");
+                let run = waves.run(self, inputs);
+                let results = run.results;
                 let expected = *answer.get_or_insert(results);
                 assert_eq!(results, expected, "{waves:?} {}: a wrong count", self.threshold);
                 counted.push(run);
@@ -226,10 +230,13 @@ impl Row<'_> {
         }
     }
 
-    fn join(&self, algorithm: JoinAlgorithm, isa: Isa) -> SetJoin {
+    fn threshold(&self) -> Threshold {
         let denominator = if self.similarity == Similarity::Overlap { 1 } else { 100 };
-        let threshold = Threshold::new(self.threshold, denominator).expect("a positive threshold");
-        SetJoin::new(self.collection, self.similarity, threshold, algorithm, isa)
+        Threshold::new(self.threshold, denominator).expect("a positive threshold")
+    }
+
+    fn join(&self, algorithm: JoinAlgorithm, isa: Isa) -> SetJoin {
+        SetJoin::new(self.collection, self.similarity, self.threshold(), algorithm, isa)
             .expect("a threshold within reach, and enough memory")
     }
 }

@@ -3,11 +3,17 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
 
 /// Memory that a join may use.
-const MEMORY_MAX: usize = 1 << 36;
+pub(super) const MEMORY_MAX: usize = 1 << 36;
+
+/// Sets of a batch.
+const BATCH_SETS: usize = 16_384;
 
 /// Sets that are made from one.
 const FAMILY: usize = 6;
@@ -44,6 +50,29 @@ impl Input {
             begin = end;
         }
         collector.finish().expect("it fits the memory")
+    }
+
+    /// The same sets as batches of `id` and `set`, of one input or of two.
+    pub(super) fn batches(&self, is_two_sided: bool) -> Vec<Vec<RecordBatch>> {
+        let inputs = if is_two_sided { 2 } else { 1 };
+        let of_input = |input: usize| {
+            let sets: Vec<usize> = (input..self.ends.len()).step_by(inputs).collect();
+            sets.chunks(BATCH_SETS).map(|sets| self.batch(sets)).collect()
+        };
+        (0..inputs).map(of_input).collect()
+    }
+
+    fn batch(&self, sets: &[usize]) -> RecordBatch {
+        let mut lists = ListBuilder::new(UInt32Builder::new());
+        for &set in sets {
+            let begin = set.checked_sub(1).map_or(0, |before| self.ends[before]);
+            lists.values().append_slice(&self.tokens[begin..self.ends[set]]);
+            lists.append(true);
+        }
+        let id = |&set: &usize| u32::try_from(set).expect("sets have 32-bit numbers");
+        let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(sets.iter().map(id)));
+        let lists: ArrayRef = Arc::new(lists.finish());
+        RecordBatch::try_from_iter([("id", ids), ("set", lists)]).expect("columns of one length")
     }
 }
 
