@@ -12,7 +12,7 @@ use super::collection::SetCollection;
 use super::collector::{JoinError, Side};
 use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
-use super::signature_join;
+use super::signature_join::SignatureJoin;
 use super::threshold::Threshold;
 
 /// How candidates are found. All give the same results; they differ in speed.
@@ -148,7 +148,7 @@ impl SetJoin {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let finder: Box<dyn Find> = match algorithm {
-            JoinAlgorithm::Auto => Box::new(signature_join::finder(collection, bounds, isa)?),
+            JoinAlgorithm::Auto => Box::new(SignatureJoin::new(collection, bounds, isa)?),
             JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
