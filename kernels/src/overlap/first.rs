@@ -53,6 +53,7 @@ fn retain(intersect: impl Intersect, RetainFirst { sets, matches }: RetainFirst<
         if let Some(next) = matches.get(index + AHEAD) {
             prefetch(sets.tokens(), begin(next.candidate) + next.candidate_at as usize);
             prefetch(sets.tokens(), begin(next.candidate));
+            prefetch(sets.tokens(), begin(next.probe));
         }
         let found = matches[index];
         let Match { probe, candidate, probe_at, candidate_at, .. } = found;

@@ -127,7 +127,7 @@ impl std::fmt::Debug for SetJoin {
 }
 
 /// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
-const CHUNK_BYTES: usize = 1 << 18;
+const CHUNK_BYTES: usize = 1 << 16;
 
 impl SetJoin {
     /// Counts the postings of all lists and allocates them; candidates are found by
