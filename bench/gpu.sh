@@ -2,6 +2,7 @@
 # Runs the CUDA side on a machine with a GPU, which needs a driver and no toolchain.
 #
 #   bench/gpu.sh build        here: binaries into target/gpu, to be carried with the repository
+#   bench/gpu.sh join [DIR]   there: joins of sets, verified by each kernel; DIR: files of sets
 #   bench/gpu.sh run          there: what the device is, the suites, compute-sanitizer, measurements
 #   bench/gpu.sh tune         there: the kernels over the threads of a block
 #
@@ -74,9 +75,24 @@ run() {
   sanitize racecheck 150
   sanitize synccheck 100
   step bench 200 "$gpu/trommel-bench" overlap --pairs 4000000 --rounds 5 --without scalar,portable
+  step signatures 150 "$gpu/trommel-bench" signatures --sets 200000 --rounds 3 \
+    --without scalar,portable,avx2,avx512
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2
+  table
+}
+
+# Thresholds from .5 to .9, over files of sets (and right answers) or over generated ones.
+join() {
+  out=${OUT:-$gpu/out}
+  mkdir -p "$out"
+  local data=()
+  if [ -n "${1:-}" ]; then data=(--data "$1"); fi
+  step join-modes 420 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
+    --algorithms all_pairs,group_join,auto --verify cpu,a,b,c,warp --rounds 3
+  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds 90,80,70,60,50 \
+    --algorithms all_pairs,pp_join,group_join,auto --rounds 3
   table
 }
 
@@ -90,8 +106,9 @@ tune() {
 
 case "${1:-}" in
   build | run | tune) "$1" ;;
+  join) join "${2:-}" ;;
   *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,10s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -7,6 +7,7 @@ mod frequent_items;
 mod pipelines;
 mod queries;
 mod set_similarity_join;
+mod set_streams;
 mod snapshots;
 mod support;
 mod tidy;

@@ -9,6 +9,7 @@ mod overlap;
 mod peers;
 mod queries;
 mod set_join;
+mod signatures;
 #[cfg(feature = "peers")]
 mod summary_peers;
 mod waves;
@@ -41,6 +42,8 @@ enum Command {
     Overlap(overlap::Arguments),
     /// Candidate pairs through a pipeline, in waves, on one core or a GPU.
     Waves(waves::Arguments),
+    /// Signatures of all pairs of token sets, on each level of the processor and a GPU.
+    Signatures(signatures::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
 }
@@ -66,6 +69,10 @@ fn main() -> ExitCode {
                 println!("{error}");
                 return ExitCode::FAILURE;
             }
+        }
+        Command::Signatures(arguments) => {
+            println!("{}\n", engine::machine());
+            signatures::run(&arguments);
         }
         Command::SetJoin(arguments) => {
             println!("{}\n", engine::machine());

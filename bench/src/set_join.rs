@@ -5,17 +5,20 @@
 //! Not in it: reading, numbering tokens, sorting sets.
 
 mod data;
+mod waves;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trommel::Isa;
+use trommel::cuda::Device;
 use trommel::set_similarity_join::{
-    JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold,
+    JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold, VerifyMode,
 };
 
 use self::data::{Truth, files, generated};
+use self::waves::{Counted, Waves};
 
 /// What is measured.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,12 +37,19 @@ pub(crate) struct Arguments {
     /// Thresholds in percent, or in tokens for the overlap.
     #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
     thresholds: Vec<u32>,
-    /// `auto`, `all_pairs`, `pp_join`, `group_join`; all unless given.
+    /// `auto`, `all_pairs`, `pp_join`, `group_join`, `gpu_signatures`; all unless given.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,
     /// Levels of the processor; the best one unless given.
     #[arg(long, value_delimiter = ',')]
     levels: Vec<Isa>,
+    /// Verify candidates in waves, by each of these: `cpu`, and on a GPU `auto`, `a`, `b`, `c`,
+    /// `warp`.
+    #[arg(long, value_delimiter = ',', value_parser = verify)]
+    verify: Vec<VerifyMode>,
+    /// Bytes of a chunk of a wave.
+    #[arg(long, default_value_t = 5 << 20)]
+    chunk_bytes: usize,
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
@@ -69,6 +79,11 @@ fn algorithm(name: &str) -> Result<JoinAlgorithm, String> {
         .ok_or_else(|| format!("expected one of {:?}", JoinAlgorithm::ALL.map(JoinAlgorithm::name)))
 }
 
+fn verify(name: &str) -> Result<VerifyMode, String> {
+    let found = VerifyMode::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| format!("expected one of {:?}", VerifyMode::ALL.map(VerifyMode::name)))
+}
+
 /// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) {
     let isa = Isa::selected().expect("the variable names a level of this machine");
@@ -78,33 +93,39 @@ pub(crate) fn run(arguments: &Arguments) {
         Some(folder) => files(folder, &arguments.files),
         None => generated(),
     };
+    // Held open, so that the context of a GPU is made once.
+    let is_cpu = |mode: &VerifyMode| *mode == VerifyMode::Cpu;
+    let is_gpu_wanted = !arguments.verify.iter().all(is_cpu);
+    let begin = Instant::now();
+    let _device = is_gpu_wanted.then(|| Device::probe(0).expect("a GPU for these kernels"));
+    if is_gpu_wanted {
+        println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
+    }
     for input in inputs {
         let collection = Arc::new(input.collect(arguments.two_sided));
         let (sets, tokens) = (collection.len(), collection.tokens());
         println!("{}: {sets} sets, mean size {}", input.name, tokens / sets.max(1));
         for &similarity in &arguments.similarities {
             println!();
-            println!(
-                "| {:<26} | {:>9} | seconds | {:>13} | {:>13} | {:>11} | {:>10} |",
-                "threshold, algorithm",
-                "results",
-                "postings",
-                "pre-candidates",
-                "candidates",
-                "verified"
-            );
+            if !arguments.verify.is_empty() {
+                Counted::head();
+            } else {
+                Row::head();
+            }
             for &threshold in &arguments.thresholds {
-                let runs = runs(arguments, &levels);
                 let answer = truth.pairs(&input.name, &name_of(similarity), threshold);
                 let answer = answer.map(|truth| truth[usize::from(arguments.two_sided)]);
                 let row = Row { collection: &collection, similarity, threshold, answer };
-                row.measure(&runs, arguments.rounds);
+                if arguments.verify.is_empty() {
+                    row.measure(&runs(arguments, &levels), arguments.rounds);
+                } else {
+                    row.measure_waves(&waves(arguments, &levels), arguments.rounds);
+                }
             }
         }
         println!();
     }
 }
-
 /// Each algorithm on each level.
 fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
     let algorithms = match &arguments.algorithms[..] {
@@ -117,6 +138,22 @@ fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
         .collect()
 }
 
+/// Each algorithm on each level with each way to verify.
+fn waves(arguments: &Arguments, levels: &[Isa]) -> Vec<Waves> {
+    let chunk_bytes = arguments.chunk_bytes;
+    runs(arguments, levels)
+        .into_iter()
+        .flat_map(|(algorithm, isa)| {
+            arguments.verify.iter().map(move |&verify| Waves {
+                algorithm,
+                verify,
+                chunk_bytes,
+                isa,
+            })
+        })
+        .collect()
+}
+
 /// One similarity and threshold.
 struct Row<'a> {
     collection: &'a Arc<SetCollection>,
@@ -126,6 +163,37 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
+    fn head() {
+        println!(
+            "| {:<26} | {:>9} | seconds | {:>13} | {:>13} | {:>11} | {:>10} |",
+            "threshold, algorithm",
+            "results",
+            "postings",
+            "pre-candidates",
+            "candidates",
+            "verified"
+        );
+    }
+
+    /// Runs everything in turn; checks as [`Self::measure`].
+    fn measure_waves(&self, runs: &[Waves], rounds: usize) {
+        let mut answer = self.answer;
+        let mut counted: Vec<Vec<Counted>> = runs.iter().map(|_| Vec::new()).collect();
+        for _ in 0..rounds.max(1) {
+            for (waves, counted) in runs.iter().zip(&mut counted) {
+                let run = waves.run(self);
+                let results = run.counter("results");
+                let expected = *answer.get_or_insert(results);
+                assert_eq!(results, expected, "{waves:?} {}: a wrong count", self.threshold);
+                counted.push(run);
+            }
+        }
+        for (waves, counted) in runs.iter().zip(&mut counted) {
+            counted.sort_by_key(Counted::total);
+            counted[counted.len() / 2].line(self.threshold, *waves);
+        }
+    }
+
     /// Runs everything in turn, and checks that all counts are equal, and right if the answer is
     /// known.
     fn measure(&self, runs: &[(JoinAlgorithm, Isa)], rounds: usize) {

@@ -206,8 +206,8 @@ impl OverlapChunk for Candidates {
         Answer::Overlaps
     }
 
-    fn sets_version(&self) -> u64 {
-        0
+    fn set_versions(&self) -> [u64; 2] {
+        [0; 2]
     }
 
     fn answer(&mut self) -> &mut OverlapAnswer {

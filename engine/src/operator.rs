@@ -207,6 +207,12 @@ pub trait Operator: Send {
         Err(QueryError::unsupported(request, &[]))
     }
 
+    /// Where its work may go on besides its own thread, in words for the plan, such as the name of
+    /// a device. Asked when the plan is shown.
+    fn device(&self) -> Option<String> {
+        None
+    }
+
     /// Numbers for the run report. Called at the end of the run.
     fn counters(&self) -> Counters {
         Counters::new()

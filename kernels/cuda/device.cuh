@@ -22,6 +22,9 @@ __device__ inline u32 threads_of_grid() { return gridDim.x * blockDim.x; }
 
 __device__ inline u32 lane_of_warp() { return threadIdx.x % WARP; }
 
+// The lanes below the calling one, as a mask.
+__device__ inline u32 lanes_below() { return (1u << lane_of_warp()) - 1; }
+
 __device__ inline u32 smaller(u32 left, u32 right) { return left < right ? left : right; }
 
 // The sum over the lanes of a full warp, in lane 0.

@@ -8,13 +8,15 @@
 //   block_per_probe   one thread of the block     alternative B: the probe in shared memory
 //   block_per_pair    a block, pair after pair    alternative C: intersect path (§4.2.2) in shared memory
 //   lanes_N_per_pair  N lanes of a warp           ours
+//   signed_N_per_pair the same, if signatures     ours
+//                     do not rule it out
 //
-// The first three take an entry (a probe and its candidates) a thread or block, the last one 32
+// The first three take an entry (a probe and its candidates) a thread or block, the others 32
 // consecutive pairs a warp, whatever their entries. All stride over the grid, so any grid is right.
 // Reads at most 4 (|probe| + |candidate|) B and 20 B a pair, writes 4 B (`_verify`) or 8 B a warp.
-#include "device.cuh"
+// With signatures it reads those of a pair, and tokens only of a pair that they let pass.
+#include "overlap.cuh"
 
-constexpr u32 REJECTED = 0xffffffff;
 constexpr u32 THREADS_MAX = 256;
 constexpr u32 WARPS_MAX = THREADS_MAX / WARP;
 static_assert(WARPS_MAX <= WARP && (WARPS_MAX & (WARPS_MAX - 1)) == 0, "folded in halves");
@@ -41,15 +43,12 @@ struct Pairs {
     const u32* candidates;
     const u32* required;
     const Start* starts;  // or null: all pairs begin with their first tokens
+    const u64* probe_signatures;      // of the kernels that read them: `words` a set
+    const u64* candidate_signatures;
+    u64* survivors;  // how many pairs they let pass
     u32 entry_count;
     u32 pair_count;
-};
-
-// One pair, from where its verification begins. Positions are those in the tokens of all sets.
-struct Pair {
-    u32 probe, candidate;
-    u32 probe_len, candidate_len;
-    u32 required, overlap;
+    u32 words;
 };
 
 __device__ inline Pair pair_at(const Pairs& pairs, u32 probe_set, u32 index) {
@@ -70,19 +69,6 @@ __device__ inline Pair pair_at(const Pairs& pairs, u32 probe_set, u32 index) {
         pair.overlap = start.overlap;
     }
     return pair;
-}
-
-// How far a pair is. The overlap counted so far and the tokens left never exceed a set's size, so
-// sums of them fit 32 bits.
-struct Progress {
-    bool is_lost, is_done;
-};
-
-template <bool EXACT>
-__device__ inline Progress progress(u32 required, u32 overlap, u32 probe_left, u32 candidate_left) {
-    const u32 left = smaller(probe_left, candidate_left);
-    const bool is_lost = overlap + left < required;
-    return {is_lost, is_lost || left == 0 || (!EXACT && overlap >= required)};
 }
 
 // Takes answers: writes each of them.
@@ -106,21 +92,6 @@ struct CountPairs {
         if (lane_of_warp() == 0 && sum > 0) atomicAdd(count, static_cast<u64>(sum));
     }
 };
-
-// A merge by one thread.
-template <bool EXACT>
-__device__ inline u32 merge(const u32* probe, const u32* candidate, const Pair& pair) {
-    u32 at = 0, with = 0, overlap = pair.overlap;
-    while (true) {
-        const Progress now =
-            progress<EXACT>(pair.required, overlap, pair.probe_len - at, pair.candidate_len - with);
-        if (now.is_done) return now.is_lost ? REJECTED : overlap;
-        const u32 left = probe[at], right = candidate[with];
-        overlap += left == right;
-        at += left <= right;
-        with += right <= left;
-    }
-}
 
 // Alternative A. Grid: any. Shared: none. Barriers: none.
 template <class Sink>
@@ -351,9 +322,22 @@ __device__ inline u32 intersect_lanes(const Pairs& pairs, const Pair& pair) {
     }
 }
 
+// Answers the pairs of all lanes, of those that have one: a group those of its lanes, one after the
+// other, reading LANES tokens of a set at a time.
+template <u32 LANES, class Sink>
+__device__ inline void answer_lanes(const Pairs& pairs, const Pair& own, u32 index, bool has_pair,
+                                    Sink& sink) {
+    u32 answer = REJECTED;
+    for (u32 turn = 0; turn < LANES; ++turn) {
+        const Pair pair = broadcast<LANES>(own, turn);
+        const u32 overlap = intersect_lanes<LANES, Sink::EXACT>(pairs, pair);
+        if (turn == lane_of_warp() % LANES) answer = overlap;
+    }
+    if (has_pair) sink.take(index, answer);
+}
+
 // Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads what describes
-// a pair of its own, so that those reads are coalesced; then a group answers the pairs of its lanes
-// one after the other, reading LANES tokens of a set at a time.
+// a pair of its own, so that those reads are coalesced.
 template <u32 LANES, class Sink>
 __device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {
     const u32 lane = lane_of_warp();
@@ -361,14 +345,68 @@ __device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {
         const u32 index = first + lane;
         const bool has_pair = index < pairs.pair_count;
         const Pair own = has_pair ? pair_at(pairs, probe_of(pairs, index), index) : Pair{};
-        u32 answer = REJECTED;
-        for (u32 turn = 0; turn < LANES; ++turn) {
-            const Pair pair = broadcast<LANES>(own, turn);
-            const u32 overlap = intersect_lanes<LANES, Sink::EXACT>(pairs, pair);
-            if (turn == lane % LANES) answer = overlap;
-        }
-        if (has_pair) sink.take(index, answer);
+        answer_lanes<LANES>(pairs, own, index, has_pair, sink);
     }
+    sink.finish();
+}
+
+// Whether the signatures of a pair leave it a chance. Each bit in which they differ needs a token
+// that only one of the sets has, and of those there are |probe| + |candidate| - 2 overlap.
+__device__ inline bool may_suffice(const Pairs& pairs, u32 probe_set, u32 index) {
+    const u32 candidate_set = pairs.candidates[index];
+    const u32 probe_len =
+        pairs.probe_offsets[probe_set + 1] - pairs.probe_offsets[probe_set];
+    const u32 candidate_len =
+        pairs.candidate_offsets[candidate_set + 1] - pairs.candidate_offsets[candidate_set];
+    const u64 sizes = static_cast<u64>(probe_len) + candidate_len;
+    const u64* left = pairs.probe_signatures + static_cast<u64>(probe_set) * pairs.words;
+    const u64* right = pairs.candidate_signatures + static_cast<u64>(candidate_set) * pairs.words;
+    u64 needed = 2ull * pairs.required[index];
+    for (u32 word = 0; word < pairs.words && needed <= sizes; ++word) {
+        needed += __popcll(left[word] ^ right[word]);
+    }
+    return needed <= sizes;
+}
+
+// A pair and its probe in the queue of a warp. Fewer than a warp wait, and a warp more may come.
+constexpr u32 QUEUE = 2 * WARP;
+struct Queued {
+    u32 index, probe;
+};
+
+// Ours. Grid: any. Block: full warps. Shared: 8 B * QUEUE a warp. Barriers: 2 of the warp for 32
+// survivors. The signatures of 32 pairs are tested, a lane each; what survives is put into the
+// warp's queue by a ballot, and when 32 wait they are answered as by `lanes_per_pair`: all lanes
+// have work, however few survive.
+template <u32 LANES, class Sink>
+__device__ void signed_per_pair(const Pairs& pairs, Sink sink) {
+    DYNAMIC_SHARED(Queued, queues);
+    Queued* const queue = queues + threadIdx.x / WARP * QUEUE;
+    const u32 lane = lane_of_warp();
+    u32 queued = 0, survivors = 0;
+    bool is_end = false;
+    for (u32 first = thread_of_grid() - lane; !is_end; first += threads_of_grid()) {
+        is_end = first >= pairs.pair_count;
+        const u32 index = first + lane;
+        const bool has_pair = !is_end && index < pairs.pair_count;
+        const u32 probe = has_pair ? probe_of(pairs, index) : 0;
+        const bool survives = has_pair && may_suffice(pairs, probe, index);
+        if (has_pair && !survives) sink.take(index, REJECTED);
+        const u32 passed = __ballot_sync(FULL_WARP, survives);
+        if (survives) queue[queued + __popc(passed & lanes_below())] = {index, probe};
+        queued += __popc(passed);
+        const u32 taken = is_end ? queued : queued < WARP ? 0 : WARP;
+        if (taken == 0) continue;
+        queued -= taken;
+        survivors += taken;
+        __syncwarp();  // The queue is written.
+        const bool has_own = lane < taken;
+        const Queued own = has_own ? queue[queued + lane] : Queued{};
+        __syncwarp();  // It is read.
+        const Pair pair = has_own ? pair_at(pairs, own.probe, own.index) : Pair{};
+        answer_lanes<LANES>(pairs, pair, own.index, has_own, sink);
+    }
+    if (lane == 0 && survivors > 0) atomicAdd(pairs.survivors, static_cast<u64>(survivors));
     sink.finish();
 }
 
@@ -430,4 +468,24 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
     overlap_lanes_32_per_pair_count(Pairs pairs, u64* count) {
     lanes_per_pair<32>(pairs, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+    overlap_signed_8_per_pair_verify(Pairs pairs, u32* overlaps) {
+    signed_per_pair<8>(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+    overlap_signed_8_per_pair_count(Pairs pairs, u64* count) {
+    signed_per_pair<8>(pairs, CountPairs{count, 0});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+    overlap_signed_32_per_pair_verify(Pairs pairs, u32* overlaps) {
+    signed_per_pair<32>(pairs, WriteOverlaps{overlaps});
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+    overlap_signed_32_per_pair_count(Pairs pairs, u64* count) {
+    signed_per_pair<32>(pairs, CountPairs{count, 0});
 }

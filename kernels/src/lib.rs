@@ -15,5 +15,6 @@ pub mod overlap;
 pub mod postings;
 mod prefetch;
 pub mod sieve;
+pub mod signatures;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -34,7 +34,8 @@ pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::heavy_filter::HeavyFilter;
 pub use crate::set_similarity_join::{
-    JoinAlgorithm, JoinOutput, SetSimilarityJoin, Similarity, Threshold,
+    JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
+    VerifyMode,
 };
 pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
 pub use crate::source::{

@@ -47,10 +47,12 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
     assert_eq!(
         names,
         [
+            "deduplicate.json",
             "heavy-filter.json",
             "near-duplicates.json",
             "quickstart.json",
             "set-join.json",
+            "similar-files.json",
             "top-items.json",
             "trending.json",
             "zipf-live.json"
@@ -188,14 +190,73 @@ fn set_join_finds_the_similar_baskets() {
 }
 
 #[test]
-fn near_duplicates_prints_similar_lines() {
+fn near_duplicates_names_paragraphs_and_where_they_are() {
     let table = trommel(["run", "configs/near-duplicates.json"]).end().ok();
+    assert!(table.lines().count() > 12, "{table}");
+    let cells = table.lines().skip(2).flat_map(|line| line.split("  "));
+    assert!(cells.map(|cell| cell.trim().chars().count()).all(|width| width <= 48), "{table}");
+    let json = ["--set", "stages.print.with.format=jsonl"];
+    let rows = trommel(["run", "configs/near-duplicates.json"].into_iter().chain(json)).end().ok();
+    for row in objects(&rows) {
+        assert!(row["similarity"].as_f64().is_some_and(|similarity| similarity >= 0.8), "{row}");
+        for side in ["left", "right"] {
+            let text = |name: &str| row[format!("{side}_{name}")].as_str().expect(name);
+            let number = row[format!("{side}_line_number")].as_u64().expect("a number");
+            let before = usize::try_from(number).expect("small") - 1;
+            let stored = fs::read_to_string(repository().join(text("path"))).unwrap();
+            let stored = stored.lines().skip(before).collect::<Vec<_>>().join("\n");
+            assert!(stored.starts_with(text("text")), "{row}");
+        }
+    }
+}
+
+#[test]
+fn similar_files_come_with_their_paths() {
+    let table = trommel(["run", "configs/similar-files.json"]).end().ok();
     assert!(table.lines().count() > 2, "{table}");
     for row in table.lines().skip(2) {
-        let columns: Vec<f64> =
-            row.split_whitespace().map(|column| column.parse().expect(row)).collect();
-        assert!(columns[0] < columns[1] && columns[3] >= 0.6, "{row}");
+        let [similarity, left, right] = row.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        assert!(similarity.parse::<f64>().is_ok_and(|similarity| similarity >= 0.5), "{row}");
+        assert!(left != right, "{row}");
+        assert!(repository().join(left).exists() && repository().join(right).exists(), "{row}");
     }
+}
+
+#[test]
+fn deduplicate_lets_first_sets_pass() {
+    let files = Files::new();
+    let path = files.path("report.json");
+    let rows = trommel(["run", "configs/deduplicate.json", "--report", &path]).end().ok();
+    let sets = |rows: &str| -> Vec<(u64, HashSet<u64>)> {
+        let set = |row: &Value| {
+            let tokens = row["set"].as_array().expect("a set").iter().filter_map(Value::as_u64);
+            (row["id"].as_u64().expect("an id"), tokens.collect())
+        };
+        objects(rows).iter().map(set).collect()
+    };
+    let mut whole = config("deduplicate.json");
+    let stages = whole["stages"].as_array_mut().unwrap();
+    stages.remove(1);
+    stages[1]["inputs"] = json!(["sets"]);
+    let all = sets(&trommel(["run", "-"]).input(whole.to_string()).end().ok());
+    assert_eq!(all.len(), 20_000);
+    let passed = sets(&rows);
+    let ids: HashSet<u64> = passed.iter().map(|(id, _)| *id).collect();
+    let mut dropped = 0;
+    for (index, (id, set)) in all.iter().enumerate().step_by(37) {
+        let is_similar = |(_, earlier): &(u64, HashSet<u64>)| {
+            let common = earlier.intersection(set).count();
+            4 * common >= 3 * (earlier.len() + set.len() - common)
+        };
+        let has_earlier = all[index.saturating_sub(4999)..index].iter().any(is_similar);
+        assert_eq!(ids.contains(id), !has_earlier, "{id}");
+        dropped += usize::from(has_earlier);
+    }
+    assert!(dropped > 20, "{dropped}");
+    let report: Value = serde_json::from_str(&files.read("report.json")).unwrap();
+    assert_eq!(report["stages"][1]["duplicates"], 20_000 - passed.len() as u64);
 }
 
 #[test]

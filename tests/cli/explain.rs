@@ -57,6 +57,19 @@ fn queues_join_stages_on_different_cores() {
 }
 
 #[test]
+fn parts_that_may_use_a_device_are_named() {
+    let explain = |device: &str| {
+        let change = format!("stages.similar.with.device={device}");
+        trommel(["explain", "configs/set-join.json", "--set", &change]).end().ok()
+    };
+    let auto = explain("auto");
+    let expected = "\ndevices\n  similar/verify  auto: a GPU where there is one and it pays\n";
+    assert!(auto.contains(expected), "{auto}");
+    assert!(explain("cuda:1").contains("\ndevices\n  similar/verify  cuda:1\n"));
+    assert!(!explain("cpu").contains("devices"));
+}
+
+#[test]
 fn diagrams_have_a_box_a_part_and_a_frame_a_thread() {
     let mermaid = explain("mermaid");
     assert!(mermaid.starts_with("flowchart LR\n  subgraph t0[\"thread 1, core "), "{mermaid}");

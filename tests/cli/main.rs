@@ -4,6 +4,7 @@
 mod config_errors;
 mod configs;
 mod counting;
+mod devices;
 mod explain;
 mod inputs;
 mod interrupts;

@@ -71,7 +71,9 @@ impl Gpu {
             ""
         );
         let memory = Memory::new(&self.device, self.budget(), self.budget());
-        let sets = DeviceSets::upload(&memory, workload.sets())?;
+        let host = workload.sets();
+        let words = DeviceSets::words_for_mean_size(host.tokens().len() / host.len().max(1));
+        let sets = DeviceSets::upload_signed(&memory, host, words)?;
         let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
         let whole = limits(workload.len(), workload.chunk().entries.len());
         let part = workload.len().div_ceil(arguments.chunks.max(1)).max(1);

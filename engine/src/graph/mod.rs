@@ -11,7 +11,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use crate::error::GraphErrors;
-use crate::operator::{OperatorSpec, Part};
+use crate::operator::{Body, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
 /// A stage of a [`Graph`].
@@ -179,6 +179,14 @@ impl Topology {
     /// if it has several.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.iter().map(|p| p.label.as_str())
+    }
+
+    /// The parts whose work may go on on a device, by their place in [`Self::parts`], and where.
+    pub fn devices(&self) -> impl Iterator<Item = (usize, String)> + '_ {
+        self.parts.iter().enumerate().filter_map(|(index, placed)| match &placed.part.body {
+            Body::Operator(operator) => Some((index, operator.device()?)),
+            Body::Source(_) => None,
+        })
     }
 
     /// Which parts share a thread, and on which core it runs.

@@ -97,6 +97,7 @@ DRIVER(cuDeviceGetAttribute)(int* value, int attribute, int) {
     ENTER;
     const int capability = shim::setting("STAND_IN_CAPABILITY", 90);
     switch (attribute) {
+        case 13: *value = 1'000'000; break;        // clock in kHz
         case 16: *value = 2; break;                // multiprocessors
         case 36: *value = 1'000'000; break;        // memory clock in kHz
         case 37: *value = 64; break;               // memory bus in bits

@@ -10,8 +10,17 @@ use std::process::Command;
 
 use crate::Form;
 
-const COMMON: [&str; 8] =
-    ["-std=c++17", "-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer"];
+const COMMON: [&str; 9] = [
+    "-std=c++17",
+    "-O1",
+    "-g",
+    "-fPIC",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unknown-pragmas",
+    "-Werror",
+    "-fno-omit-frame-pointer",
+];
 
 /// The folder of the shim in the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");

@@ -77,6 +77,8 @@ pub struct Properties {
     pub capability: (u32, u32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
+    /// Clock of the multiprocessors in kHz.
+    pub clock_khz: u32,
     /// Memory in bytes.
     pub memory_bytes: usize,
     /// Clock of the memory in kHz and width of its bus in bits: what bandwidth could be at most.
@@ -87,7 +89,18 @@ pub struct Properties {
     pub driver_version: u32,
 }
 
+/// Population counts of 32-bit words that a multiprocessor does a clock, of every capability from
+/// 7.0 to 9.0 (*CUDA C++ Programming Guide*, Throughput of Native Arithmetic Instructions).
+const POPULATION_COUNTS: u64 = 16;
+
 impl Properties {
+    /// Population counts a second of 32-bit words that multiprocessors and their clock allow; zero
+    /// where the driver does not tell.
+    #[must_use]
+    pub fn peak_population_counts_per_second(&self) -> u64 {
+        u64::from(self.clock_khz) * 1000 * u64::from(self.multiprocessors) * POPULATION_COUNTS
+    }
+
     /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted; zero
     /// where the driver does not tell.
     #[must_use]
@@ -137,6 +150,14 @@ impl Device {
             return Err(NoDevice::NoSuchDevice { ordinal, count });
         }
         Self::open(ordinal)
+    }
+
+    /// Whether there may be a device: the driver's library is there, and devices are not switched
+    /// off. Cheaper than [`Self::count`], which starts the driver.
+    #[must_use]
+    pub fn has_driver() -> bool {
+        // SAFETY: loads a library whose initializers are the vendor's.
+        env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu") && unsafe { sys::is_culib_present() }
     }
 
     /// How many devices the driver shows; at least one.
@@ -243,6 +264,7 @@ fn properties(ordinal: usize, device: sys::CUdevice) -> Result<Properties, Devic
         name: check("cuDeviceGetName", result::device::get_name(device))?,
         capability,
         multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
         // SAFETY: as above.
         memory_bytes: check("cuDeviceTotalMem", unsafe { result::device::total_mem(device) })?,
         memory_clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,

@@ -24,6 +24,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `bandwidth` | what copies take |
+//! | `both` | a buffer on both sides of the bus |
 //! | `device` | the probe, a device and its properties |
 //! | `error` | failures, with call, kernel, grid, bytes and code |
 //! | `memory` | buffers in device and in pinned memory, and their budgets |
@@ -31,14 +32,17 @@
 //! | `lane` | streams of a pipeline of chunks; what a chunk's three steps took |
 //! | `module` | embedded images, functions, checked launches |
 //! | `overlap` | the launcher of the overlap kernels, with its policy |
+//! | `signatures` | the same for the tiles of all pairs |
 
 mod bandwidth;
+mod both;
 mod device;
 mod error;
 mod lane;
 mod memory;
 mod module;
 pub mod overlap;
+pub mod signatures;
 mod stream;
 
 pub use self::bandwidth::CopyTimes;

@@ -1,5 +1,7 @@
 //! What a call is given: sets, a chunk of candidates, and where to begin.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::prefetch::prefetch;
 
 /// Sets of tokens laid end to end.
@@ -75,7 +77,11 @@ impl<'a> Sets<'a> {
 pub struct SetStore {
     offsets: Vec<u32>,
     tokens: Vec<u32>,
+    version: u64,
 }
+
+/// The version of the next store. It orders nothing else: relaxed everywhere.
+static NEXT_VERSION: AtomicU64 = AtomicU64::new(0);
 
 impl SetStore {
     /// As [`Sets::new`].
@@ -86,7 +92,14 @@ impl SetStore {
     #[must_use]
     pub fn new(offsets: Vec<u32>, tokens: Vec<u32>) -> Self {
         let _ = Sets::new(&offsets, &tokens);
-        Self { offsets, tokens }
+        Self { offsets, tokens, version: NEXT_VERSION.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// A number that only clones of this store have, too: it names the sets where a copy of them is
+    /// kept, such as on a device.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// The sets. Free.

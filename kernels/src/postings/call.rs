@@ -40,6 +40,8 @@ pub struct Lists<'a> {
 /// What the sets of one size need of those that are not larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
+    /// Whether sets of this size meet others; they are found all the same.
+    pub is_probe: bool,
     /// The rank of the least size.
     pub rank_min: u32,
     /// How many tokens of a set are found by other sets.

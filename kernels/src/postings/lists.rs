@@ -117,6 +117,9 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         len: &mut usize,
     ) -> u64 {
         let Self { posting, row, signature } = *self;
+        if !row.is_probe {
+            return 0;
+        }
         let lines_per_block = const { lines_per_block(WORDS) };
         let place_at =
             |at: usize| shelf.lines[at / BLOCK * lines_per_block + PLACES][at % BLOCK] >> 16;

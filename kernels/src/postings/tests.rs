@@ -44,6 +44,7 @@ impl Case {
         for rank in 0..RANKS {
             let rank_min = rank.saturating_sub(self.rank_reach);
             rows.push(Row {
+                is_probe: rank != 4,
                 rank_min,
                 index_prefix: self.index_prefix,
                 pairs: narrow(pairs.len()),
@@ -71,6 +72,7 @@ impl Case {
         let words = probe.signature.iter().zip(&set.signature).take(self.words);
         let distance: u32 = words.map(|(left, right)| (left ^ right).count_ones()).sum();
         probe.list == set.list
+            && probe.rank != 4
             && set.position < self.index_prefix
             && (!self.is_two_sided || probe.is_right != set.is_right)
             && (set.rank + self.rank_reach >= probe.rank && set.rank <= rank_max)
@@ -266,7 +268,7 @@ fn signatures_are_parities_and_fold() {
 
 /// Bounds of two ranks.
 fn two_ranks(position_max: [u32; 2], rank_max: u32) -> Limits {
-    let row = Row { rank_min: 0, index_prefix: 1, pairs: 0, positions: 0 };
+    let row = Row { is_probe: true, rank_min: 0, index_prefix: 1, pairs: 0, positions: 0 };
     let limit = |position_max| PairLimit { required: 1, position_max, distance_max: 0 };
     let rows = vec![row, Row { pairs: 1, positions: 1, ..row }];
     let [first, second] = position_max.map(limit);

@@ -2,6 +2,7 @@
 
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets, Start};
+use trommel_kernels::postings;
 
 /// Sets, and a chunk of pairs among them.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +128,29 @@ impl Case {
             required: self.required[begin..end].to_vec(),
             starts: starts.to_vec(),
         }
+    }
+
+    /// How many pairs signatures of so many words let pass.
+    pub(crate) fn survivors(&self, words: usize) -> u64 {
+        let sets = self.sets();
+        let signature = |set: u32| {
+            let mut signature = vec![0; words];
+            postings::sign(sets.set(set as usize), &mut signature);
+            signature
+        };
+        let mut survivors = 0;
+        for entry in &self.entries {
+            let probe = signature(entry.probe);
+            for index in entry.begin as usize..entry.end as usize {
+                let candidate = self.candidates[index];
+                let words = probe.iter().zip(signature(candidate));
+                let differ: u32 = words.map(|(left, right)| (left ^ right).count_ones()).sum();
+                let sizes = [entry.probe, candidate].map(|set| sets.set(set as usize).len() as u64);
+                let needed = 2 * u64::from(self.required[index]) + u64::from(differ);
+                survivors += u64::from(needed <= sizes[0] + sizes[1]);
+            }
+        }
+        survivors
     }
 
     /// The reference's answers: overlaps, and how many pairs suffice.

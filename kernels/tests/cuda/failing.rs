@@ -3,10 +3,12 @@
 use std::env;
 
 use trommel_kernels::cuda::overlap::Kernel;
+use trommel_kernels::cuda::signatures::Policy;
 use trommel_kernels::cuda::{Device, DeviceError, FailureKind, NoDevice};
 
 use super::cases::Case;
-use super::suite::{Bench, waves};
+use super::suite::{self, Bench, waves};
+use super::tiles::TileCase;
 
 /// Set where the outcome is to be printed; without it there is nothing to do.
 pub(crate) const OUTCOME_VARIABLE: &str = "STAND_IN_OUTCOME";
@@ -23,6 +25,11 @@ fn pipeline(device: &Device) -> Result<(), DeviceError> {
     let bench = Bench::new(device)?;
     let overlaps = waves(&bench, &case, Kernel::Lanes16, (2, 3))?;
     assert_eq!(overlaps, case.expected().0);
+    let case = TileCase::of_sizes("failing", &[5; 9], 1, [4, 9]);
+    let bench = suite::signatures::Bench::new(device)?;
+    let sets = bench.sign(&case, 1)?;
+    let (matches, ..) = bench.join(&case, &sets, bench.slot(&case, 5)?, Policy::default())?;
+    assert_eq!(matches, suite::signatures::expected(&case, 1).0);
     Ok(())
 }
 

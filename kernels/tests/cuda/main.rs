@@ -13,6 +13,7 @@ mod cases;
 mod failing;
 mod stand_in;
 mod suite;
+mod tiles;
 
 use std::env;
 

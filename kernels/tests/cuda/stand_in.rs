@@ -117,47 +117,82 @@ fn barrier_lines(source: &str) -> Vec<usize> {
     lines.filter(|(_, line)| line.trim_start().starts_with("__sync")).map(|(at, _)| at).collect()
 }
 
-#[test]
-fn no_barrier_can_be_pulled_out() {
-    let lines = barrier_lines("overlap.cu");
-    assert!(lines.len() >= 4, "{lines:?}");
+/// Pulls out each barrier of a source in turn, and runs tests that must notice.
+fn pull_out_barriers(source: &str, at_least: usize, filters: &[&str]) {
+    let lines = barrier_lines(source);
+    assert!(lines.len() >= at_least, "{lines:?}");
     for line in lines {
         let stand_in = StandIn::new(Form::Race).without_line(line);
-        let output = tests(&stand_in, "suite::block_per").output().unwrap();
-        let said = said(&output);
+        let outputs = filters.iter().map(|filter| tests(&stand_in, filter).output().unwrap());
+        let said: String = outputs.map(|output| said(&output)).collect();
         assert!(said.contains("race on shared memory"), "line {line}: {said}");
     }
 }
 
-/// Bounds of `overlap.cu` that an index must not pass, and the same let out by one.
-const BOUNDS: [[&str; 2]; 8] = [
-    ["i < pairs.entry_count", "i <= pairs.entry_count"],
-    ["index < entry.end", "index <= entry.end"],
-    ["index < pairs.pair_count", "index <= pairs.pair_count"],
-    ["at < len", "at <= len"],
-    ["lane < left_len", "lane <= left_len"],
-    ["lane < right_len", "lane <= right_len"],
-    ["step < end", "step <= end"],
-    ["high = pairs.entry_count - 1", "high = pairs.entry_count + 1"],
-];
+#[test]
+fn no_barrier_of_overlaps_can_be_pulled_out() {
+    pull_out_barriers("overlap.cu", 6, &["suite::block_per", "suite::signed_8"]);
+}
 
 #[test]
-fn no_bound_can_be_let_out() {
+fn no_barrier_of_signatures_can_be_pulled_out() {
+    pull_out_barriers("signatures.cu", 6, &["suite::signatures::signatures_of_1"]);
+}
+
+/// Lets out each bound of a source in turn, by one, and runs tests that must notice.
+fn let_out_bounds(source: &str, bounds: &[[&str; 2]], filter: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut survivors = Vec::new();
-    for [bound, wider] in BOUNDS {
+    for [bound, wider] in bounds {
         let change = |source: &str| {
             assert!(source.contains(bound), "{bound}");
             source.replace(bound, wider)
         };
-        let stand_in =
-            StandIn::with_changed_kernels(Form::Address, "overlap.cu", change, folder.path());
-        let output = tests(&stand_in.unwrap(), "matches_the_reference").output().unwrap();
+        let stand_in = StandIn::with_changed_kernels(Form::Address, source, change, folder.path());
+        let output = tests(&stand_in.unwrap(), filter).output().unwrap();
         if output.status.success() {
             survivors.push(wider);
         }
     }
     assert!(survivors.is_empty(), "nothing notices {survivors:?}");
+}
+
+#[test]
+fn no_bound_of_overlaps_can_be_let_out() {
+    let bounds = [
+        ["i < pairs.entry_count", "i <= pairs.entry_count"],
+        ["index < entry.end", "index <= entry.end"],
+        ["index < pairs.pair_count", "index <= pairs.pair_count"],
+        ["at < len", "at <= len"],
+        ["lane < left_len", "lane <= left_len"],
+        ["lane < right_len", "lane <= right_len"],
+        ["step < end", "step <= end"],
+        ["high = pairs.entry_count - 1", "high = pairs.entry_count + 1"],
+        ["word < pairs.words", "word <= pairs.words"],
+        ["needed <= sizes;", "needed < sizes;"],
+        ["lane < taken", "lane <= taken"],
+    ];
+    let_out_bounds("overlap.cu", &bounds, "matches_the_reference");
+}
+
+#[test]
+fn no_bound_of_signatures_can_be_let_out() {
+    let bounds = [
+        ["i < tiles.tile_count", "i <= tiles.tile_count"],
+        ["at < words", "at <= words"],
+        ["number < strip_end", "number <= strip_end"],
+        ["probe < tile.probe_end", "probe <= tile.probe_end"],
+        ["strip.set < probe", "strip.set <= probe"],
+        ["strip.set >= from", "strip.set > from"],
+        ["strip.set < strip.begin", "strip.set + 1 < strip.begin"],
+        ["strip.set >= strip.end", "strip.set > strip.end"],
+        ["strip.required <= smaller", "strip.required < smaller"],
+        ["bits <= strip", "bits < strip"],
+        ["lane_of_warp() < len", "lane_of_warp() <= len"],
+        ["is_match && at < room", "is_match && at <= room"],
+        ["set < set_count", "set <= set_count"],
+    ];
+    let_out_bounds("signatures.cu", &bounds, "suite::signatures::signatures_of_1");
 }
 
 /// What a child that may fail says about its end.

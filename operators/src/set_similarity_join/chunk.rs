@@ -4,6 +4,8 @@
 //! may end after any pair, and a probe's other candidates go on in the next one. Whoever verifies
 //! it needs nothing else but the sets.
 
+use std::sync::Arc;
+
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, REJECTED, Start};
 
@@ -14,6 +16,23 @@ const PAIR_BYTES: usize = 2 * size_of::<u32>() + size_of::<Start>();
 
 /// The most pairs for which there is room before there are any.
 const ROOM_MAX: usize = 1 << 14;
+
+/// The sets that candidate pairs name: in the join of one collection the same ones twice.
+#[derive(Debug, Clone)]
+pub struct JoinedSets {
+    /// Those that entries name.
+    pub probes: Arc<SetCollection>,
+    /// Those that candidates name. Their tokens are numbered as those of the probes are.
+    pub candidates: Arc<SetCollection>,
+}
+
+impl JoinedSets {
+    /// Those of the join of one collection.
+    #[must_use]
+    pub fn of_one(collection: &Arc<SetCollection>) -> Self {
+        Self { probes: Arc::clone(collection), candidates: Arc::clone(collection) }
+    }
+}
 
 /// Candidate pairs of a join, to be verified.
 #[derive(Debug, Clone)]
@@ -29,7 +48,7 @@ impl CandidateChunk {
     /// An empty chunk for about so many bytes of pairs: at least one pair.
     #[must_use]
     pub fn with_bytes(bytes: usize) -> Self {
-        let pairs_max = (bytes / PAIR_BYTES).max(1);
+        let pairs_max = Self::pairs_in(bytes);
         let room = pairs_max.min(ROOM_MAX);
         Self {
             entries: Vec::new(),
@@ -38,6 +57,17 @@ impl CandidateChunk {
             starts: Vec::with_capacity(room),
             pairs_max,
         }
+    }
+
+    /// How many pairs a chunk of so many bytes has room for.
+    #[must_use]
+    pub fn pairs_in(bytes: usize) -> usize {
+        (bytes / PAIR_BYTES).max(1)
+    }
+
+    /// Takes as many bytes of pairs from now on.
+    pub(super) fn set_bytes(&mut self, bytes: usize) {
+        self.pairs_max = Self::pairs_in(bytes);
     }
 
     /// How many pairs there are.
@@ -79,21 +109,21 @@ impl CandidateChunk {
 
     /// The pairs and the sets that they name.
     #[must_use]
-    pub fn pairs<'a>(&'a self, collection: &'a SetCollection) -> Pairs<'a> {
-        let sets = collection.sets();
-        Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
+    pub fn pairs<'a>(&'a self, sets: &'a JoinedSets) -> Pairs<'a> {
+        let (probes, candidates) = (sets.probes.sets(), sets.candidates.sets());
+        Pairs { probes, candidates, chunk: self.chunk() }
     }
 
     /// How many of the pairs are similar.
     #[must_use]
-    pub fn count(&self, isa: Isa, collection: &SetCollection) -> u64 {
-        overlap::count(isa, self.pairs(collection))
+    pub fn count(&self, isa: Isa, sets: &JoinedSets) -> u64 {
+        overlap::count(isa, self.pairs(sets))
     }
 
     /// The overlap of each pair, or `REJECTED`.
-    pub(super) fn verify(&self, isa: Isa, collection: &SetCollection) -> Vec<u32> {
+    pub(super) fn verify(&self, isa: Isa, sets: &JoinedSets) -> Vec<u32> {
         let mut overlaps = vec![0; self.len()];
-        overlap::verify(isa, self.pairs(collection), &mut overlaps);
+        overlap::verify(isa, self.pairs(sets), &mut overlaps);
         overlaps
     }
 

@@ -1,7 +1,10 @@
 //! Sets that are ready to be joined.
 
+use std::sync::Arc;
+
 use trommel_kernels::overlap::{SetStore, Sets};
 
+use super::carried::Carried;
 use super::collector::{Budget, JoinError, Side};
 
 /// Sets sorted by size, tokens numbered by ascending frequency.
@@ -12,6 +15,10 @@ use super::collector::{Budget, JoinError, Side};
 pub struct SetCollection {
     sets: SetStore,
     ids: Vec<u32>,
+    /// Where a set was in the input; none if nobody asks.
+    places: Vec<u32>,
+    carried: Option<Arc<Carried>>,
+    is_paired_by_place: bool,
     sides: Vec<Side>,
     is_two_sided: bool,
     distinct: u32,
@@ -72,12 +79,63 @@ impl SortedSets {
             }
         }
         let Self { offsets, tokens, ids, sides } = self;
-        let sets = SetStore::new(offsets, tokens);
-        SetCollection { sets, ids, sides, is_two_sided, distinct, unshared, sizes, budget }
+        SetCollection {
+            sets: SetStore::new(offsets, tokens),
+            ids,
+            places: Vec::new(),
+            carried: None,
+            is_paired_by_place: false,
+            sides,
+            is_two_sided,
+            distinct,
+            unshared,
+            sizes,
+            budget,
+        }
     }
 }
 
 impl SetCollection {
+    /// These sets with other numbers for their tokens, as the right side of a join.
+    pub(super) fn with_numbers(&self, sets: SortedSets) -> Self {
+        let sets = sets.finish(true, self.distinct, 0, self.budget);
+        let (places, carried) = (self.places.clone(), self.carried.clone());
+        Self { places, carried, ..sets }
+    }
+
+    /// Gives the sets other ids, made of those that they had: these are their places from now on.
+    pub(super) fn label(&mut self, id: impl Fn(Side, u32) -> u32) {
+        let labels = self.sides.iter().zip(&self.ids).map(|(&side, &place)| id(side, place));
+        let ids = labels.collect();
+        self.places = std::mem::replace(&mut self.ids, ids);
+    }
+
+    /// By set, if they were [labelled](Self::label).
+    pub(super) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Gives the sets columns, by place.
+    pub(super) fn carry(&mut self, columns: Carried) {
+        self.carried = Some(Arc::new(columns));
+    }
+
+    /// The columns of the sets, if they have any.
+    pub(super) fn carried(&self) -> Option<&Carried> {
+        self.carried.as_deref()
+    }
+
+    /// Makes the set with the smaller place the left one of a pair, not that with the smaller id.
+    pub(super) fn pair_by_place(&mut self) {
+        self.is_paired_by_place = true;
+    }
+
+    /// Whether the first set of a pair is the left one, if both are of the left side.
+    pub(super) fn is_left(&self, first: u32, second: u32) -> bool {
+        let order = if self.is_paired_by_place { &self.places } else { &self.ids };
+        order[first as usize] < order[second as usize]
+    }
+
     /// How many sets there are; empty ones are left out.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -107,6 +165,12 @@ impl SetCollection {
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
         self.sets.as_sets()
+    }
+
+    /// A number that no other collection has.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.sets.version()
     }
 
     pub(super) fn offsets(&self) -> &[u32] {

@@ -75,6 +75,16 @@ pub enum JoinError {
     },
 }
 
+impl JoinError {
+    /// Names this set, if it is about one.
+    pub(super) fn of_set(self, id: u32) -> Self {
+        match self {
+            Self::NotAscending { .. } => Self::NotAscending { id },
+            other => other,
+        }
+    }
+}
+
 /// Memory that may be used, and how much of it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
@@ -83,6 +93,11 @@ pub(super) struct Budget {
 }
 
 impl Budget {
+    /// So many bytes, none of them used.
+    pub(super) fn new(allowed: usize) -> Self {
+        Self { used: 0, allowed }
+    }
+
     /// Asks for `bytes` more, before they are allocated.
     pub(super) fn take(&mut self, what: &'static str, bytes: usize) -> Result<(), JoinError> {
         let needed = self.used.saturating_add(bytes);
@@ -143,6 +158,7 @@ const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
 pub struct SetCollector {
     blocks: Vec<Block>,
     is_two_sided: bool,
+    keeps_copies: bool,
     tokens: usize,
     token_max: u32,
     empty_sets: u64,
@@ -153,14 +169,26 @@ impl SetCollector {
     /// No sets yet; they, and all that is made of them, may use so many bytes.
     #[must_use]
     pub fn new(memory_max: usize) -> Self {
+        Self::within(Budget::new(memory_max))
+    }
+
+    /// No sets yet, beside others that have used a part of the memory.
+    pub(super) fn within(budget: Budget) -> Self {
         Self {
             blocks: Vec::new(),
             is_two_sided: false,
+            keeps_copies: true,
             tokens: 0,
             token_max: 0,
             empty_sets: 0,
-            budget: Budget { used: 0, allowed: memory_max },
+            budget,
         }
+    }
+
+    /// Keeps of equal sets of one side only the one that came first.
+    pub(super) fn without_copies(mut self) -> Self {
+        self.keeps_copies = false;
+        self
     }
 
     /// Makes it a join of two inputs, of which one may be empty: only pairs of a left and a right
@@ -201,6 +229,11 @@ impl SetCollector {
         Ok(())
     }
 
+    /// Asks for memory for what goes with the sets.
+    pub(super) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), JoinError> {
+        self.budget.take(what, bytes)
+    }
+
     /// Sets without tokens, which are similar to none.
     #[must_use]
     pub fn empty_sets(&self) -> u64 {
@@ -215,18 +248,34 @@ impl SetCollector {
     ///
     /// # Errors
     /// If that does not fit the memory.
-    pub fn finish(mut self) -> Result<SetCollection, JoinError> {
+    pub fn finish(self) -> Result<SetCollection, JoinError> {
+        let numbering = Numbering { names: Vec::new(), ..Numbering::new(&self)? };
+        Ok(self.sort(numbering)?.sets)
+    }
+
+    /// As [`Self::finish`], and says what the numbers stand for.
+    pub(super) fn finish_named(mut self) -> Result<NamedSets, JoinError> {
         let numbering = Numbering::new(&self)?;
+        self.budget.take("the names of tokens", size_of_val(&numbering.names[..]))?;
+        self.sort(numbering)
+    }
+
+    fn sort(mut self, numbering: Numbering) -> Result<NamedSets, JoinError> {
+        let Numbering { numbers, names, distinct, unshared } = numbering;
         for block in &mut self.blocks {
             let Block { offsets, tokens, .. } = block;
             for ends in offsets.windows(2) {
                 let set = &mut tokens[ends[0] as usize..ends[1] as usize];
-                set.iter_mut().for_each(|token| *token = numbering.numbers.number(*token));
+                set.iter_mut().for_each(|token| *token = numbers.number(*token));
                 set.sort_unstable();
             }
         }
-        let places = self.sorted_places();
-        let (sets, tokens) = (places.len(), self.tokens);
+        // The sets are there twice from here on, and that is the most memory.
+        drop(numbers);
+        let mut places = self.sorted_places();
+        let (collected, tokens) = (places.len(), self.tokens);
+        let copies = if self.keeps_copies { Copies::new() } else { self.take_copies(&mut places) };
+        let sets = places.len();
         self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
         let mut sorted = SortedSets::with_capacity(sets, tokens);
         for place in &places {
@@ -234,9 +283,25 @@ impl SetCollector {
             let index = place.index as usize;
             sorted.push(block.side, block.ids[index], block.set(index));
         }
-        self.budget.give_back(4 * tokens + SET_BYTES * sets);
-        let Numbering { distinct, unshared, .. } = numbering;
-        Ok(sorted.finish(self.is_two_sided, distinct, unshared, self.budget))
+        self.budget.give_back(4 * tokens + SET_BYTES * collected);
+        let sets = sorted.finish(self.is_two_sided, distinct, unshared, self.budget);
+        Ok(NamedSets { sets, names, copies })
+    }
+
+    /// Takes out what equals the set before it.
+    fn take_copies(&self, places: &mut Vec<Place>) -> Copies {
+        let block = |place: &Place| &self.blocks[place.block as usize];
+        let tokens = |place: &Place| block(place).set(place.index as usize);
+        let id = |place: &Place| block(place).ids[place.index as usize];
+        let mut copies = Copies::new();
+        places.dedup_by(|copy, kept| {
+            let is_copy = copy.side == kept.side && tokens(copy) == tokens(kept);
+            if is_copy {
+                copies.push((id(kept), id(copy)));
+            }
+            is_copy
+        });
+        copies
     }
 
     /// Where the sets are, by size, side and tokens.
@@ -258,6 +323,18 @@ impl SetCollector {
         });
         places
     }
+}
+
+/// Ids of sets that were kept, each with that of an equal one that was not.
+type Copies = Vec<(u32, u32)>;
+
+/// Sets in order, and what they were made from.
+pub(super) struct NamedSets {
+    pub(super) sets: SetCollection,
+    /// By number: the token.
+    pub(super) names: Vec<u32>,
+    /// Of [`SetCollector::without_copies`].
+    pub(super) copies: Copies,
 }
 
 /// Where a set is.
@@ -294,6 +371,8 @@ const SPARSE_BYTES: usize = 2 * (size_of::<(u32, Occurrences)>() + 1) * 8 / 7;
 
 struct Numbering {
     numbers: Numbers,
+    /// The tokens in the order of their numbers.
+    names: Vec<u32>,
     distinct: u32,
     /// How many of the first numbers no pair of sets can have in common.
     unshared: u32,
@@ -354,6 +433,8 @@ impl Numbering {
             };
             place[0] = number;
         }
-        Self { numbers, distinct: count(tokens.len()), unshared }
+        let distinct = count(tokens.len());
+        let names = tokens.into_iter().map(|(.., token)| token).collect();
+        Self { numbers, names, distinct, unshared }
     }
 }

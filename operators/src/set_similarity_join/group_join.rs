@@ -9,6 +9,10 @@
 //! equal prefixes), in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2; the expansion as in
 //! Bellas, Gounaris 2018, §3.1. Sets are sorted by size and tokens, so a group is a range of them.
 //! The sets of one group are candidates of each other, with their prefix as common tokens.
+//!
+//! Departure: there (§4.1.3) the device verifies pairs of groups' first sets, and the host those of
+//! the expansion, whose candidates are not contiguous. Here the expansion goes probe by probe, so
+//! that they are, and all of them go to whoever verifies chunks.
 
 use std::ops::Range;
 use std::sync::Arc;

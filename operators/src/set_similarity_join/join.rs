@@ -7,13 +7,16 @@ use serde::{Deserialize, Serialize};
 use trommel_kernels::Isa;
 
 use super::bounds::{Bounds, Similarity};
-use super::chunk::CandidateChunk;
+use super::buckets::{Tiled, Tiling};
+use super::carried::Carried;
+use super::chunk::{CandidateChunk, JoinedSets};
 use super::collection::SetCollection;
 use super::collector::{JoinError, Side};
 use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
 use super::signature_join::SignatureJoin;
 use super::threshold::Threshold;
+use super::tile_join::{TileJoin, TileList, TiledSets, Tiler};
 
 /// How candidates are found. All give the same results; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -29,11 +32,15 @@ pub enum JoinAlgorithm {
     PpJoin,
     /// The same over groups of sets with equal prefixes.
     GroupJoin,
+    /// Signatures of all pairs whose sizes fit, and no index: made for a GPU, where it runs as a
+    /// whole; for low thresholds and short sets.
+    GpuSignatures,
 }
 
 impl JoinAlgorithm {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin];
+    pub const ALL: [Self; 5] =
+        [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
 
     /// The name in configurations.
     #[must_use]
@@ -43,6 +50,7 @@ impl JoinAlgorithm {
             Self::AllPairs => "all_pairs",
             Self::PpJoin => "pp_join",
             Self::GroupJoin => "group_join",
+            Self::GpuSignatures => "gpu_signatures",
         }
     }
 }
@@ -51,7 +59,7 @@ impl JoinAlgorithm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were looked at.
+    /// Postings that were looked at; with `gpu_signatures`, pairs.
     pub postings: u64,
     /// Those that passed the tests of a posting: of size, and with `auto` of position and
     /// signature. A pair can be among them several times.
@@ -84,6 +92,15 @@ pub(super) trait Find: Send {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
 }
 
+/// Finds no candidates, where all pairs are in tiles.
+struct Nothing;
+
+impl Find for Nothing {
+    fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
+        false
+    }
+}
+
 /// A join of a collection of sets, to itself or of its two sides.
 ///
 /// # Cost
@@ -112,11 +129,13 @@ pub(super) trait Find: Send {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SetJoin {
-    collection: Arc<SetCollection>,
+    sets: JoinedSets,
     isa: Isa,
     similarity: Similarity,
     finder: Box<dyn Find>,
     is_exhausted: bool,
+    /// What is handed over as tiles instead of candidates.
+    tiler: Option<Tiler>,
     counters: JoinCounters,
 }
 
@@ -148,14 +167,82 @@ impl SetJoin {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let finder: Box<dyn Find> = match algorithm {
-            JoinAlgorithm::Auto => Box::new(SignatureJoin::new(collection, bounds, isa)?),
+            JoinAlgorithm::Auto => Box::new(SignatureJoin::new(collection, bounds, isa, &[])?),
             JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
+            JoinAlgorithm::GpuSignatures => Box::new(TileJoin::new(collection, bounds, isa)?),
         };
-        let collection = Arc::clone(collection);
+        let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();
-        Ok(Self { collection, isa, similarity, finder, is_exhausted: false, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
+    }
+
+    /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles,
+    /// by [`Self::next_tiles`]: with `gpu_signatures` everything, with `auto` the probes of those
+    /// sizes for which that pays on the device.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn in_waves(
+        collection: &Arc<SetCollection>,
+        (similarity, threshold, algorithm): (Similarity, Threshold, JoinAlgorithm),
+        isa: Isa,
+        tiling: Tiling,
+    ) -> Result<Self, JoinError> {
+        let bounds = Bounds::new(similarity, threshold)?;
+        let tiled = match algorithm {
+            JoinAlgorithm::GpuSignatures => Some(Tiled::all(collection)),
+            JoinAlgorithm::Auto => tiling.choose(collection, bounds),
+            _ => None,
+        };
+        match tiled {
+            Some(tiled) => Self::divided(collection, similarity, bounds, isa, tiled),
+            None => Self::new(collection, similarity, threshold, algorithm, isa),
+        }
+    }
+
+    /// A join that hands some probes over as tiles, and finds the candidates of the others.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn divided(
+        collection: &Arc<SetCollection>,
+        similarity: Similarity,
+        bounds: Bounds,
+        isa: Isa,
+        Tiled { ranks, has_others }: Tiled,
+    ) -> Result<Self, JoinError> {
+        let sets = JoinedSets::of_one(collection);
+        let tiler = Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks.clone());
+        let finder: Box<dyn Find> = if has_others {
+            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks)?)
+        } else {
+            Box::new(Nothing)
+        };
+        let (tiler, counters) = (Some(tiler), JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
+    }
+
+    /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there
+    /// are no more.
+    pub(super) fn next_tiles(&mut self, list: &mut TileList) -> Option<Arc<TiledSets>> {
+        list.clear();
+        let tiler = self.tiler.as_mut()?;
+        tiler.fill(list);
+        self.counters.postings += list.pairs();
+        (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
+    }
+
+    /// So many pairs of tiles have passed the test by signatures.
+    pub(super) fn survived(&mut self, pairs: u64) {
+        self.counters.pre_candidates += pairs;
+        self.counters.candidates += pairs;
+    }
+
+    /// What answers its tiles; `None` for a join that has none.
+    pub(super) fn tiler(&self) -> Option<&Tiler> {
+        self.tiler.as_ref()
     }
 
     /// Puts the next candidates in the chunk, in place of what it holds; false when there are no
@@ -175,10 +262,10 @@ impl SetJoin {
         self.counters
     }
 
-    /// The sets that are joined.
+    /// The sets that its chunks name.
     #[must_use]
-    pub fn collection(&self) -> &Arc<SetCollection> {
-        &self.collection
+    pub fn sets(&self) -> &JoinedSets {
+        &self.sets
     }
 
     /// Counts the similar pairs.
@@ -186,7 +273,7 @@ impl SetJoin {
     pub fn count(mut self) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
-            self.counters.results += chunk.count(self.isa, &self.collection);
+            self.counters.results += chunk.count(self.isa, &self.sets);
         }
         self.counters
     }
@@ -195,8 +282,8 @@ impl SetJoin {
     pub fn for_each(mut self, mut take: impl FnMut(SimilarPair)) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
-            let overlaps = chunk.verify(self.isa, &self.collection);
-            for pair in similar_pairs(&self.collection, self.similarity, &chunk, &overlaps) {
+            let overlaps = chunk.verify(self.isa, &self.sets);
+            for pair in similar_pairs(&self.sets, self.similarity, &chunk, &overlaps) {
                 take(pair);
                 self.counters.results += 1;
             }
@@ -205,22 +292,68 @@ impl SetJoin {
     }
 }
 
+impl SimilarPair {
+    pub(super) fn new(
+        similarity: Similarity,
+        (left, right, overlap): (Partner<'_>, Partner<'_>, u32),
+    ) -> Self {
+        let similarity = similarity.of(overlap, left.size(), right.size());
+        Self { left: left.id(), right: right.id(), overlap, similarity }
+    }
+}
+
+/// A set of a pair.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Partner<'a> {
+    sets: &'a SetCollection,
+    set: u32,
+}
+
+impl<'a> Partner<'a> {
+    fn id(self) -> u32 {
+        self.sets.id(self.set)
+    }
+
+    fn size(self) -> u32 {
+        self.sets.size(self.set)
+    }
+
+    pub(super) fn side(self) -> Side {
+        self.sets.side(self.set)
+    }
+
+    /// Where its [columns](Self::carried) are.
+    pub(super) fn place(self) -> u32 {
+        self.sets.places()[self.set as usize]
+    }
+
+    /// The columns of its collection.
+    pub(super) fn carried(self) -> Option<&'a Carried> {
+        self.sets.carried()
+    }
+}
+
+/// A pair, given as probe, candidate and overlap: the left set, the right one, and their overlap.
+pub(super) fn partners(
+    JoinedSets { probes, candidates }: &JoinedSets,
+    (probe, candidate, overlap): (u32, u32, u32),
+) -> (Partner<'_>, Partner<'_>, u32) {
+    let is_left = match probes.side(probe) {
+        Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
+        Side::Right => false,
+    };
+    let probe = Partner { sets: probes, set: probe };
+    let candidate = Partner { sets: candidates, set: candidate };
+    let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
+    (left, right, overlap)
+}
+
 /// The pairs of a chunk that are similar, with the ids of their sets.
-pub(super) fn similar_pairs(
-    collection: &SetCollection,
+pub(super) fn similar_pairs<'a>(
+    sets: &'a JoinedSets,
     similarity: Similarity,
-    chunk: &CandidateChunk,
-    overlaps: &[u32],
-) -> impl Iterator<Item = SimilarPair> {
-    chunk.similar(overlaps).map(move |(probe, candidate, overlap)| {
-        let (probe_id, candidate_id) = (collection.id(probe), collection.id(candidate));
-        let (left, right) = match collection.side(probe) {
-            Side::Left if collection.is_two_sided() => (probe_id, candidate_id),
-            Side::Left => (probe_id.min(candidate_id), probe_id.max(candidate_id)),
-            Side::Right => (candidate_id, probe_id),
-        };
-        let (probe_size, candidate_size) = (collection.size(probe), collection.size(candidate));
-        let similarity = similarity.of(overlap, probe_size, candidate_size);
-        SimilarPair { left, right, overlap, similarity }
-    })
+    chunk: &'a CandidateChunk,
+    overlaps: &'a [u32],
+) -> impl Iterator<Item = SimilarPair> + 'a {
+    chunk.similar(overlaps).map(move |pair| SimilarPair::new(similarity, partners(sets, pair)))
 }

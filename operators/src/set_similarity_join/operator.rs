@@ -2,23 +2,33 @@
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Body, Fragment, Load, Operator, OperatorSpec, Part};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
+use super::buckets::Tiling;
+use super::candidates::Candidates;
+use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
+use super::input::Columns;
 use super::join::JoinAlgorithm;
-use super::stages::{Collect, Columns, Prepare, Verify};
+use super::outbox::{Chunks, Outbox};
+use super::rows::PairRows;
+use super::stages::{Collect, Prepare, Rows};
+use super::stream::{self, Extent, JoinWindow, Rules};
 use super::threshold::Threshold;
-use crate::columns::find_column;
+use super::tile_join::TileList;
+use super::verify_mode::{Plan, VerifyMode};
+use crate::columns::{column_schema, find_column};
 use crate::parameters::check_range;
+use crate::wave::{Device, KernelPair, OverlapKernel, PairKernel, TilesKernel, Wave, WavePart};
 
 /// What a join answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
@@ -32,25 +42,62 @@ pub enum JoinOutput {
     Count,
 }
 
+/// What a join is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JoinMode {
+    /// Similar sets are found.
+    #[default]
+    Join,
+    /// A row of the input passes only if no set that came before it, in the window if there is one,
+    /// is similar to its own: whether or not that one has passed.
+    Deduplicate,
+}
+
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
-/// # Ports In: one input, which is joined to itself, or two; `id` (UInt32) and `set`
-/// (`List<UInt32>`, each strictly ascending). Rows in which either is null are not joined, and an
-/// empty set is similar to none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common
-/// tokens), `similarity` (Float64), or `count` (UInt64). With one input `left` < `right`; with two,
-/// `left` is of the first one. Each pair comes once, in no particular order.
+/// # Ports
+/// In: one input, which is joined to itself, or two; `id` (UInt32) and `set` (`List<UInt32>`, each
+/// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
+/// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
+/// (Float64), and for each column that is carried one of the left and one of the right set; or
+/// `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first one. Each
+/// pair comes once, in no particular order.
+///
+/// With `window`, sets are joined as they come, each to those before it in the window: `left` is
+/// the older one, whatever the ids are, and a pair comes with the batch of the newer one. With
+/// `mode`: `deduplicate`, the rows of the input come out, in their order and with all columns,
+/// whose sets have no earlier one that is similar. Rows in which the id or the set is null pass.
 ///
 /// # Guarantees
 /// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
-/// depend neither on the algorithm nor on the instruction set nor on the size of chunks.
+/// depend neither on the algorithm nor on the instruction set nor on the size of chunks; nor, in a
+/// window of sets, on the size of batches.
 ///
 /// # State
-/// All sets, until the inputs have ended; then they are joined. At most `memory_max` bytes, then an
-/// error. Chunks on their way to the verification come on top.
+/// All sets, until the inputs have ended; then they are joined. With `window`, the sets in it and
+/// up to a quarter more, with an index, and while some are sorted anew these once more. Duplicates
+/// are looked for among distinct sets: of equal ones only one is kept. At most `memory_max` bytes,
+/// then an error. On top come five chunks that travel between filter, verification and rows: when
+/// all are under way, the filter waits.
+///
+/// # Devices
+/// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
+/// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
+/// The results are the same.
+///
+/// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
+/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which
+/// that costs less than the postings that they would find, if it is a device's work at all.
 ///
 /// # Cost
 /// A look-up for each token of each prefix, and what it finds; see
 /// [the module](crate::set_similarity_join).
+///
+/// In a stream, a look-up for each token of a set in each of some ten panes, and sorting it as
+/// often as a batch can be doubled to a quarter of the window: large batches cost less. `algorithm`
+/// is for pairs within a batch.
 ///
 /// # Examples
 /// ```
@@ -86,6 +133,14 @@ pub struct SetSimilarityJoin {
     /// How candidates are found.
     #[serde(default)]
     algorithm: JoinAlgorithm,
+    /// Whether pairs are found, or sets dropped that are similar to one before them.
+    #[serde(default)]
+    mode: JoinMode,
+    /// How far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
+    /// out when its later set comes. Without a window, all sets are joined when the input has
+    /// ended; but duplicates are looked for among all that came before.
+    #[serde(default)]
+    window: Option<JoinWindow>,
     /// What is answered.
     #[serde(default)]
     output: JoinOutput,
@@ -95,11 +150,26 @@ pub struct SetSimilarityJoin {
     /// The column of sets.
     #[serde(default = "default_set")]
     set: String,
-    /// Bytes of the candidates that are verified at once.
-    #[serde(default = "default_chunk_bytes")]
+    /// Columns of the input that go along into the rows of pairs, once as `left_` and once as
+    /// `right_` and their name.
+    #[serde(default)]
+    carry: Vec<String>,
+    /// Sets of fewer tokens are similar to none.
+    #[serde(default = "default_size_min")]
+    #[schemars(range(min = 1))]
+    size_min: usize,
+    /// Where candidates are verified.
+    #[serde(default)]
+    device: Device,
+    /// How candidates are verified.
+    #[serde(default)]
+    verify: VerifyMode,
+    /// Bytes of the candidates that are verified at once; unless given, 262144 on the CPU and
+    /// 5242880 on a device.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
-    chunk_bytes: usize,
-    /// Bytes that the sets and their index may use.
+    chunk_bytes: Option<usize>,
+    /// Bytes that the sets and their index may use; on a device the sets may use as much.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     memory_max: usize,
@@ -112,13 +182,20 @@ fn default_id() -> String {
     "id".to_owned()
 }
 
+fn default_size_min() -> usize {
+    1
+}
+
 fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_chunk_bytes() -> usize {
-    1 << 18
-}
+/// Bytes of a chunk for the CPU, where it stays in the second-level cache, and for a device, where
+/// small chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+const CHUNK_BYTES: [usize; 2] = [1 << 18, 5 << 20];
+
+/// Chunks that a device works on at a time. Two more are filled and read meanwhile.
+const IN_FLIGHT: usize = 3;
 
 fn default_memory_max() -> usize {
     1 << 32
@@ -132,10 +209,16 @@ impl SetSimilarityJoin {
             similarity: Similarity::Jaccard,
             threshold,
             algorithm: JoinAlgorithm::Auto,
+            mode: JoinMode::Join,
+            window: None,
             output: JoinOutput::Pairs,
             id: default_id(),
             set: default_set(),
-            chunk_bytes: default_chunk_bytes(),
+            carry: Vec::new(),
+            size_min: default_size_min(),
+            device: Device::Auto,
+            verify: VerifyMode::Auto,
+            chunk_bytes: None,
             memory_max: default_memory_max(),
         }
     }
@@ -154,6 +237,34 @@ impl SetSimilarityJoin {
         self
     }
 
+    /// Lets only those sets pass that have no similar one before them.
+    #[must_use]
+    pub fn deduplicate(mut self) -> Self {
+        self.mode = JoinMode::Deduplicate;
+        self
+    }
+
+    /// Joins each set when it comes, to those before it in this window.
+    #[must_use]
+    pub fn window(mut self, window: JoinWindow) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// Lets these columns of the input go along into the rows of pairs.
+    #[must_use]
+    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.carry = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Takes sets of fewer tokens as similar to none; at least 1.
+    #[must_use]
+    pub fn size_min(mut self, tokens: usize) -> Self {
+        self.size_min = tokens;
+        self
+    }
+
     /// Answers this.
     #[must_use]
     pub fn output(mut self, output: JoinOutput) -> Self {
@@ -164,7 +275,21 @@ impl SetSimilarityJoin {
     /// Verifies about so many bytes of candidates at once, 1 to 2^30; at least one pair.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Verifies candidates there.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Verifies candidates in this way.
+    #[must_use]
+    pub fn verify(mut self, verify: VerifyMode) -> Self {
+        self.verify = verify;
         self
     }
 
@@ -186,23 +311,84 @@ impl SetSimilarityJoin {
         };
         match find_column(input, &self.set, "set")? {
             (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
-                Ok(Columns { id, set })
+                Ok(Columns::new(input, id, set, self.carried(input)?))
             }
             (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
         }
     }
 
-    fn output_schema(&self) -> SchemaRef {
-        let field = |name: &str, data_type| Field::new(name, data_type, false);
-        Arc::new(Schema::new(match self.output {
-            JoinOutput::Pairs => vec![
-                field("left", DataType::UInt32),
-                field("right", DataType::UInt32),
-                field("overlap", DataType::UInt32),
-                field("similarity", DataType::Float64),
-            ],
-            JoinOutput::Count => vec![field("count", DataType::UInt64)],
+    /// How a stream is joined; none if the sets are collected first.
+    fn stream(
+        &self,
+        inputs: usize,
+        bounds: Bounds,
+        isa: Isa,
+        plan: Plan,
+    ) -> Result<Option<Rules>, BindError> {
+        let is_each_pair = self.mode == JoinMode::Join;
+        let (parameter, value) = match self.window {
+            None if is_each_pair => return Ok(None),
+            None => ("mode", "\"deduplicate\""),
+            Some(_) => ("window", "a window"),
+        };
+        let refuse = |parameter, value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at(parameter))
+        };
+        if inputs > 1 {
+            let value = format!("{value} with {inputs} inputs");
+            return refuse(parameter, &value, "a stream is joined to itself: give it one input");
+        }
+        if !is_each_pair && self.output == JoinOutput::Count {
+            let allowed = "sets pass or are dropped, and the report counts them: leave it out";
+            return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+        }
+        if !is_each_pair && plan.is_device_wanted() {
+            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            return refuse("mode", "\"deduplicate\" on a device", allowed);
+        }
+        Ok(Some(Rules {
+            similarity: self.similarity,
+            threshold: self.threshold,
+            bounds,
+            algorithm: self.algorithm,
+            isa,
+            window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
+            is_each_pair,
+            size_min: self.size_min,
+            memory_max: self.memory_max,
         }))
+    }
+
+    /// The columns that go with the sets, each once.
+    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+        let mut columns: Vec<usize> = Vec::with_capacity(self.carry.len());
+        let refuse = |value: String, allowed: &str| {
+            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
+        };
+        if !self.carry.is_empty() && self.mode == JoinMode::Deduplicate {
+            return refuse("columns to go along".to_owned(), "all columns of a row pass with it");
+        }
+        if !self.carry.is_empty() && self.output == JoinOutput::Count {
+            return refuse("columns to go along".to_owned(), "a count has no columns beside it");
+        }
+        for name in &self.carry {
+            let (column, _) = find_column(input, name, "carry")?;
+            if columns.contains(&column) {
+                return refuse(format!("`{name}` twice"), "name each column once");
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    fn rows(&self, columns: &[Columns]) -> Rows {
+        match self.output {
+            JoinOutput::Pairs => {
+                Rows::Pairs(PairRows::new(self.similarity, Columns::carried_schemas(columns)))
+            }
+            JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
+        }
     }
 }
 
@@ -221,23 +407,46 @@ impl OperatorSpec for SetSimilarityJoin {
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        check_range("chunk_bytes", &self.chunk_bytes, &(1..=CHUNK_BYTES_MAX))?;
+        if let Some(bytes) = &self.chunk_bytes {
+            check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
+        }
+        check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
-        Bounds::new(self.similarity, self.threshold)
+        let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
-        let columns: Vec<Columns> =
+        let plan = self.plan()?;
+        let mut columns: Vec<Columns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let mut collector = SetCollector::new(self.memory_max);
-        if inputs.len() == 2 {
-            collector = collector.two_sided();
-        }
-        let output = self.output_schema();
-        let prepare = Prepare::new(collector, columns, isa, &self);
+        let rules = self.stream(inputs.len(), bounds, isa, plan)?;
+        let rows = self.rows(&columns);
+        let output = SchemaRef::clone(rows.schema());
+        let chunks = self.chunks(plan);
+        let outbox = Outbox::new(chunks);
+        // A stream is joined by postings.
+        let used = if rules.is_some() { [true, false] } else { self.kernels(plan) };
+        let filter = match rules {
+            Some(rules) if self.mode == JoinMode::Deduplicate => {
+                return Ok(stream::deduplicate(rules, columns.remove(0), inputs));
+            }
+            Some(rules) => {
+                part("filter", Load::Heavy, stream::Filter::new(rules, columns.remove(0), outbox))
+            }
+            None => {
+                let mut collector = SetCollector::new(self.memory_max);
+                if inputs.len() == 2 {
+                    collector = collector.two_sided();
+                }
+                let outbox = (outbox, plan.tiling());
+                part("filter", Load::Heavy, Prepare::new(collector, columns, isa, outbox, &self))
+            }
+        };
+        let wave = Wave { device: plan.device, chunks: chunks.count };
+        let kernel = self.kernel(isa, chunks, plan, used);
         let parts = vec![
-            part("filter", Load::Heavy, prepare),
-            part("verify", Load::Heavy, Verify::new(isa, self.output)),
-            part("collect", Load::Light, Collect::new(&output, self.output, self.similarity)),
+            filter,
+            part("verify", Load::Heavy, WavePart::new(kernel, wave)),
+            part("collect", Load::Light, Collect::new(rows)),
         ];
         Ok(Fragment { parts, outputs: vec![output] })
     }
@@ -248,7 +457,65 @@ fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Pa
 }
 
 impl SetSimilarityJoin {
-    pub(super) fn parameters(&self) -> (Similarity, Threshold, JoinAlgorithm, usize) {
-        (self.similarity, self.threshold, self.algorithm, self.chunk_bytes)
+    /// Answers chunks of candidates, or of tiles.
+    fn kernel(
+        &self,
+        isa: Isa,
+        chunks: Chunks,
+        plan: Plan,
+        used: [bool; 2],
+    ) -> KernelPair<OverlapKernel<Candidates>, TilesKernel<Candidates>> {
+        let bytes = chunks.bytes[0].max(chunks.bytes[1]);
+        let pairs = CandidateChunk::pairs_in(bytes);
+        let limits = ChunkLimits { entries: pairs, pairs, starts: true };
+        let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
+        let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
+    }
+
+    /// Whether there will be chunks of candidates, and chunks of tiles.
+    fn kernels(&self, plan: Plan) -> [bool; 2] {
+        match self.algorithm {
+            JoinAlgorithm::GpuSignatures => [false, true],
+            JoinAlgorithm::Auto => [true, plan.tiling() != Tiling::Never],
+            _ => [true, false],
+        }
+    }
+
+    /// What is similar, and how it is found.
+    pub(super) fn question(&self) -> (Similarity, Threshold, JoinAlgorithm) {
+        (self.similarity, self.threshold, self.algorithm)
+    }
+
+    /// The least size of a set that can be similar to any.
+    pub(super) fn least_size(&self) -> usize {
+        self.size_min
+    }
+
+    fn plan(&self) -> Result<Plan, BindError> {
+        let refuse = |allowed| {
+            let value = format!("{:?}", self.verify.name());
+            Err(BindErrorKind::Value { value, allowed }.at("verify"))
+        };
+        match self.verify.plan(self.device) {
+            Err(misfit) => refuse(misfit.to_string()),
+            Ok(plan)
+                if self.algorithm == JoinAlgorithm::GpuSignatures
+                    && plan.kernel != PairKernel::BySize =>
+            {
+                let allowed = "\"auto\" and \"cpu\" where `algorithm` is \"gpu_signatures\"";
+                refuse(allowed.to_owned())
+            }
+            Ok(plan) => Ok(plan),
+        }
+    }
+
+    fn chunks(&self, plan: Plan) -> Chunks {
+        Chunks {
+            count: IN_FLIGHT + 2,
+            bytes: self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]),
+            output: self.output,
+            is_device_wanted: plan.is_device_wanted(),
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! What the filters of all algorithms share: prefixes, required overlaps, and lists of postings.
 
+use trommel_kernels::overlap::Start;
+use trommel_kernels::postings::POSITION_MAX;
+
 use super::bounds::Bounds;
 use super::collection::{SetCollection, SizeRun};
 use super::collector::Side;
@@ -99,4 +102,13 @@ pub(super) fn index_prefixes(
         let prefix = bounds.index_prefix(run.size) as usize;
         (run.begin..run.end).map(move |set| (set, prefix))
     })
+}
+
+/// Where the verification of a pair begins whose first common token is at these positions: behind
+/// it, or at the beginning, if the position in the candidate is not known.
+pub(super) fn start_behind_match(probe: u32, candidate: u32) -> Start {
+    if candidate == POSITION_MAX {
+        return Start::default();
+    }
+    Start { probe: probe + 1, candidate: candidate + 1, overlap: 1 }
 }

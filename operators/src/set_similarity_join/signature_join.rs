@@ -52,7 +52,11 @@ fn narrow(number: usize) -> u32 {
 ///
 /// # Cost
 /// Sizes that differ add up, so there are no more pairs of them than tokens, and no more positions.
-fn limits(collection: &SetCollection, bounds: Bounds) -> Result<(Limits, usize), JoinError> {
+fn limits(
+    collection: &SetCollection,
+    bounds: Bounds,
+    not_probed: &[bool],
+) -> Result<(Limits, usize), JoinError> {
     let sizes = collection.sizes();
     let (mut rows, mut rank_min, mut pairs, mut positions) = (Vec::new(), 0, 0, 0);
     for (rank, run) in sizes.iter().enumerate() {
@@ -61,6 +65,7 @@ fn limits(collection: &SetCollection, bounds: Bounds) -> Result<(Limits, usize),
             rank_min += 1;
         }
         rows.push(Row {
+            is_probe: not_probed.get(rank) != Some(&true),
             rank_min: narrow(rank_min),
             index_prefix: bounds.index_prefix(run.size),
             pairs: narrow(pairs),
@@ -211,15 +216,18 @@ pub(super) struct SignatureJoin {
 }
 
 impl SignatureJoin {
+    /// The join of these sets. `not_probed` is by rank, or empty: whether the sets of this size are
+    /// probes elsewhere; they are found all the same.
     pub(super) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
         isa: Isa,
+        not_probed: &[bool],
     ) -> Result<Self, JoinError> {
         let index = Index::new(collection, bounds)?;
         let words = words(collection, bounds, &index);
         let two_sided = collection.is_two_sided();
-        let (limits, limits_bytes) = limits(collection, bounds)?;
+        let (limits, limits_bytes) = limits(collection, bounds, not_probed)?;
         let bytes = index.bytes()
             + limits_bytes
             + words * size_of::<u64>() * collection.len()

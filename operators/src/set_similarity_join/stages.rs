@@ -1,55 +1,28 @@
-//! The three parts of the operator: the filter makes chunks of candidates, the verification finds
-//! their overlaps, and what is similar is collected.
+//! The first and the last part of the operator: the filter makes chunks of candidates, and what is
+//! similar is collected. Between them the candidates are verified by a
+//! [`WavePart`](crate::wave::WavePart).
 //!
-//! While one chunk is verified the next one is made, if the parts run on different cores (Bellas,
-//! Gounaris 2018, §3.2). A chunk brings the sets that it names along, so that the parts share
-//! nothing else.
+//! While one chunk is verified the next one is made, on a device or if the parts run on different
+//! cores (Bellas, Gounaris 2018, §3.1). A chunk brings the sets that it names along, so that the
+//! parts share nothing else.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
-use thiserror::Error;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::bounds::Similarity;
-use super::chunk::CandidateChunk;
-use super::collection::SetCollection;
+use super::buckets::Tiling;
+use super::candidates::Candidates;
+use super::carried::Carrier;
 use super::collector::{SetCollector, Side};
-use super::join::{JoinCounters, SetJoin, SimilarPair, similar_pairs};
-use super::operator::{JoinOutput, SetSimilarityJoin};
-
-/// Where the ids and the sets of an input are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    pub(super) id: usize,
-    pub(super) set: usize,
-}
-
-/// A token is null.
-#[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
-struct NullToken {
-    id: u32,
-}
-
-/// Candidates, and the sets that they name.
-struct Candidates {
-    collection: Arc<SetCollection>,
-    chunk: CandidateChunk,
-}
-
-/// What is known of the pairs of a chunk.
-enum Verified {
-    /// The overlap of each pair, or that it is rejected.
-    Overlaps(Candidates, Vec<u32>),
-    /// How many are similar.
-    Count(u64),
-}
+use super::input::{Columns, SetRows};
+use super::join::{JoinCounters, SetJoin};
+use super::operator::SetSimilarityJoin;
+use super::outbox::Outbox;
+use super::rows::PairRows;
 
 /// How far the first part is.
 enum Phase {
@@ -64,12 +37,15 @@ pub(super) struct Prepare {
     /// `None` only while one phase is made of the other.
     phase: Option<Phase>,
     columns: Vec<Columns>,
+    /// If columns go with the sets.
+    carrier: Option<Carrier>,
     isa: Isa,
     spec: SetSimilarityJoin,
+    tiling: Tiling,
+    outbox: Outbox,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
-    chunks: u64,
 }
 
 impl Prepare {
@@ -77,10 +53,21 @@ impl Prepare {
         collector: SetCollector,
         columns: Vec<Columns>,
         isa: Isa,
+        (outbox, tiling): (Outbox, Tiling),
         spec: &SetSimilarityJoin,
     ) -> Self {
-        let (phase, spec) = (Some(Phase::Collecting(collector)), spec.clone());
-        Self { phase, columns, isa, spec, sets: 0, empty_sets: 0, nulls: 0, chunks: 0 }
+        Self {
+            phase: Some(Phase::Collecting(collector)),
+            carrier: Columns::carrier(&columns),
+            columns,
+            isa,
+            spec: spec.clone(),
+            tiling,
+            outbox,
+            sets: 0,
+            empty_sets: 0,
+            nulls: 0,
+        }
     }
 
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -88,26 +75,26 @@ impl Prepare {
             unreachable!("no input follows the end of the inputs")
         };
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let Columns { id, set } = self.columns[port];
-        let ids = records.column(id).as_primitive::<UInt32Type>();
-        let sets = records.column(set).as_list::<i32>();
-        let tokens = sets.values().as_primitive::<UInt32Type>();
+        let columns = &self.columns[port];
+        if let Some(carrier) = &mut self.carrier {
+            let bytes = carrier.add(side, columns.carried(records)?);
+            collector.reserve("the columns", bytes)?;
+        }
+        let sets = SetRows::new(records, columns);
         for row in 0..records.num_rows() {
-            if ids.is_null(row) || sets.is_null(row) {
+            let set = sets.get(row)?;
+            let (id, tokens) = set.unwrap_or_default();
+            let place = self.carrier.as_mut().map_or(id, |carrier| carrier.place(side, id));
+            if set.is_none() {
                 self.nulls += 1;
                 continue;
             }
-            let id = ids.value(row);
-            let ends = &sets.value_offsets()[row..=row + 1];
-            let [begin, end] = [ends[0], ends[1]]
-                .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-            if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-                return Err(Box::new(NullToken { id }));
-            }
-            collector.push(side, id, &tokens.values()[begin..end])?;
             self.sets += 1;
+            self.empty_sets += u64::from(tokens.is_empty());
+            if tokens.len() >= self.spec.least_size() {
+                collector.push(side, place, tokens).map_err(|error| error.of_set(id))?;
+            }
         }
-        self.empty_sets = collector.empty_sets();
         Ok(())
     }
 }
@@ -125,9 +112,17 @@ impl Operator for Prepare {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Some(Phase::Collecting(collector)) = self.phase.take() {
-            let collection = Arc::new(collector.finish()?);
-            let (similarity, threshold, algorithm, _) = self.spec.parameters();
-            let join = SetJoin::new(&collection, similarity, threshold, algorithm, self.isa)?;
+            let mut collection = collector.finish()?;
+            if let Some(carrier) = self.carrier.take() {
+                carrier.finish(&mut collection)?;
+            }
+            let collection = Arc::new(collection);
+            let question = self.spec.question();
+            let join = SetJoin::in_waves(&collection, question, self.isa, self.tiling)?;
+            if let Some(tiler) = join.tiler() {
+                let (pairs, words) = (tiler.pairs(), tiler.sets().words());
+                self.outbox.expect_tiles(join.sets(), pairs, words);
+            }
             self.phase = Some(Phase::Joining(join));
         }
         self.resume(out)
@@ -135,16 +130,27 @@ impl Operator for Prepare {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Flow::NeedInput) };
-        let (.., chunk_bytes) = self.spec.parameters();
-        let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
-        if !join.next_chunk(&mut chunk) {
-            return Ok(Flow::NeedInput);
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        if chunk.fill(join) {
+            self.outbox.send(chunk, join.sets().clone(), out);
+            return Ok(Flow::HaveOutput);
         }
-        self.chunks += 1;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        let candidates = Candidates { collection: Arc::clone(join.collection()), chunk };
-        out.send_chunk(Chunk::new(candidates, pairs, bytes));
-        Ok(Flow::HaveOutput)
+        self.outbox.keep(chunk);
+        // A chunk may come home unfinished.
+        Ok(if self.outbox.is_all_home() { Flow::NeedInput } else { Flow::AwaitReply })
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        let mut chunk: Box<Candidates> = reply.into_box();
+        if let Some(Phase::Joining(join)) = &mut self.phase {
+            join.survived(chunk.survivors());
+        }
+        if chunk.take_up() {
+            self.outbox.send_again(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.outbox.keep(chunk);
+        self.resume(out)
     }
 
     fn counters(&self) -> Counters {
@@ -152,73 +158,48 @@ impl Operator for Prepare {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
+        let mut counters = vec![
             ("sets", self.sets),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("chunks", self.chunks),
-        ]
-    }
-}
-
-/// Verifies chunks.
-pub(super) struct Verify {
-    isa: Isa,
-    output: JoinOutput,
-    verified: u64,
-}
-
-impl Verify {
-    pub(super) fn new(isa: Isa, output: JoinOutput) -> Self {
-        Self { isa, output, verified: 0 }
-    }
-}
-
-impl Operator for Verify {
-    fn process(
-        &mut self,
-        _port: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let candidates: Candidates = input.into_value();
-        let Candidates { collection, chunk } = &candidates;
-        let (pairs, bytes) = (chunk.len(), chunk.bytes());
-        self.verified += pairs as u64;
-        let verified = match self.output {
-            JoinOutput::Count => Verified::Count(chunk.count(self.isa, collection)),
-            JoinOutput::Pairs => {
-                let overlaps = chunk.verify(self.isa, collection);
-                Verified::Overlaps(candidates, overlaps)
-            }
-        };
-        out.send_chunk(Chunk::new(verified, pairs, bytes));
-        Ok(Flow::NeedInput)
-    }
-
-    fn counters(&self) -> Counters {
-        vec![("verified", self.verified)]
+        ];
+        counters.extend(self.outbox.counters());
+        counters
     }
 }
 
 /// Makes rows of what is similar.
 pub(super) struct Collect {
-    schema: SchemaRef,
-    output: JoinOutput,
-    similarity: Similarity,
+    rows: Rows,
+    verified: u64,
     results: u64,
 }
 
-impl Collect {
-    pub(super) fn new(schema: &SchemaRef, output: JoinOutput, similarity: Similarity) -> Self {
-        Self { schema: SchemaRef::clone(schema), output, similarity, results: 0 }
-    }
+/// The rows of a join.
+#[derive(Debug, Clone)]
+pub(super) enum Rows {
+    /// A row a pair.
+    Pairs(PairRows),
+    /// One row, of this schema: how many pairs there are.
+    Count(SchemaRef),
+}
 
-    fn rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+impl Rows {
+    /// The columns.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Pairs(rows) => rows.schema(),
+            Self::Count(schema) => schema,
+        }
+    }
+}
+
+impl Collect {
+    pub(super) fn new(rows: Rows) -> Self {
+        Self { rows, verified: 0, results: 0 }
     }
 }
 
@@ -229,38 +210,30 @@ impl Operator for Collect {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let (Candidates { collection, chunk }, overlaps) = match input.into_value() {
-            Verified::Overlaps(candidates, overlaps) => (candidates, overlaps),
-            Verified::Count(count) => {
-                self.results += count;
-                return Ok(Flow::NeedInput);
+        let mut chunk: Box<Candidates> = input.into_chunk().into_box();
+        self.verified += chunk.verified();
+        match &self.rows {
+            Rows::Count(_) => self.results += chunk.count(),
+            Rows::Pairs(rows) => {
+                let rows = rows.of(&chunk.similar())?;
+                self.results += rows.num_rows() as u64;
+                out.send(rows);
             }
-        };
-        let pairs: Vec<SimilarPair> =
-            similar_pairs(&collection, self.similarity, &chunk, &overlaps).collect();
-        self.results += pairs.len() as u64;
-        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
-        };
-        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
-        let columns = vec![
-            numbers(|pair| pair.left),
-            numbers(|pair| pair.right),
-            numbers(|pair| pair.overlap),
-            Arc::new(similarity),
-        ];
-        out.send(self.rows(columns));
+        }
+        chunk.release_sets();
+        out.send_reply(chunk.into_message());
         Ok(Flow::NeedInput)
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        if self.output == JoinOutput::Count {
-            out.send(self.rows(vec![Arc::new(UInt64Array::from(vec![self.results]))]));
+        if let Rows::Count(schema) = &self.rows {
+            let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
+            out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
         }
         Ok(Flow::NeedInput)
     }
 
     fn counters(&self) -> Counters {
-        vec![("results", self.results)]
+        vec![("verified", self.verified), ("results", self.results)]
     }
 }

@@ -1,26 +1,30 @@
 //! Every algorithm on every level against counting by hand, through chunks of every size.
 
+mod pipelines;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use trommel_kernels::Isa;
+use trommel_kernels::signatures::{self, Joined};
 
+use super::tile_join::TileList;
 use super::*;
 
 type Pairs = BTreeSet<(u32, u32, u32)>;
 
 /// A similarity and a threshold as a fraction.
 #[derive(Debug, Clone, Copy)]
-struct Question {
-    similarity: Similarity,
-    numerator: u32,
-    denominator: u32,
+pub(super) struct Question {
+    pub(super) similarity: Similarity,
+    pub(super) numerator: u32,
+    pub(super) denominator: u32,
 }
 
 impl Question {
     /// The definition, in whole numbers.
-    fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
+    pub(super) fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
         let [n, d] = [self.numerator, self.denominator].map(u128::from);
         let [o, a, b] = [overlap, left, right].map(|n| n as u128);
         o > 0
@@ -71,13 +75,13 @@ fn collect(left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) -> Arc<SetCo
 /// Chunk by chunk.
 fn pairs_of(mut join: SetJoin, similarity: Similarity, isa: Isa, chunk_bytes: usize) -> Pairs {
     let mut pairs = Pairs::new();
-    let collection = Arc::clone(join.collection());
+    let sets = join.sets().clone();
     let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
     while join.next_chunk(&mut chunk) {
         assert!(chunk.len() <= (chunk_bytes / 20).max(1), "a chunk is no larger than asked for");
-        let overlaps = chunk.verify(isa, &collection);
-        let count = chunk.count(isa, &collection);
-        let found = join::similar_pairs(&collection, similarity, &chunk, &overlaps);
+        let overlaps = chunk.verify(isa, &sets);
+        let count = chunk.count(isa, &sets);
+        let found = join::similar_pairs(&sets, similarity, &chunk, &overlaps);
         let before = pairs.len() as u64;
         for SimilarPair { left, right, overlap, .. } in found {
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
@@ -106,7 +110,7 @@ fn check(question: Question, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u3
     }
 }
 
-const SIMILARITIES: [Similarity; 4] =
+pub(super) const SIMILARITIES: [Similarity; 4] =
     [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
 
 fn questions() -> impl Iterator<Item = Question> {
@@ -119,7 +123,7 @@ fn questions() -> impl Iterator<Item = Question> {
 }
 
 /// Families of similar sets, of sizes around `size`.
-fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
+pub(super) fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut below = move |end: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -231,11 +235,60 @@ fn sets_that_do_not_fit_are_refused() {
     };
     assert!(collect(1000).unwrap_err().to_string().contains("it may use 1000"));
     let sets = Arc::new(collect(1500).unwrap());
-    for algorithm in JoinAlgorithm::ALL {
+    // Signatures need less than what collecting the sets has given back.
+    let is_indexed = |algorithm: &JoinAlgorithm| *algorithm != JoinAlgorithm::GpuSignatures;
+    for algorithm in JoinAlgorithm::ALL.into_iter().filter(is_indexed) {
         let threshold = Threshold::new(1, 4).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
         assert!(error.contains("the index of this join need"), "{algorithm:?}: {error}");
+    }
+}
+
+/// All pairs of a join of which some probes are in tiles.
+fn pairs_of_divided(mut join: SetJoin, similarity: Similarity, isa: Isa) -> Pairs {
+    let mut pairs = Pairs::new();
+    let sets = join.sets().clone();
+    let mut list = TileList::with_bytes(2000);
+    let mut answer = Joined::default();
+    while let Some(tiled) = join.next_tiles(&mut list) {
+        let tiles = tiled.tiles(&list.tiles, &list.required);
+        signatures::join(isa, tiled.signatures(), tiles, usize::MAX, &mut answer);
+        for found in &answer.matches {
+            let pair = (found.probe, found.candidate, found.overlap);
+            let partners = join::partners(&sets, pair);
+            let SimilarPair { left, right, overlap, .. } = SimilarPair::new(similarity, partners);
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+    }
+    let others = pairs_of(join, similarity, isa, 1 << 20);
+    assert!(pairs.is_disjoint(&others));
+    pairs.extend(others);
+    pairs
+}
+
+#[test]
+fn sizes_may_be_divided_between_tiles_and_postings() {
+    let (sets, others) = (families(60, 9, 7), families(60, 12, 8));
+    let divisions: [fn(usize) -> bool; 5] =
+        [|_| true, |_| false, |rank| rank % 2 == 0, |rank| rank % 2 == 1, |rank| rank > 4];
+    for question in questions() {
+        let threshold = Threshold::new(question.numerator, question.denominator).unwrap();
+        let bounds = bounds::Bounds::new(question.similarity, threshold).unwrap();
+        for right in [None, Some(&others[..])] {
+            let expected = question.by_hand(&sets, right);
+            let collection = collect(&sets, right);
+            for (division, isa) in divisions
+                .into_iter()
+                .zip(Isa::available().collect::<Vec<_>>().into_iter().rev().cycle())
+            {
+                let ranks = (0..collection.sizes().len()).map(division).collect();
+                let tiled = buckets::Tiled { ranks, has_others: true };
+                let similarity = question.similarity;
+                let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
+                assert_eq!(pairs_of_divided(join, similarity, isa), expected, "{question:?} {isa}");
+            }
+        }
     }
 }
 

@@ -18,8 +18,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, StringArray};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,7 +30,9 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::columns::{SetsBuilder, column_batch, column_schema, find_text, text_column};
+use crate::columns::{
+    SetsBuilder, column_batch, column_schema, find_column, find_text, sets_schema, text_column,
+};
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range};
 use dictionary::Dictionary;
 use tokens::Tokenizer;
@@ -64,8 +66,8 @@ pub enum TokenizeInto {
 /// Cuts texts into tokens.
 ///
 /// # Ports
-/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32) and `set` (`List<UInt32>`,
-/// strictly ascending). A null has no tokens.
+/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`, strictly
+/// ascending) and the columns that are carried along. A null has no tokens.
 ///
 /// # State
 /// With `into` = `sets`: every distinct token once. At most `dictionary_max` of them, then an
@@ -86,6 +88,9 @@ pub struct Tokenize {
     /// What becomes of the tokens.
     #[serde(default)]
     into: TokenizeInto,
+    /// Columns of the input that go along, such as the text itself; for `sets` only.
+    #[serde(default)]
+    carry: Vec<String>,
     /// How many distinct tokens there may be; for `sets` only.
     #[serde(default = "default_dictionary_max")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
@@ -122,6 +127,7 @@ impl Tokenize {
             by,
             q,
             into: TokenizeInto::Items,
+            carry: Vec::new(),
             dictionary_max: default_dictionary_max(),
             batch: batch_items(),
         }
@@ -159,6 +165,13 @@ impl Tokenize {
         self
     }
 
+    /// Lets these columns of the input go along with the sets.
+    #[must_use]
+    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.carry = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Sets how many distinct tokens the sets may have in all: 1 to 2^32 - 1.
     #[must_use]
     pub fn dictionary_max(mut self, tokens: usize) -> Self {
@@ -171,6 +184,27 @@ impl Tokenize {
     pub fn batch(mut self, rows: usize) -> Self {
         self.batch = rows;
         self
+    }
+
+    /// The columns that go along, and the schema of the sets with them.
+    fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
+        let refuse = |value: String, allowed: &str| {
+            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
+        };
+        if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
+            return refuse(format!("`{name}`"), "`carry` goes with `into`: `sets` only");
+        }
+        let mut columns = Vec::with_capacity(self.carry.len());
+        let mut fields = sets_schema().fields().to_vec();
+        for name in &self.carry {
+            let (column, _) = find_column(input, name, "carry")?;
+            if fields.iter().any(|field| field.name() == name) {
+                return refuse(format!("`{name}`"), "there is a column of that name already");
+            }
+            columns.push(column);
+            fields.push(Arc::clone(&input.fields()[column]));
+        }
+        Ok((columns, Arc::new(Schema::new(fields))))
     }
 
     fn tokenizer(&self) -> Result<Tokenizer, BindError> {
@@ -213,6 +247,7 @@ impl OperatorSpec for Tokenize {
         let tokenizer = self.tokenizer()?;
         let column = find_text(&inputs[0], self.column.as_deref())?;
         let batch = self.batch;
+        let (carry, schema) = self.carried(&inputs[0])?;
         Ok(match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
@@ -222,13 +257,18 @@ impl OperatorSpec for Tokenize {
                 Fragment::operator(Load::Heavy, state, outputs)
             }
             TokenizeInto::Sets => {
-                let sets = SetsBuilder::new();
-                let outputs = vec![SchemaRef::clone(sets.schema())];
-                let dictionary = Dictionary::new(self.dictionary_max);
-                let pending = None;
-                let next_id = 0;
-                let state =
-                    SetTokens { column, tokenizer, batch, pending, dictionary, sets, next_id };
+                let outputs = vec![SchemaRef::clone(&schema)];
+                let state = SetTokens {
+                    column,
+                    carry,
+                    schema,
+                    tokenizer,
+                    batch,
+                    pending: None,
+                    dictionary: Dictionary::new(self.dictionary_max),
+                    sets: SetsBuilder::new(),
+                    next_id: 0,
+                };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
         })
@@ -304,9 +344,13 @@ fn row_text(texts: &StringArray, row: usize) -> &str {
 /// Makes a set of each text.
 struct SetTokens {
     column: usize,
+    /// Columns that go along.
+    carry: Vec<usize>,
+    schema: SchemaRef,
     tokenizer: Tokenizer,
     batch: usize,
-    pending: Option<(StringArray, usize)>,
+    /// Texts, and the row of the next one.
+    pending: Option<(RecordBatch, usize)>,
     dictionary: Dictionary,
     sets: SetsBuilder,
     next_id: u64,
@@ -337,21 +381,26 @@ impl Operator for SetTokens {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.pending = Some((text_column(&input.into_records(), self.column), 0));
+        self.pending = Some((input.into_records(), 0));
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some((texts, mut row)) = self.pending.take() else { return Ok(Flow::NeedInput) };
+        let Some((records, begin)) = self.pending.take() else { return Ok(Flow::NeedInput) };
+        let texts = text_column(&records, self.column);
+        let mut row = begin;
         while row < texts.len() && self.sets.len() < self.batch && self.sets.bytes() < BATCH_BYTES {
             self.add(row_text(&texts, row))?;
             row += 1;
         }
-        out.send(self.sets.take());
-        if row == texts.len() {
+        let carried = records.project(&self.carry)?.slice(begin, row - begin);
+        let mut columns = self.sets.take().columns().to_vec();
+        columns.extend_from_slice(carried.columns());
+        out.send(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?);
+        if row == records.num_rows() {
             return Ok(Flow::NeedInput);
         }
-        self.pending = Some((texts, row));
+        self.pending = Some((records, row));
         Ok(Flow::HaveOutput)
     }
 

@@ -98,6 +98,42 @@ fn sets_agree_with_a_naive_dictionary_for_any_batch() {
 }
 
 #[test]
+fn columns_go_along_with_the_sets_of_their_rows() {
+    let lines: Vec<String> = (0..100).map(|i| format!("{i} {}", i % 7)).collect();
+    let lines: Vec<Option<&str>> = lines.iter().map(|line| Some(line.as_str())).collect();
+    for batch in [1, 7, 100] {
+        let spec = Tokenize::whitespace().into_sets().carry(["line", "n"]).batch(batch);
+        let mut operator = bind_operator(spec, &texts_schema());
+        let inputs: Vec<RecordBatch> = lines.chunks(33).map(texts).collect();
+        let batches = run_operator(&mut *operator, inputs).unwrap();
+        let names = |b: &RecordBatch| {
+            b.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>()
+        };
+        let mut id = 0;
+        for records in &batches {
+            assert_eq!(names(records), ["id", "set", "line", "n"]);
+            for row in 0..records.num_rows() {
+                let number =
+                    |column: usize| records.column(column).as_primitive::<UInt32Type>().value(row);
+                assert_eq!((number(0), number(3)), (id, id % 33));
+                let line = records.column(2).as_string::<i32>().value(row);
+                assert_eq!(Some(line), lines[id as usize]);
+                id += 1;
+            }
+        }
+        assert_eq!(id, 100);
+    }
+    let refused = |spec: Tokenize| {
+        let error = bind(spec, &[texts_schema()]).unwrap_err();
+        (error.parameter.unwrap(), error.to_string())
+    };
+    let sets = || Tokenize::words().into_sets();
+    assert_eq!(refused(Tokenize::words().carry(["n"])).0, "carry");
+    assert!(refused(sets().carry(["n", "n"])).1.contains("already"));
+    assert!(refused(sets().carry(["nn"])).1.contains("nn"));
+}
+
+#[test]
 fn a_full_dictionary_is_an_error() {
     let spec = Tokenize::words().into_sets().dictionary_max(2);
     assert!(sets(spec.clone(), vec![texts(&[Some("a b a b")])]).is_ok());

@@ -4,6 +4,7 @@
 #[derive(Debug)]
 pub struct Buffers<C> {
     free: Vec<Box<C>>,
+    chunks: usize,
     unmade: usize,
 }
 
@@ -11,7 +12,7 @@ impl<C> Buffers<C> {
     /// So many chunks.
     #[must_use]
     pub fn new(chunks: usize) -> Self {
-        Self { free: Vec::with_capacity(chunks), unmade: chunks }
+        Self { free: Vec::with_capacity(chunks), chunks, unmade: chunks }
     }
 
     /// A chunk to fill: one that was used before, as it was given back, or a new one; `None` when
@@ -24,6 +25,18 @@ impl<C> Buffers<C> {
             return Some(Box::new(make()));
         }
         used
+    }
+
+    /// How many have been made.
+    #[must_use]
+    pub fn made(&self) -> usize {
+        self.chunks - self.unmade
+    }
+
+    /// Whether none is under way.
+    #[must_use]
+    pub fn are_home(&self) -> bool {
+        self.free.len() + self.unmade == self.chunks
     }
 
     /// Takes a chunk back.

@@ -15,6 +15,7 @@ pub(super) struct Ledger {
     bytes_to_device: u64,
     bytes_from_device: u64,
     kernel: Duration,
+    opening: Duration,
     /// Time with something in flight, and the part of it for which prepare had no chunk to fill.
     in_flight: Duration,
     exposed: Duration,
@@ -44,6 +45,11 @@ impl Ledger {
         self.kernel += landed.times.kernel;
     }
 
+    /// A device was opened, or it was found that there is none.
+    pub(super) fn opened(&mut self, time: Duration) {
+        self.opening = time;
+    }
+
     pub(super) fn ran(&mut self, kernel: Duration) {
         self.waves += 1;
         self.kernel += kernel;
@@ -71,6 +77,7 @@ impl Ledger {
             let hidden = self.in_flight - self.exposed;
             let share = hidden.as_nanos() * 1_000_000 / self.in_flight.as_nanos().max(1);
             counters.push(("overlap_ppm", u64::try_from(share).unwrap_or(u64::MAX)));
+            counters.push(("opening_ns", ns(self.opening)));
         }
         let names = ["device_full", "device_lost", "device_refused"];
         let failures = names.into_iter().zip(self.failures).filter(|(_, times)| *times > 0);

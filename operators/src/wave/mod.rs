@@ -27,6 +27,9 @@
 //! another sixteenth of its time has passed: a few looks a chunk, and an answer that is found
 //! hardly late.
 //!
+//! **Price.** With [`Device::Auto`], the device is opened for the first chunk that says that it
+//! pays ([`WaveChunk::pays_on_device`]); chunks that say no are answered on the CPU.
+//!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
 //! for good: the chunks in flight are still whole, and are answered on the CPU like all later
 //! ones, in the same order. Counters of the report tell. With [`Device::Cuda`] it is an error.
@@ -38,19 +41,27 @@
 //! | `part` | the part between prepare and collect |
 //! | `ledger` | what the part counts |
 //! | `overlap` | the kernel of candidate pairs |
+//! | `tiles` | the kernel of tiles of all pairs |
+//! | `pair` | two kernels for chunks of two kinds |
+//! | `residents` | the sets that a device has |
 
 mod buffers;
 mod device;
 mod ledger;
 mod overlap;
+mod pair;
 mod part;
+mod residents;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use self::buffers::Buffers;
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
-pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel};
+pub use self::overlap::{OverlapAnswer, OverlapChunk, OverlapFlights, OverlapKernel, PairKernel};
+pub use self::pair::{EitherChunk, FlightPair, KernelPair, Which};
 pub use self::part::{Wave, WaveError, WavePart};
+pub use self::tiles::{TilesAnswer, TilesChunk, TilesFlights, TilesKernel};
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
@@ -63,6 +74,13 @@ pub trait WaveChunk: Send + 'static {
 
     /// How many bytes it holds, for the limits of queues.
     fn bytes(&self) -> usize;
+
+    /// Whether a device pays for this chunk, its opening included as far as it has not been paid
+    /// for, by all that the maker of the chunk knows. [`Device::Auto`] asks; a chunk for which it
+    /// does not pay is answered on the CPU, when those before it have landed.
+    fn pays_on_device(&self) -> bool {
+        true
+    }
 }
 
 /// How chunks are answered. The answer must not depend on where: a chunk may be answered twice, the
@@ -76,7 +94,8 @@ pub trait Kernel: Send + 'static {
     /// Answers a chunk here and now.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Opens a device and makes all buffers. Called once, before the first chunk is submitted.
+    /// Opens a device and makes all buffers. Called at most once, before the first chunk is
+    /// submitted.
     ///
     /// # Errors
     /// If there is no such device, or it has not enough memory.
@@ -88,8 +107,8 @@ pub trait OnDevice: Send {
     /// What is answered.
     type Chunk;
 
-    /// Whether another chunk can be submitted.
-    fn has_room(&self) -> bool;
+    /// Whether this chunk can be submitted now; true if nothing is in flight.
+    fn has_room(&self, chunk: &Self::Chunk) -> bool;
 
     /// Sends a chunk on its way and returns at once. Called only if there is room. The input stays
     /// in the chunk, which nobody touches until it has landed.

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Arc;
-use std::{mem, ptr};
 
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{
-    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
+    Answer, ChunkLimits, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
-use trommel_kernels::overlap::{self, Pairs, Sets};
+use trommel_kernels::overlap::{self, Pairs};
 
+use super::residents::{Residents, Sent, Wanted};
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
 /// What a chunk of pairs is answered with. Its room is used again.
@@ -31,11 +32,43 @@ pub trait OverlapChunk: WaveChunk {
     /// What is asked.
     fn question(&self) -> Answer;
 
-    /// A number that chunks of the same sets have in common: sets are sent to a device once.
-    fn sets_version(&self) -> u64;
+    /// Numbers that name the probes and the candidates: sets are sent to a device once for all
+    /// chunks in which they have the same number.
+    fn set_versions(&self) -> [u64; 2];
 
     /// Where the answer is written.
     fn answer(&mut self) -> &mut OverlapAnswer;
+}
+
+/// By which kernel a device answers pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PairKernel {
+    /// The fastest one for sets of that size.
+    #[default]
+    BySize,
+    /// The fastest one for sets of that size of those that read signatures first.
+    SignedBySize,
+    /// This one.
+    Named(CudaKernel),
+}
+
+impl PairKernel {
+    fn for_mean_size(self, tokens: usize) -> CudaKernel {
+        match self {
+            Self::BySize => CudaKernel::for_mean_size(tokens),
+            Self::SignedBySize => CudaKernel::signed_for_mean_size(tokens),
+            Self::Named(kernel) => kernel,
+        }
+    }
+
+    fn is_signed(self) -> bool {
+        match self {
+            Self::BySize => false,
+            Self::SignedBySize => true,
+            Self::Named(kernel) => kernel.is_signed(),
+        }
+    }
 }
 
 /// Answers chunks of candidate pairs.
@@ -45,15 +78,25 @@ pub struct OverlapKernel<C> {
     limits: ChunkLimits,
     slots: usize,
     sets_bytes_max: usize,
+    kernel: PairKernel,
     chunks: PhantomData<fn(C)>,
 }
 
 impl<C> OverlapKernel<C> {
     /// For chunks up to `limits`; on a device `slots` of them are in flight at once, and its memory
-    /// is asked for those and for `sets_bytes_max` of sets.
+    /// is asked for those and for `sets_bytes_max` of sets, which stay there until others need the
+    /// room.
     #[must_use]
     pub fn new(isa: Isa, limits: ChunkLimits, slots: usize, sets_bytes_max: usize) -> Self {
-        Self { isa, limits, slots: slots.max(1), sets_bytes_max, chunks: PhantomData }
+        let slots = slots.max(1);
+        let kernel = PairKernel::BySize;
+        Self { isa, limits, slots, sets_bytes_max, kernel, chunks: PhantomData }
+    }
+
+    /// Answers by another kernel than the fastest one.
+    #[must_use]
+    pub fn with_kernel(self, kernel: PairKernel) -> Self {
+        Self { kernel, ..self }
     }
 }
 
@@ -91,19 +134,11 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
             memory,
             free,
             flying: VecDeque::with_capacity(self.slots),
-            sets: None,
+            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed()),
+            kernel: self.kernel,
             chunks: PhantomData,
         })
     }
-}
-
-/// Sets that the device has.
-#[derive(Debug)]
-struct Uploaded {
-    version: u64,
-    probes: Arc<DeviceSets>,
-    candidates: Arc<DeviceSets>,
-    kernel: CudaKernel,
 }
 
 /// A chunk in flight, and what was sent.
@@ -121,52 +156,34 @@ pub struct OverlapFlights<C> {
     memory: Arc<Memory>,
     free: Vec<Slot>,
     flying: VecDeque<Flying>,
-    sets: Option<Uploaded>,
+    residents: Residents,
+    kernel: PairKernel,
     chunks: PhantomData<fn(C)>,
 }
 
-impl<C: OverlapChunk> OverlapFlights<C> {
-    /// Sends the sets of a chunk, unless they are there; how many bytes that took.
-    fn send_sets(&mut self, chunk: &C) -> Result<u64, DeviceError> {
-        let (version, pairs) = (chunk.sets_version(), chunk.pairs());
-        if self.sets.as_ref().is_some_and(|sets| sets.version == version) {
-            return Ok(0);
-        }
-        // What is in flight keeps the sets that it needs.
-        self.sets = None;
-        let is_self_join = ptr::eq(pairs.probes.tokens(), pairs.candidates.tokens())
-            && ptr::eq(pairs.probes.offsets(), pairs.candidates.offsets());
-        let candidates = DeviceSets::upload(&self.memory, pairs.candidates)?;
-        let mut bytes = set_bytes(pairs.candidates);
-        let probes = if is_self_join {
-            Arc::clone(&candidates)
-        } else {
-            bytes += set_bytes(pairs.probes);
-            DeviceSets::upload(&self.memory, pairs.probes)?
-        };
-        let sets = pairs.candidates;
-        let kernel = CudaKernel::for_mean_size(sets.tokens().len() / sets.len().max(1));
-        self.sets = Some(Uploaded { version, probes, candidates, kernel });
-        Ok(bytes)
-    }
-}
-
-fn set_bytes(sets: Sets<'_>) -> u64 {
-    (size_of_val(sets.offsets()) + size_of_val(sets.tokens())) as u64
+/// The sets of a chunk, named and laid out.
+fn wanted<C: OverlapChunk>(chunk: &C) -> [Wanted<'_>; 2] {
+    let (versions, pairs) = (chunk.set_versions(), chunk.pairs());
+    let wanted = |version, sets| Wanted { version, sets };
+    [wanted(versions[0], pairs.probes), wanted(versions[1], pairs.candidates)]
 }
 
 impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
     type Chunk = C;
 
-    fn has_room(&self) -> bool {
-        !self.free.is_empty()
+    fn has_room(&self, chunk: &C) -> bool {
+        let is_alone = self.flying.is_empty();
+        !self.free.is_empty() && (is_alone || self.residents.has_room(&wanted(chunk)))
     }
 
     fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
-        let mut bytes = self.send_sets(chunk)?;
-        let sets = self.sets.as_ref().expect("they have just been sent");
+        let Sent { sets: [probes, candidates], mut bytes } =
+            self.residents.send(&self.memory, wanted(chunk))?;
         let slot = self.free.pop().expect("it is asked for room before");
         let pairs = chunk.pairs();
+        let sets = pairs.candidates;
+        let mean_size = sets.tokens().len() / sets.len().max(1);
+        let kernel = self.kernel.for_mean_size(mean_size);
         let parts = pairs.chunk;
         bytes += (size_of_val(parts.entries)
             + size_of_val(parts.candidates)
@@ -174,10 +191,10 @@ impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
             + size_of_val(parts.starts)) as u64;
         let job = Job {
             pairs,
-            probes: &sets.probes,
-            candidates: &sets.candidates,
-            kernel: sets.kernel,
-            policy: Policy::of(sets.kernel),
+            probes: &probes,
+            candidates: &candidates,
+            kernel,
+            policy: Policy::of(kernel),
             answer: chunk.question(),
         };
         let flight = slot.submit(&self.lane, &self.verifier, &job)?;

@@ -59,7 +59,7 @@ struct Held<C> {
 }
 
 enum Place<D> {
-    /// No chunk has come yet.
+    /// On the CPU until a device pays.
     Unopened,
     Device(D),
     Cpu,
@@ -90,7 +90,8 @@ impl<K: Kernel> fmt::Debug for WavePart<K> {
 }
 
 impl<K: Kernel> WavePart<K> {
-    /// Over a kernel. The device is opened when the first chunk comes, or at the end of the stream.
+    /// Over a kernel. The device is opened when the first chunk comes for which it pays, or at the
+    /// end of the stream if it was asked for.
     ///
     /// # Panics
     /// If [`Wave::chunks`] is out of range.
@@ -102,7 +103,7 @@ impl<K: Kernel> WavePart<K> {
         Self {
             kernel,
             wave,
-            place: Place::Unopened,
+            place: if wave.device == Device::Cpu { Place::Cpu } else { Place::Unopened },
             waiting: VecDeque::with_capacity(chunks),
             flying: VecDeque::with_capacity(chunks),
             first_since: now,
@@ -113,18 +114,26 @@ impl<K: Kernel> WavePart<K> {
         }
     }
 
+    /// Opens the device if it was asked for or pays, and was not opened before.
     fn open(&mut self) -> Result<(), WaveError> {
-        if !matches!(self.place, Place::Unopened) {
+        let device = self.wave.device;
+        let next = self.waiting.front();
+        let is_wanted = match device {
+            Device::Auto => next.is_some_and(|held| held.chunk.pays_on_device()),
+            Device::Cpu | Device::Cuda(_) => true,
+        };
+        if !is_wanted || !matches!(self.place, Place::Unopened) {
             return Ok(());
         }
-        let device = self.wave.device;
         self.place = Place::Cpu;
         let ordinal = match device {
-            Device::Cpu => return Ok(()),
-            Device::Auto => 0,
             Device::Cuda(ordinal) => ordinal,
+            Device::Auto | Device::Cpu => 0,
         };
-        match self.kernel.open(ordinal) {
+        let begin = Instant::now();
+        let opened = self.kernel.open(ordinal);
+        self.ledger.opened(begin.elapsed());
+        match opened {
             Ok(opened) => self.place = Place::Device(opened),
             // A setting with a mistake in it must not pass for the wish to have no device.
             Err(reason @ NoDevice::UnknownSetting { .. }) => {
@@ -133,17 +142,18 @@ impl<K: Kernel> WavePart<K> {
             Err(reason) if device != Device::Auto => {
                 return Err(WaveError::NoDevice { device, reason });
             }
-            Err(NoDevice::Failed(error)) => self.ledger.failed(error.kind()),
+            Err(NoDevice::Failed(reason)) => self.note_failure(&reason),
             Err(_) => {}
         }
         Ok(())
     }
 
     /// Does what can be done without waiting.
-    fn advance(&mut self, now: Instant, out: &mut Output) -> Result<Flow, WaveError> {
+    fn advance(&mut self, out: &mut Output) -> Result<Flow, WaveError> {
+        self.open()?;
+        let now = Instant::now();
         let result = match &mut self.place {
-            Place::Unopened => unreachable!("it is opened before anything else"),
-            Place::Cpu => {
+            Place::Cpu | Place::Unopened => {
                 self.run_one(out);
                 Ok(())
             }
@@ -182,14 +192,32 @@ impl<K: Kernel> WavePart<K> {
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
-        while !self.waiting.is_empty() && device.has_room() {
-            if self.flying.is_empty() {
+        let is_auto = self.wave.device == Device::Auto;
+        while let Some(held) = self.waiting.front() {
+            let is_alone = self.flying.is_empty();
+            if is_auto && !held.chunk.pays_on_device() {
+                // In its turn: behind those in flight.
+                if is_alone {
+                    self.run_one(out);
+                }
+                break;
+            }
+            if !device.has_room(&held.chunk) {
+                break;
+            }
+            if is_alone {
                 self.first_since = now;
             }
-            device.submit(&self.waiting[0].chunk)?;
+            device.submit(&held.chunk)?;
             self.flying.extend(self.waiting.pop_front());
         }
         Ok(())
+    }
+
+    /// What makes the CPU go on alone: counted, and said once, as no device is tried again.
+    fn note_failure(&mut self, reason: &DeviceError) {
+        tracing::warn!(%reason, "the GPU failed; the CPU goes on");
+        self.ledger.failed(reason.kind());
     }
 
     /// From now on on the CPU, if that is allowed. Chunks that were in flight are the first.
@@ -198,7 +226,7 @@ impl<K: Kernel> WavePart<K> {
         if device != Device::Auto {
             return Err(WaveError::Failed { device, reason });
         }
-        self.ledger.failed(reason.kind());
+        self.note_failure(&reason);
         // Dropped here, it waits until nothing is under way any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);
@@ -231,10 +259,9 @@ impl<K: Kernel> Operator for WavePart<K> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.open()?;
         let origin = input.origin();
         self.waiting.push_back(Held { chunk: input.into_chunk().into_box(), origin });
-        Ok(self.advance(Instant::now(), out)?)
+        Ok(self.advance(out)?)
     }
 
     fn takes_replies(&self) -> bool {
@@ -249,8 +276,7 @@ impl<K: Kernel> Operator for WavePart<K> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
-        self.open()?;
-        Ok(self.advance(Instant::now(), out)?)
+        Ok(self.advance(out)?)
     }
 
     fn wake_at(&self) -> Option<Instant> {
@@ -259,12 +285,20 @@ impl<K: Kernel> Operator for WavePart<K> {
     }
 
     fn wake(&mut self, _now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.advance(Instant::now(), out)?)
+        Ok(self.advance(out)?)
     }
 
     fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
         let none = || QueryError::unsupported(request, &[]);
         carried.map(Response::Forward).ok_or_else(none)
+    }
+
+    fn device(&self) -> Option<String> {
+        match self.wave.device {
+            Device::Cpu => None,
+            Device::Auto => Some("auto: a GPU where there is one and it pays".to_owned()),
+            device @ Device::Cuda(_) => Some(device.to_string()),
+        }
     }
 
     fn counters(&self) -> Counters {

@@ -20,6 +20,13 @@ pub(super) fn describe(pipeline: &Pipeline) -> String {
     table(&mut text, topology.stages().iter().map(stage_row));
     line(&mut text, "\nthreads");
     table(&mut text, groups.iter().enumerate().map(|(i, group)| thread_row(topology, i, group)));
+    let labels: Vec<&str> = topology.parts().collect();
+    let devices: Vec<_> =
+        topology.devices().map(|(part, device)| vec![labels[part].to_owned(), device]).collect();
+    if !devices.is_empty() {
+        line(&mut text, "\ndevices");
+        table(&mut text, devices.into_iter());
+    }
     let queues = queues(topology);
     if queues.is_empty() {
         line(&mut text, "\nno queues: everything runs on one thread");

@@ -43,17 +43,23 @@ pub enum Kernel {
     Lanes16,
     /// A warp answers a pair.
     Lanes32,
+    /// As [`Self::Lanes8`], but only pairs that are not ruled out by the signatures of their sets.
+    Signed8,
+    /// As [`Self::Lanes32`], but only pairs that are not ruled out by the signatures of their sets.
+    Signed32,
 }
 
 impl Kernel {
     /// All kernels.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::ThreadPerProbe,
         Self::BlockPerProbe,
         Self::BlockPerPair,
         Self::Lanes8,
         Self::Lanes16,
         Self::Lanes32,
+        Self::Signed8,
+        Self::Signed32,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -66,6 +72,8 @@ impl Kernel {
             Self::Lanes8 => "lanes_8_per_pair",
             Self::Lanes16 => "lanes_16_per_pair",
             Self::Lanes32 => "lanes_32_per_pair",
+            Self::Signed8 => "signed_8_per_pair",
+            Self::Signed32 => "signed_32_per_pair",
         }
     }
 
@@ -75,6 +83,21 @@ impl Kernel {
     #[must_use]
     pub const fn for_mean_size(tokens: usize) -> Self {
         if tokens < 80 { Self::Lanes8 } else { Self::Lanes32 }
+    }
+
+    /// The kernel that reads signatures, for sets of this mean size: it has as many lanes.
+    #[must_use]
+    pub const fn signed_for_mean_size(tokens: usize) -> Self {
+        match Self::for_mean_size(tokens) {
+            Self::Lanes8 => Self::Signed8,
+            _ => Self::Signed32,
+        }
+    }
+
+    /// Whether it reads the signatures of sets.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::Signed8 | Self::Signed32)
     }
 
     /// The names of its entry points: verify, count.
@@ -93,6 +116,12 @@ impl Kernel {
             }
             Self::Lanes32 => {
                 ["overlap_lanes_32_per_pair_verify", "overlap_lanes_32_per_pair_count"]
+            }
+            Self::Signed8 => {
+                ["overlap_signed_8_per_pair_verify", "overlap_signed_8_per_pair_count"]
+            }
+            Self::Signed32 => {
+                ["overlap_signed_32_per_pair_verify", "overlap_signed_32_per_pair_count"]
             }
         }
     }

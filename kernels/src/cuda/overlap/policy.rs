@@ -7,6 +7,9 @@ use crate::cuda::module::Launch;
 /// Lanes of a warp, and pairs that a warp of the `lanes` kernels takes at a time.
 const WARP: u32 = 32;
 
+/// Words of the queue of a warp, in kernels that have one.
+const QUEUE_WORDS: u32 = 2 * 2 * WARP;
+
 /// What `__launch_bounds__` of the kernels allows.
 const THREADS_MAX: u32 = 256;
 
@@ -27,8 +30,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md). The paper
-    /// (§5.4.2) also found blocks of 32 best for alternative B.
+    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md); those of the
+    /// `lanes` kernels for the `signed` ones, too. The paper (§5.4.2) also found blocks of 32 best
+    /// for alternative B.
     #[must_use]
     pub const fn of(kernel: Kernel) -> Self {
         match kernel {
@@ -41,7 +45,11 @@ impl Policy {
             Kernel::BlockPerPair => {
                 Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 2048 }
             }
-            Kernel::Lanes8 | Kernel::Lanes16 | Kernel::Lanes32 => {
+            Kernel::Lanes8
+            | Kernel::Lanes16
+            | Kernel::Lanes32
+            | Kernel::Signed8
+            | Kernel::Signed32 => {
                 Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
             }
         }
@@ -92,6 +100,9 @@ impl Policy {
             Kernel::BlockPerProbe => (entries, tokens),
             Kernel::BlockPerPair => (entries, 2 * tokens + threads / WARP),
             Kernel::Lanes8 | Kernel::Lanes16 | Kernel::Lanes32 => (pairs.div_ceil(threads), 0),
+            Kernel::Signed8 | Kernel::Signed32 => {
+                (pairs.div_ceil(threads), threads / WARP * QUEUE_WORDS)
+            }
         };
         let blocks_max = device.multiprocessors.saturating_mul(self.blocks_per_multiprocessor_max);
         let blocks = blocks.clamp(1, blocks_max.max(1));
@@ -109,6 +120,7 @@ mod tests {
             name: "a device".to_owned(),
             capability: (9, 0),
             multiprocessors: 2,
+            clock_khz: 0,
             memory_bytes: 1 << 30,
             memory_clock_khz: 0,
             memory_bus_bits: 0,
@@ -135,6 +147,7 @@ mod tests {
     fn shared_memory_is_what_the_longest_set_needs() {
         assert_eq!(launch(Kernel::BlockPerProbe, [1, 1]).shared_bytes, 4 * 128);
         assert_eq!(launch(Kernel::BlockPerPair, [1, 1]).shared_bytes, 4 * (2 * 128 + 2));
+        assert_eq!(launch(Kernel::Signed8, [1, 1]).shared_bytes, 2 * 64 * 8);
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(1 << 20), 4096);
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(0), 32);
         let largest = Policy::of(Kernel::BlockPerPair).with_tokens_max(6112).with_threads(256);

@@ -5,14 +5,30 @@ use std::sync::Arc;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::overlap::Sets;
+use crate::postings;
+
+/// The longest signature.
+const WORDS_MAX: usize = 8;
+
+/// The signatures of all sets, one after the other.
+fn signatures_of(sets: Sets<'_>, words: usize) -> Vec<u64> {
+    let mut signatures = vec![0; sets.len() * words];
+    for (set, signature) in signatures.chunks_exact_mut(words).enumerate() {
+        postings::sign(sets.set(set), signature);
+    }
+    signatures
+}
 
 /// Sets that a device has, for all chunks of a join.
 #[derive(Debug)]
 pub struct DeviceSets {
-    pub(super) offsets: DeviceBuffer<u32>,
-    pub(super) tokens: DeviceBuffer<u32>,
+    pub(in crate::cuda) offsets: DeviceBuffer<u32>,
+    pub(in crate::cuda) tokens: DeviceBuffer<u32>,
     pub(super) len: usize,
     pub(super) longest: usize,
+    pub(super) signatures: Option<DeviceBuffer<u64>>,
+    /// Words of each of them.
+    pub(super) words: usize,
 }
 
 impl DeviceSets {
@@ -26,13 +42,55 @@ impl DeviceSets {
     ///
     /// If they do not fit, or the driver fails.
     pub fn upload(memory: &Arc<Memory>, sets: Sets<'_>) -> Result<Arc<Self>, DeviceError> {
+        Self::upload_signed(memory, sets, 0)
+    }
+
+    /// The same with signatures of so many words: 1, 2, 4 or 8, or 0 for none.
+    ///
+    /// # Cost
+    ///
+    /// In addition, a multiplication for each token, and 8 B a word and set.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit, or the driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If the number of words is another one.
+    pub fn upload_signed(
+        memory: &Arc<Memory>,
+        sets: Sets<'_>,
+        words: usize,
+    ) -> Result<Arc<Self>, DeviceError> {
         let mut offsets = memory.device_buffer(sets.offsets().len())?;
         offsets.upload(sets.offsets())?;
         let mut tokens = memory.device_buffer(sets.tokens().len())?;
         tokens.upload(sets.tokens())?;
         let longest = sets.offsets().windows(2).map(|ends| ends[1] - ends[0]).max();
         let longest = longest.unwrap_or(0) as usize;
-        Ok(Arc::new(Self { offsets, tokens, len: sets.len(), longest }))
+        let len = sets.len();
+        let mut signatures = None;
+        if words > 0 {
+            let mut buffer = memory.device_buffer(len * words)?;
+            buffer.upload(&signatures_of(sets, words))?;
+            signatures = Some(buffer);
+        }
+        Ok(Arc::new(Self { offsets, tokens, len, longest, signatures, words }))
+    }
+
+    /// What sets take of the device's memory, with signatures of so many words.
+    #[must_use]
+    pub fn bytes_of(sets: Sets<'_>, words: usize) -> usize {
+        let signatures = sets.len() * words * size_of::<u64>();
+        size_of_val(sets.offsets()) + size_of_val(sets.tokens()).max(1) + signatures
+    }
+
+    /// Words of a signature, about four bits for each token of a set of this mean size: 1 to 8.
+    #[must_use]
+    pub const fn words_for_mean_size(tokens: usize) -> usize {
+        let words = tokens.saturating_mul(4).div_ceil(u64::BITS as usize).next_power_of_two();
+        if words > WORDS_MAX { WORDS_MAX } else { words }
     }
 
     /// How many sets there are.
@@ -48,7 +106,7 @@ impl DeviceSets {
     }
 
     /// Whether these could be the same sets: as many of them, with as many tokens.
-    pub(super) fn is_like(&self, sets: Sets<'_>) -> bool {
+    pub(in crate::cuda) fn is_like(&self, sets: Sets<'_>) -> bool {
         self.len == sets.len() && self.tokens.len() == sets.tokens().len()
     }
 }

@@ -6,15 +6,19 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
+use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
 use crate::cuda::lane::{Lane, Timeline, Times};
-use crate::cuda::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
+use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::module::Launch;
 use crate::cuda::stream::Stream;
 use crate::overlap::{Entry, Pairs, Start};
 
 /// Grids stride by up to 2^31 threads, and positions must not overflow with them.
 const COUNT_MAX: usize = 1 << 31;
+
+/// What a slot counts.
+const COUNTS: usize = 2;
 
 /// The largest chunk that a slot takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,45 +37,8 @@ impl ChunkLimits {
     pub fn bytes(&self) -> usize {
         let pair = 3 * size_of::<u32>() + if self.starts { size_of::<Start>() } else { 0 };
         let nothing = usize::from(!self.starts);
-        self.entries.max(1) * size_of::<Entry>() + self.pairs * pair + size_of::<u64>() + nothing
-    }
-}
-
-/// A buffer on both sides.
-#[derive(Debug)]
-struct Both<T: Plain> {
-    host: PinnedBuffer<T>,
-    device: DeviceBuffer<T>,
-}
-
-impl<T: Plain> Both<T> {
-    fn new(memory: &Arc<Memory>, len: usize) -> Result<Self, DeviceError> {
-        Ok(Self { host: memory.pinned_buffer(len)?, device: memory.device_buffer(len)? })
-    }
-
-    /// Fills the front of the host's side.
-    fn fill(&mut self, elements: &[T]) {
-        self.host[..elements.len()].copy_from_slice(elements);
-    }
-
-    /// Queues the copy of the front of the host's side.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Stream::copy_in`].
-    unsafe fn send(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller has promised it.
-        unsafe { stream.copy_in(&self.host, &mut self.device, len) }
-    }
-
-    /// Queues the copy of the front of the device's side.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Stream::copy_out`].
-    unsafe fn fetch(&mut self, stream: &Stream, len: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller has promised it.
-        unsafe { stream.copy_out(&self.device, &mut self.host, len) }
+        let counts = COUNTS * size_of::<u64>();
+        self.entries.max(1) * size_of::<Entry>() + self.pairs * pair + counts + nothing
     }
 }
 
@@ -84,7 +51,8 @@ pub struct Slot {
     required: Both<u32>,
     starts: Both<Start>,
     overlaps: Both<u32>,
-    count: Both<u64>,
+    /// Pairs that suffice, and pairs that signatures let pass.
+    counts: Both<u64>,
     timeline: Timeline,
     answered: Answered,
 }
@@ -94,6 +62,7 @@ pub struct Slot {
 struct Answered {
     overlaps: usize,
     count: Option<u64>,
+    survivors: Option<u64>,
     times: Times,
 }
 
@@ -127,8 +96,12 @@ struct PairsArgument {
     required: u64,
     /// Zero where there are none.
     starts: u64,
+    probe_signatures: u64,
+    candidate_signatures: u64,
+    survivors: u64,
     entry_count: u32,
     pair_count: u32,
+    words: u32,
 }
 
 impl Slot {
@@ -151,7 +124,7 @@ impl Slot {
             required: Both::new(memory, pairs)?,
             starts: Both::new(memory, if starts { pairs } else { 0 })?,
             overlaps: Both::new(memory, pairs)?,
-            count: Both::new(memory, 1)?,
+            counts: Both::new(memory, COUNTS)?,
             timeline: Timeline::new(memory.device())?,
             answered: Answered::default(),
         })
@@ -167,6 +140,12 @@ impl Slot {
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.answered.count
+    }
+
+    /// How many pairs of the last chunk signatures let pass, if its kernel read them.
+    #[must_use]
+    pub fn survivors(&self) -> Option<u64> {
+        self.answered.survivors
     }
 
     /// What the last chunk took.
@@ -189,7 +168,7 @@ impl Slot {
     /// # Panics
     ///
     /// If the chunk exceeds the slot's limits, breaks its own contract, or the sets on the device
-    /// are not as many as those of the host.
+    /// are not as many as those of the host or lack the signatures that the kernel reads.
     pub fn submit(
         mut self,
         lane: &Arc<Lane>,
@@ -206,6 +185,9 @@ impl Slot {
             job.probes.is_like(job.pairs.probes) && job.candidates.is_like(job.pairs.candidates),
             "the device has other sets"
         );
+        let [left, right] = [job.probes.words, job.candidates.words];
+        let is_signed = left > 0 && left == right;
+        assert!(is_signed || !job.kernel.is_signed(), "signatures of {left} and {right} words");
         self.answered = Answered::default();
         let mut flight = Flight {
             slot: Some(self),
@@ -214,6 +196,7 @@ impl Slot {
             sets: [Arc::clone(job.probes), Arc::clone(job.candidates)],
             pairs: chunk.candidates.len(),
             answer: job.answer,
+            is_signed: job.kernel.is_signed(),
         };
         flight.queue(job)?;
         Ok(flight)
@@ -230,6 +213,7 @@ pub struct Flight {
     sets: [Arc<DeviceSets>; 2],
     pairs: usize,
     answer: Answer,
+    is_signed: bool,
 }
 
 impl Flight {
@@ -259,25 +243,31 @@ impl Flight {
             // SAFETY: as said above.
             unsafe { starts.send(stream, chunk.starts.len()) }
         })?;
-        let Slot { overlaps, count, timeline, .. } = slot;
+        let Slot { overlaps, counts, timeline, .. } = slot;
         let buffers = (&entries.device, [&candidates.device, &required.device], &starts.device);
-        let argument = argument(&self.sets, buffers, job);
+        let argument = argument(&self.sets, buffers, &counts.device, job);
+        let (pairs, has_counts) = (self.pairs, self.is_signed || self.answer == Answer::Count);
         timeline.kernel(&self.lane, |stream| {
-            if job.answer == Answer::Count {
+            if has_counts {
                 // SAFETY: as said above.
-                unsafe { stream.clear(&mut count.device) }?;
+                unsafe { stream.clear(&mut counts.device) }?;
             }
             let answers = match job.answer {
                 Answer::Overlaps => overlaps.device.pointer(),
-                Answer::Count => count.device.pointer(),
+                Answer::Count => counts.device.pointer(),
             };
             launch(&self.verifier, stream, job, argument, answers)
         })?;
-        timeline.copy_out(&self.lane, |stream| match job.answer {
-            // SAFETY: as said above.
-            Answer::Overlaps => unsafe { overlaps.fetch(stream, chunk.candidates.len()) },
-            // SAFETY: as said above.
-            Answer::Count => unsafe { count.fetch(stream, 1) },
+        timeline.copy_out(&self.lane, |stream| {
+            if has_counts {
+                // SAFETY: as said above.
+                unsafe { counts.fetch(stream, COUNTS) }?;
+            }
+            match job.answer {
+                // SAFETY: as said above.
+                Answer::Overlaps => unsafe { overlaps.fetch(stream, pairs) },
+                Answer::Count => Ok(()),
+            }
         })
     }
 
@@ -308,9 +298,11 @@ impl Flight {
         slot.timeline.wait()?;
         let times = slot.timeline.times()?;
         let mut slot = self.slot.take().expect("not collected");
+        let (count, survivors) = (slot.counts.host[0], slot.counts.host[1]);
+        let survivors = self.is_signed.then_some(survivors);
         slot.answered = match self.answer {
-            Answer::Overlaps => Answered { overlaps: self.pairs, count: None, times },
-            Answer::Count => Answered { overlaps: 0, count: Some(slot.count.host[0]), times },
+            Answer::Overlaps => Answered { overlaps: self.pairs, count: None, survivors, times },
+            Answer::Count => Answered { overlaps: 0, count: Some(count), survivors, times },
         };
         Ok(slot)
     }
@@ -333,9 +325,12 @@ type ChunkBuffers<'a> =
 fn argument(
     [probes, candidate_sets]: &[Arc<DeviceSets>; 2],
     (entries, [candidates, required], starts): ChunkBuffers<'_>,
+    counts: &DeviceBuffer<u64>,
     job: &Job<'_>,
 ) -> PairsArgument {
     let chunk = job.pairs.chunk;
+    let signatures =
+        |sets: &DeviceSets| sets.signatures.as_ref().map_or(0, |buffer| buffer.pointer());
     let count = |len| u32::try_from(len).expect("within the slot's limits");
     PairsArgument {
         probe_offsets: probes.offsets.pointer(),
@@ -346,8 +341,12 @@ fn argument(
         candidates: candidates.pointer(),
         required: required.pointer(),
         starts: if chunk.starts.is_empty() { 0 } else { starts.pointer() },
+        probe_signatures: signatures(probes),
+        candidate_signatures: signatures(candidate_sets),
+        survivors: counts.pointer() + size_of::<u64>() as u64,
         entry_count: count(chunk.entries.len()),
         pair_count: count(chunk.candidates.len()),
+        words: count(probes.words),
     }
 }
 

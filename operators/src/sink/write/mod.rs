@@ -14,6 +14,7 @@ mod tests;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_json::writer::LineDelimited;
@@ -28,6 +29,7 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
+use crate::columns::find_column;
 use crate::parameters::check_range;
 use table::TableRows;
 use target::Target;
@@ -72,6 +74,14 @@ pub struct Write {
     /// How rows are written.
     #[serde(default)]
     format: WriteFormat,
+    /// The columns to write, in this order; all when left out.
+    #[serde(default)]
+    columns: Option<Vec<String>>,
+    /// How many characters of a value a table shows, with the mark behind what is cut off; all when
+    /// left out.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    cell_max: Option<usize>,
     /// How many rows a table shows; the others are counted.
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -126,7 +136,22 @@ pub enum WriteError {
 impl Write {
     /// Writes to the file `path`, or to standard output if it is `-`.
     pub fn new(path: impl Into<String>, format: WriteFormat) -> Self {
-        Self { path: path.into(), format, rows_max: default_rows_max() }
+        let path = path.into();
+        Self { path, format, columns: None, cell_max: None, rows_max: default_rows_max() }
+    }
+
+    /// Writes these columns, in this order.
+    #[must_use]
+    pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets how many characters of a value a table shows, at least 1.
+    #[must_use]
+    pub fn cell_max(mut self, characters: usize) -> Self {
+        self.cell_max = Some(characters);
+        self
     }
 
     /// Sets how many rows a table shows: 1 to 1,000,000.
@@ -150,8 +175,22 @@ impl Write {
                 }
                 Ok(Encoding::Csv { has_header: false })
             }
-            WriteFormat::Table => Ok(Encoding::Table(TableRows::new(self.rows_max))),
+            WriteFormat::Table => {
+                let cell_max = self.cell_max.unwrap_or(usize::MAX);
+                Ok(Encoding::Table(TableRows::new(self.rows_max, cell_max)))
+            }
         }
+    }
+
+    /// Where the columns to write are.
+    fn selection(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+        let Some(columns) = &self.columns else { return Ok((0..input.fields().len()).collect()) };
+        if columns.is_empty() {
+            let (value, allowed) = ("an empty list".to_owned(), "name a column".to_owned());
+            return Err(BindErrorKind::Value { value, allowed }.at("columns"));
+        }
+        let column = |name: &String| Ok(find_column(input, name, "columns")?.0);
+        columns.iter().map(column).collect()
     }
 }
 
@@ -171,19 +210,25 @@ impl OperatorSpec for Write {
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         check_range("rows_max", &self.rows_max, &ROWS_RANGE)?;
-        let schema = SchemaRef::clone(&inputs[0]);
+        if let Some(characters) = &self.cell_max {
+            check_range("cell_max", characters, &(1..=usize::MAX))?;
+        }
+        let selection = self.selection(&inputs[0])?;
+        let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
         let encoding = self.encoding(&schema)?;
         let target = match self.path.as_str() {
             "-" => Ok(Target::stdout()),
             path => Target::file(Path::new(path)),
         };
         let target = target.map_err(|error| BindErrorKind::Other(Box::new(error)).at("path"))?;
-        let writer = Writer { schema, encoding, target, buffer: Vec::new() };
+        let writer = Writer { selection, schema, encoding, target, buffer: Vec::new() };
         Ok(Fragment::operator(Load::Light, writer, Vec::new()))
     }
 }
 
 struct Writer {
+    /// The columns of the input that are written.
+    selection: Vec<usize>,
     schema: SchemaRef,
     encoding: Encoding,
     target: Target,
@@ -247,7 +292,7 @@ impl Writer {
 
 impl Operator for Writer {
     fn process(&mut self, _: usize, input: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
-        let records = input.into_records();
+        let records = input.into_records().project(&self.selection)?;
         self.encoding.add(&records, &mut self.buffer).map_err(|e| self.encode_error(e))?;
         if self.target.is_live() || self.buffer.len() >= BUFFER_BYTES {
             self.flush()?;

@@ -9,6 +9,8 @@ use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 pub(super) struct TableRows {
     batches: Vec<RecordBatch>,
     left: usize,
+    /// Characters of a value.
+    cell_max: usize,
     not_shown: u64,
 }
 
@@ -16,8 +18,8 @@ pub(super) struct TableRows {
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
 impl TableRows {
-    pub(super) fn new(rows_max: usize) -> Self {
-        Self { batches: Vec::new(), left: rows_max, not_shown: 0 }
+    pub(super) fn new(rows_max: usize, cell_max: usize) -> Self {
+        Self { batches: Vec::new(), left: rows_max, cell_max, not_shown: 0 }
     }
 
     pub(super) fn add(&mut self, records: &RecordBatch) {
@@ -36,9 +38,9 @@ impl TableRows {
     pub(super) fn layout(&self, schema: &SchemaRef) -> Result<String, ArrowError> {
         let mut table = Table::new();
         table.load_style(STYLE);
-        table.set_header(schema.fields().iter().map(|field| cell(field.name())));
+        table.set_header(schema.fields().iter().map(|field| cell(field.name(), usize::MAX)));
         for records in &self.batches {
-            add_rows(&mut table, records)?;
+            add_rows(&mut table, records, self.cell_max)?;
         }
         for (index, field) in schema.fields().iter().enumerate() {
             let column = table.column_mut(index).expect("the header has every column");
@@ -60,30 +62,38 @@ impl TableRows {
     }
 }
 
-fn add_rows(table: &mut Table, records: &RecordBatch) -> Result<(), ArrowError> {
+fn add_rows(table: &mut Table, records: &RecordBatch, cell_max: usize) -> Result<(), ArrowError> {
     let options = FormatOptions::new();
     let columns = records.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     for row in 0..records.num_rows() {
-        let cells = columns.iter().map(|column| Ok(cell(&column.value(row).try_to_string()?)));
+        let value = |column: &ArrayFormatter<'_>| column.value(row).try_to_string();
+        let cells = columns.iter().map(|column| Ok(cell(&value(column)?, cell_max)));
         table.add_row(cells.collect::<Result<Vec<_>, ArrowError>>()?);
     }
     Ok(())
 }
 
-/// A cell of one line: control characters, which would break the layout or steer the terminal, are
-/// escaped.
-fn cell(text: &str) -> Cell {
-    if !text.contains(char::is_control) {
+/// A cell of one line and at most so many characters, the last of them a mark if some are cut off.
+/// Control characters, which would break the layout or steer the terminal, are escaped.
+fn cell(text: &str, characters_max: usize) -> Cell {
+    if !text.contains(char::is_control) && text.len() <= characters_max {
         return Cell::new(text);
     }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
+    // What comes behind the first one that is too many is not looked at.
+    let mut shown = String::new();
+    for character in text.chars().take(characters_max.saturating_add(1)) {
         if character.is_control() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
         }
+    }
+    if let Some((last, _)) = shown.char_indices().nth(characters_max - 1)
+        && shown[last..].chars().nth(1).is_some()
+    {
+        shown.truncate(last);
+        shown.push('…');
     }
     Cell::new(shown)
 }

@@ -100,6 +100,31 @@ const TABLE: &str = " rank  item            share
 ";
 
 #[test]
+fn columns_are_chosen_and_cells_are_cut() {
+    let spec = |format| move |path: &str| Write::new(path, format).columns(["share", "rank"]);
+    let text = written(spec(WriteFormat::Jsonl), vec![words().slice(0, 1)]);
+    assert_eq!(text, "{\"share\":0.5,\"rank\":1}\n");
+    let text = written(spec(WriteFormat::Csv), vec![words().slice(0, 1)]);
+    assert_eq!(text, "share,rank\n0.5,1\n");
+    let cut = |characters| {
+        let spec = move |path: &str| {
+            Write::new(path, WriteFormat::Table).columns(["item"]).cell_max(characters)
+        };
+        let text = written(spec, vec![words()]);
+        text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(cut(14), ["the", "", "a,\"b\"\\n\\u{1b}é"]);
+    assert_eq!(cut(13), ["the", "", "a,\"b\"\\n\\u{1b…"]);
+    assert_eq!(cut(3), ["the", "", "a,…"]);
+    assert_eq!(cut(2), ["t…", "", "a…"]);
+    assert_eq!(cut(1), ["…", "", "…"]);
+    let refused = |spec: Write| bind(spec, &[words().schema()]).unwrap_err().parameter.unwrap();
+    assert_eq!(refused(Write::new("-", WriteFormat::Table).columns(["shares"])), "columns");
+    assert_eq!(refused(Write::new("-", WriteFormat::Table).columns([""; 0])), "columns");
+    assert_eq!(refused(Write::new("-", WriteFormat::Table).cell_max(0)), "cell_max");
+}
+
+#[test]
 fn rows_not_shown_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");

@@ -1,6 +1,7 @@
 //! Synthetic streams, the same on every machine for the same seed.
 
 mod scatter;
+mod sets;
 mod zipf;
 
 use std::ops::RangeInclusive;
@@ -19,6 +20,8 @@ use trommel_engine::registry::Configured;
 
 use crate::columns::{column_batch, column_schema};
 use crate::parameters::{batch_items, check_batch, check_range};
+use sets::{RandomSets, SIZE_MAX, SetSource, Shape};
+use zipf::SKEW_MAX;
 
 pub use zipf::{Zipf, ZipfError};
 
@@ -36,13 +39,17 @@ pub enum GenerateKind {
     /// 1 / r^skew.
     #[default]
     Zipf,
+    /// Sets of such items, some of them nearly the same as one before them.
+    Sets,
 }
 
-/// Generates a stream of items.
+/// Generates a stream of items or of sets.
 ///
 /// # Ports
-/// Out: `item` (UInt32), below `alphabet`. Which item has which rank is a permutation that the seed
-/// chooses.
+/// Out: `item` (UInt32), below `alphabet`; which item has which rank is a permutation that the seed
+/// chooses. Or `id` (UInt32, from 0) and `set` (`List<UInt32>`, strictly ascending), made of such
+/// items; one that is drawn twice for a set counts once in it, so that sets may be smaller than
+/// their size was drawn.
 ///
 /// # Guarantees
 /// The same parameters give the same stream on every machine, whatever the batch size and the rate.
@@ -53,7 +60,7 @@ pub struct Generate {
     /// What is generated.
     #[serde(default)]
     kind: GenerateKind,
-    /// How many items; endless when left out.
+    /// How many items, or sets; endless when left out.
     #[serde(default)]
     items: Option<u64>,
     /// How many distinct items there are.
@@ -65,14 +72,32 @@ pub struct Generate {
     #[serde(default = "default_skew")]
     #[schemars(range(min = 0.0, max = 10.0))]
     skew: f64,
+    /// The least size of a set, 1 when left out; for `sets` only, as the next three.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65_536))]
+    size_min: Option<u32>,
+    /// The greatest size of a set, 20 when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65_536))]
+    size_max: Option<u32>,
+    /// How much small sets prevail: a size has a share proportional to 1 / r^size_skew if it is the
+    /// r-th one from the least on; 0, uniform, when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 10.0))]
+    size_skew: Option<f64>,
+    /// The share of sets that are copies of one of the last 1,024 sets with up to an eighth of
+    /// their items drawn anew; 0.1 when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    duplicates: Option<f64>,
     /// Chooses the stream.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Items a batch.
+    /// Items, or sets, a batch.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// Items a second; as fast as they are taken when left out.
+    /// Items, or sets, a second; as fast as they are taken when left out.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1e10))]
     rate: Option<f64>,
@@ -99,10 +124,43 @@ impl Generate {
             items: None,
             alphabet,
             skew,
+            size_min: None,
+            size_max: None,
+            size_skew: None,
+            duplicates: None,
             seed: default_seed(),
             batch: batch_items(),
             rate: None,
         }
+    }
+
+    /// An endless stream of sets of items with that distribution.
+    #[must_use]
+    pub fn sets(alphabet: u32, skew: f64) -> Self {
+        Self { kind: GenerateKind::Sets, ..Self::zipf(alphabet, skew) }
+    }
+
+    /// Sets the least and the greatest size of a set, 1 to 65,536; 1 to 20 if this is not called.
+    #[must_use]
+    pub fn sizes(mut self, sizes: RangeInclusive<u32>) -> Self {
+        (self.size_min, self.size_max) = (Some(*sizes.start()), Some(*sizes.end()));
+        self
+    }
+
+    /// Lets small sets prevail, as the exponent of a Zipf distribution over sizes; 0, the default,
+    /// is uniform.
+    #[must_use]
+    pub fn size_skew(mut self, skew: f64) -> Self {
+        self.size_skew = Some(skew);
+        self
+    }
+
+    /// Sets the share of sets that are nearly copies of one before them, 0 to 1; 0.1 is the
+    /// default.
+    #[must_use]
+    pub fn duplicates(mut self, share: f64) -> Self {
+        self.duplicates = Some(share);
+        self
     }
 
     /// Ends the stream after `items` items.
@@ -137,7 +195,7 @@ impl Generate {
 
 impl Configured for Generate {
     const NAME: &'static str = "generate";
-    const SUMMARY: &'static str = "generate a synthetic stream of items";
+    const SUMMARY: &'static str = "generate a synthetic stream of items or sets";
 }
 
 impl OperatorSpec for Generate {
@@ -154,20 +212,85 @@ impl OperatorSpec for Generate {
         if let Some(rate) = self.rate {
             check_range("rate", &rate, &RATE_RANGE)?;
         }
-        let GenerateKind::Zipf = self.kind;
         let zipf = Zipf::new(self.alphabet, self.skew, self.seed).map_err(|error| {
             let parameter = error.parameter();
             BindErrorKind::Other(Box::new(error)).at(parameter)
         })?;
-        let schema = column_schema("item", DataType::UInt32);
-        let source = ItemSource {
-            zipf,
-            schema: SchemaRef::clone(&schema),
-            left: self.items,
-            batch: self.batch,
-            pace: self.rate.map(|rate| Pace { rate, started: None, sent: 0 }),
+        let pace = self.rate.map(|rate| Pace { rate, started: None, sent: 0 });
+        let quota = Quota { left: self.items, batch: self.batch, pace };
+        match self.kind {
+            GenerateKind::Zipf => {
+                self.refuse_sizes()?;
+                let schema = column_schema("item", DataType::UInt32);
+                let source = ItemSource { zipf, schema: SchemaRef::clone(&schema), quota };
+                Ok(Fragment::source(Load::Heavy, source, schema))
+            }
+            GenerateKind::Sets => {
+                let source = SetSource::new(RandomSets::new(zipf, &self.shape()?), quota);
+                let schema = SchemaRef::clone(source.schema());
+                Ok(Fragment::source(Load::Heavy, source, schema))
+            }
+        }
+    }
+}
+
+impl Generate {
+    /// Refuses what is for sets only.
+    fn refuse_sizes(&self) -> Result<(), BindError> {
+        let given = [
+            ("size_min", self.size_min.map(f64::from)),
+            ("size_max", self.size_max.map(f64::from)),
+            ("size_skew", self.size_skew),
+            ("duplicates", self.duplicates),
+        ];
+        for (parameter, value) in given {
+            if let Some(value) = value {
+                let allowed = format!("`{parameter}` goes with `kind`: `sets` only");
+                let value = value.to_string();
+                return Err(BindErrorKind::Value { value, allowed }.at(parameter));
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&self) -> Result<Shape, BindError> {
+        let shape = Shape {
+            size_min: self.size_min.unwrap_or(1),
+            size_max: self.size_max.unwrap_or(20),
+            size_skew: self.size_skew.unwrap_or(0.0),
+            duplicates: self.duplicates.unwrap_or(0.1),
+            seed: self.seed,
         };
-        Ok(Fragment::source(Load::Heavy, source, schema))
+        check_range("size_min", &shape.size_min, &(1..=SIZE_MAX))?;
+        check_range("size_max", &shape.size_max, &(shape.size_min..=SIZE_MAX))?;
+        check_range("size_skew", &shape.size_skew, &(0.0..=SKEW_MAX))?;
+        check_range("duplicates", &shape.duplicates, &(0.0..=1.0))?;
+        Ok(shape)
+    }
+}
+
+/// How much is still to be sent, and when.
+struct Quota {
+    left: Option<u64>,
+    batch: usize,
+    pace: Option<Pace>,
+}
+
+impl Quota {
+    /// How many to send now, at least one; or what to say instead.
+    fn take(&mut self) -> Result<usize, SourceFlow> {
+        let wanted = self.left.map_or(self.batch, |left| clamp_to_usize(left).min(self.batch));
+        if wanted == 0 {
+            return Err(SourceFlow::Finished);
+        }
+        let count = match &mut self.pace {
+            None => wanted,
+            Some(pace) => pace.take(wanted, Instant::now()).map_err(SourceFlow::Idle)?,
+        };
+        if let Some(left) = &mut self.left {
+            *left -= count as u64;
+        }
+        Ok(count)
     }
 }
 
@@ -175,29 +298,17 @@ impl OperatorSpec for Generate {
 struct ItemSource {
     zipf: Zipf,
     schema: SchemaRef,
-    left: Option<u64>,
-    batch: usize,
-    pace: Option<Pace>,
+    quota: Quota,
 }
 
 impl Source for ItemSource {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        let wanted = self.left.map_or(self.batch, |left| clamp_to_usize(left).min(self.batch));
-        if wanted == 0 {
-            return Ok(SourceFlow::Finished);
-        }
-        let count = match &mut self.pace {
-            None => wanted,
-            Some(pace) => match pace.take(wanted, Instant::now()) {
-                Ok(count) => count,
-                Err(wait) => return Ok(SourceFlow::Idle(wait)),
-            },
+        let count = match self.quota.take() {
+            Ok(count) => count,
+            Err(flow) => return Ok(flow),
         };
         let mut items = vec![0; count];
         self.zipf.fill(&mut items);
-        if let Some(left) = &mut self.left {
-            *left -= count as u64;
-        }
         out.send(column_batch(&self.schema, Arc::new(UInt32Array::from(items))));
         Ok(SourceFlow::HaveOutput)
     }

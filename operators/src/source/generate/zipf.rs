@@ -30,7 +30,7 @@ use thiserror::Error;
 use super::scatter::Scatter;
 
 const ALPHABET_MAX: u32 = 1 << 28;
-const SKEW_MAX: f64 = 10.0;
+pub(super) const SKEW_MAX: f64 = 10.0;
 /// Each power of two of ranks is cut into 2^8 buckets.
 const SPLIT_BITS: u32 = 8;
 /// Bits of a random word that choose the rank within a bucket and its acceptance.
@@ -142,10 +142,18 @@ impl Zipf {
 
     /// Fills `items` with the next items of the stream.
     pub fn fill(&mut self, items: &mut [u32]) {
-        let Self { slots, buckets, scatter, random, alphabet, skew, .. } = self;
+        self.fill_ranks(items);
+        for item in items {
+            *item = self.scatter.apply(*item);
+        }
+    }
+
+    /// The same as ranks, here from 0.
+    pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
+        let Self { slots, buckets, random, alphabet, skew, .. } = self;
         let slot_shift = u64::BITS - slots.len().ilog2();
-        for item in items.iter_mut() {
-            *item = loop {
+        for drawn in ranks {
+            *drawn = loop {
                 // With one slot, the shift would be by all 64 bits.
                 let word = random.next_u64();
                 let index = word.checked_shr(slot_shift).unwrap_or(0);
@@ -166,9 +174,6 @@ impl Zipf {
                     break rank - 1;
                 }
             };
-        }
-        for item in items {
-            *item = scatter.apply(*item);
         }
     }
 
@@ -328,10 +333,10 @@ fn sum_weights(alphabet: u32, skew: f64) -> f64 {
 
 /// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom number
 /// generators, 2014.)
-struct SplitMix(u64);
+pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

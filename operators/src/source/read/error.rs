@@ -55,6 +55,18 @@ pub enum ReadError {
         /// How many bytes a line may have.
         bytes_max: usize,
     },
+    /// A paragraph or a file is longer than allowed.
+    #[error(
+        "{path}:{line}: the text that begins here is longer than {bytes_max} bytes (`line_bytes_max`)"
+    )]
+    TextTooLong {
+        /// The file.
+        path: Arc<str>,
+        /// Its first line, from 1.
+        line: u64,
+        /// How many bytes a text may have.
+        bytes_max: usize,
+    },
     /// A line is not text.
     #[error("{path}:{line}: byte {offset} of the line is not valid UTF-8")]
     NotUtf8 {

@@ -29,7 +29,9 @@ pub(super) trait LineFormat: Send {
     /// Adds the rows of `run`. A line that cannot be used goes to [`Inputs::refuse`].
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
     /// Called for a line that is refused before it gets here.
-    fn pass_over(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
+    fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
+    /// All lines of the open file have come.
+    fn end_file(&mut self, _inputs: &Inputs) {}
     /// Rows so far.
     fn rows(&self) -> usize;
     /// Bytes of the rows so far.
@@ -60,7 +62,7 @@ impl<'a> Run<'a> {
     }
 
     /// Each line with its number; lines that are too long are refused.
-    fn for_each_accepted(
+    pub(super) fn for_each_accepted(
         &self,
         inputs: &mut Inputs,
         mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
@@ -258,13 +260,14 @@ impl<F: LineFormat> LineSource<F> {
                 if let Some(line) = self.lines.add(bytes) {
                     let bytes_max = self.lines.line_bytes_max;
                     self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
-                    self.format.pass_over(&self.inputs, line)?;
+                    self.format.pass_over(&mut self.inputs, line)?;
                 }
             }
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
                 }
+                self.format.end_file(&self.inputs);
                 self.inputs.close();
             }
             Got::Nothing => {}
@@ -349,7 +352,7 @@ impl LineFormat for TextLines {
         })
     }
 
-    fn pass_over(&mut self, _: &Inputs, _: u64) -> Result<(), ReadError> {
+    fn pass_over(&mut self, _: &mut Inputs, _: u64) -> Result<(), ReadError> {
         Ok(())
     }
 
@@ -414,7 +417,7 @@ impl LineFormat for SetLines {
         })
     }
 
-    fn pass_over(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError> {
+    fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {
         self.next_id(inputs, line).map(drop)
     }
 

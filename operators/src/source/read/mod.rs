@@ -1,7 +1,7 @@
 //! Files and standard input as streams.
 //!
 //! ```text
-//! patterns ──► files ──► open, decompress ──► blocks of whole lines ──► text or sets
+//! patterns ──► files ──► open, decompress ──► blocks of whole lines ──► lines, texts or sets
 //!                                        └──► aligned words ──────────► integers
 //! ```
 //!
@@ -14,6 +14,7 @@ mod input;
 mod lines;
 mod paths;
 mod stream;
+mod texts;
 mod words;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use error::ReadError;
 
 use input::Inputs;
 use lines::{LineFormat, LineSource, SetLines, TextLines};
+use texts::{Texts, Unit};
 use words::{Word, WordSource};
 
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
@@ -47,6 +49,11 @@ pub enum ReadFormat {
     /// Lines of UTF-8 text: column `line`.
     #[default]
     Lines,
+    /// Paragraphs of UTF-8 text, which blank lines separate: columns `path`, `line_number` (of the
+    /// first line, from 1) and `text`.
+    Paragraphs,
+    /// Whole files of UTF-8 text: columns `path` and `text`. An empty file has no row.
+    Files,
     /// Little-endian 32-bit integers without a sign: column `item`.
     U32le,
     /// Little-endian 64-bit integers without a sign: column `item`.
@@ -71,8 +78,8 @@ pub enum OnError {
 /// Reads files and standard input.
 ///
 /// # Ports
-/// Out: `line` (Utf8), `item` (UInt32 or UInt64), or `id` (UInt32) and `set` (`List<UInt32>`,
-/// strictly ascending).
+/// Out: `line` (Utf8); `path`, `text` (Utf8), and for paragraphs `line_number` (UInt64); `item`
+/// (UInt32 or UInt64); or `id` (UInt32) and `set` (`List<UInt32>`, strictly ascending).
 ///
 /// # Errors
 /// When it is bound: a file that does not exist, a pattern without a match, a directory. While it
@@ -94,10 +101,11 @@ pub struct Read {
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set.
+    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set. A paragraph
+    /// or a file with such a line cannot be used either.
     #[serde(default)]
     on_error: OnError,
-    /// The longest line that is accepted, in bytes.
+    /// The longest line that is accepted, or paragraph, or file of the format `files`, in bytes.
     #[serde(default = "default_line_bytes_max")]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     line_bytes_max: usize,
@@ -181,6 +189,12 @@ impl OperatorSpec for Read {
         let inputs = Inputs::new(files, self.on_error);
         Ok(match self.format {
             ReadFormat::Lines => self.bind_lines(inputs, TextLines::new(self.batch)),
+            ReadFormat::Paragraphs => {
+                self.bind_lines(inputs, Texts::new(Unit::Paragraph, self.line_bytes_max))
+            }
+            ReadFormat::Files => {
+                self.bind_lines(inputs, Texts::new(Unit::File, self.line_bytes_max))
+            }
             ReadFormat::Sets => self.bind_lines(inputs, SetLines::new()),
             ReadFormat::U32le => self.bind_words::<UInt32Type>(inputs),
             ReadFormat::U64le => self.bind_words::<UInt64Type>(inputs),

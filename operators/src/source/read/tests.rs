@@ -482,3 +482,80 @@ fn the_configuration_is_strict() {
         assert!(bind(spec, &[]).unwrap_err().parameter.is_some());
     }
 }
+
+/// Paragraphs by the definition: path, number of the first line, text.
+fn paragraphs_of(files: &[&[u8]]) -> Vec<(String, u64, String)> {
+    let mut rows = Vec::new();
+    for (name, file) in ["a.txt", "b.txt", "c.txt"].into_iter().zip(files) {
+        let lines = split_lines(file);
+        let mut at = 0;
+        for group in lines.split(|line| line.iter().all(u8::is_ascii_whitespace)) {
+            if !group.is_empty() {
+                let text = String::from_utf8(group.join(&b'\n')).unwrap();
+                rows.push((name.to_owned(), at as u64 + 1, text));
+            }
+            at += group.len() + 1;
+        }
+    }
+    rows
+}
+
+fn texts_of(batches: &[RecordBatch], column: &str) -> Vec<String> {
+    let texts = batches.iter().flat_map(|b| b[column].as_string::<i32>().iter().flatten());
+    texts.map(str::to_owned).collect()
+}
+
+proptest! {
+    #[test]
+    fn paragraphs_and_files_keep_their_lines(
+        texts in prop::collection::vec("([ab\u{e9}]{0,3}|[ \t]{1,2})(\r?\n([ab]{0,3}|[ \t])){0,12}\n?", 0..3),
+        batch in 1..6_usize,
+        block in 1..40_usize,
+        step in 1..20_usize,
+    ) {
+        let files: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        let sizes = Sizes { batch, block, step, ..ROOMY };
+        let read = |unit| read_with(Texts::new(unit, 1 << 16), &files, sizes, OnError::Fail);
+        let (batches, _) = read(Unit::Paragraph).unwrap();
+        let lines = batches.iter().flat_map(|b| b["line_number"].as_primitive::<UInt64Type>().values());
+        let found: Vec<_> = texts_of(&batches, "path")
+            .into_iter()
+            .zip(lines.copied())
+            .zip(texts_of(&batches, "text"))
+            .map(|((path, line), text)| (path, line, text))
+            .collect();
+        prop_assert_eq!(found, paragraphs_of(&files));
+
+        let (batches, _) = read(Unit::File).unwrap();
+        let whole = files.iter().map(|file| split_lines(file)).filter(|lines| !lines.is_empty());
+        let expected: Vec<String> =
+            whole.map(|lines| String::from_utf8(lines.join(&b'\n')).unwrap()).collect();
+        prop_assert_eq!(texts_of(&batches, "text"), expected);
+    }
+}
+
+#[test]
+fn a_text_that_cannot_be_used_is_left_out_as_a_whole() {
+    let files: [&[u8]; 2] = [b"a\nb\n\nc\n\xff\nd\n\ne\n", b"0123456789\n0123456789\n\nf"];
+    let read = |unit, bytes_max, on_error| {
+        let sizes = Sizes { line_bytes_max: bytes_max, ..ROOMY };
+        read_with(Texts::new(unit, bytes_max), &files, sizes, on_error)
+    };
+    // Of lines that are too long, each one counts.
+    for (bytes_max, skipped) in [(20, 2), (9, 3), (21, 1)] {
+        let (batches, counters) = read(Unit::Paragraph, bytes_max, OnError::Skip).unwrap();
+        let mut expected = vec!["a\nb", "e", "f"];
+        if skipped == 1 {
+            expected.insert(2, "0123456789\n0123456789");
+        }
+        assert_eq!(texts_of(&batches, "text"), expected);
+        assert_eq!(counters[1], ("skipped", skipped), "{bytes_max}");
+    }
+    let (batches, _) = read(Unit::File, 100, OnError::Skip).unwrap();
+    assert_eq!(texts_of(&batches, "path"), ["b.txt"]);
+    let error = |unit, bytes_max| read(unit, bytes_max, OnError::Fail).unwrap_err().to_string();
+    assert!(error(Unit::Paragraph, 100).starts_with("a.txt:5: byte 0"));
+    assert!(
+        error(Unit::File, 2).starts_with("a.txt:1: the text that begins here is longer than 2")
+    );
+}

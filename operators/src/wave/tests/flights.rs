@@ -1,6 +1,7 @@
 //! Waves over a device that exists in the tests only, and fails when it is told to.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -14,6 +15,8 @@ use super::*;
 #[derive(Default)]
 struct Doubles {
     size: usize,
+    /// Chunks that begin with one of these do not pay.
+    dear: Range<u32>,
     numbers: Vec<u32>,
     doubles: Vec<u32>,
 }
@@ -25,6 +28,10 @@ impl WaveChunk for Doubles {
 
     fn bytes(&self) -> usize {
         8 * self.numbers.len()
+    }
+
+    fn pays_on_device(&self) -> bool {
+        self.numbers.first().is_none_or(|first| !self.dear.contains(first))
     }
 }
 
@@ -79,6 +86,8 @@ struct Script {
     failure: Option<Failure>,
     slots: usize,
     flight: Duration,
+    /// Chunks that begin with one of these do not pay.
+    dear: Range<u32>,
     /// Nothing lands while this is set.
     is_held: Arc<AtomicBool>,
 }
@@ -127,12 +136,12 @@ impl Runway {
 impl OnDevice for Runway {
     type Chunk = Doubles;
 
-    fn has_room(&self) -> bool {
+    fn has_room(&self, _: &Doubles) -> bool {
         self.flying.len() < self.script.slots
     }
 
     fn submit(&mut self, chunk: &Doubles) -> Result<(), DeviceError> {
-        assert!(self.has_room());
+        assert!(self.has_room(chunk));
         self.call(Step::Submit)?;
         let doubles = chunk.numbers.iter().map(|number| 2 * number).collect();
         self.flying.push_back((doubles, Instant::now() + self.script.flight));
@@ -172,10 +181,11 @@ fn waves(
     [chunks, size]: [usize; 2],
 ) -> Waves<DoubleKernel, impl FnMut() -> Doubles + Send + 'static> {
     let mut made = 0;
+    let dear = script.dear.clone();
     let make = move || {
         made += 1;
         assert!(made <= chunks, "chunks are used again");
-        Doubles { size, ..Doubles::default() }
+        Doubles { size, dear: dear.clone(), ..Doubles::default() }
     };
     Waves { kernel: DoubleKernel(script), make, wave: Wave { device, chunks }, keeps: false }
 }
@@ -285,6 +295,23 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
     assert_eq!(counter(&counters, "device_full"), 1);
     let mistaken = NoDevice::UnknownSetting { value: "gpu".to_owned() };
     assert!(error(absent(mistaken), Device::Auto).contains("allowed are \"auto\" and \"cpu\""));
+}
+
+#[test]
+fn chunks_that_do_not_pay_stay_on_the_cpu_with_auto() {
+    for cores in CORES {
+        // 30 chunks of 100.
+        for (dear, on_device) in [(0..END, 0), (0..1000, 20), (1000..1700, 23), (2900..END, 29)] {
+            let script = Script { dear: dear.clone(), ..script() };
+            let counters = run(script.clone(), Device::Auto, [4, 100], cores);
+            let counted = ["waves", "waves_on_device"].map(|name| counter(&counters, name));
+            assert_eq!(counted, [30, on_device], "{dear:?} {cores:?}");
+            let counters = run(script, Device::Cuda(0), [4, 100], cores);
+            assert_eq!(counter(&counters, "waves_on_device"), 30);
+        }
+    }
+    let absent = Script { dear: 0..END, absent: Some(NoDevice::NoDriver), ..script() };
+    assert_eq!(counter(&run(absent, Device::Auto, [4, 100], Cores::One), "waves"), 30);
 }
 
 #[test]

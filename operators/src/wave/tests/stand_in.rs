@@ -15,11 +15,14 @@ use super::*;
 
 /// The device of a child.
 const DEVICE: &str = "WAVE_DEVICE";
-/// Chunks and pairs a chunk of a child, separated by a blank.
+/// Chunks, pairs a chunk, panes and panes that the device has room for, separated by blanks; one
+/// pane unless said.
 const SHAPE: &str = "WAVE_SHAPE";
 
 const SETS: u32 = 40;
 const PAIRS: u32 = SETS * SETS;
+/// Of the sets: an offset each and one more, and 0 to 39 tokens.
+const PANE_BYTES: usize = 4 * (41 + 39 * 40 / 2);
 
 /// Sets of ascending tokens, of sizes 0 to 39.
 struct Tokens {
@@ -43,10 +46,13 @@ impl Tokens {
     }
 }
 
-/// Pairs of sets: number n is probe n / 40 with candidate n % 40.
+/// Pairs of sets: number n is probe n / 40 with candidate n % 40. Candidates are of one pane after
+/// the other, a chunk each; all of them have the same sets.
 struct PairNumbers {
     tokens: Arc<Tokens>,
     size: usize,
+    panes: u64,
+    pane: u64,
     entries: Vec<Entry>,
     candidates: Vec<u32>,
     required: Vec<u32>,
@@ -78,6 +84,9 @@ impl WaveChunk for PairNumbers {
 
 impl NumberChunk for PairNumbers {
     fn fill(&mut self, from: &mut std::vec::IntoIter<u32>) {
+        let size = self.size as u64;
+        let first = from.as_slice().first().map_or(0, |&number| u64::from(number));
+        self.pane = first / size % self.panes;
         from.take(self.size).for_each(|number| self.push(number));
     }
 
@@ -112,8 +121,8 @@ impl OverlapChunk for PairNumbers {
         Answer::Overlaps
     }
 
-    fn sets_version(&self) -> u64 {
-        0
+    fn set_versions(&self) -> [u64; 2] {
+        [0, self.pane]
     }
 
     fn answer(&mut self) -> &mut OverlapAnswer {
@@ -121,10 +130,12 @@ impl OverlapChunk for PairNumbers {
     }
 }
 
-fn empty_chunk(tokens: &Arc<Tokens>, size: usize) -> PairNumbers {
+fn empty_chunk(tokens: &Arc<Tokens>, size: usize, panes: u64) -> PairNumbers {
     PairNumbers {
         tokens: Arc::clone(tokens),
         size,
+        panes,
+        pane: 0,
         entries: Vec::new(),
         candidates: Vec::new(),
         required: Vec::new(),
@@ -134,7 +145,7 @@ fn empty_chunk(tokens: &Arc<Tokens>, size: usize) -> PairNumbers {
 
 /// The overlaps of all pairs, from the reference.
 fn expected(tokens: &Arc<Tokens>) -> Vec<u32> {
-    let mut all = empty_chunk(tokens, PAIRS as usize);
+    let mut all = empty_chunk(tokens, PAIRS as usize, 1);
     (0..PAIRS).for_each(|number| all.push(number));
     let mut overlaps = vec![0; PAIRS as usize];
     overlap::verify(Isa::Scalar, all.pairs(), &mut overlaps);
@@ -142,13 +153,13 @@ fn expected(tokens: &Arc<Tokens>) -> Vec<u32> {
 }
 
 /// Runs all pairs through, checks every answer, and says what was counted.
-fn run(device: Device, [chunks, size]: [usize; 2]) -> Result<Counters, Box<RunError>> {
+fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counters, Box<RunError>> {
     let tokens = Tokens::new();
     let expected = expected(&tokens);
     let slots = chunks.saturating_sub(2).clamp(1, 3);
     let limits = ChunkLimits { entries: size, pairs: size, starts: false };
-    let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, 1 << 20);
-    let make = move || empty_chunk(&tokens, size);
+    let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, room * PANE_BYTES);
+    let make = move || empty_chunk(&tokens, size, panes as u64);
     let wave = Wave { device, chunks };
     let batches = (0..PAIRS).step_by(400).map(|begin| batch(begin..begin + 400));
     let (graph, collected) =
@@ -162,8 +173,9 @@ fn run(device: Device, [chunks, size]: [usize; 2]) -> Result<Counters, Box<RunEr
 fn child() {
     let Ok(device) = env::var(DEVICE) else { return };
     let shape = env::var(SHAPE).unwrap();
-    let (chunks, size) = shape.split_once(' ').unwrap();
-    match run(device.parse().unwrap(), [chunks.parse().unwrap(), size.parse().unwrap()]) {
+    let mut numbers = shape.split(' ').map(|number| number.parse().unwrap());
+    let shape = [(); 4].map(|()| numbers.next().unwrap_or(1));
+    match run(device.parse().unwrap(), shape) {
         Ok(counters) => println!("OUTCOME {counters:?}"),
         Err(error) => println!("OUTCOME {error}"),
     }
@@ -206,6 +218,29 @@ fn pairs_are_verified_by_the_kernels_in_chunks_of_any_size() {
         let outcome = on(&stand_in, "cpu", shape);
         assert!(has(&outcome, "waves", waves) && has(&outcome, "waves_on_device", 0), "{outcome}");
     }
+}
+
+#[test]
+fn sets_are_sent_once_while_there_is_room_and_again_when_there_was_none() {
+    let stand_in = StandIn::new(Form::Plain);
+    // Probes are of the first pane, so that it is always needed.
+    let plain = on(&stand_in, "cuda", "4 100");
+    let chunks = bytes_to_device(&plain) - PANE_BYTES;
+    for (panes, room, sent) in [(3, 3, 3), (4, 9, 4), (2, 2, 2), (3, 2, 11), (16, 2, 16)] {
+        let outcome = on(&stand_in, "cuda", &format!("5 100 {panes} {room}"));
+        assert!(has(&outcome, "waves_on_device", 16), "{panes} {room}: {outcome}");
+        let bytes = bytes_to_device(&outcome) - chunks;
+        assert_eq!(bytes, sent * PANE_BYTES, "{panes} panes, room for {room}: {outcome}");
+    }
+    let outcome = on(&stand_in, "cuda", "5 100 2 1");
+    assert!(outcome.contains("exceed the budget"), "two panes at once: {outcome}");
+    let outcome = on(&stand_in, "auto", "5 100 2 1");
+    assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 1), "{outcome}");
+}
+
+fn bytes_to_device(outcome: &str) -> usize {
+    let (_, behind) = outcome.split_once("(\"bytes_to_device\", ").expect("it is counted");
+    behind.split_once(')').and_then(|(bytes, _)| bytes.parse().ok()).expect("a number")
 }
 
 #[test]

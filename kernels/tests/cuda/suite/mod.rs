@@ -1,5 +1,7 @@
 //! What has to hold on every device, real or not.
 
+pub(crate) mod signatures;
+
 use std::sync::Arc;
 
 use trommel_kernels::cuda::overlap::{
@@ -12,6 +14,7 @@ use trommel_kernels::cuda::{
 use super::cases::{self, Case};
 use super::device;
 
+/// Bytes of each kind of memory.
 const BUDGET: usize = 64 << 20;
 
 /// What is needed to run cases on a device.
@@ -32,6 +35,11 @@ impl Bench {
 
     pub(crate) fn upload(&self, case: &Case) -> Result<Arc<DeviceSets>, DeviceError> {
         DeviceSets::upload(&self.memory, case.sets())
+    }
+
+    /// With signatures of so many words, or with none.
+    fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
+        DeviceSets::upload_signed(&self.memory, case.sets(), words)
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
@@ -70,21 +78,27 @@ fn policies(kernel: Kernel) -> [Policy; 3] {
 }
 
 fn check(kernel: Kernel) {
+    check_signed(kernel, 0);
+}
+
+/// With signatures of so many words.
+fn check_signed(kernel: Kernel, words: usize) {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
     for case in cases::all() {
         let (overlaps, count) = case.expected();
-        let sets = bench.upload(&case).unwrap();
+        let survivors = (words > 0).then(|| case.survivors(words));
+        let sets = bench.upload_signed(&case, words).unwrap();
         let mut slot = bench.slot(&case).unwrap();
         for policy in policies(kernel) {
             let job = (kernel, policy, Answer::Overlaps);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
             let shown = format!("{kernel} on {}, {policy:?}", case.name);
             assert!(slot.overlaps() == overlaps, "{shown}: other overlaps");
-            assert_eq!(slot.count(), None);
+            assert_eq!((slot.count(), slot.survivors()), (None, survivors), "{shown}");
             let job = (kernel, policy, Answer::Count);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
-            assert_eq!(slot.count(), Some(count), "{shown}");
+            assert_eq!((slot.count(), slot.survivors()), (Some(count), survivors), "{shown}");
             assert!(slot.overlaps().is_empty());
         }
     }
@@ -118,6 +132,32 @@ fn lanes_16_per_pair_matches_the_reference() {
 #[test]
 fn lanes_32_per_pair_matches_the_reference() {
     check(Kernel::Lanes32);
+}
+
+#[test]
+fn signed_8_per_pair_matches_the_reference() {
+    for words in [1, 4] {
+        check_signed(Kernel::Signed8, words);
+    }
+}
+
+#[test]
+fn signed_32_per_pair_matches_the_reference() {
+    for words in [2, 8] {
+        check_signed(Kernel::Signed32, words);
+    }
+}
+
+#[test]
+#[should_panic(expected = "signatures of 0 and 0 words")]
+fn signatures_that_are_missing_are_noticed() {
+    let device = device().expect("signatures of 0 and 0 words, on no device");
+    let bench = Bench::new(&device).unwrap();
+    let case = Case::of_sizes("unsigned", &[5; 9], 18).with_pairs(&[0, 1], 1, 19);
+    let sets = bench.upload(&case).unwrap();
+    let slot = bench.slot(&case).unwrap();
+    let job = (Kernel::Signed8, Policy::of(Kernel::Signed8), Answer::Overlaps);
+    let _ = bench.submit(slot, &case, &sets, job);
 }
 
 /// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.

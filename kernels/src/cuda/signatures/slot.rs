@@ -1,0 +1,362 @@
+//! The buffers of one chunk of tiles, and its flight over the device.
+
+#![expect(unsafe_code, reason = "work that a device does while the host goes on")]
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::{Answer, Joiner, Policy, SignedSets, Step};
+use crate::cuda::both::Both;
+use crate::cuda::error::DeviceError;
+use crate::cuda::lane::{Lane, Timeline, Times};
+use crate::cuda::memory::Memory;
+use crate::cuda::stream::Stream;
+use crate::signatures::{Counted, Match, Tile, Tiles};
+
+/// Positions in buffers have 32 bits.
+const COUNT_MAX: usize = 1 << 31;
+
+/// What kernels count: `Counter` of `signatures.cu`.
+const COUNTERS: usize = 3;
+const MATCHES: usize = 0;
+const UNFINISHED: usize = 1;
+const SURVIVORS: usize = 2;
+
+/// The largest chunk that a slot takes, and the room for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLimits {
+    /// Tiles of the chunk.
+    pub tiles: usize,
+    /// Strips of all its tiles together ([`Tile::strips`]).
+    pub strips: usize,
+    /// Required overlaps of the chunk.
+    pub required: usize,
+    /// Room for matches, at least 1.
+    pub matches: usize,
+}
+
+impl TileLimits {
+    /// What a slot takes of the device's memory, and as much of pinned memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        (self.tiles.max(1) + self.strips.max(1)) * size_of::<Tile>()
+            + self.required.max(1) * size_of::<u32>()
+            + self.matches * size_of::<Match>()
+            + COUNTERS * size_of::<u64>()
+    }
+
+    /// What comes back from the device for a chunk with so many unfinished tiles.
+    #[must_use]
+    pub fn bytes_back(&self, answer: Answer, unfinished: usize) -> usize {
+        let matches = if answer == Answer::Matches { self.matches } else { 0 };
+        COUNTERS * size_of::<u64>() + matches * size_of::<Match>() + unfinished * size_of::<Tile>()
+    }
+}
+
+/// The buffers and events of one chunk at a time.
+#[derive(Debug)]
+pub struct Slot {
+    limits: TileLimits,
+    tiles: Both<Tile>,
+    required: Both<u32>,
+    matches: Both<Match>,
+    unfinished: Both<Tile>,
+    counters: Both<u64>,
+    timeline: Timeline,
+    answered: Answered,
+}
+
+/// What the buffers hold.
+#[derive(Debug, Default)]
+struct Answered {
+    matches: usize,
+    unfinished: usize,
+    counted: Counted,
+    times: Times,
+}
+
+/// What a flight is to do.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The tiles, with the host's view of the sets.
+    pub tiles: Tiles<'a>,
+    /// The sets on the device: the same as those of `tiles`.
+    pub sets: &'a Arc<SignedSets>,
+    /// The grid; the default unless it is being tuned.
+    pub policy: Policy,
+    /// What is asked.
+    pub answer: Answer,
+}
+
+/// The sets and the tiles as kernels take them; `Tiles` of `signatures.cu`.
+#[derive(Debug)]
+#[repr(C)]
+struct TilesArgument {
+    offsets: u64,
+    tokens: u64,
+    runs: u64,
+    signatures: u64,
+    tiles: u64,
+    required: u64,
+    tile_count: u32,
+    probes_max: u32,
+}
+
+impl Slot {
+    /// Buffers for chunks up to `limits`.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit the budgets, or the driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If the limits are beyond 2^31, or there is room for no match.
+    pub fn new(memory: &Arc<Memory>, limits: TileLimits) -> Result<Self, DeviceError> {
+        let TileLimits { tiles, strips, required, matches } = limits;
+        let all = [tiles, strips, required, matches];
+        assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} are beyond {COUNT_MAX}");
+        assert!(matches > 0, "room for no match");
+        Ok(Self {
+            limits,
+            tiles: Both::new(memory, tiles.max(1))?,
+            required: Both::new(memory, required.max(1))?,
+            matches: Both::new(memory, matches)?,
+            unfinished: Both::new(memory, strips.max(1))?,
+            counters: Both::new(memory, COUNTERS)?,
+            timeline: Timeline::new(memory.device())?,
+            answered: Answered::default(),
+        })
+    }
+
+    /// The matches of the last chunk, if it asked for them.
+    #[must_use]
+    pub fn matches(&self) -> &[Match] {
+        &self.matches.host[..self.answered.matches]
+    }
+
+    /// The tiles that the last chunk had no room for the matches of.
+    #[must_use]
+    pub fn unfinished(&self) -> &[Tile] {
+        &self.unfinished.host[..self.answered.unfinished]
+    }
+
+    /// What the last chunk has counted: its matches that there was room for, and the survivors of
+    /// what is done.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        self.answered.counted
+    }
+
+    /// What the last chunk took.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        self.answered.times
+    }
+
+    /// Queues a chunk: copies in, the kernel, copies out. Returns at once.
+    ///
+    /// # Cost
+    ///
+    /// On the host one copy of the chunk and a look at each tile; over the bus 24 B a tile and 4 B
+    /// a required overlap, and back the whole room for matches, 12 B each, or 24 B for a count.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it; the slot is then freed, when the device has let go of it.
+    ///
+    /// # Panics
+    ///
+    /// If the chunk exceeds the slot's limits, breaks its own contract, or the sets on the device
+    /// are not as many as those of the host.
+    pub fn submit(
+        mut self,
+        lane: &Arc<Lane>,
+        joiner: &Arc<Joiner>,
+        job: &Job<'_>,
+    ) -> Result<Flight, DeviceError> {
+        let Tiles { tiles, required, .. } = job.tiles;
+        job.tiles.check();
+        let strips: usize = tiles.iter().map(|tile| tile.strips() as usize).sum();
+        let fits = tiles.len() <= self.limits.tiles
+            && strips <= self.limits.strips
+            && required.len() <= self.limits.required;
+        let len = tiles.len();
+        assert!(fits, "a chunk of {len} tiles of {strips} strips exceeds {:?}", self.limits);
+        assert!(job.sets.sets.is_like(job.tiles.sets), "the device has other sets");
+        self.answered = Answered::default();
+        let mut flight = Flight {
+            slot: Some(self),
+            lane: Arc::clone(lane),
+            joiner: Arc::clone(joiner),
+            sets: Arc::clone(job.sets),
+            answer: job.answer,
+        };
+        flight.queue(job)?;
+        Ok(flight)
+    }
+}
+
+/// A chunk on its way. Dropped, it waits for the device and frees the slot.
+#[derive(Debug)]
+pub struct Flight {
+    /// There until it is collected.
+    slot: Option<Slot>,
+    lane: Arc<Lane>,
+    joiner: Arc<Joiner>,
+    sets: Arc<SignedSets>,
+    answer: Answer,
+}
+
+impl Flight {
+    fn queue(&mut self, job: &Job<'_>) -> Result<(), DeviceError> {
+        let slot = self.slot.as_mut().expect("not collected");
+        let Tiles { tiles, required, .. } = job.tiles;
+        // All buffers belong to the flight, which keeps them, and the sets, until the device has
+        // let go of them: `collect` waits for the last step, `drop` for all streams. The three
+        // steps wait for each other, so no two of them use a buffer at a time.
+        slot.tiles.fill(tiles);
+        slot.required.fill(required);
+        let Slot { tiles: tile_buffer, required: required_buffer, timeline, .. } = slot;
+        timeline.copy_in(&self.lane, |stream| {
+            // SAFETY: as said above.
+            unsafe { tile_buffer.send(stream, tiles.len()) }?;
+            // SAFETY: as said above.
+            unsafe { required_buffer.send(stream, required.len()) }
+        })?;
+        let argument = argument(slot, &self.sets, job);
+        let room = slot.limits.matches;
+        let Slot { matches, unfinished, counters, timeline, .. } = slot;
+        let outputs =
+            [&matches.device.pointer(), &unfinished.device.pointer(), &counters.device.pointer()]
+                .map(|pointer| *pointer);
+        timeline.kernel(&self.lane, |stream| {
+            // SAFETY: as said above.
+            unsafe { stream.clear(&mut counters.device) }?;
+            launch(&self.joiner, stream, job, (argument, outputs, room))
+        })?;
+        timeline.copy_out(&self.lane, |stream| {
+            // SAFETY: as said above.
+            unsafe { counters.fetch(stream, COUNTERS) }?;
+            match job.answer {
+                // How many there are is not known before, and to wait for it costs more.
+                // SAFETY: as said above.
+                Answer::Matches => unsafe { matches.fetch(stream, room) },
+                Answer::Count => Ok(()),
+            }
+        })
+    }
+
+    /// Whether [`Self::collect`] would not wait, unless there are unfinished tiles.
+    ///
+    /// # Errors
+    ///
+    /// If the device failed.
+    ///
+    /// # Panics
+    ///
+    /// Never: the slot is there until the flight is consumed.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        self.slot.as_ref().expect("not collected").timeline.is_done()
+    }
+
+    /// Waits for the answer and gives the slot back with it. Unfinished tiles are fetched now.
+    ///
+    /// # Errors
+    ///
+    /// If the device failed; the slot is then freed.
+    ///
+    /// # Panics
+    ///
+    /// Never: the slot is there until the flight is consumed.
+    pub fn collect(mut self) -> Result<Slot, DeviceError> {
+        let slot = self.slot.as_mut().expect("not collected");
+        slot.timeline.wait()?;
+        let times = slot.timeline.times()?;
+        let counters = &slot.counters.host;
+        let (all, survivors) = (counters[MATCHES], counters[SURVIVORS]);
+        let left = usize::try_from(counters[UNFINISHED]).expect("at most a tile a strip");
+        let is_count = self.answer == Answer::Count;
+        let matches = if is_count { all } else { all.min(slot.limits.matches as u64) };
+        if left > 0 {
+            let Slot { unfinished, timeline, .. } = slot;
+            // SAFETY: as in `queue`; it is waited for.
+            timeline.copy_out(&self.lane, |stream| unsafe { unfinished.fetch(stream, left) })?;
+            timeline.wait()?;
+        }
+        let written =
+            if is_count { 0 } else { usize::try_from(matches).expect("at most the room") };
+        let counted = Counted { matches, survivors };
+        slot.answered = Answered { matches: written, unfinished: left, counted, times };
+        Ok(self.slot.take().expect("not collected"))
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.slot.is_some() {
+            // Whatever failed, nothing runs any more when this returns: a stream that reports a
+            // failure has stopped.
+            let _ = self.lane.synchronize();
+        }
+    }
+}
+
+fn argument(slot: &Slot, signed: &SignedSets, job: &Job<'_>) -> TilesArgument {
+    let Tiles { tiles, .. } = job.tiles;
+    let probes = tiles.iter().map(|tile| tile.probe_end - tile.probe_begin);
+    TilesArgument {
+        offsets: signed.sets.offsets.pointer(),
+        tokens: signed.sets.tokens.pointer(),
+        runs: signed.runs.pointer(),
+        signatures: signed.signatures.pointer(),
+        tiles: slot.tiles.device.pointer(),
+        required: slot.required.device.pointer(),
+        tile_count: u32::try_from(tiles.len()).expect("within the slot's limits"),
+        probes_max: probes.max().unwrap_or(0),
+    }
+}
+
+/// Queues the kernel; the outputs are the matches, the unfinished tiles and the counters.
+fn launch(
+    joiner: &Joiner,
+    stream: &Stream,
+    job: &Job<'_>,
+    (mut tiles, [mut matches, mut unfinished, mut counters], room): (
+        TilesArgument,
+        [u64; 3],
+        usize,
+    ),
+) -> Result<(), DeviceError> {
+    let mut room = room as u64;
+    let step = match job.answer {
+        Answer::Matches => Step::Join,
+        Answer::Count => Step::Count,
+    };
+    let words = job.sets.words;
+    let function = joiner.function(words, step);
+    let width = u32::try_from(words).expect("at most 8");
+    let device = joiner.device().properties();
+    let shape = [tiles.probes_max, width];
+    let launch = job.policy.launch_tiles(function.name(), device, tiles.tile_count, shape);
+    let tiles: *mut c_void = (&raw mut tiles).cast();
+    let counters: *mut c_void = (&raw mut counters).cast();
+    let mut join = [
+        tiles,
+        (&raw mut matches).cast(),
+        (&raw mut unfinished).cast(),
+        counters,
+        (&raw mut room).cast(),
+    ];
+    let mut count = [tiles, counters];
+    let arguments = match job.answer {
+        Answer::Matches => &mut join[..],
+        Answer::Count => &mut count[..],
+    };
+    // SAFETY: the arguments are of the kernel's types; the tiles have been checked, so that all
+    // they name lies within the sets and the required overlaps, and the sets on the device are
+    // those of the host; a strip appends at most one unfinished tile, for which there is room; the
+    // flight keeps all buffers; the policy makes full warps and shared memory for the probes and
+    // queues.
+    unsafe { function.launch(stream, launch, arguments) }
+}

@@ -1,0 +1,70 @@
+//! Similar pairs as rows.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::bounds::Similarity;
+use super::join::{Partner, SimilarPair};
+
+/// Makes rows of pairs.
+#[derive(Debug, Clone)]
+pub(super) struct PairRows {
+    schema: SchemaRef,
+    similarity: Similarity,
+}
+
+impl PairRows {
+    /// Rows with the columns of both sets, those of the left and those of the right input.
+    pub(super) fn new(similarity: Similarity, carried: [SchemaRef; 2]) -> Self {
+        let mut fields = vec![
+            Field::new("left", DataType::UInt32, false),
+            Field::new("right", DataType::UInt32, false),
+            Field::new("overlap", DataType::UInt32, false),
+            Field::new("similarity", DataType::Float64, false),
+        ];
+        for (side, carried) in ["left", "right"].into_iter().zip(carried) {
+            fields.extend(carried.fields().iter().map(|field| {
+                let name = format!("{side}_{}", field.name());
+                Field::new(name, field.data_type().clone(), field.is_nullable())
+            }));
+        }
+        Self { schema: Arc::new(Schema::new(fields)), similarity }
+    }
+
+    /// The columns of the rows.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
+    pub(super) fn of(
+        &self,
+        similar: &[(Partner<'_>, Partner<'_>, u32)],
+    ) -> Result<RecordBatch, ArrowError> {
+        let pairs: Vec<SimilarPair> =
+            similar.iter().map(|&pair| SimilarPair::new(self.similarity, pair)).collect();
+        let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
+            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(number)))
+        };
+        let similarity = Float64Array::from_iter_values(pairs.iter().map(|pair| pair.similarity));
+        let mut columns = vec![
+            numbers(|pair| pair.left),
+            numbers(|pair| pair.right),
+            numbers(|pair| pair.overlap),
+            Arc::new(similarity),
+        ];
+        let (lefts, rights): (Vec<_>, Vec<_>) = similar.iter().map(|pair| (pair.0, pair.1)).unzip();
+        for partners in [lefts, rights] {
+            let Some(first) = partners.first() else {
+                return Ok(RecordBatch::new_empty(SchemaRef::clone(&self.schema)));
+            };
+            // All left sets of a chunk come from one collection and side, and so do all right ones.
+            if let Some(carried) = first.carried() {
+                columns.extend(carried.take(first.side(), partners.iter().map(|set| set.place()))?);
+            }
+        }
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
+    }
+}

@@ -1,0 +1,290 @@
+//! A join of a stream as an operator: what a batch has to say leaves with it.
+
+use std::time::Instant;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
+use trommel_kernels::Isa;
+
+use super::super::chunk::{CandidateChunk, JoinedSets};
+use super::super::collector::Side;
+use super::super::input::{Columns, SetRows};
+use super::super::outbox::Outbox;
+use super::join::{Next, Rules, StreamJoin};
+use super::pane::Arrival;
+use super::window::Extent;
+
+/// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
+/// has one need not be compared any more.
+const FIRST_CHUNK_BYTES: usize = 1 << 12;
+
+/// The sets of batches, as micro-batches on their way through a join.
+pub(crate) struct Feed {
+    join: StreamJoin,
+    columns: Columns,
+    window: Extent,
+    /// When the first batch entered, and how long after it the last one did.
+    start: Option<Instant>,
+    time: u64,
+    /// How many sets have come.
+    position: u64,
+    batch: Option<Batch>,
+    empty_sets: u64,
+    nulls: u64,
+}
+
+/// A batch whose rows are joined one micro-batch after the other.
+struct Batch {
+    records: RecordBatch,
+    /// The first row of the micro-batch, and the first one behind it.
+    begin: usize,
+    end: usize,
+    /// By place of a set of the micro-batch: its row.
+    rows: Vec<usize>,
+}
+
+/// What comes of a batch next.
+pub(crate) enum Fed {
+    /// Candidates of these sets, in the chunk.
+    Chunk(JoinedSets),
+    /// All candidates of these rows have been found. By place: whether a set is still unmarked; its
+    /// row.
+    Settled { records: RecordBatch, rows: Vec<usize>, is_first: Vec<bool> },
+    /// The batch has ended.
+    End,
+}
+
+impl Feed {
+    pub(crate) fn new(rules: Rules, columns: Columns) -> Self {
+        Self {
+            window: rules.window,
+            join: StreamJoin::new(rules),
+            columns,
+            start: None,
+            time: 0,
+            position: 0,
+            batch: None,
+            empty_sets: 0,
+            nulls: 0,
+        }
+    }
+
+    /// Takes a batch, which must have been fed to its end before the next one comes.
+    pub(crate) fn take(&mut self, input: Payload) {
+        let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
+        let start = *self.start.get_or_insert(entered);
+        let since = entered.saturating_duration_since(start).as_nanos();
+        self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
+        let records = input.into_records();
+        self.batch = Some(Batch { records, begin: 0, end: 0, rows: Vec::new() });
+    }
+
+    /// Goes on with the batch: finds candidates, or takes more of its rows.
+    pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Fed, OperatorError> {
+        let Some(batch) = &self.batch else { return Ok(Fed::End) };
+        let is_first = if self.join.is_busy() {
+            match self.join.next_chunk(chunk)? {
+                Next::Chunk(sets) => return Ok(Fed::Chunk(sets)),
+                Next::Settled(is_first) => is_first,
+            }
+        } else if batch.end == batch.records.num_rows() {
+            self.batch = None;
+            return Ok(Fed::End);
+        } else {
+            self.begin()?;
+            if self.join.is_busy() {
+                return self.next(chunk);
+            }
+            Vec::new()
+        };
+        let batch = self.batch.as_mut().expect("just seen");
+        let records = batch.records.slice(batch.begin, batch.end - batch.begin);
+        let rows = batch.rows.iter().map(|row| row - batch.begin).collect();
+        Ok(Fed::Settled { records, rows, is_first })
+    }
+
+    /// Makes a micro-batch of the next rows: those that come in the same cell.
+    fn begin(&mut self) -> Result<(), OperatorError> {
+        let batch = self.batch.as_mut().expect("there are rows left");
+        let sets = SetRows::new(&batch.records, &self.columns);
+        let sets_max = self.window.left_in_cell(self.position);
+        let stamp = |position| match self.window {
+            Extent::Nanoseconds(_) => self.time,
+            Extent::Sets(_) | Extent::Endless => position,
+        };
+        let mut collector = self.join.collector(stamp(self.position))?;
+        let mut arrivals = Vec::new();
+        batch.begin = batch.end;
+        batch.rows.clear();
+        let mut taken = 0;
+        while batch.end < batch.records.num_rows() && taken < sets_max {
+            let row = batch.end;
+            batch.end += 1;
+            let Some((id, tokens)) = sets.get(row)? else {
+                self.nulls += 1;
+                continue;
+            };
+            let stamp = stamp(self.position);
+            self.position += 1;
+            taken += 1;
+            self.empty_sets += u64::from(tokens.is_empty());
+            if !self.join.can_match(tokens.len()) {
+                continue;
+            }
+            let place = u32::try_from(arrivals.len()).expect("a batch has fewer than 2^31 rows");
+            collector.push(Side::Left, place, tokens).map_err(|error| error.of_set(id))?;
+            arrivals.push(Arrival { id, stamp });
+            batch.rows.push(row);
+        }
+        let carried = match self.columns.carries() {
+            true => Some(self.columns.carried_at(&batch.records, &batch.rows)?),
+            false => None,
+        };
+        self.join.begin(collector, arrivals, carried)
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let join = self.join.counters();
+        let (panes, merges) = self.join.panes();
+        vec![
+            ("sets", self.position),
+            ("empty_sets", self.empty_sets),
+            ("nulls", self.nulls),
+            ("postings", join.postings),
+            ("pre_candidates", join.pre_candidates),
+            ("candidates", join.candidates),
+            ("panes", panes as u64),
+            ("merges", merges),
+            ("state_bytes", self.join.bytes() as u64),
+        ]
+    }
+}
+
+/// Passes on the rows whose sets have no earlier one that is similar.
+struct Deduplicate {
+    feed: Feed,
+    isa: Isa,
+    chunk: CandidateChunk,
+    verified: u64,
+    duplicates: u64,
+}
+
+impl Deduplicate {
+    fn send(
+        &mut self,
+        records: &RecordBatch,
+        rows: &[usize],
+        is_first: &[bool],
+        out: &mut Output,
+    ) -> Result<(), OperatorError> {
+        let mut passes = vec![true; records.num_rows()];
+        for (&row, &is_first) in rows.iter().zip(is_first) {
+            passes[row] = is_first;
+            self.duplicates += u64::from(!is_first);
+        }
+        out.send(filter_record_batch(records, &BooleanArray::from(passes))?);
+        Ok(())
+    }
+}
+
+impl Operator for Deduplicate {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.feed.take(input);
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        loop {
+            match self.feed.next(&mut self.chunk)? {
+                Fed::Chunk(sets) => {
+                    let overlaps = self.chunk.verify(self.isa, &sets);
+                    self.verified += self.chunk.len() as u64;
+                    self.feed.join.mark(&sets, &self.chunk, &overlaps);
+                }
+                Fed::Settled { records, rows, is_first } => {
+                    self.send(&records, &rows, &is_first, out)?;
+                    return Ok(Flow::HaveOutput);
+                }
+                Fed::End => return Ok(Flow::NeedInput),
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.feed.counters();
+        counters.extend([("verified", self.verified), ("duplicates", self.duplicates)]);
+        counters
+    }
+}
+
+/// Finds candidates of pairs, as the first part of a join.
+pub(crate) struct Filter {
+    feed: Feed,
+    outbox: Outbox,
+}
+
+impl Filter {
+    pub(crate) fn new(rules: Rules, columns: Columns, outbox: Outbox) -> Self {
+        Self { feed: Feed::new(rules, columns), outbox }
+    }
+}
+
+impl Operator for Filter {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.feed.take(input);
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+        loop {
+            match self.feed.next(chunk.pairs_mut())? {
+                Fed::Chunk(sets) => {
+                    self.outbox.send(chunk, sets, out);
+                    return Ok(Flow::HaveOutput);
+                }
+                Fed::Settled { .. } => {}
+                Fed::End => {
+                    self.outbox.keep(chunk);
+                    return Ok(Flow::NeedInput);
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.outbox.give_back(reply);
+        self.resume(out)
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.feed.counters();
+        counters.extend(self.outbox.counters());
+        counters
+    }
+}
+
+/// An operator that lets sets pass which have no earlier one that is similar.
+pub(crate) fn deduplicate(rules: Rules, columns: Columns, inputs: &[SchemaRef]) -> Fragment {
+    let operator = Deduplicate {
+        isa: rules.isa,
+        feed: Feed::new(rules, columns),
+        chunk: CandidateChunk::with_bytes(FIRST_CHUNK_BYTES),
+        verified: 0,
+        duplicates: 0,
+    };
+    Fragment::operator(Load::Heavy, operator, inputs.to_vec())
+}

@@ -1,0 +1,408 @@
+//! Streams cut into batches in every way, against comparing each set to all before it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{DataType, Field};
+use proptest::prelude::*;
+use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::operator::{Body, Flow, Output};
+use trommel_kernels::Isa;
+
+use super::super::bounds::{Bounds, Similarity};
+use super::super::chunk::CandidateChunk;
+use super::super::input::Columns;
+use super::super::join::{JoinAlgorithm, similar_pairs};
+use super::super::tests::{Question, SIMILARITIES, families};
+use super::super::threshold::Threshold;
+use super::operator::{Fed, Feed};
+use super::window::Extent;
+use super::{Rules, deduplicate};
+
+/// A row: an id and a set, or a null.
+type Row = (u32, Option<BTreeSet<u32>>);
+
+/// Rows that enter together.
+#[derive(Debug, Clone)]
+struct Entry {
+    after: Duration,
+    rows: Vec<Row>,
+}
+
+/// What is asked of a stream.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    question: Question,
+    window: Extent,
+    algorithm: JoinAlgorithm,
+    isa: Isa,
+    chunk_bytes: usize,
+    memory_max: usize,
+}
+
+impl Case {
+    fn new(question: Question, window: Extent) -> Self {
+        let (algorithm, isa) = (JoinAlgorithm::Auto, Isa::Scalar);
+        Self { question, window, algorithm, isa, chunk_bytes: 1 << 16, memory_max: 1 << 30 }
+    }
+
+    fn rules(self, is_each_pair: bool) -> Rules {
+        let Question { similarity, numerator, denominator } = self.question;
+        let threshold = Threshold::new(numerator, denominator).unwrap();
+        Rules {
+            similarity,
+            threshold,
+            bounds: Bounds::new(similarity, threshold).unwrap(),
+            algorithm: self.algorithm,
+            isa: self.isa,
+            window: self.window,
+            is_each_pair,
+            size_min: 1,
+            memory_max: self.memory_max,
+        }
+    }
+}
+
+fn records(rows: &[Row]) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.0)));
+    let token = Arc::new(Field::new_list_field(DataType::UInt32, false));
+    let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(token);
+    for (_, set) in rows {
+        sets.values().append_slice(&set.iter().flatten().copied().collect::<Vec<_>>());
+        sets.append(set.is_some());
+    }
+    let sets: ArrayRef = Arc::new(sets.finish());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("set", sets, true)]).unwrap()
+}
+
+fn payload(entry: &Entry, start: Instant) -> Payload {
+    let origin = Origin { sequence: 0, entered: start + entry.after };
+    Payload::Batch(Batch { records: records(&entry.rows), origin })
+}
+
+fn columns() -> Columns {
+    Columns::new(&records(&[]).schema(), 0, 1, Vec::new())
+}
+
+/// A pair of the older and the newer id, and the overlap.
+type Pair = (u32, u32, u32);
+
+/// The pairs that each batch brings.
+fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
+    let mut feed = Feed::new(case.rules(true), columns());
+    let start = Instant::now();
+    let mut chunk = CandidateChunk::with_bytes(case.chunk_bytes);
+    let of_batch = |entry: &Entry| {
+        feed.take(payload(entry, start));
+        let mut pairs = Vec::new();
+        loop {
+            match feed.next(&mut chunk).unwrap() {
+                Fed::Chunk(sets) => {
+                    let overlaps = chunk.verify(case.isa, &sets);
+                    let found = similar_pairs(&sets, case.question.similarity, &chunk, &overlaps);
+                    pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
+                }
+                Fed::Settled { .. } => {}
+                Fed::End => break,
+            }
+        }
+        pairs.sort_unstable();
+        pairs
+    };
+    stream.iter().map(of_batch).collect()
+}
+
+/// Whether each row passes, as said by the operator; ids must be distinct.
+fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
+    let schema = records(&[]).schema();
+    let mut fragment = deduplicate(case.rules(false), columns(), &[schema]);
+    let Body::Operator(mut operator) = fragment.parts.remove(0).body else { unreachable!() };
+    let start = Instant::now();
+    let of_batch = |entry: &Entry| {
+        let mut out = Output::new();
+        let mut flow = operator.process(0, payload(entry, start), &mut out).unwrap();
+        while flow == Flow::HaveOutput {
+            flow = operator.resume(&mut out).unwrap();
+        }
+        let ids = |payload: Payload| {
+            payload.into_records().column(0).as_primitive::<UInt32Type>().values().to_vec()
+        };
+        out.drain_sent().flat_map(|(_, payload)| ids(payload)).collect()
+    };
+    stream.iter().map(of_batch).collect()
+}
+
+/// The sets of a stream in order: their batch, id, time, and themselves.
+fn sets(stream: &[Entry]) -> Vec<(usize, u32, Duration, &BTreeSet<u32>)> {
+    let mut latest = Duration::ZERO;
+    let mut all = Vec::new();
+    for (batch, entry) in stream.iter().enumerate() {
+        latest = latest.max(entry.after);
+        let sets = entry.rows.iter().filter_map(|(id, set)| Some((*id, set.as_ref()?)));
+        all.extend(sets.map(|(id, set)| (batch, id, latest, set)));
+    }
+    all
+}
+
+/// The definition: the pairs that each batch brings.
+fn pairs_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
+    let sets = sets(stream);
+    let mut pairs = vec![Vec::new(); stream.len()];
+    for (newer, &(batch, newer_id, newer_time, b)) in sets.iter().enumerate() {
+        for (older, &(_, older_id, older_time, a)) in sets[..newer].iter().enumerate() {
+            let is_in_window = match case.window {
+                Extent::Sets(sets) => ((newer - older) as u64) < sets,
+                Extent::Nanoseconds(length) => {
+                    newer_time - older_time < Duration::from_nanos(length)
+                }
+                Extent::Endless => true,
+            };
+            let overlap = a.intersection(b).count();
+            if is_in_window && case.question.is_similar(overlap, a.len(), b.len()) {
+                pairs[batch].push((older_id, newer_id, u32::try_from(overlap).unwrap()));
+            }
+        }
+    }
+    pairs.iter_mut().for_each(|pairs| pairs.sort_unstable());
+    pairs
+}
+
+/// The definition: the rows that pass, by batch.
+fn passing_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
+    let pairs = pairs_by_hand(case, stream);
+    let dropped: BTreeSet<u32> = pairs.iter().flatten().map(|&(_, newer, _)| newer).collect();
+    let of_batch = |entry: &Entry| {
+        entry.rows.iter().map(|row| row.0).filter(|id| !dropped.contains(id)).collect()
+    };
+    stream.iter().map(of_batch).collect()
+}
+
+/// Everything on one stream; each time another level, algorithm and size of chunks.
+fn check(question: Question, window: Extent, stream: &[Entry]) {
+    let case = Case::new(question, window);
+    let expected = pairs_by_hand(case, stream);
+    let firsts = passing_by_hand(case, stream);
+    let levels: Vec<Isa> = Isa::available().collect();
+    for (number, algorithm) in JoinAlgorithm::ALL.into_iter().enumerate() {
+        let isa = levels[number % levels.len()];
+        let chunk_bytes = [1, 90, 1 << 16][number % 3];
+        let case = Case { algorithm, isa, chunk_bytes, ..case };
+        assert_eq!(pairs(case, stream), expected, "{case:?}");
+        assert_eq!(passing(case, stream), firsts, "{case:?}");
+    }
+}
+
+/// Batches of so many rows each, again and again, a second after the other.
+fn cut(sets: &[BTreeSet<u32>], lengths: &[usize]) -> Vec<Entry> {
+    let mut rows = (0..).zip(sets).map(|(id, set)| (id, Some(set.clone())));
+    let mut stream = Vec::new();
+    for (seconds, &length) in (0..).zip(lengths.iter().cycle()) {
+        let rows: Vec<Row> = rows.by_ref().take(length).collect();
+        if rows.is_empty() {
+            return stream;
+        }
+        stream.push(Entry { after: Duration::from_secs(seconds), rows });
+    }
+    unreachable!("batches have rows")
+}
+
+fn jaccard(percent: u32) -> Question {
+    Question { similarity: Similarity::Jaccard, numerator: percent, denominator: 100 }
+}
+
+#[test]
+fn pairs_do_not_depend_on_batches() {
+    let sets = families(60, 9, 5);
+    for length in [1, 2, 5, 20, 59, 60, 1000] {
+        for lengths in [&[1][..], &[2], &[7], &[1, 30], &[60], &[16, 8, 4, 2, 1]] {
+            check(jaccard(60), Extent::Sets(length), &cut(&sets, lengths));
+        }
+    }
+    check(jaccard(60), Extent::Endless, &cut(&sets, &[4, 1]));
+}
+
+#[test]
+fn a_set_is_remembered_until_it_leaves_the_window() {
+    let set = |tokens: &[u32]| tokens.iter().copied().collect::<BTreeSet<u32>>();
+    // The same set comes after every distance.
+    for distance in 1..20_u32 {
+        let mut sets: Vec<_> = (0..=distance).map(|other| set(&[1000 + other])).collect();
+        sets[0] = set(&[1, 2, 3]);
+        sets[distance as usize] = set(&[1, 2, 3]);
+        for (length, is_found) in [(distance, false), (distance + 1, true)] {
+            let window = Extent::Sets(length.into());
+            for lengths in [&[1][..], &[3], &[100]] {
+                let stream = cut(&sets, lengths);
+                let found = pairs(Case::new(jaccard(100), window), &stream).concat();
+                assert_eq!(found, if is_found { vec![(0, distance, 3)] } else { vec![] });
+                check(jaccard(100), window, &stream);
+            }
+        }
+    }
+}
+
+#[test]
+fn time_is_that_of_the_batch() {
+    let sets: Vec<BTreeSet<u32>> = vec![[1, 2].into(); 9];
+    // Batches enter at 0 s, 1 s, .., three sets each.
+    let stream = cut(&sets, &[3]);
+    let second = 1_000_000_000;
+    for length in [1, second - 1, second, second + 1, 2 * second, 2 * second + 1, 10 * second] {
+        check(jaccard(100), Extent::Nanoseconds(length), &stream);
+    }
+    let found = |length| pairs(Case::new(jaccard(100), Extent::Nanoseconds(length)), &stream);
+    let count = |length| found(length).iter().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!(count(second), [3, 3, 3]);
+    assert_eq!(count(second + 1), [3, 12, 12]);
+    // A batch that is late counts as entering with the one before it.
+    let mut late = stream;
+    late[2].after = Duration::ZERO;
+    check(jaccard(100), Extent::Nanoseconds(second), &late);
+    assert_eq!(
+        pairs(Case::new(jaccard(100), Extent::Nanoseconds(second)), &late)[2].len(),
+        3 * 3 + 3
+    );
+}
+
+#[test]
+fn odd_streams_are_joined() {
+    let set = |tokens: &[u32]| Some(tokens.iter().copied().collect::<BTreeSet<u32>>());
+    let rows = vec![
+        (7, None),
+        (3, set(&[])),
+        (3, set(&[u32::MAX])),
+        (9, set(&[0, u32::MAX])),
+        (1, None),
+        (2, set(&[])),
+        (8, set(&[u32::MAX])),
+        (0, set(&[u32::MAX - 1, u32::MAX])),
+        (4, set(&[5, 6])),
+        (6, set(&[5, 6])),
+        (5, set(&[6])),
+    ];
+    let entry = |rows: &[Row]| Entry { after: Duration::ZERO, rows: rows.to_vec() };
+    for question in SIMILARITIES.map(|similarity| match similarity {
+        Similarity::Overlap => Question { similarity, numerator: 1, denominator: 1 },
+        _ => Question { similarity, numerator: 1, denominator: 2 },
+    }) {
+        for at in 0..=rows.len() {
+            let stream = [entry(&rows[..at]), entry(&[]), entry(&rows[at..])];
+            for window in [Extent::Sets(1), Extent::Sets(4), Extent::Endless] {
+                let case = Case::new(question, window);
+                assert_eq!(pairs(case, &stream), pairs_by_hand(case, &stream), "{case:?} {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_are_remembered_as_long_as_the_last_one() {
+    let set = |tokens: &[u32]| tokens.iter().copied().collect::<BTreeSet<u32>>();
+    let mut sets = vec![set(&[1, 2, 3, 4]); 10];
+    sets.extend((0..5).map(|other| set(&[100 + other])));
+    sets.push(set(&[1, 2, 3, 4, 5]));
+    sets.push(set(&[1, 2, 3, 4]));
+    for length in 1..20 {
+        for lengths in [&[1][..], &[2], &[4, 3], &[17]] {
+            check(jaccard(80), Extent::Sets(length), &cut(&sets, lengths));
+        }
+    }
+}
+
+#[test]
+fn a_common_token_far_behind_in_a_large_set_is_found() {
+    // Positions beyond those that postings know, on both sides.
+    let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
+    let sets = [large(0), large(100_000), (900_000..902_999).collect(), large(200_000)];
+    let question = jaccard(2);
+    let stream = cut(&sets, &[1]);
+    let case = Case::new(question, Extent::Endless);
+    let expected = pairs_by_hand(case, &stream);
+    assert!(expected.concat().len() > 3);
+    assert_eq!(pairs(case, &stream), expected);
+}
+
+#[test]
+fn memory_holds_the_window_and_no_more() {
+    let sets: Vec<BTreeSet<u32>> =
+        (0..4000_u32).map(|id| (0..8).map(|token| id * 8 + token).collect()).collect();
+    let window = Extent::Sets(400);
+    let rules = Case { memory_max: 1 << 18, ..Case::new(jaccard(80), window) }.rules(true);
+    let mut feed = Feed::new(rules, columns());
+    let mut chunk = CandidateChunk::with_bytes(1 << 16);
+    let number = |feed: &Feed, name| feed.counters().iter().find(|c| c.0 == name).unwrap().1;
+    for entry in cut(&sets, &[20]) {
+        feed.take(payload(&entry, Instant::now()));
+        while !matches!(feed.next(&mut chunk).unwrap(), Fed::End) {}
+        assert!(number(&feed, "panes") <= 5 + 3, "five cells, and those that grow");
+    }
+    let full = number(&feed, "state_bytes");
+    assert!(full < 500 * (8 * 4 + 8 * 60 + 60), "{full}");
+    // A pane is made anew when as much has come again: three times in a cell, and when it ends.
+    assert!(number(&feed, "merges") <= 40 * 4);
+
+    let case = Case { memory_max: 20_000, ..Case::new(jaccard(80), window) };
+    let mut feed = Feed::new(case.rules(true), columns());
+    let error = cut(&sets, &[20]).iter().find_map(|entry| {
+        feed.take(payload(entry, Instant::now()));
+        loop {
+            match feed.next(&mut chunk) {
+                Ok(Fed::End) => return None,
+                Ok(_) => {}
+                Err(error) => return Some(error.to_string()),
+            }
+        }
+    });
+    assert!(error.unwrap().contains("may use 20000 (`memory_max`)"));
+}
+
+fn stream() -> impl Strategy<Value = Vec<Entry>> {
+    let set = prop::collection::btree_set(0..24_u32, 0..10);
+    let rows = prop::collection::vec(prop::option::weighted(0.95, set), 0..12);
+    let entry = (0..4_u64, rows);
+    prop::collection::vec(entry, 0..14).prop_map(|entries| {
+        let (mut seconds, mut id) = (0, 0);
+        let mut numbered = |row| {
+            id += 1;
+            (id * 7919 % 65_521, row)
+        };
+        entries
+            .into_iter()
+            .map(|(after, rows)| {
+                seconds += after;
+                let rows = rows.into_iter().map(&mut numbered).collect();
+                Entry { after: Duration::from_secs(seconds), rows }
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn streams_are_joined_as_by_hand(
+        stream in stream(),
+        length in prop_oneof![1..6_u64, 1..80_u64],
+        kind in 0..3,
+        similarity in 0..4_usize,
+        numerator in 1..=20_u32,
+    ) {
+        let similarity = SIMILARITIES[similarity];
+        let question = match similarity {
+            Similarity::Overlap => Question { similarity, numerator: 1 + numerator / 4, denominator: 1 },
+            _ => Question { similarity, numerator, denominator: 20 },
+        };
+        let window = match kind {
+            0 => Extent::Endless,
+            1 => Extent::Nanoseconds(length * 500_000_000),
+            _ => Extent::Sets(length),
+        };
+        check(question, window, &stream);
+    }
+}

@@ -1,0 +1,481 @@
+//! The operator in pipelines: every way to verify, on the CPU and on the stand-in driver, which
+//! runs the CUDA kernels on a CPU and fails when it is told to. Chunks stay few when nobody reads
+//! rows.
+
+use std::env;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use trommel_engine::channel::QueueLimits;
+use trommel_engine::graph::Graph;
+use trommel_engine::metrics::{Metrics, StageMetrics};
+use trommel_engine::operator::{Counters, OperatorSpec};
+use trommel_engine::placement::available_cores;
+use trommel_engine::runtime::{RunOptions, Running};
+use trommel_shim::{Form, Order, StandIn};
+
+use super::*;
+use crate::wave::{Device, Kernel, OnDevice, TilesFlights, TilesKernel};
+use crate::{Collect, ForEach, Memory};
+
+/// Longer than any of these runs takes.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// Chunks of an operator, however many it sends.
+const CHUNKS: u64 = 5;
+
+fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
+    let batch = |(number, sets): (u32, &[BTreeSet<u32>])| {
+        let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values((number..).take(sets.len())));
+        let mut lists = ListBuilder::new(UInt32Builder::new());
+        sets.iter().for_each(|set| lists.append_value(set.iter().copied().map(Some)));
+        let lists: ArrayRef = Arc::new(lists.finish());
+        RecordBatch::try_from_iter([("id", ids), ("set", lists)]).unwrap()
+    };
+    if sets.is_empty() {
+        return vec![batch((0, sets))];
+    }
+    (0..).step_by(9).zip(sets.chunks(9)).map(batch).collect()
+}
+
+/// The operator over these inputs, in front of a sink.
+fn start(
+    inputs: &[&[BTreeSet<u32>]],
+    spec: SetSimilarityJoin,
+    sink: impl OperatorSpec + 'static,
+    cores: &[usize],
+) -> Running {
+    let mut graph = Graph::new();
+    let join = graph.add("join", spec);
+    for (number, sets) in inputs.iter().enumerate() {
+        let batches = batches(sets);
+        let source = Memory::new(batches[0].schema(), batches);
+        let source = graph.add(format!("sets{number}"), source);
+        graph.connect(source, join);
+    }
+    graph.cores(join, cores);
+    graph.add_after(join, "rows", sink);
+    let queue = QueueLimits { batches: 2, bytes: 1 << 20 };
+    graph.build().unwrap().start(RunOptions::new().queue(queue)).unwrap()
+}
+
+fn end(mut running: Running) -> Result<Metrics, String> {
+    assert!(running.wait(WATCHDOG), "the run hangs");
+    running.join().map_err(|error| error.to_string())
+}
+
+fn counters(stage: &StageMetrics) -> Counters {
+    stage.parts.iter().flat_map(|part| part.counters.clone()).collect()
+}
+
+fn counter(counters: &Counters, name: &str) -> u64 {
+    counters.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
+}
+
+/// The pairs of these rows, or how many there are.
+#[derive(Debug, PartialEq, Eq)]
+enum Rows {
+    Pairs(Vec<(u32, u32, u32)>),
+    Count(u64),
+}
+
+fn rows(batches: &[RecordBatch], output: JoinOutput) -> Rows {
+    if output == JoinOutput::Count {
+        return Rows::Count(batches[0].column(0).as_primitive::<UInt64Type>().value(0));
+    }
+    let mut pairs = Vec::new();
+    for batch in batches {
+        let column = |index: usize| batch.column(index).as_primitive::<UInt32Type>().values();
+        let rows = 0..batch.num_rows();
+        pairs.extend(rows.map(|row| (column(0)[row], column(1)[row], column(2)[row])));
+    }
+    pairs.sort_unstable();
+    Rows::Pairs(pairs)
+}
+
+/// What is joined, and how.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    question: Question,
+    algorithm: JoinAlgorithm,
+    inputs: &'a [&'a [BTreeSet<u32>]],
+    output: JoinOutput,
+    device: Device,
+    verify: VerifyMode,
+    chunk_bytes: usize,
+    /// Cores of the three parts, if they are to be pinned.
+    cores: &'a [usize],
+}
+
+impl std::fmt::Debug for Case<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Case { algorithm, inputs, output, device, verify, chunk_bytes, cores, .. } = self;
+        let sets: Vec<usize> = inputs.iter().map(|sets| sets.len()).collect();
+        write!(f, "{algorithm:?} {output:?} on {device} {cores:?}, verify {verify:?}, ")?;
+        write!(f, "{chunk_bytes} B, {sets:?} sets")
+    }
+}
+
+impl Case<'_> {
+    fn spec(&self) -> SetSimilarityJoin {
+        let Question { similarity, numerator, denominator } = self.question;
+        SetSimilarityJoin::new(Threshold::new(numerator, denominator).unwrap())
+            .similarity(similarity)
+            .algorithm(self.algorithm)
+            .output(self.output)
+            .device(self.device)
+            .verify(self.verify)
+            .chunk_bytes(self.chunk_bytes)
+    }
+
+    /// Runs it; what comes out must be what counting by hand finds.
+    #[track_caller]
+    fn run(&self) -> Result<Counters, String> {
+        let (sink, collected) = Collect::new();
+        let metrics = end(start(self.inputs, self.spec(), sink, self.cores))?;
+        let expected = self.question.by_hand(self.inputs[0], self.inputs.get(1).copied());
+        let expected = match self.output {
+            JoinOutput::Count => Rows::Count(expected.len() as u64),
+            JoinOutput::Pairs => Rows::Pairs(expected.into_iter().collect()),
+        };
+        assert_eq!(rows(&collected.batches(), self.output), expected, "{self:?}");
+        let counters = counters(metrics.stage("join").unwrap());
+        assert_eq!(counter(&counters, "waves"), counter(&counters, "chunks"));
+        assert!(counter(&counters, "chunk_buffers") <= CHUNKS, "{counters:?}");
+        Ok(counters)
+    }
+}
+
+const JACCARD_HALF: Question =
+    Question { similarity: Similarity::Jaccard, numerator: 1, denominator: 2 };
+
+const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
+
+/// Algorithms whose chunks are candidate pairs.
+const PAIRWISE: [JoinAlgorithm; 4] =
+    [JoinAlgorithm::Auto, JoinAlgorithm::AllPairs, JoinAlgorithm::PpJoin, JoinAlgorithm::GroupJoin];
+
+/// What children do: the name of a device.
+const DEVICE: &str = "SET_JOIN_DEVICE";
+/// Whether they do all of it, or one join.
+const IS_ONE: &str = "SET_JOIN_IS_ONE";
+
+/// Bytes of a chunk: one pair, a few, all.
+const SIZES: [usize; 3] = [1, 100, 1 << 16];
+
+/// All modes, sizes of chunks, outputs, and one input or two.
+fn run_all(device: Device) {
+    let (sets, others) = (families(30, 9, 1), families(25, 40, 2));
+    let mixed: Vec<_> = sets.iter().step_by(2).chain(&others).cloned().collect();
+    let inputs: [&[&[BTreeSet<u32>]]; 3] = [&[&sets], &[&others], &[&sets, &mixed]];
+    let modes = VerifyMode::ALL.into_iter().filter(|mode| mode.plan(device).is_ok());
+    for (number, verify) in modes.enumerate() {
+        for (which, inputs) in inputs.into_iter().enumerate() {
+            for (size, chunk_bytes) in SIZES.into_iter().enumerate() {
+                for output in OUTPUTS {
+                    let algorithm = PAIRWISE[(number + which + size) % PAIRWISE.len()];
+                    let (question, cores) = (JACCARD_HALF, &[][..]);
+                    let case = Case {
+                        question,
+                        algorithm,
+                        inputs,
+                        output,
+                        device,
+                        verify,
+                        chunk_bytes,
+                        cores,
+                    };
+                    let counters = case.run().unwrap();
+                    let chunks = counter(&counters, "chunks");
+                    assert!(chunks > 0, "{case:?}");
+                    let is_on_device = verify.plan(device).unwrap().is_device_wanted();
+                    let on_device = counter(&counters, "waves_on_device");
+                    assert_eq!(on_device, if is_on_device { chunks } else { 0 }, "{case:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Tiles in chunks of all sizes, so that there is room for one match, for some, and for all.
+fn run_tiles(device: Device) {
+    let sets = families(300, 9, 1);
+    let (equal, others) = (vec![BTreeSet::from([2, 3, 5]); 70], families(90, 40, 2));
+    let mixed: Vec<_> = sets.iter().step_by(2).chain(&others).cloned().collect();
+    let inputs: [&[&[BTreeSet<u32>]]; 4] = [&[&sets], &[&equal], &[&others], &[&sets, &mixed]];
+    for (which, inputs) in inputs.into_iter().enumerate() {
+        for (chunk_bytes, output) in
+            [1, 400, 1 << 16].into_iter().zip(OUTPUTS.iter().cycle().skip(which))
+        {
+            for output in [JoinOutput::Pairs, *output] {
+                let case = Case {
+                    question: JACCARD_HALF,
+                    algorithm: JoinAlgorithm::GpuSignatures,
+                    inputs,
+                    output,
+                    device,
+                    verify: VerifyMode::Auto,
+                    chunk_bytes,
+                    cores: &[],
+                };
+                let counters = case.run().unwrap();
+                let [chunks, results] = ["chunks", "results"].map(|name| counter(&counters, name));
+                if output == JoinOutput::Pairs && chunk_bytes == 1 {
+                    assert!(chunks >= results, "room for one match a chunk: {counters:?}");
+                }
+                let verified = counter(&counters, "verified");
+                assert!(verified >= results && verified == counter(&counters, "candidates"));
+                let on_device = if matches!(device, Device::Cuda(_)) { chunks } else { 0 };
+                assert_eq!(counter(&counters, "waves_on_device"), on_device, "{case:?}");
+            }
+        }
+    }
+}
+
+/// A join by alternative B, in chunks of a few pairs, or one in tiles.
+fn run_one(device: Device, algorithm: JoinAlgorithm) -> Result<Counters, String> {
+    let sets = families(30, 9, 1);
+    let has_tiles = algorithm == JoinAlgorithm::GpuSignatures;
+    Case {
+        question: JACCARD_HALF,
+        algorithm,
+        inputs: &[&sets],
+        output: JoinOutput::Pairs,
+        device,
+        verify: if has_tiles { VerifyMode::Auto } else { VerifyMode::B },
+        chunk_bytes: if has_tiles { 1 } else { 200 },
+        cores: &[],
+    }
+    .run()
+}
+
+#[test]
+fn child() {
+    let Ok(device) = env::var(DEVICE) else { return };
+    let device = device.parse().unwrap();
+    if env::var(IS_ONE).is_err() {
+        run_all(device);
+        run_tiles(device);
+        println!("OUTCOME fine");
+        return;
+    }
+    let algorithm = match env::var(IS_ONE).as_deref() {
+        Ok("until it fails") => return run_tiles_until_it_fails(),
+        Ok("tiles") => JoinAlgorithm::GpuSignatures,
+        _ => JoinAlgorithm::AllPairs,
+    };
+    match run_one(device, algorithm) {
+        Ok(counters) => println!("OUTCOME {counters:?}"),
+        Err(error) => println!("OUTCOME {error}"),
+    }
+}
+
+/// How a child ended.
+#[track_caller]
+fn outcome(command: &mut Command, device: &str) -> String {
+    command.arg(env::current_exe().unwrap());
+    command.args(["set_similarity_join::tests::pipelines::child", "--exact", "--nocapture"]);
+    let output = command.env(DEVICE, device).output().unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let said = said.concat();
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+/// A command that ends after so many seconds: then it hangs.
+fn on(stand_in: &StandIn) -> Command {
+    let mut command = stand_in.command("timeout");
+    command.arg("240");
+    command
+}
+
+#[test]
+fn every_mode_gives_the_pairs_of_counting_by_hand_on_the_cpu() {
+    run_all(Device::Cpu);
+}
+
+#[test]
+fn tiles_give_the_pairs_of_counting_by_hand_on_the_cpu() {
+    run_tiles(Device::Cpu);
+}
+
+#[test]
+fn every_mode_gives_the_pairs_of_counting_by_hand_on_a_device() {
+    for (order, device) in
+        [(Order::Forward, "cuda"), (Order::Reverse, "cuda"), (Order::Random(3), "auto")]
+    {
+        let stand_in = StandIn::new(Form::Plain).order(order);
+        assert_eq!(outcome(&mut on(&stand_in), device), "fine");
+    }
+}
+
+#[test]
+fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
+    for (call, nth, code, name, which) in [
+        ("kernel", 3, 719, "device_lost", "pairs"),
+        ("cuMemcpyHtoDAsync_v2", 9, 2, "device_full", "pairs"),
+        ("cuModuleLoadData", 1, 1, "device_refused", "pairs"),
+        ("kernel", 1, 719, "device_lost", "tiles"),
+        ("kernel", 4, 719, "device_lost", "tiles"),
+        ("cuMemcpyDtoHAsync_v2", 9, 2, "device_full", "tiles"),
+        ("cuModuleLoadData", 1, 1, "device_refused", "tiles"),
+    ] {
+        let failing = StandIn::new(Form::Plain).failure(call, nth, code);
+        // `auto` would not open a device for so few tiles.
+        if which == "pairs" {
+            let auto = outcome(on(&failing).env(IS_ONE, which), "auto");
+            assert!(auto.contains(&format!("({name:?}, 1)")), "{auto}");
+        }
+        let cuda = outcome(on(&failing).env(IS_ONE, which), "cuda");
+        let named = "stage `join/verify` (set_similarity_join): `device` is \"cuda\"";
+        assert!(cuda.starts_with(named) && cuda.ends_with(&format!("({code})")), "{cuda}");
+    }
+}
+
+/// Joins tiles on a device until it fails, and the chunk that failed and all others on the CPU.
+fn run_tiles_until_it_fails() {
+    let sets = families(60, 9, 1);
+    let collection = collect(&sets, None);
+    let question =
+        (Similarity::Jaccard, Threshold::new(1, 2).unwrap(), JoinAlgorithm::GpuSignatures);
+    let isa = Isa::selected().unwrap();
+    let mut join = SetJoin::in_waves(&collection, question, isa, buckets::Tiling::Never).unwrap();
+    let mut kernel =
+        TilesKernel::<candidates::Candidates>::new(isa, TileList::limits(1), 1, 1 << 20);
+    let mut device = kernel.open(0).ok();
+    let mut pairs = Pairs::new();
+    let mut failures = 0;
+    let mut chunk = candidates::Candidates::new(JoinOutput::Pairs);
+    let mut goes_on = |chunk: &mut candidates::Candidates| {
+        if chunk.take_up() {
+            return true;
+        }
+        chunk.empty(1);
+        let is_filled = chunk.fill(&mut join);
+        chunk.begin_way(join.sets().clone(), true);
+        is_filled
+    };
+    while goes_on(&mut chunk) {
+        let answer = |device: &mut TilesFlights<candidates::Candidates>, chunk: &mut _| {
+            device.submit(chunk)?;
+            while !device.is_done()? {}
+            device.collect(chunk)
+        };
+        let answered = device.as_mut().map(|device| answer(device, &mut chunk));
+        if !matches!(answered, Some(Ok(_))) {
+            failures += u64::from(device.take().is_some());
+            kernel.run(&mut chunk);
+        }
+        for (left, right, overlap) in chunk.similar() {
+            let pair = SimilarPair::new(Similarity::Jaccard, (left, right, overlap));
+            let SimilarPair { left, right, overlap, .. } = pair;
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+    }
+    assert_eq!(pairs, JACCARD_HALF.by_hand(&sets, None));
+    println!("OUTCOME {failures} failures");
+}
+
+#[test]
+fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
+    for (call, nth) in [("kernel", 2), ("kernel", 7), ("cuMemcpyDtoHAsync_v2", 8)] {
+        let failing = StandIn::new(Form::Plain).failure(call, nth, 719);
+        let said = outcome(on(&failing).env(IS_ONE, "until it fails"), "cuda");
+        assert_eq!(said, "1 failures", "{call} {nth}");
+    }
+}
+
+#[test]
+fn a_small_join_opens_no_device_unless_a_kernel_is_named() {
+    let sets = families(30, 9, 1);
+    let case = Case {
+        question: JACCARD_HALF,
+        algorithm: JoinAlgorithm::Auto,
+        inputs: &[&sets],
+        output: JoinOutput::Pairs,
+        device: Device::Auto,
+        verify: VerifyMode::Auto,
+        chunk_bytes: 1,
+        cores: &[],
+    };
+    let counters = case.run().unwrap();
+    assert!(counter(&counters, "chunks") > 10, "{counters:?}");
+    assert_eq!(counter(&counters, "waves_on_device"), 0);
+    // Without a driver this is the CPU, too.
+    Case { verify: VerifyMode::A, ..case }.run().unwrap();
+}
+
+#[test]
+fn parts_may_be_pinned_to_cores() {
+    let sets = families(60, 12, 4);
+    let cores = available_cores();
+    let (first, last) = (cores[0], cores[cores.len() - 1]);
+    for cores in [&[first][..], &[first, last], &[first, last, first], &[last, first, last]] {
+        let case = Case {
+            question: JACCARD_HALF,
+            algorithm: JoinAlgorithm::PpJoin,
+            inputs: &[&sets],
+            output: JoinOutput::Pairs,
+            device: Device::Cpu,
+            verify: VerifyMode::Cpu,
+            chunk_bytes: 60,
+            cores,
+        };
+        let counters = case.run().unwrap();
+        assert!(counter(&counters, "chunks") > 3 * CHUNKS, "{counters:?}");
+    }
+}
+
+#[test]
+fn a_sink_that_does_not_read_stops_the_filter() {
+    static IS_SHUT: AtomicBool = AtomicBool::new(true);
+    let sets = families(300, 12, 5);
+    let sink = ForEach::new(|_| {
+        while IS_SHUT.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+    let cores = available_cores();
+    let spec = SetSimilarityJoin::new(Threshold::new(1, 2).unwrap())
+        .algorithm(JoinAlgorithm::AllPairs)
+        .chunk_bytes(1);
+    let mut running = start(&[&sets], spec, sink, &cores[..1]);
+    let sent = |running: &Running| running.metrics().stage("join").unwrap().parts[0].batches_out;
+    while sent(&running) < CHUNKS {
+        assert!(!running.wait(Duration::from_millis(1)), "nobody reads");
+    }
+    // Time to send more, if anything let it.
+    assert!(!running.wait(Duration::from_millis(50)));
+    let most = sent(&running);
+    assert!(most < 60, "{most} chunks while nothing was read");
+    IS_SHUT.store(false, Ordering::Relaxed);
+    let metrics = end(running).unwrap();
+    let counters = counters(metrics.stage("join").unwrap());
+    assert!(counter(&counters, "chunks") > 300, "{counters:?}");
+    assert_eq!(counter(&counters, "chunk_buffers"), CHUNKS);
+}
+
+#[test]
+fn modes_that_the_device_rules_out_are_named() {
+    let refused = |verify: VerifyMode, device: Device| {
+        verify.plan(device).expect_err("they do not fit").to_string()
+    };
+    for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C, VerifyMode::Warp] {
+        let expected = "with `device` \"cpu\" allowed are \"auto\" and \"cpu\"";
+        assert_eq!(refused(mode, Device::Cpu), expected);
+    }
+    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\", \"c\" \
+                    and \"warp\"";
+    assert_eq!(refused(VerifyMode::Cpu, Device::Cuda(1)), expected);
+    let schema = schemars::schema_for!(VerifyMode);
+    let text = serde_json::to_string(&schema).unwrap();
+    assert!(VerifyMode::ALL.iter().all(|mode| text.contains(&format!("{:?}", mode.name()))));
+}

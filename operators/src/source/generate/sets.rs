@@ -1,0 +1,251 @@
+//! Sets with a Zipf distribution of items, of which some are nearly the same.
+
+use std::collections::VecDeque;
+
+use arrow_schema::SchemaRef;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+use thiserror::Error;
+use trommel_engine::operator::{OperatorError, Output, Source, SourceFlow};
+
+use super::Quota;
+use super::zipf::{SplitMix, Zipf};
+use crate::columns::SetsBuilder;
+use crate::parameters::BATCH_BYTES;
+
+/// The greatest size of a set.
+pub(super) const SIZE_MAX: u32 = 1 << 16;
+
+/// How many sets back a copy may be of.
+const RECENT: usize = 1024;
+
+/// Of a copy, up to one item in so many is drawn anew.
+const KEPT: usize = 8;
+
+/// What distinguishes the random numbers for sizes and copies from those for items.
+const SIZES_KEY: u64 = 0x7369_7a65;
+const COPIES_KEY: u64 = 0x636f_7079;
+
+/// More sets were asked for than have numbers.
+#[derive(Debug, Error)]
+#[error("more than 2^32 sets; the ids of sets have 32 bits")]
+struct TooManySets;
+
+/// How sets look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// At least 1 and at most `size_max`, which is at most [`SIZE_MAX`].
+    pub(super) size_min: u32,
+    pub(super) size_max: u32,
+    /// From 0 to 10.
+    pub(super) size_skew: f64,
+    /// The share of copies, from 0 to 1.
+    pub(super) duplicates: f64,
+    pub(super) seed: u64,
+}
+
+/// Draws sets.
+pub(super) struct RandomSets {
+    items: Zipf,
+    sizes: Zipf,
+    size_min: u32,
+    random: Pcg64Mcg,
+    /// Of 2^32 sets, so many are copies.
+    copies: u64,
+    /// As they were drawn, the oldest first.
+    recent: VecDeque<Vec<u32>>,
+}
+
+impl RandomSets {
+    /// Sets of what `items` draws.
+    pub(super) fn new(items: Zipf, shape: &Shape) -> Self {
+        let Shape { size_min, size_max, size_skew, duplicates, seed } = *shape;
+        let sizes = Zipf::new(size_max - size_min + 1, size_skew, seed ^ SIZES_KEY)
+            .expect("the shape was checked");
+        let mut words = SplitMix(seed ^ COPIES_KEY);
+        let state = u128::from(words.next()) << 64 | u128::from(words.next());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of 2^32"
+        )]
+        let copies = (duplicates * 4_294_967_296.0) as u64;
+        let random = Pcg64Mcg::new(state);
+        Self { items, sizes, size_min, random, copies, recent: VecDeque::with_capacity(RECENT) }
+    }
+
+    /// A random number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        let word = self.random.next_u64() >> 32;
+        usize::try_from((word * end as u64) >> 32).expect("below an index")
+    }
+
+    /// The items of the next set, in any order, some of them perhaps twice.
+    fn draw(&mut self) -> &[u32] {
+        let is_copy = self.random.next_u64() >> 32 < self.copies;
+        let earlier = self.below(self.recent.len().max(1));
+        let set = match self.recent.get(earlier).filter(|_| is_copy).cloned() {
+            Some(set) => self.change(set),
+            None => self.fresh(),
+        };
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(set);
+        self.recent.back().expect("just added")
+    }
+
+    fn fresh(&mut self) -> Vec<u32> {
+        let mut above = [0];
+        self.sizes.fill_ranks(&mut above);
+        let mut set = vec![0; (self.size_min + above[0]) as usize];
+        self.items.fill(&mut set);
+        set
+    }
+
+    /// Draws up to an eighth of the items anew.
+    fn change(&mut self, mut set: Vec<u32>) -> Vec<u32> {
+        for _ in 0..self.below(set.len() / KEPT + 1) {
+            let place = self.below(set.len());
+            self.items.fill(&mut set[place..=place]);
+        }
+        set
+    }
+}
+
+/// Sends sets.
+pub(super) struct SetSource {
+    sets: RandomSets,
+    builder: SetsBuilder,
+    quota: Quota,
+    /// Sets that are due.
+    due: usize,
+    next_id: u64,
+}
+
+impl SetSource {
+    pub(super) fn new(sets: RandomSets, quota: Quota) -> Self {
+        Self { sets, builder: SetsBuilder::new(), quota, due: 0, next_id: 0 }
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        self.builder.schema()
+    }
+}
+
+impl Source for SetSource {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        if self.due == 0 {
+            self.due = match self.quota.take() {
+                Ok(count) => count,
+                Err(flow) => return Ok(flow),
+            };
+        }
+        while self.due > 0 && self.builder.bytes() < BATCH_BYTES {
+            let id = u32::try_from(self.next_id).map_err(|_| TooManySets)?;
+            self.next_id += 1;
+            self.due -= 1;
+            self.builder.tokens_mut().extend_from_slice(self.sets.draw());
+            self.builder.close(id);
+        }
+        out.send(self.builder.take());
+        Ok(SourceFlow::HaveOutput)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ops::RangeInclusive;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt32Type;
+
+    use super::super::Generate;
+    use super::*;
+    use crate::testing::{bind, bind_source, drain_source};
+
+    fn run(spec: Generate) -> Vec<BTreeSet<u32>> {
+        let mut sets = Vec::new();
+        for batch in drain_source(&mut *bind_source(spec)).unwrap() {
+            let ids = batch.column(0).as_primitive::<UInt32Type>().values();
+            for (id, set) in ids.iter().zip(batch.column(1).as_list::<i32>().iter().flatten()) {
+                assert_eq!(*id as usize, sets.len());
+                let tokens = set.as_primitive::<UInt32Type>().values().to_vec();
+                assert!(tokens.is_sorted_by(|a, b| a < b));
+                sets.push(tokens.into_iter().collect());
+            }
+        }
+        sets
+    }
+
+    fn spec() -> Generate {
+        Generate::sets(100_000, 0.8).items(3000).sizes(5..=24)
+    }
+
+    #[test]
+    fn the_stream_does_not_depend_on_the_batch_size() {
+        let expected = run(spec());
+        assert_eq!(expected.len(), 3000);
+        for batch in [1, 100, 5000] {
+            assert_eq!(run(spec().batch(batch)), expected);
+        }
+        assert_ne!(run(spec().seed(2)), expected);
+    }
+
+    #[test]
+    fn large_sets_make_small_batches() {
+        let spec = Generate::sets(1 << 28, 0.0).items(100).sizes(50_000..=50_000);
+        let batches = drain_source(&mut *bind_source(spec)).unwrap();
+        assert!(batches.iter().all(|batch| batch.num_rows() <= BATCH_BYTES / 150_000));
+        assert_eq!(batches.iter().map(arrow_array::RecordBatch::num_rows).sum::<usize>(), 100);
+    }
+
+    #[test]
+    fn sizes_have_their_range_and_their_skew() {
+        let none = |spec: Generate| run(spec.duplicates(0.0));
+        let uniform = none(Generate::sets(1 << 28, 0.0).items(4000).sizes(3..=12));
+        let of_size =
+            |sets: &[BTreeSet<u32>], size| sets.iter().filter(|s| s.len() == size).count();
+        let counts: Vec<usize> = (0..20).map(|size| of_size(&uniform, size)).collect();
+        assert!(counts[3..=12].iter().all(|count| (300..500).contains(count)), "{counts:?}");
+        assert_eq!(counts[3..=12].iter().sum::<usize>(), 4000);
+        let small = none(Generate::sets(1 << 28, 0.0).items(4000).sizes(3..=12).size_skew(1.0));
+        // 1 / (1 + 1/2 + .. + 1/10) is 0.341.
+        assert!((1250..1480).contains(&of_size(&small, 3)), "{}", of_size(&small, 3));
+    }
+
+    #[test]
+    fn the_share_of_copies_is_as_asked_for() {
+        let is_near = |a: &BTreeSet<u32>, b: &BTreeSet<u32>| {
+            let common = a.intersection(b).count();
+            5 * common >= 3 * (a.len() + b.len() - common)
+        };
+        let near = |share| {
+            let sets =
+                run(Generate::sets(1 << 28, 0.0).items(2000).sizes(8..=20).duplicates(share));
+            let has_earlier = |&index: &usize| {
+                sets[index.saturating_sub(RECENT)..index].iter().any(|b| is_near(&sets[index], b))
+            };
+            (0..sets.len()).filter(has_earlier).count()
+        };
+        assert_eq!(near(0.0), 0);
+        assert!((430..570).contains(&near(0.25)));
+        assert_eq!(near(1.0), 1999);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |spec: Generate| {
+            let error = bind(spec, &[]).unwrap_err();
+            (error.parameter.unwrap(), error.to_string())
+        };
+        assert_eq!(refused(spec().sizes(0..=4)).0, "size_min");
+        assert_eq!(refused(spec().sizes(RangeInclusive::new(5, 4))).0, "size_max");
+        assert_eq!(refused(spec().size_skew(-1.0)).0, "size_skew");
+        assert_eq!(refused(spec().duplicates(1.5)).0, "duplicates");
+        assert_eq!(refused(Generate::sets(0, 1.0)).0, "alphabet");
+        let (parameter, text) = refused(Generate::zipf(10, 1.0).duplicates(0.5));
+        assert!(parameter == "duplicates" && text.contains("`kind`: `sets` only"), "{text}");
+    }
+}

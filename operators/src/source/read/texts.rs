@@ -1,0 +1,156 @@
+//! Paragraphs and whole files as rows.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::error::ReadError;
+use super::input::Inputs;
+use super::lines::{LineFormat, Run};
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Lines without a blank one between them.
+    Paragraph,
+    /// All lines.
+    File,
+}
+
+/// A text that is not complete.
+#[derive(Debug)]
+struct Open {
+    /// Its first line, from 1.
+    line: u64,
+    text: String,
+    /// It cannot be used, which has been said.
+    is_refused: bool,
+}
+
+/// Texts of several lines, with the path of their file; lines end with `\n`, the last one with
+/// nothing.
+pub(super) struct Texts {
+    unit: Unit,
+    schema: SchemaRef,
+    bytes_max: usize,
+    open: Option<Open>,
+    paths: StringBuilder,
+    lines: UInt64Builder,
+    texts: StringBuilder,
+    rows: usize,
+}
+
+impl Texts {
+    /// Texts of at most so many bytes.
+    pub(super) fn new(unit: Unit, bytes_max: usize) -> Self {
+        let mut fields = vec![Field::new("path", DataType::Utf8, false)];
+        if unit == Unit::Paragraph {
+            fields.push(Field::new("line_number", DataType::UInt64, false));
+        }
+        fields.push(Field::new("text", DataType::Utf8, false));
+        Self {
+            unit,
+            schema: Arc::new(Schema::new(fields)),
+            bytes_max,
+            open: None,
+            paths: StringBuilder::new(),
+            lines: UInt64Builder::new(),
+            texts: StringBuilder::new(),
+            rows: 0,
+        }
+    }
+
+    /// Adds a line, or, if it cannot be used, leaves out the text that it is in.
+    fn add(
+        &mut self,
+        inputs: &mut Inputs,
+        line: u64,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), ReadError> {
+        let is_blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
+        if self.unit == Unit::Paragraph && bytes.is_some_and(is_blank) {
+            self.close(inputs);
+            return Ok(());
+        }
+        let is_first = self.open.is_none();
+        let new = || Open { line, text: String::new(), is_refused: false };
+        let open = self.open.get_or_insert_with(new);
+        if open.is_refused {
+            return Ok(());
+        }
+        let Some(bytes) = bytes else {
+            open.is_refused = true;
+            return Ok(());
+        };
+        let breaks = usize::from(!is_first);
+        if open.text.len() + breaks + bytes.len() > self.bytes_max {
+            open.is_refused = true;
+            let (line, bytes_max) = (open.line, self.bytes_max);
+            return inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max });
+        }
+        match simdutf8::compat::from_utf8(bytes) {
+            Ok(text) => {
+                if !is_first {
+                    open.text.push('\n');
+                }
+                open.text.push_str(text);
+                Ok(())
+            }
+            Err(error) => {
+                open.is_refused = true;
+                let offset = error.valid_up_to();
+                inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })
+            }
+        }
+    }
+
+    /// Makes a row of the open text, if there is one.
+    fn close(&mut self, inputs: &Inputs) {
+        if let Some(Open { line, text, .. }) = self.open.take().filter(|open| !open.is_refused) {
+            self.paths.append_value(inputs.path());
+            self.lines.append_value(line);
+            self.texts.append_value(text);
+            self.rows += 1;
+        }
+    }
+}
+
+impl LineFormat for Texts {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        run.for_each_accepted(inputs, |inputs, line, bytes| self.add(inputs, line, bytes))
+    }
+
+    fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {
+        self.add(inputs, line, None)
+    }
+
+    fn end_file(&mut self, inputs: &Inputs) {
+        self.close(inputs);
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn bytes(&self) -> usize {
+        self.paths.values_slice().len() + self.texts.values_slice().len()
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        let (paths, texts) = (self.paths.finish(), self.texts.finish());
+        let lines: ArrayRef = Arc::new(self.lines.finish());
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(paths)];
+        if self.unit == Unit::Paragraph {
+            columns.push(lines);
+        }
+        columns.push(Arc::new(texts));
+        self.rows = 0;
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+    }
+}

@@ -1,0 +1,115 @@
+//! Two kernels for chunks of two kinds.
+
+use std::collections::VecDeque;
+
+use trommel_kernels::cuda::{DeviceError, NoDevice};
+
+use super::{Kernel, Landed, OnDevice, WaveChunk};
+
+/// Which of two kernels a chunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first one.
+    First,
+    /// The second one.
+    Second,
+}
+
+/// A chunk that says which of two kernels it is for.
+pub trait EitherChunk: WaveChunk {
+    /// Which one.
+    fn which(&self) -> Which;
+}
+
+/// Answers chunks by one of two kernels. On a device both have their buffers, so a kernel that no
+/// chunk will be for is left out.
+#[derive(Debug)]
+pub struct KernelPair<A, B> {
+    first: A,
+    second: B,
+    used: [bool; 2],
+}
+
+impl<A, B> KernelPair<A, B> {
+    /// Both, and which of them chunks will be for.
+    #[must_use]
+    pub fn new(first: A, second: B, used: [bool; 2]) -> Self {
+        Self { first, second, used }
+    }
+}
+
+impl<A, B> Kernel for KernelPair<A, B>
+where
+    A: Kernel<Chunk: EitherChunk>,
+    B: Kernel<Chunk = A::Chunk>,
+{
+    type Chunk = A::Chunk;
+    type OnDevice = FlightPair<A::OnDevice, B::OnDevice>;
+
+    fn run(&mut self, chunk: &mut A::Chunk) {
+        match chunk.which() {
+            Which::First => self.first.run(chunk),
+            Which::Second => self.second.run(chunk),
+        }
+    }
+
+    fn open(&mut self, ordinal: usize) -> Result<Self::OnDevice, NoDevice> {
+        let [first, second] = self.used;
+        Ok(FlightPair {
+            first: if first { Some(self.first.open(ordinal)?) } else { None },
+            second: if second { Some(self.second.open(ordinal)?) } else { None },
+            order: VecDeque::new(),
+        })
+    }
+}
+
+/// Chunks of two kinds in flight.
+#[derive(Debug)]
+pub struct FlightPair<A, B> {
+    first: Option<A>,
+    second: Option<B>,
+    /// Of the chunks in flight.
+    order: VecDeque<Which>,
+}
+
+const MISSING: &str = "chunks are of the kinds that were announced";
+
+impl<A, B> OnDevice for FlightPair<A, B>
+where
+    A: OnDevice<Chunk: EitherChunk>,
+    B: OnDevice<Chunk = A::Chunk>,
+{
+    type Chunk = A::Chunk;
+
+    fn has_room(&self, chunk: &A::Chunk) -> bool {
+        match chunk.which() {
+            Which::First => self.first.as_ref().expect(MISSING).has_room(chunk),
+            Which::Second => self.second.as_ref().expect(MISSING).has_room(chunk),
+        }
+    }
+
+    fn submit(&mut self, chunk: &A::Chunk) -> Result<(), DeviceError> {
+        let which = chunk.which();
+        match which {
+            Which::First => self.first.as_mut().expect(MISSING).submit(chunk),
+            Which::Second => self.second.as_mut().expect(MISSING).submit(chunk),
+        }?;
+        self.order.push_back(which);
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        match self.order.front() {
+            None => Ok(false),
+            Some(Which::First) => self.first.as_mut().expect(MISSING).is_done(),
+            Some(Which::Second) => self.second.as_mut().expect(MISSING).is_done(),
+        }
+    }
+
+    fn collect(&mut self, chunk: &mut A::Chunk) -> Result<Landed, DeviceError> {
+        match self.order.pop_front().expect("it has landed") {
+            Which::First => self.first.as_mut().expect(MISSING).collect(chunk),
+            Which::Second => self.second.as_mut().expect(MISSING).collect(chunk),
+        }
+    }
+}

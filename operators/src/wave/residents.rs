@@ -1,0 +1,128 @@
+//! The sets that a device has, so that they are sent once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::{DeviceError, Memory};
+use trommel_kernels::overlap::Sets;
+
+/// Sets that a chunk needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// What names them.
+    pub(super) version: u64,
+    /// The sets.
+    pub(super) sets: Sets<'a>,
+}
+
+/// The sets of a chunk on the device.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Those of the probes and those of the candidates; perhaps the same ones.
+    pub(super) sets: [Arc<DeviceSets>; 2],
+    /// Bytes that had to be sent.
+    pub(super) bytes: u64,
+}
+
+/// Sets of one version.
+#[derive(Debug)]
+struct Resident {
+    version: u64,
+    bytes: usize,
+    sets: Arc<DeviceSets>,
+}
+
+impl Resident {
+    /// Whether they may be dropped: no chunk in flight needs them, nor the next one.
+    fn is_free(&self, wanted: &[Wanted<'_>; 2]) -> bool {
+        let is_wanted = wanted.iter().any(|one| one.version == self.version);
+        !is_wanted && Arc::strong_count(&self.sets) == 1
+    }
+}
+
+/// Sets on a device within a number of bytes: when others need the room, those go first that have
+/// not been used for the longest time.
+#[derive(Debug)]
+pub(super) struct Residents {
+    bytes_max: usize,
+    /// Words of the signatures that are sent along: 0 if nobody reads them, else chosen by the size
+    /// of the first sets.
+    words: Option<usize>,
+    /// In the order in which they were used.
+    residents: VecDeque<Resident>,
+}
+
+impl Residents {
+    pub(super) fn new(bytes_max: usize, is_signed: bool) -> Self {
+        let words = if is_signed { None } else { Some(0) };
+        Self { bytes_max, words, residents: VecDeque::new() }
+    }
+
+    /// Words of a signature, now that there are sets.
+    fn words(&self, [_, candidates]: &[Wanted<'_>; 2]) -> usize {
+        let sets = candidates.sets;
+        let mean_size = sets.tokens().len() / sets.len().max(1);
+        self.words.unwrap_or(DeviceSets::words_for_mean_size(mean_size))
+    }
+
+    /// Whether these sets are there, or fit beside those that chunks in flight need.
+    pub(super) fn has_room(&self, wanted: &[Wanted<'_>; 2]) -> bool {
+        let words = self.words(wanted);
+        let [probes, candidates] = wanted.map(|one| self.bytes_to_send(one, words));
+        let is_same = wanted[0].version == wanted[1].version;
+        let bytes = if is_same { probes } else { probes + candidates };
+        let kept = self.residents.iter().filter(|there| !there.is_free(wanted));
+        let kept: usize = kept.map(|there| there.bytes).sum();
+        kept + bytes <= self.bytes_max
+    }
+
+    /// Bytes of these sets, unless they are there.
+    fn bytes_to_send(&self, one: Wanted<'_>, words: usize) -> usize {
+        let is_there = self.residents.iter().any(|there| there.version == one.version);
+        if is_there { 0 } else { DeviceSets::bytes_of(one.sets, words) }
+    }
+
+    /// Sends the sets that are not there.
+    ///
+    /// # Errors
+    /// If they do not fit, or the device fails.
+    pub(super) fn send(
+        &mut self,
+        memory: &Arc<Memory>,
+        wanted: [Wanted<'_>; 2],
+    ) -> Result<Sent, DeviceError> {
+        let words = self.words(&wanted);
+        self.words = Some(words);
+        let mut bytes = 0;
+        for one in &wanted {
+            let place = self.residents.iter().position(|there| there.version == one.version);
+            let resident = match place.and_then(|place| self.residents.remove(place)) {
+                Some(resident) => resident,
+                None => {
+                    let needed = DeviceSets::bytes_of(one.sets, words);
+                    self.make_room(needed, &wanted);
+                    bytes += needed;
+                    let sets = DeviceSets::upload_signed(memory, one.sets, words)?;
+                    Resident { version: one.version, bytes: needed, sets }
+                }
+            };
+            self.residents.push_back(resident);
+        }
+        let sets = wanted.map(|one| {
+            let there = self.residents.iter().find(|there| there.version == one.version);
+            Arc::clone(&there.expect("it has been sent").sets)
+        });
+        Ok(Sent { sets, bytes: bytes as u64 })
+    }
+
+    /// Drops sets until there is room for so many bytes, or none is left that may be dropped.
+    fn make_room(&mut self, bytes: usize, wanted: &[Wanted<'_>; 2]) {
+        let mut used: usize = self.residents.iter().map(|there| there.bytes).sum();
+        self.residents.retain(|there| {
+            let stays = used + bytes <= self.bytes_max || !there.is_free(wanted);
+            used -= if stays { 0 } else { there.bytes };
+            stays
+        });
+    }
+}

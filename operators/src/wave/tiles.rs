@@ -1,0 +1,190 @@
+//! The kernel of tiles of all pairs: [`trommel_kernels::signatures`] on the CPU or on a GPU.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::signatures::{
+    Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
+};
+use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
+use trommel_kernels::signatures::{self, Counted, Joined, Signatures, Tiles};
+
+use super::{Kernel, Landed, OnDevice, WaveChunk};
+
+/// What a chunk of tiles is answered with. Its room is used again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TilesAnswer {
+    /// The matches, and the tiles for which there was no room; empty if only the count was asked
+    /// for.
+    pub joined: Joined,
+    /// Matches and survivors.
+    pub counted: Counted,
+}
+
+/// Tiles that travel with their sets.
+pub trait TilesChunk: WaveChunk {
+    /// The tiles and the sets that they name.
+    fn tiles(&self) -> Tiles<'_>;
+
+    /// The signatures of the sets, for the CPU.
+    fn signatures(&self) -> &Signatures;
+
+    /// Words of a signature: 1, 2, 4 or 8.
+    fn words(&self) -> usize;
+
+    /// What is asked.
+    fn question(&self) -> Answer;
+
+    /// A number that chunks of the same sets have in common: sets are sent to a device once.
+    fn sets_version(&self) -> u64;
+
+    /// Where the answer is written.
+    fn answer(&mut self) -> &mut TilesAnswer;
+}
+
+/// Answers chunks of tiles.
+#[derive(Debug)]
+pub struct TilesKernel<C> {
+    isa: Isa,
+    limits: TileLimits,
+    slots: usize,
+    sets_bytes_max: usize,
+    chunks: PhantomData<fn(C)>,
+}
+
+impl<C> TilesKernel<C> {
+    /// For chunks up to `limits`, of which a CPU too keeps the room for matches; on a device
+    /// `slots` of them are in flight at once, and its memory is asked for those and for
+    /// `sets_bytes_max` of sets with their signatures.
+    #[must_use]
+    pub fn new(isa: Isa, limits: TileLimits, slots: usize, sets_bytes_max: usize) -> Self {
+        Self { isa, limits, slots: slots.max(1), sets_bytes_max, chunks: PhantomData }
+    }
+}
+
+impl<C: TilesChunk> Kernel for TilesKernel<C> {
+    type Chunk = C;
+    type OnDevice = TilesFlights<C>;
+
+    fn run(&mut self, chunk: &mut C) {
+        let mut answer = mem::take(chunk.answer());
+        let (signatures, tiles) = (chunk.signatures(), chunk.tiles());
+        if chunk.question() == Answer::Count {
+            answer.joined.clear();
+            answer.counted = signatures::count(self.isa, signatures, tiles);
+        } else {
+            let room = self.limits.matches;
+            signatures::join(self.isa, signatures, tiles, room, &mut answer.joined);
+            answer.counted = answer.joined.counted();
+        }
+        *chunk.answer() = answer;
+    }
+
+    fn open(&mut self, ordinal: usize) -> Result<TilesFlights<C>, NoDevice> {
+        let device = Device::probe(ordinal)?;
+        let chunk_bytes = self.limits.bytes().saturating_mul(self.slots);
+        let device_bytes = chunk_bytes.saturating_add(self.sets_bytes_max);
+        let memory = Memory::new(&device, device_bytes, chunk_bytes);
+        let mut free = Vec::with_capacity(self.slots);
+        for _ in 0..self.slots {
+            free.push(Slot::new(&memory, self.limits)?);
+        }
+        Ok(TilesFlights {
+            lane: Arc::new(Lane::new(&device)?),
+            joiner: Joiner::new(&device)?,
+            memory,
+            limits: self.limits,
+            free,
+            flying: VecDeque::with_capacity(self.slots),
+            sets: None,
+            chunks: PhantomData,
+        })
+    }
+}
+
+/// A chunk in flight, and what was sent.
+#[derive(Debug)]
+struct Flying {
+    flight: Flight,
+    question: Answer,
+    bytes: u64,
+}
+
+/// Chunks of tiles in flight over a GPU.
+#[derive(Debug)]
+pub struct TilesFlights<C> {
+    lane: Arc<Lane>,
+    joiner: Arc<Joiner>,
+    memory: Arc<Memory>,
+    limits: TileLimits,
+    free: Vec<Slot>,
+    flying: VecDeque<Flying>,
+    /// The sets that the device has, and their version.
+    sets: Option<(u64, Arc<SignedSets>)>,
+    chunks: PhantomData<fn(C)>,
+}
+
+impl<C: TilesChunk> TilesFlights<C> {
+    /// The sets of a chunk on the device, and how many bytes had to be sent.
+    fn send_sets(&mut self, chunk: &C) -> Result<(Arc<SignedSets>, u64), DeviceError> {
+        let version = chunk.sets_version();
+        if let Some((known, sets)) = &self.sets
+            && *known == version
+        {
+            return Ok((Arc::clone(sets), 0));
+        }
+        // What is in flight keeps the sets that it needs.
+        self.sets = None;
+        let Tiles { sets, runs, .. } = chunk.tiles();
+        let sent = DeviceSets::upload(&self.memory, sets)?;
+        let words = chunk.words();
+        let signed = SignedSets::new(&self.memory, &self.joiner, &sent, runs, words)?;
+        self.sets = Some((version, Arc::clone(&signed)));
+        let bytes = DeviceSets::bytes_of(sets, 0) + size_of_val(runs.of_sets());
+        Ok((signed, bytes as u64))
+    }
+}
+
+impl<C: TilesChunk> OnDevice for TilesFlights<C> {
+    type Chunk = C;
+
+    fn has_room(&self, chunk: &C) -> bool {
+        let is_known =
+            self.sets.as_ref().is_none_or(|(version, _)| *version == chunk.sets_version());
+        !self.free.is_empty() && (is_known || self.flying.is_empty())
+    }
+
+    fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
+        let (sets, mut bytes) = self.send_sets(chunk)?;
+        let slot = self.free.pop().expect("it is asked for room before");
+        let (tiles, question) = (chunk.tiles(), chunk.question());
+        bytes += (size_of_val(tiles.tiles) + size_of_val(tiles.required)) as u64;
+        let job = Job { tiles, sets: &sets, policy: Policy::default(), answer: question };
+        let flight = slot.submit(&self.lane, &self.joiner, &job)?;
+        self.flying.push_back(Flying { flight, question, bytes });
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        self.flying.front().map_or(Ok(false), |flying| flying.flight.is_done())
+    }
+
+    fn collect(&mut self, chunk: &mut C) -> Result<Landed, DeviceError> {
+        let Flying { flight, question, bytes } = self.flying.pop_front().expect("it has landed");
+        let slot = flight.collect()?;
+        let answer = chunk.answer();
+        answer.counted = slot.counted();
+        answer.joined.clear();
+        answer.joined.matches.extend_from_slice(slot.matches());
+        answer.joined.unfinished.extend_from_slice(slot.unfinished());
+        answer.joined.survivors = answer.counted.survivors;
+        let bytes_from_device = self.limits.bytes_back(question, slot.unfinished().len());
+        let times = slot.times();
+        self.free.push(slot);
+        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device: bytes_from_device as u64 })
+    }
+}

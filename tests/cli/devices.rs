@@ -1,0 +1,149 @@
+//! A join that verifies on a device: without a driver, on the stand-in driver, and on one that
+//! fails.
+
+use serde_json::{Value, json};
+use trommel_shim::{Form, StandIn};
+
+use crate::support::{Ended, Files, trommel};
+
+/// Runs the example of a join with these parameters and environment; its report too.
+fn join(parameters: &[(&str, &str)], environment: &[(&str, &str)]) -> (Ended, Value) {
+    let files = Files::new();
+    let report = files.path("report.json");
+    let set = |(name, value): &(&str, &str)| format!("stages.similar.with.{name}={value}");
+    let set: Vec<String> = parameters.iter().map(set).collect();
+    let set = set.iter().flat_map(|change| ["--set", change]);
+    let arguments = ["run", "configs/set-join.json", "--report", &report].into_iter().chain(set);
+    let run = trommel(arguments);
+    let ended = environment.iter().fold(run, |run, (name, value)| run.env(name, value)).end();
+    (ended, serde_json::from_str(&files.read("report.json")).expect("JSON"))
+}
+
+/// The rows, in an order of their own.
+fn rows(ended: Ended) -> Vec<String> {
+    let mut rows: Vec<String> = ended.ok().lines().map(str::to_owned).collect();
+    rows.sort();
+    assert!(rows.len() > 10, "{rows:?}");
+    rows
+}
+
+/// The environment of a process that finds the stand-in driver, and what else it is told.
+fn with_driver(setting: Option<(&'static str, &'static str)>) -> Vec<(&'static str, String)> {
+    let folder =
+        StandIn::new(Form::Plain).folder().to_str().expect("builds have text paths").to_owned();
+    let mut environment = vec![("LD_LIBRARY_PATH", folder)];
+    environment.extend(setting.map(|(name, value)| (name, value.to_owned())));
+    environment
+}
+
+fn on_driver(
+    parameters: &[(&str, &str)],
+    setting: Option<(&'static str, &'static str)>,
+) -> (Ended, Value) {
+    let environment = with_driver(setting);
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    join(parameters, &environment)
+}
+
+const NO_DEVICE: &[(&str, &str)] = &[("TROMMEL_DEVICE", "cpu")];
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_if_it_was_asked_for() {
+    for (device, shown) in [("cuda", "cuda"), ("cuda:0", "cuda"), ("cuda:3", "cuda:3")] {
+        let (ended, report) = join(&[("device", device)], NO_DEVICE);
+        let said = ended.refused(1);
+        let expected = format!(
+            "stage `similar/verify` (set_similarity_join): `device` is \"{shown}\", but switched \
+             off by TROMMEL_DEVICE=cpu"
+        );
+        assert!(said.contains(&expected), "{said}");
+        assert!(report["error"].as_str().unwrap().contains(&expected), "{report}");
+    }
+    let is_gpu_wanted = std::env::var("TROMMEL_REQUIRE_CUDA").is_ok_and(|value| value == "1");
+    if !is_gpu_wanted {
+        let said = join(&[("device", "cuda")], &[]).0.refused(1);
+        assert!(said.contains("no NVIDIA driver: libcuda.so.1 cannot be loaded"), "{said}");
+    }
+}
+
+#[test]
+fn auto_runs_on_the_cpu_and_the_report_says_so() {
+    let expected = rows(join(&[("device", "cpu")], &[]).0);
+    for parameters in [&[("device", "auto")][..], &[("verify", "b")], &[("verify", "cpu")]] {
+        let (ended, report) = join(parameters, NO_DEVICE);
+        assert_eq!(rows(ended), expected);
+        assert_eq!(
+            (&report["device"], &report["stages"][1]["waves_on_device"]),
+            (&json!("cpu"), &json!(0))
+        );
+    }
+    // It is too small for a device that is there.
+    let (ended, report) = on_driver(&[], None);
+    assert_eq!(rows(ended), expected);
+    assert_eq!(report["device"], "cpu");
+}
+
+#[test]
+fn a_device_gives_the_same_rows() {
+    let expected = rows(join(&[("device", "cpu")], &[]).0);
+    for verify in ["auto", "a", "b", "c", "warp"] {
+        let parameters = [("device", "cuda"), ("verify", verify), ("chunk_bytes", "400")];
+        let (ended, report) = on_driver(&parameters, None);
+        assert_eq!(rows(ended), expected, "{verify}");
+        let stage = &report["stages"][1];
+        assert_eq!(report["device"], "cuda");
+        assert_eq!(
+            (&stage["waves_on_device"], &stage["waves"]),
+            (&stage["chunks"], &stage["chunks"])
+        );
+        assert!(stage["overlap"].is_number() && stage["kernel_seconds"].is_number(), "{stage}");
+        assert!(stage["bytes_to_device"].as_u64().unwrap() > 1000, "{stage}");
+    }
+}
+
+#[test]
+fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
+    let expected = rows(join(&[("device", "cpu")], &[]).0);
+    let failing = Some(("STAND_IN_FAIL", "kernel:2:719"));
+    let auto = [("verify", "b"), ("chunk_bytes", "400")];
+    let (mut ended, report) = on_driver(&auto, failing);
+    let said = std::mem::take(&mut ended.stderr);
+    assert!(said.contains("the GPU failed; the CPU goes on"), "{said}");
+    assert_eq!(rows(ended), expected);
+    let stage = &report["stages"][1];
+    assert_eq!((&stage["device_lost"], &stage["waves"]), (&json!(1), &stage["chunks"]));
+    let cuda = [("device", "cuda"), ("chunk_bytes", "400")];
+    let (ended, _) = on_driver(&cuda, failing);
+    assert_eq!(ended.status, 1);
+    let expected = "`device` is \"cuda\", and it failed: cu";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn what_the_device_rules_out_is_a_mistake_of_the_file() {
+    let check = |verify: &str, device: &str| {
+        let pipeline = format!(
+            r#"{{ "stages": [
+            {{ "id": "in", "operator": "read", "with": {{ "paths": ["-"], "format": "sets" }} }},
+            {{ "id": "similar", "operator": "set_similarity_join", "inputs": ["in"],
+               "with": {{ "threshold": 0.8, "verify": "{verify}", "device": "{device}" }} }},
+            {{ "id": "end", "operator": "discard", "inputs": ["similar"] }} ] }}"#
+        );
+        trommel(["check", "-"]).input(pipeline).end().refused(2)
+    };
+    let said = check("a", "cpu");
+    let expected = "stages[1].with.verify: `verify`: \"a\" is not allowed here; with `device` \"cpu\" allowed \
+                    are \"auto\" and \"cpu\"";
+    assert!(said.contains(expected), "{said}");
+    let said = check("cpu", "cuda:1");
+    assert!(said.contains("with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\""), "{said}");
+    let mode = "cuda\", \"mode\": \"deduplicate";
+    let expected =
+        "\"deduplicate\" on a device is not allowed here; duplicates are found on the CPU";
+    assert!(check("auto", mode).contains(expected));
+    let said = check("d", "auto");
+    assert!(said.contains("\"d\" is not allowed here; allowed: "), "{said}");
+    let said = check("auto", "gpu");
+    assert!(said.contains("\"gpu\" is not allowed here; allowed: "), "{said}");
+}
