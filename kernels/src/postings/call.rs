@@ -46,9 +46,11 @@ pub struct Row {
     pub rank_min: u32,
     /// How many tokens of a set are found by other sets.
     pub index_prefix: u32,
-    /// Where its bounds begin in the pairs of [`Limits`]: one for each rank from `rank_min` to its own.
+    /// Where its bounds begin in the pairs of [`Limits`]: one for each rank from `rank_min` to its
+    /// own.
     pub pairs: u32,
-    /// Where its bounds begin in the greatest ranks of [`Limits`]: one for each token that is looked up.
+    /// Where its bounds begin in the greatest ranks of [`Limits`]: one for each token that is
+    /// looked up.
     pub positions: u32,
 }
 

@@ -77,14 +77,14 @@ pub const RANKS_MAX: usize = 1 << 16;
 ///
 /// # Shapes
 ///
-/// See [`Lists`]; `limits`: of the sizes that postings name; `met`: overwritten; `progress`: made for lists that are as long,
-/// and signatures of as many words.
+/// See [`Lists`]; `limits`: of the sizes that postings name; `met`: overwritten; `progress`: made
+/// for lists that are as long, and signatures of as many words.
 ///
 /// # Cost
 ///
 /// A posting costs a look-up of its signature, asked for ahead, and a block of sixteen that it is
-/// compared with reads 128 B, and 128 B more for each word of a signature: with AVX-512 and one word
-/// four loads, four comparisons, two population counts and two compressed stores.
+/// compared with reads 128 B, and 128 B more for each word of a signature: with AVX-512 and one
+/// word four loads, four comparisons, two population counts and two compressed stores.
 ///
 /// # Panics
 ///
