@@ -27,17 +27,21 @@
 //! |---|---|
 //! | `scalar` | the reference: a merge, one token a step |
 //! | `blocks` | a merge of blocks of tokens, written once over the registers of `filter::lanes` |
+//! | `first` | whether two sets have a common token before one that is known |
 //! | `pairs` | what a call is given, and its checks |
 
 mod blocks;
+mod first;
 mod pairs;
 mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub use self::first::Match;
 pub use self::pairs::{Chunk, Entry, Pairs, SetStore, Sets, Start};
 
 use self::blocks::Blocks;
+use self::first::RetainFirst;
 use self::pairs::{Pair, Sink};
 use self::scalar::Scalar;
 use crate::Isa;
@@ -93,6 +97,26 @@ pub fn verify(isa: Isa, pairs: Pairs<'_>, overlaps: &mut [u32]) {
 pub fn count(isa: Isa, pairs: Pairs<'_>) -> u64 {
     pairs.check();
     dispatch(isa, Call { pairs, sink: CountPairs { count: 0 } }).count
+}
+
+/// Keeps the matches before which the two sets have no common token, in their order; returns how
+/// many those are.
+///
+/// # Shapes
+///
+/// `matches`: of sets and positions that there are; what is behind those that are kept is of no
+/// meaning.
+///
+/// # Cost
+///
+/// As [`verify`] for the tokens before the match, of which the first one that is common ends it.
+///
+/// # Panics
+///
+/// If `isa` is not available, or a match is not as above.
+#[must_use]
+pub fn retain_first(isa: Isa, sets: Sets<'_>, matches: &mut [Match]) -> usize {
+    dispatch(isa, RetainFirst { sets, matches })
 }
 
 /// Writes every answer.

@@ -253,3 +253,44 @@ proptest! {
         Case::all_with_all(&sets, from * scale).check();
     }
 }
+
+/// All matches of sets with each other, and for each whether it is the first of its pair.
+fn matches(sets: &[Vec<u32>]) -> Vec<(Match, bool)> {
+    let mut all = Vec::new();
+    for (probe, tokens) in (0..).zip(sets) {
+        for (candidate, others) in (0..).zip(sets) {
+            let mut is_first = true;
+            for (probe_at, token) in (0..).zip(tokens) {
+                let place = others.iter().position(|other| other == token);
+                if let Some(candidate_at) = place.map(narrow) {
+                    let required = probe + candidate_at;
+                    all.push((
+                        Match { probe, candidate, probe_at, candidate_at, required },
+                        is_first,
+                    ));
+                    is_first = false;
+                }
+            }
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn first_matches_are_kept_on_every_level(
+        sets in prop::collection::vec(prop::collection::btree_set(0..60_u32, 0..40), 1..8),
+    ) {
+        let sets: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+        let case = Case::new(&sets);
+        let all = matches(&sets);
+        let first: Vec<Match> =
+            all.iter().filter(|(_, is_first)| *is_first).map(|(found, _)| *found).collect();
+        for isa in Isa::available() {
+            let mut found: Vec<Match> = all.iter().map(|(found, _)| *found).collect();
+            let kept = retain_first(isa, case.sets(), &mut found);
+            prop_assert_eq!(&found[..kept], &first[..], "{}", isa);
+        }
+    }
+}

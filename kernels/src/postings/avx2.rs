@@ -1,26 +1,23 @@
-//! Blocks on the 256-bit registers of AVX2, two postings each. There is no population count of
+//! Blocks on the 256-bit registers of AVX2. There is no population count of
 //! vectors: the bits of each half byte are looked up, and the bytes of a word added.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpgt_epi64,
-    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_or_si256, _mm256_sad_epu8, _mm256_set1_epi8,
-    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_srli_epi16, _mm256_unpackhi_epi64, _mm256_unpacklo_epi64, _mm256_xor_si256,
+    __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64,
+    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256, _mm256_sad_epu8,
+    _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_xor_si256,
 };
 
 use super::BLOCK;
-use super::call::{Met, Posting};
-use super::registers::{Kernel, Limits, Registers};
-
-/// Which posting of four is in which lane, when two registers of two have been interleaved.
-const ORDER: [usize; 4] = [0, 2, 1, 3];
+use super::registers::{BEFORES, Kernel, Line, OneByOne, PLACES, Registers, SIGNATURES, Sought};
 
 /// Runs a kernel on 256-bit registers. The features are those of `Isa::Avx2`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
-    kernel.blocks(Avx2(()))
+    kernel.run(Avx2(()))
 }
 
 /// The proof that the processor has AVX2: made by [`run`] alone.
@@ -37,10 +34,10 @@ macro_rules! avx2 {
 
 impl Avx2 {
     #[inline(always)]
-    fn load(self, postings: &[Posting; 2]) -> __m256i {
-        // SAFETY: the array is 32 readable bytes without padding, and the load needs no alignment;
-        // features as in `avx2!`.
-        unsafe { _mm256_loadu_si256(std::ptr::from_ref(postings).cast()) }
+    fn load(self, numbers: &[u32; 8]) -> __m256i {
+        // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in
+        // `avx2!`.
+        unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
     }
 
     /// How many bits each 64-bit lane has set.
@@ -61,53 +58,68 @@ impl Avx2 {
         avx2!(_mm256_sad_epu8(bytes, zero))
     }
 
-    /// Of four postings those that fail, as bits in [`ORDER`].
+    /// Of eight postings those whose position or token before is wrong, as bits.
     #[inline(always)]
-    fn failed(self, postings: &[Posting; 4], limits: Limits) -> u32 {
-        let (pairs, _) = postings.as_chunks::<2>();
-        let (first, second) = (self.load(&pairs[0]), self.load(&pairs[1]));
-        let met = avx2!(_mm256_unpacklo_epi64(first, second));
-        let signatures = avx2!(_mm256_unpackhi_epi64(first, second));
-        let low = avx2!(_mm256_set1_epi64x(0xffff));
-        let positions = avx2!(_mm256_and_si256(met, low));
-        let position_max = avx2!(_mm256_set1_epi64x(limits.position_max.into()));
-        let is_far = avx2!(_mm256_cmpgt_epi64(positions, position_max));
-        let signature = avx2!(_mm256_set1_epi64x(limits.signature.cast_signed()));
-        let difference = avx2!(_mm256_xor_si256(signatures, signature));
-        let distances = self.count_bits(difference);
-        let distance_max = avx2!(_mm256_set1_epi64x(limits.distance_max.into()));
+    fn failed<const WORDS: usize>(
+        self,
+        places: &[u32; 8],
+        befores: &[u32; 8],
+        sought: &Sought<WORDS>,
+    ) -> u32 {
+        let low = avx2!(_mm256_set1_epi32(0xffff));
+        let positions = avx2!(_mm256_and_si256(self.load(places), low));
+        let position_max = avx2!(_mm256_set1_epi32(sought.position_max.cast_signed()));
+        let is_far = avx2!(_mm256_cmpgt_epi32(positions, position_max));
+        let before = avx2!(_mm256_set1_epi32(sought.before.cast_signed()));
+        let is_met = avx2!(_mm256_cmpeq_epi32(self.load(befores), before));
+        let failed = avx2!(_mm256_castsi256_ps(_mm256_or_si256(is_far, is_met)));
+        avx2!(_mm256_movemask_ps(failed)).cast_unsigned()
+    }
+
+    /// Of four postings those whose signatures are not near, as bits.
+    #[inline(always)]
+    fn is_different<const WORDS: usize>(
+        self,
+        block: &[Line],
+        quarter: usize,
+        sought: &Sought<WORDS>,
+    ) -> u32 {
+        let mut distances = avx2!(_mm256_setzero_si256());
+        for (word, sought) in sought.signature.iter().enumerate() {
+            let sought = avx2!(_mm256_set1_epi64x(sought.cast_signed()));
+            let line = &block[SIGNATURES + 2 * word + quarter / 2];
+            let words = self.load(&line.as_chunks().0[quarter % 2]);
+            let difference = avx2!(_mm256_xor_si256(words, sought));
+            distances = avx2!(_mm256_add_epi64(distances, self.count_bits(difference)));
+        }
+        let distance_max = avx2!(_mm256_set1_epi64x(sought.distance_max.into()));
         let is_different = avx2!(_mm256_cmpgt_epi64(distances, distance_max));
-        let has_failed = avx2!(_mm256_or_si256(is_far, is_different));
-        let has_failed = avx2!(_mm256_castsi256_pd(has_failed));
-        avx2!(_mm256_movemask_pd(has_failed)).cast_unsigned()
+        let is_different = avx2!(_mm256_castsi256_pd(is_different));
+        avx2!(_mm256_movemask_pd(is_different)).cast_unsigned()
     }
 }
 
 impl Registers for Avx2 {
     #[inline(always)]
-    fn test(
-        self,
-        block: &[Posting; BLOCK],
-        valid: usize,
-        limits: Limits,
-        to: &mut [Met; BLOCK],
-    ) -> usize {
-        let (quarters, _) = block.as_chunks::<4>();
-        let mut passed = 0;
-        for (quarter, postings) in quarters.iter().enumerate() {
-            if 4 * quarter >= valid {
-                break;
-            }
-            let mut left = self.failed(postings, limits) ^ 0xf;
-            while left != 0 {
-                let posting = ORDER[left.trailing_zeros() as usize % 4];
-                let Posting { place, set, .. } = postings[posting];
-                // The remainder is no change: fewer than sixteen passed before.
-                to[passed % BLOCK] = Met { place, set };
-                passed += usize::from(4 * quarter + posting < valid);
-                left &= left - 1;
+    fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {
+        let mut failed = 0;
+        let halves = block[PLACES].as_chunks().0.iter().zip(block[BEFORES].as_chunks().0);
+        for (half, (places, befores)) in halves.enumerate() {
+            failed |= self.failed(places, befores, sought) << (8 * half);
+        }
+        let mut left = valid & !failed;
+        if WORDS > 0 {
+            for quarter in 0..BLOCK / 4 {
+                if left >> (4 * quarter) & 0xf != 0 {
+                    left &= !(self.is_different(block, quarter, sought) << (4 * quarter));
+                }
             }
         }
-        passed
+        left
+    }
+
+    #[inline(always)]
+    fn compress(self, bits: u32, from: &Line, to: &mut Line) {
+        OneByOne.compress(bits, from, to);
     }
 }

@@ -1,44 +1,19 @@
-//! Blocks on the 512-bit registers of AVX-512, four postings each. Population counts of vectors are
+//! Blocks on the 512-bit registers of AVX-512. Population counts of vectors are
 //! an extension that most of these processors have; without it, the bits of each half byte are
 //! looked up.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmple_epu64_mask, _mm512_loadu_si512,
-    _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi64, _mm512_popcnt_epi64,
-    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_set4_epi32, _mm512_setzero_si512,
-    _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi64, _mm512_xor_si512,
+    __m512i, __mmask16, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_cmple_epu32_mask,
+    _mm512_mask_cmpneq_epu32_mask, _mm512_maskz_compress_epi32, _mm512_popcnt_epi64,
+    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set4_epi32,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512,
+    _mm512_xor_si512,
 };
 
-use super::BLOCK;
-use super::call::{Met, Posting};
-use super::registers::{Kernel, Limits, Registers};
-
-/// Postings of two registers.
-const HALF: usize = BLOCK / 2;
-
-/// For each number of valid postings of eight: their lanes, when two registers of four have been
-/// interleaved.
-const VALID: [u8; HALF + 1] = valid();
-
-const fn valid() -> [u8; HALF + 1] {
-    let order = [0, 4, 1, 5, 2, 6, 3, 7];
-    let mut table = [0; HALF + 1];
-    let mut count = 0;
-    while count <= HALF {
-        let mut lane = 0;
-        while lane < HALF {
-            if order[lane] < count {
-                table[count] |= 1 << lane;
-            }
-            lane += 1;
-        }
-        count += 1;
-    }
-    table
-}
+use super::registers::{BEFORES, Kernel, Line, PLACES, Registers, SIGNATURES, Sought};
 
 /// Whether the processor counts the bits of vectors.
 pub(super) fn has_popcount() -> bool {
@@ -48,7 +23,7 @@ pub(super) fn has_popcount() -> bool {
 /// Runs a kernel on 512-bit registers. The features are those of `Isa::Avx512`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
-    kernel.blocks(Avx512::<false>(()))
+    kernel.run(Avx512::<false>(()))
 }
 
 /// As [`run`], with the population count.
@@ -56,7 +31,7 @@ pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
 )]
 pub(super) fn run_with_popcount<T: Kernel>(kernel: T) -> T::Output {
-    kernel.blocks(Avx512::<true>(()))
+    kernel.run(Avx512::<true>(()))
 }
 
 /// The proof that the processor has AVX-512, and with `POPCOUNT` the population count: made by
@@ -75,10 +50,10 @@ macro_rules! avx512 {
 
 impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
     #[inline(always)]
-    fn load(self, postings: &[Posting; 4]) -> __m512i {
-        // SAFETY: the array is 64 readable bytes without padding, and the load needs no alignment;
-        // features as in `avx512!`.
-        unsafe { _mm512_loadu_si512(std::ptr::from_ref(postings).cast()) }
+    fn load(self, numbers: &Line) -> __m512i {
+        // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features as in
+        // `avx512!`.
+        unsafe { _mm512_loadu_si512(std::ptr::from_ref(numbers).cast()) }
     }
 
     /// How many bits each 64-bit lane has set.
@@ -100,61 +75,44 @@ impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
         avx512!(_mm512_sad_epu8(bytes, zero))
     }
 
-    /// Tests eight postings; as [`Registers::test`].
+    /// Of the postings those whose signatures are near.
     #[inline(always)]
-    fn test_half(
-        self,
-        half: &[Posting; HALF],
-        valid: usize,
-        limits: Limits,
-        to: &mut [Met; HALF],
-    ) -> usize {
-        let (quarters, _) = half.as_chunks::<4>();
-        let (first, second) = (self.load(&quarters[0]), self.load(&quarters[1]));
-        let met = avx512!(_mm512_unpacklo_epi64(first, second));
-        let signatures = avx512!(_mm512_unpackhi_epi64(first, second));
-        let low = avx512!(_mm512_set1_epi64(0xffff));
-        let positions = avx512!(_mm512_and_si512(met, low));
-        let position_max = avx512!(_mm512_set1_epi64(limits.position_max.into()));
-        let is_near = avx512!(_mm512_cmple_epu64_mask(positions, position_max));
-        let is_near = is_near & VALID[valid];
-        let signature = avx512!(_mm512_set1_epi64(limits.signature.cast_signed()));
-        let difference = avx512!(_mm512_xor_si512(signatures, signature));
-        let distances = self.count_bits(difference);
-        let distance_max = avx512!(_mm512_set1_epi64(limits.distance_max.into()));
-        let passed = avx512!(_mm512_mask_cmple_epu64_mask(is_near, distances, distance_max));
-        if passed != 0 {
-            let met = avx512!(_mm512_maskz_compress_epi64(passed, met));
-            // SAFETY: the array is 64 writable bytes, any of which make a `Met`, and the store
-            // needs no alignment; features as in `avx512!`.
-            unsafe { _mm512_storeu_si512(std::ptr::from_mut(to).cast(), met) };
+    fn is_near<const WORDS: usize>(self, block: &[Line], sought: &Sought<WORDS>) -> u16 {
+        let mut distances = [avx512!(_mm512_setzero_si512()); 2];
+        for (word, sought) in sought.signature.iter().enumerate() {
+            let sought = avx512!(_mm512_set1_epi64(sought.cast_signed()));
+            for (half, distances) in distances.iter_mut().enumerate() {
+                let words = self.load(&block[SIGNATURES + 2 * word + half]);
+                let difference = avx512!(_mm512_xor_si512(words, sought));
+                *distances = avx512!(_mm512_add_epi64(*distances, self.count_bits(difference)));
+            }
         }
-        passed.count_ones() as usize
+        let distance_max = avx512!(_mm512_set1_epi64(sought.distance_max.into()));
+        let [low, high] =
+            distances.map(|half| avx512!(_mm512_cmple_epu64_mask(half, distance_max)));
+        u16::from_le_bytes([low, high])
     }
 }
 
 impl<const POPCOUNT: bool> Registers for Avx512<POPCOUNT> {
     #[inline(always)]
-    fn test(
-        self,
-        block: &[Posting; BLOCK],
-        valid: usize,
-        limits: Limits,
-        to: &mut [Met; BLOCK],
-    ) -> usize {
-        let (halves, _) = block.as_chunks::<HALF>();
-        let (to_halves, _) = to.as_chunks_mut::<HALF>();
-        let passed = self.test_half(&halves[0], valid.min(HALF), limits, &mut to_halves[0]);
-        if valid <= HALF {
-            return passed;
-        }
-        let mut behind = [Met::default(); HALF];
-        let more = self.test_half(&halves[1], valid - HALF, limits, &mut behind);
-        if more > 0 {
-            // There is room: of the first half no more than eight passed.
-            let to = to[passed..].first_chunk_mut().expect("half of the block is left");
-            *to = behind;
-        }
-        passed + more
+    fn test<const WORDS: usize>(self, block: &[Line], _: u32, sought: &Sought<WORDS>) -> u32 {
+        let near: __mmask16 = if WORDS == 0 { u16::MAX } else { self.is_near(block, sought) };
+        let low = avx512!(_mm512_set1_epi32(0xffff));
+        let positions = avx512!(_mm512_and_si512(self.load(&block[PLACES]), low));
+        let position_max = avx512!(_mm512_set1_epi32(sought.position_max.cast_signed()));
+        let passed = avx512!(_mm512_mask_cmple_epu32_mask(near, positions, position_max));
+        let before = avx512!(_mm512_set1_epi32(sought.before.cast_signed()));
+        let befores = self.load(&block[BEFORES]);
+        avx512!(_mm512_mask_cmpneq_epu32_mask(passed, befores, before)).into()
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "there are sixteen bits")]
+    fn compress(self, bits: u32, from: &Line, to: &mut Line) {
+        let kept = avx512!(_mm512_maskz_compress_epi32(bits as u16, self.load(from)));
+        // SAFETY: the array is 64 writable bytes, and the store needs no alignment; features as in
+        // `avx512!`.
+        unsafe { _mm512_storeu_si512(std::ptr::from_mut(to).cast(), kept) };
     }
 }

@@ -1,150 +1,218 @@
-//! What a call is given.
+//! What a call is given, and its checks.
 
-use std::ops::Range;
-
+use super::registers::{Line, lines_per_block};
 use super::{BLOCK, RANKS_MAX};
 
-/// Where the postings of a token are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct List {
-    /// The first posting; those before it belong to sets that are too small for all probes to come.
-    pub begin: u32,
-    /// Behind the last posting.
-    pub end: u32,
-}
+/// The token before the first one of a set: no token is as great.
+pub const NO_TOKEN: u32 = u32::MAX;
 
-/// A pair that passed the tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Candidate {
-    /// The probe.
-    pub probe: u32,
-    /// The set that was found.
-    pub set: u32,
-    /// The position in the probe of the first common token.
-    pub position: u32,
-    /// The rank of the set's size, shifted by 16, and the position of that token in the set, which
-    /// is [`POSITION_MAX`](super::POSITION_MAX) also if it is greater.
-    pub place: u32,
-}
+/// The bit of [`Posting::set`] that tells the side of the set; the others are its number.
+pub const SIDE_BIT: u32 = 1 << 31;
 
 /// A set that has a token in its prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Posting {
-    /// The rank of the set's size and the position of the token, as in [`Candidate`].
+    /// The rank of the set's size, shifted by 16, and the position of the token in the set, which
+    /// is [`POSITION_MAX`](super::POSITION_MAX) also if it is greater.
     pub place: u32,
-    /// The set.
+    /// The set, and its side.
     pub set: u32,
-    /// The signature of the set.
-    pub signature: u64,
+    /// The token of the set before this one, or [`NO_TOKEN`].
+    pub before: u32,
 }
 
-/// The first half of a posting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(super) struct Met {
-    pub(super) place: u32,
-    pub(super) set: u32,
-}
-
-/// Sets of the same size, which are looked up and added one after the other.
-#[derive(Clone, Debug)]
-pub struct Probes<'a> {
-    /// Set `i` of the join is `tokens[offsets[i]..offsets[i + 1]]`, strictly ascending.
-    pub offsets: &'a [u32],
-    /// The tokens of all sets of the join.
-    pub tokens: &'a [u32],
-    /// The signature of each set.
-    pub signatures: &'a [u64],
-    /// The sets to take; not empty.
-    pub range: Range<u32>,
-    /// Tokens below this have no postings and are not looked up.
-    pub token_min: u32,
-}
-
-/// The bounds for sets of one size.
+/// The postings of some tokens, and the signatures of all sets.
 #[derive(Clone, Copy, Debug)]
-pub struct Window<'a> {
-    /// The rank of the probes' size, below [`RANKS_MAX`].
-    pub rank: u32,
-    /// The rank of the least size that is looked for; it must not descend from call to call.
-    pub rank_min: u32,
-    /// How many tokens of a probe are added to the index.
-    pub index_prefix: usize,
-    /// The greatest rank that can suffice when the first common token is at this position of the
-    /// probe; as many as tokens of a probe that are looked up. All from `rank_min` to `rank`.
-    pub rank_max: &'a [u32],
-    /// By rank: the greatest position in a set at which its first common token can suffice. Not
-    /// descending from `rank_min` on.
-    pub position_max: &'a [u32],
-    /// By rank: in how many bits signatures may differ. Not descending from `rank_min` on.
-    pub distance_max: &'a [u32],
+pub struct Lists<'a> {
+    /// Where each list ends; it begins where the one before it ends, the first one at 0.
+    pub ends: &'a [u32],
+    /// The postings of all lists; sets ascend within a list, and so do their ranks.
+    pub postings: &'a [Posting],
+    /// Words of a signature: 0, 1, 2, 4 or 8.
+    pub words: usize,
+    /// The signature of each set, set after set.
+    pub signatures: &'a [u64],
+    /// Whether the two sides are joined to each other, instead of one to itself.
+    pub is_two_sided: bool,
 }
 
-/// The lists, their postings, and which sets a probe has met.
-#[derive(Debug)]
-pub struct Index<'a> {
-    /// The lists that are looked up, and those that are added to, by token.
-    pub lists: &'a mut [List],
-    /// Where the lists that are looked up begin.
-    pub partner_lists: usize,
-    /// Where the lists that are added to begin.
-    pub own_lists: usize,
-    /// The postings of all lists, and [`BLOCK`] more.
-    pub postings: &'a mut [Posting],
-    /// By set: one more than the last probe that has met it.
-    pub met: &'a mut [u32],
-}
-
-/// How far a call came.
+/// What the sets of one size need of those that are not larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sifted {
-    /// Probes that were taken, at least one.
-    pub probes: u32,
-    /// Candidates that were written.
-    pub candidates: usize,
-    /// Postings that were tested.
-    pub postings: u64,
-    /// Postings that passed the tests of their block.
-    pub passed: u64,
+pub struct Row {
+    /// Whether sets of this size meet others; they are found all the same.
+    pub is_probe: bool,
+    /// The rank of the least size.
+    pub rank_min: u32,
+    /// How many tokens of a set are found by other sets.
+    pub index_prefix: u32,
+    /// Where its bounds begin in the pairs of [`Limits`]: one for each rank from `rank_min` to its
+    /// own.
+    pub pairs: u32,
+    /// Where its bounds begin in the greatest ranks of [`Limits`]: one for each token that is
+    /// looked up.
+    pub positions: u32,
 }
 
-impl Probes<'_> {
-    pub(super) fn check(&self) {
-        let sets = self.offsets.len().saturating_sub(1);
-        let Range { start, end } = self.range;
-        assert!(start < end && end as usize <= sets, "probes {start}..{end} of {sets} sets");
-        let signed = self.signatures.len();
-        assert!(signed == sets, "{sets} sets need as many signatures, not {signed}");
-    }
+/// What sets of two sizes need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairLimit {
+    /// The least overlap.
+    pub required: u32,
+    /// The greatest position in the smaller set at which its first common token can suffice. It
+    /// does not descend within a row.
+    pub position_max: u32,
+    /// In how many bits signatures may differ. It does not descend within a row.
+    pub distance_max: u32,
 }
 
-impl Window<'_> {
-    pub(super) fn check(&self, probes: &Probes<'_>) {
-        let Self { rank, rank_min, index_prefix, rank_max, .. } = *self;
-        assert!(rank_min <= rank && (rank as usize) < RANKS_MAX, "ranks {rank_min} to {rank}");
-        let first = probes.range.start as usize;
-        let size = (probes.offsets[first + 1] - probes.offsets[first]) as usize;
-        let prefix = rank_max.len().max(index_prefix);
-        assert!(prefix <= size, "a prefix of {prefix} tokens in sets of {size}");
-        let is_rank = |max: &u32| (rank_min..=rank).contains(max);
-        assert!(rank_max.iter().all(is_rank), "a greatest rank outside {rank_min} to {rank}");
-        for (name, bounds) in [("position", self.position_max), ("distance", self.distance_max)] {
-            let known = bounds.len();
-            assert!(known > rank as usize, "a {name} for {known} ranks, up to {rank}");
-            let window = &bounds[rank_min as usize..=rank as usize];
-            assert!(window.is_sorted(), "the {name} descends");
+/// The bounds of all sizes, checked once for many calls.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    rows: Vec<Row>,
+    pairs: Vec<PairLimit>,
+    rank_max: Vec<u32>,
+}
+
+impl Limits {
+    /// `rows` are by rank of the probe's size. `pairs` are by row, then by rank of the smaller set.
+    /// `rank_max` is by row, then by position in the probe: the greatest rank that can suffice when
+    /// the first common token is there, from the row's `rank_min` to its own rank.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`RANKS_MAX`] rows, a row is not as [`Row`] says or its bounds
+    /// descend, or a greatest rank is outside its row.
+    #[must_use]
+    pub fn new(rows: Vec<Row>, pairs: Vec<PairLimit>, rank_max: Vec<u32>) -> Self {
+        let limits = Self { rows, pairs, rank_max };
+        let (rows, pairs) = (limits.rows.len(), limits.pairs.len());
+        assert!(rows <= RANKS_MAX, "{rows} sizes, more than {RANKS_MAX}");
+        for (rank, row) in (0..).zip(&limits.rows) {
+            assert!(row.rank_min <= rank, "sizes from rank {} to {rank}", row.rank_min);
+            let begin = row.pairs as usize;
+            let end = begin + (rank - row.rank_min) as usize;
+            assert!(end < pairs, "bounds up to {end} of {pairs}");
+            let of_row = &limits.pairs[begin..=end];
+            assert!(of_row.is_sorted_by_key(|limit| limit.position_max), "the position descends");
+            assert!(of_row.is_sorted_by_key(|limit| limit.distance_max), "the distance descends");
+            let positions = row.positions as usize;
+            let next = limits.rows.get(rank as usize + 1);
+            let positions_end = next.map_or(limits.rank_max.len(), |row| row.positions as usize);
+            let is_rank = |max: &u32| (row.rank_min..=rank).contains(max);
+            let are_ranks = limits.rank_max[positions..positions_end].iter().all(is_rank);
+            assert!(are_ranks, "a greatest rank outside {} to {rank}", row.rank_min);
         }
+        limits
+    }
+
+    /// The bounds of a probe and a set by their ranks.
+    ///
+    /// # Panics
+    ///
+    /// If the set's rank is outside the row.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(&self, probe_rank: u32, rank: u32) -> PairLimit {
+        let row = self.rows[probe_rank as usize];
+        self.pairs[(row.pairs + (rank - row.rank_min)) as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&self, rank: u32) -> &Row {
+        &self.rows[rank as usize]
+    }
+
+    /// The bounds of a row, and more behind.
+    #[inline(always)]
+    pub(super) fn pairs(&self, row: &Row) -> &[PairLimit] {
+        &self.pairs[row.pairs as usize..]
+    }
+
+    #[inline(always)]
+    pub(super) fn rank_max(&self, row: &Row, position: u32) -> u32 {
+        self.rank_max[(row.positions + position) as usize]
     }
 }
 
-impl Index<'_> {
-    pub(super) fn check(&self, probes: &Probes<'_>) {
-        let (met, sets) = (self.met.len(), probes.offsets.len() - 1);
-        assert!(met == sets, "{sets} sets need as many marks, not {met}");
-        let room = self.postings.len();
-        assert!(room >= BLOCK, "{BLOCK} postings of room behind the last one, not {room}");
+impl Lists<'_> {
+    pub(super) fn check(&self) {
+        let words = self.words;
+        assert!(matches!(words, 0 | 1 | 2 | 4 | 8), "signatures have no {words} words");
+        let (last, postings) = (self.ends.last().map_or(0, |end| *end), self.postings.len());
+        assert!(last as usize <= postings, "lists up to {last} of {postings} postings");
+    }
+}
+
+/// A posting in which a probe has met sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meeting {
+    /// The list.
+    pub list: u32,
+    /// The probe's place, as in [`Posting`].
+    pub place: u32,
+    /// The probe, without its side.
+    pub probe: u32,
+    /// Behind the last one of the sets that it met there.
+    pub end: u32,
+}
+
+/// The meetings that passed the tests.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// One after the other; their sets are in `sets` and `places`, each from where the one before
+    /// ends.
+    pub meetings: Vec<Meeting>,
+    /// The sets that were met, without their side; longer than needed.
+    pub sets: Vec<u32>,
+    /// Their places, as in [`Posting`].
+    pub places: Vec<u32>,
+}
+
+/// How far a join of lists has come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// The list in hand.
+    pub(super) list: usize,
+    /// Its next posting.
+    pub(super) next: usize,
+    /// The postings before it that others find, by side.
+    pub(super) shelves: [Shelf; 2],
+    /// Postings that were tested, and that passed.
+    pub(super) tested: u64,
+    pub(super) passed: u64,
+}
+
+/// Postings in blocks of sixteen, field by field.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    /// Sets that are too small for all probes to come.
+    pub(super) begin: usize,
+    pub(super) len: usize,
+    /// Block after block, each as `registers` says.
+    pub(super) lines: Vec<Line>,
+}
+
+impl Progress {
+    /// Before the first list, of lists of at most `len_max` postings.
+    #[must_use]
+    pub fn new(len_max: usize, words: usize, is_two_sided: bool) -> Self {
+        let lines = len_max.div_ceil(BLOCK) * lines_per_block(words);
+        let shelf = |lines| Shelf { begin: 0, len: 0, lines: vec![[0; BLOCK]; lines] };
+        let other = if is_two_sided { lines } else { 0 };
+        Self { shelves: [shelf(lines), shelf(other)], ..Self::default() }
+    }
+
+    /// Bytes that [`Self::new`] takes.
+    #[must_use]
+    pub fn bytes(len_max: usize, words: usize, is_two_sided: bool) -> usize {
+        let lines = len_max.div_ceil(BLOCK) * lines_per_block(words);
+        (1 + usize::from(is_two_sided)) * lines * size_of::<Line>()
+    }
+
+    /// Postings that were tested, and those that passed.
+    #[must_use]
+    pub fn tested(&self) -> (u64, u64) {
+        (self.tested, self.passed)
     }
 }

@@ -1,40 +1,41 @@
-//! The filter of a set-similarity join: finds, in lists of postings, the sets that may be similar
-//! to a probe.
+//! The filter of a set-similarity join: finds, in lists of postings, the sets that may be similar.
 //!
-//! A list holds the sets that have one token in their prefix. All lists lie in flat arrays; the
-//! caller counts before, so each has its room:
+//! A list holds the sets that have one token in their prefix, in their order, by size. All lists
+//! lie in a flat array, one after the other:
 //!
 //! ```text
-//! lists       | begin end | begin end | ..              by token
-//! postings    | 2.0 set 64 bits | 2.1 set 64 bits | ..  rank of the size . position of the token
+//! ends        | 2 | 2 | 5 | ..                      by token
+//! postings    | place set before | place set before | ..
+//!               place: rank of the size . position of the token; before: the token before it
 //! ```
 //!
-//! [`sift`] takes the sets of one size as probes, one after the other: looks up the tokens of the
-//! probe's prefix, writes down the candidates that pass three tests, each once, and adds the probe
-//! to the lists of its own prefix. Sixteen postings are tested at a time, and only those that pass
-//! touch anything that is looked up by set:
+//! [`sift`] takes list after list, and joins each to itself: a set of the list meets those before
+//! it. What it needs of them lies in blocks of sixteen that stay in the nearest cache, and is
+//! tested sixteen at a time, without a branch that depends on the outcome:
 //!
-//! * *Length*: a list is read from the first set that is large enough to the last one that may
-//!   still be small enough, as far as the position in the probe tells (Mann, Augsten, *PEL:
-//!   Position-Enhanced Length Filter for Set Similarity Joins*, 2014).
+//! * *Length*: from the first set that is large enough to the last one that may still be small
+//!   enough, as far as the position in the probe tells (Mann, Augsten, *PEL: Position-Enhanced
+//!   Length Filter for Set Similarity Joins*, 2014).
 //! * *Position*: enough tokens must be left in the set behind the match (Xiao et al., WWW 2008,
 //!   §4).
 //! * *Signature*: bit `h` of a set's signature is the parity of its tokens that are hashed to `h`.
 //!   Two signatures differ in at most as many bits as tokens are in one set only, which is the sum
 //!   of the sizes less twice the overlap.
-//!
-//! [`refine`] tests candidates by signatures of more bits, which are looked up by set.
+//! * *Token before*: if both sets have it, they meet in its list too, so not here.
 //!
 //! Sizes ascend within a list, so the bounds of the last of sixteen postings are the loosest, and
-//! the test of the block is by those. What passes is tested by its own bounds.
+//! the test of the block is by those. What passes has to be tested by its own bounds, and whether
+//! this is the first list in which the two sets meet.
+//!
+//! List after list, instead of set after set with its tokens, means that postings are read in the
+//! order in which they lie in memory, rather than each list from elsewhere.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `call` | what a call is given, and its checks |
-//! | `probe` | the loop over probes, the same for all levels |
-//! | `scan` | the test of a list: the reference, and the one by blocks |
-//! | `refine` | the test by signatures of more bits |
-//! | `registers` | what a block of sixteen can do, as a trait |
+//! | `lists` | the loop over lists, the same for all levels |
+//! | `sign` | signatures |
+//! | `registers` | what a block of sixteen can do, as a trait; the reference |
 //! | `portable`, `avx2`, `avx512` | the trait for each instruction set |
 
 #[cfg(target_arch = "x86_64")]
@@ -42,26 +43,24 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod call;
+mod lists;
 mod portable;
-mod probe;
-mod refine;
 mod registers;
-mod scan;
+mod sign;
 #[cfg(test)]
 mod tests;
 
-pub use self::call::{Candidate, Index, List, Posting, Probes, Sifted, Window};
+pub use self::call::{
+    Limits, Lists, Meeting, Met, NO_TOKEN, PairLimit, Posting, Progress, Row, SIDE_BIT,
+};
 
-use self::probe::Sift;
-use self::refine::Refine;
-use self::registers::Kernel;
+use self::lists::Sift;
+use self::registers::{Kernel, OneByOne};
+use self::sign::{SignSets, sign_words};
 use crate::Isa;
 
-/// Postings of a block, and the room that arrays of postings need behind the last one.
+/// Postings of a block.
 pub const BLOCK: usize = 16;
-
-/// Postings of a cache line.
-const LINE: usize = 64 / size_of::<Posting>();
 
 /// The greatest position that a posting knows; greater ones are taken for it.
 pub const POSITION_MAX: u32 = 0xffff;
@@ -69,68 +68,57 @@ pub const POSITION_MAX: u32 = 0xffff;
 /// The most sizes of different rank.
 pub const RANKS_MAX: usize = 1 << 16;
 
-/// Finds the candidates of the probes, and adds the probes to the index; stops before the next
-/// probe when there are `candidates_max` or more.
+/// Joins each list to itself, from where `progress` is, and writes down who meets whom; stops
+/// between two postings when there are `met_max` meetings or more. Returns whether there is more.
 ///
-/// In pseudo-code: `for probe { for token of its prefix { for posting of the token's list { if it
-/// passes the tests and is new { candidates.push(it) } } } for token of its prefix {
-/// list.push(probe) } }`.
+/// In pseudo-code: `for list { for probe of the list { for set before it { if it passes the tests
+/// { met.push(probe, set) } } } }`. A pair that fails the test by its own bounds may be written
+/// down, and one may be in several lists.
 ///
 /// # Shapes
 ///
-/// See [`Probes`], [`Window`] and [`Index`]; `candidates`: overwritten from the front, and made
-/// longer where the candidates of a probe need it; what is behind [`Sifted::candidates`] is of no
-/// meaning.
+/// See [`Lists`]; `limits`: of the sizes that postings name; `met`: overwritten; `progress`: made
+/// for lists that are as long, and signatures of as many words.
 ///
 /// # Cost
 ///
-/// Sixteen postings are 256 B: with AVX-512 four loads, four shuffles, and for each eight two
-/// comparisons and a population count. A posting that passes costs a look-up by set. Short lists
-/// cost what it takes to get them: a line each for the list and its postings, asked for ahead.
+/// A posting costs a look-up of its signature, asked for ahead, and a block of sixteen that it is
+/// compared with reads 128 B, and 128 B more for each word of a signature: with AVX-512 and one
+/// word four loads, four comparisons, two population counts and two compressed stores.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, or a shape is not as above. Checked once per call.
-pub fn sift<'a>(
+/// If `isa` is not available, or a shape is not as above.
+pub fn sift(
     isa: Isa,
-    probes: Probes<'a>,
-    window: Window<'a>,
-    index: &mut Index<'_>,
-    candidates: &mut Vec<Candidate>,
-    candidates_max: usize,
-) -> Sifted {
-    probes.check();
-    window.check(&probes);
-    index.check(&probes);
-    dispatch(isa, Sift { probes, window, index, candidates, candidates_max })
+    lists: Lists<'_>,
+    limits: &Limits,
+    progress: &mut Progress,
+    met: &mut Met,
+    met_max: usize,
+) -> bool {
+    lists.check();
+    dispatch(isa, Sift { lists, limits, progress, met, met_max })
 }
 
-/// Keeps the candidates whose signatures differ in few enough bits, in their order; returns how
-/// many those are.
+/// Writes the signatures of sets, one after the other, each as [`sign`] does.
 ///
 /// # Shapes
 ///
-/// `signatures`: `words` words a set, set after set; `distance_max`: as in [`Window`]; candidates
-/// name sets that have signatures, and ranks below the length of `distance_max`.
+/// Set `i` is `tokens[offsets[i]..offsets[i + 1]]`; `signatures`: `words` for each, overwritten.
 ///
 /// # Cost
 ///
-/// Reads 8 `words` B for a candidate, from anywhere, and the same for its probe; what comes next is
-/// prefetched.
+/// Reads 4 B a token; with vectors, about six instructions for eight tokens and a word.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, `words` is not 2, 4 or 8, or a candidate is not as above.
-#[must_use]
-pub fn refine(
-    isa: Isa,
-    words: usize,
-    signatures: &[u64],
-    distance_max: &[u32],
-    candidates: &mut [Candidate],
-) -> usize {
-    assert!(matches!(words, 2 | 4 | 8), "signatures have 2, 4 or 8 words, not {words}");
-    dispatch(isa, Refine { words, signatures, distance_max, candidates })
+/// If `isa` is not available, or a shape is not as above.
+pub fn sign_sets(isa: Isa, offsets: &[u32], tokens: &[u32], words: usize, signatures: &mut [u64]) {
+    assert!(matches!(words, 1 | 2 | 4 | 8), "signatures have 1, 2, 4 or 8 words, not {words}");
+    let (sets, len) = (offsets.len().saturating_sub(1), signatures.len());
+    assert!(len == words * sets, "{sets} sets need {words} words each, not {len}");
+    dispatch(isa, SignSets { offsets, tokens, words, signatures });
 }
 
 /// Writes the signature of a set: bit `h` is the parity of the tokens with the hash `h`.
@@ -159,16 +147,6 @@ pub fn sign(tokens: &[u32], signature: &mut [u64]) {
     }
 }
 
-#[inline(always)]
-fn sign_words<const WORDS: usize>(tokens: &[u32], signature: &mut [u64]) {
-    let mut words = [0_u64; WORDS];
-    for token in tokens {
-        let hash = token.wrapping_mul(0x9E37_79B1) >> 23;
-        words[(hash >> 6) as usize % WORDS] ^= 1 << (hash & 63);
-    }
-    signature.copy_from_slice(&words);
-}
-
 /// Runs a kernel on one level.
 #[cfg_attr(
     target_arch = "x86_64",
@@ -180,7 +158,7 @@ fn sign_words<const WORDS: usize>(tokens: &[u32], signature: &mut [u64]) {
 fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
     assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
     match isa {
-        Isa::Scalar => kernel.scalar(),
+        Isa::Scalar => kernel.run(OneByOne),
         Isa::Portable => portable::run(kernel),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the processor has the features of the level, as asserted above.

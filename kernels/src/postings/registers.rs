@@ -4,39 +4,89 @@
 //! instructions.
 
 use super::BLOCK;
-use super::call::{Met, Posting};
+
+/// One field of a block, or half a word of its signatures.
+///
+/// A block is a line of places, one of tokens before, one of sets, and for each word of a signature
+/// two: the words of the first eight postings, then those of the others, the low half first.
+pub(super) type Line = [u32; BLOCK];
+
+pub(super) const PLACES: usize = 0;
+pub(super) const BEFORES: usize = 1;
+pub(super) const SETS: usize = 2;
+pub(super) const SIGNATURES: usize = 3;
+
+/// Lines of a block.
+pub(super) const fn lines_per_block(words: usize) -> usize {
+    SIGNATURES + 2 * words
+}
 
 /// What all postings of a block are tested by.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct Sought<const WORDS: usize> {
     /// The greatest position, which fits 16 bits.
     pub(super) position_max: u32,
+    /// The token before the common one in the probe: whoever has it too has been met.
+    pub(super) before: u32,
     /// The signature of the probe.
-    pub(super) signature: u64,
+    pub(super) signature: [u64; WORDS],
     /// In how many bits theirs may differ from it.
     pub(super) distance_max: u32,
 }
 
 /// A set of instructions for blocks.
 pub(super) trait Registers: Copy {
-    /// Writes those of the first `valid` postings that pass to the front of `to`, in any order, and
-    /// returns how many they are; what is behind them may be overwritten.
-    fn test(
-        self,
-        block: &[Posting; BLOCK],
-        valid: usize,
-        limits: Limits,
-        to: &mut [Met; BLOCK],
-    ) -> usize;
+    /// The postings of a block that pass, as bits; of those that are not `valid`, any.
+    fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32;
+
+    /// Writes the numbers with a bit to the front of `to`, in their order; what is behind them may
+    /// be overwritten.
+    fn compress(self, bits: u32, from: &Line, to: &mut Line);
 }
 
 /// A call with its arguments, to be run on some level.
 pub(super) trait Kernel {
     /// What the call returns.
     type Output;
-    /// The reference.
-    fn scalar(self) -> Self::Output;
     /// The loop over blocks; `#[inline(always)]`, so that it is compiled for the level that calls
     /// it.
-    fn blocks<R: Registers>(self, registers: R) -> Self::Output;
+    fn run<R: Registers>(self, registers: R) -> Self::Output;
+}
+
+/// One posting at a time: the reference, and the level without vectors.
+#[derive(Clone, Copy)]
+pub(super) struct OneByOne;
+
+impl Registers for OneByOne {
+    #[inline(always)]
+    fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {
+        let (mut left, mut passed) = (valid, 0);
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize % BLOCK;
+            left &= left - 1;
+            let is_new = block[BEFORES][lane] != sought.before;
+            if is_new && block[PLACES][lane] & 0xffff <= sought.position_max {
+                let mut distance = 0;
+                for word in 0..WORDS {
+                    let line = &block[SIGNATURES + 2 * word + lane / 8];
+                    let low = u64::from(line[lane % 8 * 2]);
+                    let high = u64::from(line[lane % 8 * 2 + 1]);
+                    distance += ((high << 32 | low) ^ sought.signature[word]).count_ones();
+                }
+                passed |= u32::from(distance <= sought.distance_max) << lane;
+            }
+        }
+        passed
+    }
+
+    #[inline(always)]
+    fn compress(self, bits: u32, from: &Line, to: &mut Line) {
+        let (mut left, mut written) = (bits, 0);
+        while left != 0 {
+            // The remainders are no change: there are sixteen at most.
+            to[written % BLOCK] = from[left.trailing_zeros() as usize % BLOCK];
+            left &= left - 1;
+            written += 1;
+        }
+    }
 }

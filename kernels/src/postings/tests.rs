@@ -1,210 +1,247 @@
-//! Every level against sets that are tested one by one, by their definitions.
-
-use std::collections::BTreeSet;
+//! Every level against postings that are compared one by one, by their definitions.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Sets of one size, which are looked up among each other with bounds of any kind.
+/// A set in one list.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    list: usize,
+    rank: u32,
+    position: u32,
+    before: u32,
+    is_right: bool,
+    signature: [u64; 8],
+}
+
+/// Sets, each in one list, and bounds of any kind.
 #[derive(Clone, Debug)]
 struct Case {
-    sets: Vec<Vec<u32>>,
-    distinct: u32,
-    token_min: u32,
-    probe_prefix: usize,
-    index_prefix: usize,
+    members: Vec<Member>,
+    words: usize,
+    is_two_sided: bool,
+    rank_reach: u32,
+    index_prefix: u32,
     position_max: u32,
     distance_max: u32,
 }
 
-/// A pair: probe, set, and the positions of the first common token of their prefixes.
-type Pair = (u32, u32, u32, u32);
+const LISTS: usize = 4;
+const RANKS: u32 = 6;
+const POSITIONS: u32 = 8;
+
+/// List, probe, its place, set, its place.
+type Meeting5 = (u32, u32, u32, u32, u32);
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap()
 }
 
-fn signature(set: &[u32]) -> u64 {
-    let mut words = [0];
-    sign(set, &mut words);
-    words[0]
-}
-
 impl Case {
-    /// What has to be found: the first common token decides about the position.
-    fn by_hand(&self) -> BTreeSet<Pair> {
-        let mut pairs = BTreeSet::new();
-        for (probe, tokens) in self.sets.iter().enumerate() {
-            for (set, others) in self.sets[..probe].iter().enumerate() {
-                let shared =
-                    tokens[..self.probe_prefix].iter().enumerate().find_map(|(at, token)| {
-                        let other = others[..self.index_prefix].iter().position(|t| t == token)?;
-                        (*token >= self.token_min).then_some((narrow(at), narrow(other)))
-                    });
-                let Some((at, other)) = shared else { continue };
-                let distance = (signature(tokens) ^ signature(others)).count_ones();
-                if other <= self.position_max && distance <= self.distance_max {
-                    pairs.insert((narrow(probe), narrow(set), at, other));
+    fn limits(&self) -> Limits {
+        let (mut rows, mut pairs, mut rank_max) = (Vec::new(), Vec::new(), Vec::new());
+        for rank in 0..RANKS {
+            let rank_min = rank.saturating_sub(self.rank_reach);
+            rows.push(Row {
+                is_probe: rank != 4,
+                rank_min,
+                index_prefix: self.index_prefix,
+                pairs: narrow(pairs.len()),
+                positions: narrow(rank_max.len()),
+            });
+            pairs.extend((rank_min..=rank).map(|other| self.pair_limit(other)));
+            rank_max.extend((0..POSITIONS).map(|position| self.rank_max(rank, position)));
+        }
+        Limits::new(rows, pairs, rank_max)
+    }
+
+    fn pair_limit(&self, rank: u32) -> PairLimit {
+        let position_max = self.position_max + rank;
+        PairLimit { required: 1, position_max, distance_max: self.distance_max + rank }
+    }
+
+    fn rank_max(&self, rank: u32, position: u32) -> u32 {
+        rank.saturating_sub(position / 3).max(rank.saturating_sub(self.rank_reach))
+    }
+
+    /// Whether two sets of one list meet; with `is_loose`, by the bounds of the largest size.
+    fn do_meet(&self, probe: &Member, set: &Member, is_loose: bool) -> bool {
+        let limit = self.pair_limit(if is_loose { probe.rank } else { set.rank });
+        let rank_max = if is_loose { RANKS } else { self.rank_max(probe.rank, probe.position) };
+        let words = probe.signature.iter().zip(&set.signature).take(self.words);
+        let distance: u32 = words.map(|(left, right)| (left ^ right).count_ones()).sum();
+        probe.list == set.list
+            && probe.rank != 4
+            && set.position < self.index_prefix
+            && (!self.is_two_sided || probe.is_right != set.is_right)
+            && (set.rank + self.rank_reach >= probe.rank && set.rank <= rank_max)
+            && (probe.before == NO_TOKEN || probe.before != set.before)
+            && set.position <= limit.position_max
+            && distance <= limit.distance_max
+    }
+
+    fn by_hand(&self, is_loose: bool) -> Vec<(usize, usize)> {
+        let pairs =
+            (0..self.members.len()).flat_map(|probe| (0..probe).map(move |set| (probe, set)));
+        pairs
+            .filter(|&(probe, set)| {
+                self.do_meet(&self.members[probe], &self.members[set], is_loose)
+            })
+            .collect()
+    }
+
+    fn run(&self, isa: Isa, met_max: usize) -> Vec<Meeting5> {
+        let mut ends = Vec::new();
+        let mut postings = Vec::new();
+        for list in 0..LISTS {
+            for (set, member) in (0_u32..).zip(&self.members) {
+                if member.list == list {
+                    let side = if self.is_two_sided && member.is_right { SIDE_BIT } else { 0 };
+                    let place = member.rank << 16 | member.position;
+                    postings.push(Posting { place, set: set | side, before: member.before });
                 }
             }
+            ends.push(narrow(postings.len()));
         }
-        pairs
-    }
-
-    fn offsets_and_tokens(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut offsets = vec![0];
-        for set in &self.sets {
-            offsets.push(offsets[offsets.len() - 1] + narrow(set.len()));
-        }
-        (offsets, self.sets.concat())
-    }
-
-    fn lists(&self) -> (Vec<List>, usize) {
-        let mut lists = vec![List::default(); self.distinct as usize];
-        let mut begin = 0;
-        for (token, list) in (0..).zip(&mut lists) {
-            *list = List { begin, end: begin };
-            let is_in = |set: &&Vec<u32>| set[..self.index_prefix].contains(&token);
-            begin += narrow(self.sets.iter().filter(is_in).count());
-        }
-        (lists, begin as usize)
-    }
-
-    fn run(&self, isa: Isa, candidates_max: usize) -> BTreeSet<Pair> {
-        let (offsets, tokens) = self.offsets_and_tokens();
-        let signatures: Vec<u64> = self.sets.iter().map(|set| signature(set)).collect();
-        let (mut lists, room) = self.lists();
-        let mut postings = vec![Posting::default(); room + BLOCK];
-        let mut met = vec![0; self.sets.len()];
-        let mut index = Index {
-            lists: &mut lists,
-            partner_lists: 0,
-            own_lists: 0,
-            postings: &mut postings,
-            met: &mut met,
+        let words = self.words;
+        let signatures: Vec<u64> =
+            self.members.iter().flat_map(|member| member.signature[..words].to_vec()).collect();
+        let lists = Lists {
+            ends: &ends,
+            postings: &postings,
+            words,
+            signatures: &signatures,
+            is_two_sided: self.is_two_sided,
         };
-        let window = Window {
-            rank: 0,
-            rank_min: 0,
-            index_prefix: self.index_prefix,
-            rank_max: &vec![0; self.probe_prefix],
-            position_max: &[self.position_max],
-            distance_max: &[self.distance_max],
-        };
-        let (mut next, end) = (0, narrow(self.sets.len()));
-        let (mut pairs, mut candidates) = (BTreeSet::new(), Vec::new());
-        while next < end {
-            let probes = Probes {
-                offsets: &offsets,
-                tokens: &tokens,
-                signatures: &signatures,
-                range: next..end,
-                token_min: self.token_min,
-            };
-            let sifted = sift(isa, probes, window, &mut index, &mut candidates, candidates_max);
-            assert!(sifted.probes > 0 && sifted.passed <= sifted.postings);
-            next += sifted.probes;
-            for candidate in &candidates[..sifted.candidates] {
-                let Candidate { probe, set, position, place } = *candidate;
-                assert!(pairs.insert((probe, set, position, place)), "{candidate:?} twice");
+        let limits = self.limits();
+        let mut progress = Progress::new(self.members.len(), words, self.is_two_sided);
+        let (mut met, mut all) = (Met::default(), Vec::new());
+        loop {
+            let has_more = sift(isa, lists, &limits, &mut progress, &mut met, met_max);
+            let mut begin = 0;
+            for &Meeting { list, place, probe, end } in &met.meetings {
+                for at in begin..end as usize {
+                    all.push((list, probe, place, met.sets[at], met.places[at]));
+                }
+                begin = end as usize;
+            }
+            if !has_more {
+                let (tested, passed) = progress.tested();
+                assert!(passed == all.len() as u64 && passed <= tested);
+                return all;
             }
         }
-        pairs
     }
 
     fn check(&self) {
-        let expected = self.by_hand();
+        let reference = self.run(Isa::Scalar, usize::MAX);
+        let place = |set: usize| self.members[set].rank << 16 | self.members[set].position;
+        for &(list, probe, probe_place, set, set_place) in &reference {
+            let (probe, set) = (probe as usize, set as usize);
+            assert_eq!((probe_place, set_place), (place(probe), place(set)));
+            assert_eq!(self.members[probe].list, list as usize);
+        }
+        let mut found: Vec<(usize, usize)> =
+            reference.iter().map(|meeting| (meeting.1 as usize, meeting.3 as usize)).collect();
+        found.sort_unstable();
+        assert!(found.is_sorted_by(|left, right| left < right), "a pair is found once");
+        let (needed, allowed) = (self.by_hand(false), self.by_hand(true));
+        assert!(needed.iter().all(|pair| found.binary_search(pair).is_ok()), "{found:?}");
+        assert!(found.iter().all(|pair| allowed.contains(pair)), "{found:?}");
         for isa in Isa::available() {
-            for candidates_max in [0, 1, 1000] {
-                assert_eq!(self.run(isa, candidates_max), expected, "{isa} {candidates_max}");
+            for met_max in [1, 20, usize::MAX] {
+                assert_eq!(self.run(isa, met_max), reference, "{isa} {met_max}");
             }
         }
     }
 }
 
-fn cases() -> impl Strategy<Value = Case> {
-    let sizes = (1_usize..10, 0_usize..120).prop_flat_map(|(size, count)| {
-        let set = prop::collection::btree_set(0..24_u32, size);
-        let sets = prop::collection::vec(set, count);
-        (sets, 1..=size, 0..=size, 0..10_u32, 0..20_u32, 0..6_u32)
-    });
-    sizes.prop_map(|(sets, probe_prefix, index_prefix, position_max, distance_max, token_min)| {
-        let sets = sets.into_iter().map(|set| set.into_iter().collect()).collect();
-        let distinct = 24;
-        Case { sets, distinct, token_min, probe_prefix, index_prefix, position_max, distance_max }
+fn members() -> impl Strategy<Value = Vec<Member>> {
+    let before = prop_oneof![Just(NO_TOKEN), 0..4_u32];
+    let words = prop_oneof![Just([0; 8]), prop::array::uniform8(0..64_u64)];
+    let member = (0..LISTS, 0..RANKS, 0..POSITIONS, before, any::<bool>(), words).prop_map(
+        |(list, rank, position, before, is_right, signature)| {
+            // Both halves of a word, and all eight words, have bits.
+            let signature = signature.map(|word| word | word.rotate_right(9));
+            Member { list, rank, position, before, is_right, signature }
+        },
+    );
+    prop::collection::vec(member, 0..130).prop_map(|mut members| {
+        members.sort_by_key(|member| member.rank);
+        members
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn levels_find_what_the_definitions_ask_for(case in cases()) {
+    fn levels_find_what_the_definitions_ask_for(
+        members in members(),
+        words in prop_oneof![Just(0_usize), Just(1), Just(2), Just(4), Just(8)],
+        is_two_sided: bool,
+        rank_reach in 0..=RANKS,
+        index_prefix in 0..=POSITIONS,
+        position_max in 0..POSITIONS,
+        distance_max in 0..40_u32,
+    ) {
+        let case = Case {
+            members, words, is_two_sided, rank_reach, index_prefix, position_max, distance_max,
+        };
         case.check();
     }
-}
 
-#[test]
-fn lists_of_all_lengths_around_a_block_and_a_part_are_read_whole() {
-    for count in [1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 1025, 1041] {
-        let sets = (0..count).map(|other| vec![0, 1 + other]).collect();
-        let distinct = 1 + count;
-        let (probe_prefix, index_prefix, position_max, distance_max) = (1, 1, 0, 64);
-        let case = Case {
-            sets,
-            distinct,
-            token_min: 0,
-            probe_prefix,
-            index_prefix,
-            position_max,
-            distance_max,
-        };
-        let all = narrow((count * (count - 1) / 2) as usize);
+    #[test]
+    fn sets_are_signed_alike_on_every_level(
+        sets in prop::collection::vec(prop::collection::vec(any::<u32>(), 0..40), 0..12),
+        words in prop_oneof![Just(1_usize), Just(2), Just(4), Just(8)],
+    ) {
+        let mut offsets = vec![0];
+        for set in &sets {
+            offsets.push(offsets[offsets.len() - 1] + narrow(set.len()));
+        }
+        let mut expected = Vec::new();
+        for set in &sets {
+            let mut signature = vec![u64::MAX; words];
+            sign(set, &mut signature);
+            expected.extend(signature);
+        }
         for isa in Isa::available() {
-            assert_eq!(narrow(case.run(isa, 1 << 20).len()), all, "{isa}, {count} sets");
+            let mut signatures = vec![u64::MAX; words * sets.len()];
+            sign_sets(isa, &offsets, &sets.concat(), words, &mut signatures);
+            prop_assert_eq!(&signatures, &expected, "{}", isa);
         }
     }
 }
 
-/// Sets 0 and 1 of two sizes have token 5; probes of a third size look for it.
-fn sift_sizes(isa: Isa, rank_min: u32, rank_max: u32, position_max: [u32; 3]) -> Vec<u32> {
-    let (offsets, tokens) = ([0, 1, 3, 6], [5, 4, 5, 5, 6, 7]);
-    let mut lists = vec![List::default(); 8];
-    lists[5] = List { begin: 0, end: 2 };
-    (lists[6], lists[7]) = (List { begin: 3, end: 3 }, List { begin: 4, end: 4 });
-    let mut postings = vec![Posting::default(); 5 + BLOCK];
-    postings[1] = Posting { place: 1 << 16 | 1, set: 1, signature: 0 };
-    let mut index = Index {
-        lists: &mut lists,
-        partner_lists: 0,
-        own_lists: 0,
-        postings: &mut postings,
-        met: &mut [0; 3],
+/// So many sets in one list, without bounds.
+fn of_one_list(count: usize) -> Case {
+    let member = Member {
+        list: 1,
+        rank: 0,
+        position: 0,
+        before: NO_TOKEN,
+        is_right: false,
+        signature: [0; 8],
     };
-    let window = Window {
-        rank: 2,
-        rank_min,
+    Case {
+        members: vec![member; count],
+        words: 1,
+        is_two_sided: false,
+        rank_reach: 0,
         index_prefix: 1,
-        rank_max: &[rank_max],
-        position_max: &position_max,
-        distance_max: &[64; 3],
-    };
-    let signatures = &[0; 3];
-    let probes =
-        Probes { offsets: &offsets, tokens: &tokens, signatures, range: 2..3, token_min: 0 };
-    let mut candidates = Vec::new();
-    let sifted = sift(isa, probes, window, &mut index, &mut candidates, 10);
-    assert_eq!(lists[5].end, 3, "the probe is added");
-    candidates[..sifted.candidates].iter().map(|candidate| candidate.set).collect()
+        position_max: 0,
+        distance_max: 0,
+    }
 }
 
 #[test]
-fn sets_that_are_too_small_too_large_or_too_far_behind_are_left_out() {
-    for isa in Isa::available() {
-        assert_eq!(sift_sizes(isa, 0, 2, [0, 1, 2]), [0, 1], "{isa}");
-        assert_eq!(sift_sizes(isa, 1, 2, [0, 1, 2]), [1], "{isa}: too small");
-        assert_eq!(sift_sizes(isa, 0, 0, [0, 1, 2]), [0], "{isa}: too large");
-        assert_eq!(sift_sizes(isa, 0, 2, [0, 0, 2]), [0], "{isa}: too far behind");
+fn lists_of_all_lengths_around_a_block_are_read_whole() {
+    for count in [1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 257] {
+        let case = of_one_list(count);
+        for isa in Isa::available() {
+            assert_eq!(case.run(isa, 100).len(), count * (count - 1) / 2, "{isa}, {count} sets");
+        }
     }
 }
 
@@ -224,61 +261,36 @@ fn signatures_are_parities_and_fold() {
         assert_eq!(whole, sum, "a parity is a sum");
         let fold = whole.iter().fold(0, |fold, word| fold ^ word);
         assert_eq!([fold], signed(&tokens, 1)[..], "{words} words fold to one");
-        assert_eq!(
-            signed(&tokens[..1], words).iter().map(|word| word.count_ones()).sum::<u32>(),
-            1
-        );
+        let of_one = signed(&tokens[..1], words);
+        assert_eq!(of_one.iter().map(|word| word.count_ones()).sum::<u32>(), 1);
     }
 }
 
-#[test]
-fn longer_signatures_are_compared_on_every_level() {
-    let sets: Vec<Vec<u32>> = (0..40).map(|set| (set..set + 30).collect()).collect();
-    for words in [2, 4, 8] {
-        let mut signatures = vec![0; words * sets.len()];
-        for (set, signature) in sets.iter().zip(signatures.chunks_mut(words)) {
-            sign(set, signature);
-        }
-        let distance = |probe: usize, set: usize| -> u32 {
-            let of = |set: usize| &signatures[set * words..(set + 1) * words];
-            of(probe).iter().zip(of(set)).map(|(a, b)| (a ^ b).count_ones()).sum()
-        };
-        let all: Vec<Candidate> = (0..40)
-            .flat_map(|probe| (0..probe).map(move |set| (probe, set)))
-            .map(|(probe, set)| Candidate { probe, set, position: 0, place: (set % 2) << 16 })
-            .collect();
-        let limits = [7, 12];
-        let expected: Vec<Candidate> = all
-            .iter()
-            .filter(|candidate| {
-                let limit = limits[candidate.set as usize % 2];
-                distance(candidate.probe as usize, candidate.set as usize) <= limit
-            })
-            .copied()
-            .collect();
-        assert!(!expected.is_empty() && expected.len() < all.len());
-        for isa in Isa::available() {
-            let mut candidates = all.clone();
-            let kept = refine(isa, words, &signatures, &limits, &mut candidates);
-            assert_eq!(candidates[..kept], expected, "{isa}, {words} words");
-        }
-    }
+/// Bounds of two ranks.
+fn two_ranks(position_max: [u32; 2], rank_max: u32) -> Limits {
+    let row = Row { is_probe: true, rank_min: 0, index_prefix: 1, pairs: 0, positions: 0 };
+    let limit = |position_max| PairLimit { required: 1, position_max, distance_max: 0 };
+    let rows = vec![row, Row { pairs: 1, positions: 1, ..row }];
+    let [first, second] = position_max.map(limit);
+    Limits::new(rows, vec![first, first, second], vec![0, rank_max])
 }
 
 #[test]
 #[should_panic(expected = "the position descends")]
 fn bounds_that_descend_are_refused() {
-    let _ = sift_sizes(Isa::Scalar, 0, 2, [1, 0, 2]);
+    let _ = two_ranks([1, 0], 1);
 }
 
 #[test]
-#[should_panic(expected = "a greatest rank outside 1 to 2")]
-fn a_rank_outside_the_window_is_refused() {
-    let _ = sift_sizes(Isa::Scalar, 1, 0, [0, 1, 2]);
+#[should_panic(expected = "a greatest rank outside 0 to 1")]
+fn a_rank_outside_the_row_is_refused() {
+    let _ = two_ranks([0, 1], 2);
 }
 
 #[test]
-#[should_panic(expected = "signatures have 2, 4 or 8 words, not 3")]
+#[should_panic(expected = "signatures have no 3 words")]
 fn signatures_of_another_length_are_refused() {
-    let _ = refine(Isa::Scalar, 3, &[], &[], &mut []);
+    let lists = Lists { ends: &[], postings: &[], words: 3, signatures: &[], is_two_sided: false };
+    let (mut progress, mut met) = (Progress::default(), Met::default());
+    sift(Isa::Scalar, lists, &two_ranks([0, 1], 1), &mut progress, &mut met, 1);
 }

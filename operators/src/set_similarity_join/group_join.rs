@@ -18,14 +18,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::overlap::Start;
-use trommel_kernels::postings::List;
 
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
 use super::collector::JoinError;
 use super::join::{Find, JoinCounters};
-use super::prefix::{Window, empty_lists, list_of, lists_bytes};
+use super::prefix::{List, Window, empty_lists, list_of, lists_bytes};
 use super::prefix_join::{Posting, prefixes_by_rank, start_behind_prefix};
 
 /// Sets of the same size, side and prefix.
@@ -102,7 +101,7 @@ impl GroupJoin {
         let groups = groups(collection, bounds);
         let prefixes = prefixes_by_rank(collection, bounds);
         let indexed = groups.iter().map(|group| (group.begin, prefixes[group.rank as usize]));
-        let (lists, room) = empty_lists(collection, 0, indexed);
+        let (lists, room) = empty_lists(collection, indexed);
         collection.reserve("the index", bytes + room * size_of::<Posting>())?;
         Ok(Self {
             collection: Arc::clone(collection),

@@ -14,7 +14,7 @@ use super::collection::SetCollection;
 use super::collector::{JoinError, Side};
 use super::group_join::GroupJoin;
 use super::prefix_join::PrefixJoin;
-use super::signature_join;
+use super::signature_join::SignatureJoin;
 use super::threshold::Threshold;
 use super::tile_join::{TileJoin, TileList, TiledSets, Tiler};
 
@@ -146,7 +146,7 @@ impl std::fmt::Debug for SetJoin {
 }
 
 /// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
-const CHUNK_BYTES: usize = 1 << 18;
+const CHUNK_BYTES: usize = 1 << 16;
 
 impl SetJoin {
     /// Counts the postings of all lists and allocates them; candidates are found by
@@ -167,7 +167,7 @@ impl SetJoin {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let finder: Box<dyn Find> = match algorithm {
-            JoinAlgorithm::Auto => Box::new(signature_join::finder(collection, bounds, isa)?),
+            JoinAlgorithm::Auto => Box::new(SignatureJoin::new(collection, bounds, isa, &[])?),
             JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
             JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
@@ -216,7 +216,7 @@ impl SetJoin {
         let sets = JoinedSets::of_one(collection);
         let tiler = Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks.clone());
         let finder: Box<dyn Find> = if has_others {
-            Box::new(signature_join::finder(collection, bounds, isa)?.without_probes(ranks))
+            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks)?)
         } else {
             Box::new(Nothing)
         };

@@ -1,7 +1,7 @@
 //! What the filters of all algorithms share: prefixes, required overlaps, and lists of postings.
 
 use trommel_kernels::overlap::Start;
-use trommel_kernels::postings::{List, POSITION_MAX};
+use trommel_kernels::postings::POSITION_MAX;
 
 use super::bounds::Bounds;
 use super::collection::{SetCollection, SizeRun};
@@ -49,6 +49,15 @@ impl Window {
     }
 }
 
+/// Where the postings of a token are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct List {
+    /// The first one; those before it belong to sets that are too small for all probes to come.
+    pub(super) begin: u32,
+    /// Behind the last one.
+    pub(super) end: u32,
+}
+
 /// Bytes of the lists of an index: one for each token and side.
 pub(super) fn lists_bytes(collection: &SetCollection) -> usize {
     collection.sides() * collection.distinct() as usize * size_of::<List>()
@@ -63,18 +72,16 @@ pub(super) fn list_of(collection: &SetCollection, side: Side, token: u32) -> usi
 /// An empty list for each token and side, with room for the postings of all given sets in the order
 /// of the lists; and the room in all.
 ///
-/// `sets` are the numbers of sets, each with the length of the prefix by which it is found. Tokens
-/// below `token_min` get no postings.
+/// `sets` are the numbers of sets, each with the length of the prefix by which it is found.
 pub(super) fn empty_lists(
     collection: &SetCollection,
-    token_min: u32,
     sets: impl Iterator<Item = (u32, usize)>,
 ) -> (Vec<List>, usize) {
     let mut lists = vec![List::default(); collection.sides() * collection.distinct() as usize];
     for (set, prefix) in sets {
         let side = collection.side(set);
         for &token in &collection.set(set)[..prefix] {
-            lists[list_of(collection, side, token)].end += u32::from(token >= token_min);
+            lists[list_of(collection, side, token)].end += 1;
         }
     }
     let mut begin = 0;

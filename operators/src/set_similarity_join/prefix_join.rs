@@ -16,14 +16,13 @@
 use std::sync::Arc;
 
 use trommel_kernels::overlap::Start;
-use trommel_kernels::postings::List;
 
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
 use super::collector::JoinError;
 use super::join::{Find, JoinCounters};
-use super::prefix::{Window, empty_lists, index_prefixes, list_of, lists_bytes};
+use super::prefix::{List, Window, empty_lists, index_prefixes, list_of, lists_bytes};
 
 /// A set that has a token in its prefix.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,7 +58,7 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
     pub(super) fn new(collection: &Arc<SetCollection>, bounds: Bounds) -> Result<Self, JoinError> {
         let sets = 2 * size_of::<u32>() * collection.len();
         collection.reserve("the index", lists_bytes(collection) + sets)?;
-        let (lists, room) = empty_lists(collection, 0, index_prefixes(collection, bounds));
+        let (lists, room) = empty_lists(collection, index_prefixes(collection, bounds));
         let bytes = lists_bytes(collection) + sets + room * size_of::<Posting>();
         collection.reserve("the index", bytes)?;
         Ok(Self {

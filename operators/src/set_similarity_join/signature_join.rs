@@ -2,301 +2,322 @@
 //! [`postings`].
 //!
 //! ```text
-//! sets of one size and side ──► sift: tests of 16 postings ──► refine: more bits ──► chunk
+//! lists of postings, one for each token ──► sift: 16 postings at a time ──► who meets whom
+//!   ──► positions, by the bounds of the pair ──► first common token? ──► chunk
 //! ```
 //!
-//! Which signatures are made follows from the sizes of the sets and from how many postings there
-//! will be to test: none, if the lists are so short that making them would cost more than they
-//! save; one word in each posting; and for larger sets some more words in a table.
+//! Each list is joined to itself, rather than each set looked up in the lists of its tokens: that
+//! reads memory in its order. A pair that meets in several lists is taken in that of the first
+//! token that both sets have.
+//!
+//! How long signatures are follows from the sizes of the sets and from how many postings there
+//! will be to test: there are none if the lists are so short that making them would cost more than
+//! they save.
 
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
+use trommel_kernels::overlap::{self, Match, Start};
 use trommel_kernels::postings::{
-    self, BLOCK, Candidate, Index, List, Posting, Probes, RANKS_MAX, Window as Sizes,
+    self, Limits, Lists, Meeting, Met, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress,
+    RANKS_MAX, Row, SIDE_BIT,
 };
 
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
-use super::collection::SetCollection;
+use super::collection::{SetCollection, SizeRun};
 use super::collector::{JoinError, Side, TOKENS_MAX};
 use super::join::{Find, JoinCounters};
-use super::prefix::{Window, empty_lists, index_prefixes, lists_bytes, start_behind_match};
 
 /// Sizes that differ add up to more tokens than there can be.
 const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 
-/// Candidates of a call of `sift`, after which it stops at the next probe.
-const CANDIDATES_PER_CALL: usize = 1 << 13;
+/// The number of a set leaves a bit for its side.
+const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 
 /// Tokens that are hashed in the time that a posting costs which a signature would have dropped.
-const TOKENS_PER_MEETING: u64 = 16;
+const TOKENS_PER_MEETING: u64 = 8;
 
-/// Sets below this mean size need no longer signatures than those in the postings.
-const TABLE_SIZE_MIN: usize = 24;
+/// Bits of a signature for each token in which two similar sets can differ.
+const BITS_PER_DIFFERENCE: u32 = 5;
 
-/// Postings that a set finds, on average, from which on longer signatures pay.
-const TABLE_MEETINGS_MIN: u64 = 8;
-
-/// The finder for these sets.
-pub(super) fn finder(
-    collection: &Arc<SetCollection>,
-    bounds: Bounds,
-    isa: Isa,
-) -> Result<SignatureJoin, JoinError> {
-    collection.reserve("the index", lists_bytes(collection))?;
-    let (lists, room) =
-        empty_lists(collection, collection.unshared(), index_prefixes(collection, bounds));
-    let signing = Signing::choose(collection, &lists, room);
-    SignatureJoin::new(collection, bounds, isa, lists, room, signing)
-}
-
-/// Which signatures are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Signing {
-    /// Whether there are any. Without, they are all zero, and no two differ.
-    is_on: bool,
-    /// Words of a longer one in a table: 0, 2, 4 or 8.
-    table_words: usize,
-}
-
-impl Signing {
-    /// Chooses by the postings that the lists will have.
-    ///
-    /// Signatures are worth making if there are enough postings to test for each token that is
-    /// hashed. Longer ones, of about four bits for each token, are worth their table for sets of
-    /// which the one word in the postings leaves too many, if there are many postings. Measured by
-    /// `trommel-bench set-join`.
-    fn choose(collection: &SetCollection, lists: &[List], room: usize) -> Self {
-        let (sets, tokens) = (collection.len().max(1), collection.tokens() as u64);
-        let size = collection.tokens() / sets;
-        let ends = lists.iter().skip(1).map(|list| list.begin as usize).chain([room]);
-        let lens = lists.iter().zip(ends).map(|(list, end)| (end - list.begin as usize) as u64);
-        let meetings: u64 = match collection.is_two_sided() {
-            false => lens.map(|len| len * len / 2).sum(),
-            true => {
-                let lens: Vec<u64> = lens.collect();
-                let (left, right) = lens.split_at(lens.len() / 2);
-                left.iter().zip(right).map(|(left, right)| left * right).sum()
-            }
-        };
-        let is_on = meetings.saturating_mul(TOKENS_PER_MEETING) >= tokens;
-        let is_large = size >= TABLE_SIZE_MIN && meetings / sets as u64 >= TABLE_MEETINGS_MIN;
-        let words = (4 * size).div_ceil(64).next_power_of_two().clamp(2, 8);
-        Self { is_on, table_words: if is_on && is_large { words } else { 0 } }
-    }
-}
-
-/// The join by signatures.
-pub(super) struct SignatureJoin {
-    collection: Arc<SetCollection>,
-    bounds: Bounds,
-    isa: Isa,
-    window: Window,
-    lists: Vec<List>,
-    postings: Vec<Posting>,
-    /// By set: the signature in its postings.
-    signatures: Vec<u64>,
-    /// By set: so many words of a longer one, or none.
-    table: Vec<u64>,
-    table_words: usize,
-    met: Vec<u32>,
-    /// By position of a probe.
-    rank_max: Vec<u32>,
-    /// By rank.
-    position_max: Vec<u32>,
-    distance_max: Vec<u32>,
-    /// By rank: whether the sets of this size are probes elsewhere; they are found all the same.
-    not_probed: Vec<bool>,
-    /// The next probe.
-    next: u32,
-    candidates: Vec<Candidate>,
-    /// How many of them have been found, and handed over.
-    found: usize,
-    emitted: usize,
-}
+/// Meetings of a call of `sift`, after which it stops at the next probe.
+const MET_PER_CALL: usize = 1 << 12;
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
 }
 
+/// The bounds of all sizes, and how many bytes they take.
+///
+/// # Cost
+/// Sizes that differ add up, so there are no more pairs of them than tokens, and no more positions.
+fn limits(
+    collection: &SetCollection,
+    bounds: Bounds,
+    not_probed: &[bool],
+) -> Result<(Limits, usize), JoinError> {
+    let sizes = collection.sizes();
+    let (mut rows, mut rank_min, mut pairs, mut positions) = (Vec::new(), 0, 0, 0);
+    for (rank, run) in sizes.iter().enumerate() {
+        let size_min = bounds.size_min(run.size);
+        while rank_min < rank && sizes[rank_min].size < size_min {
+            rank_min += 1;
+        }
+        rows.push(Row {
+            is_probe: not_probed.get(rank) != Some(&true),
+            rank_min: narrow(rank_min),
+            index_prefix: bounds.index_prefix(run.size),
+            pairs: narrow(pairs),
+            positions: narrow(positions),
+        });
+        pairs += rank - rank_min + 1;
+        positions += bounds.probe_prefix(run.size) as usize;
+    }
+    let bytes = rows.len() * size_of::<Row>()
+        + pairs * size_of::<PairLimit>()
+        + positions * size_of::<u32>();
+    collection.reserve("the index", bytes)?;
+    let (mut limits, mut rank_max) = (Vec::with_capacity(pairs), Vec::with_capacity(positions));
+    for (rank, (row, run)) in rows.iter().zip(sizes).enumerate() {
+        let rank_min = row.rank_min as usize;
+        limits.extend(pair_limits(run.size, &sizes[rank_min..=rank], bounds));
+        let of_row: &[PairLimit] = &limits[row.pairs as usize..];
+        let mut greatest = rank;
+        for left in (0..=run.size).rev().take(bounds.probe_prefix(run.size) as usize) {
+            while greatest > rank_min && of_row[greatest - rank_min].required > left {
+                greatest -= 1;
+            }
+            rank_max.push(narrow(greatest));
+        }
+    }
+    Ok((Limits::new(rows, limits, rank_max), bytes))
+}
+
+/// What a set of some size needs of those of other sizes, which are not larger.
+fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<Item = PairLimit> {
+    others.iter().scan(0, move |distance_max, other| {
+        let required = bounds.required(size, other.size);
+        // Rounding can make it one less for the next size. That loses nothing: the number of bits
+        // is odd or even as the sum of the sizes is, and so is the bound.
+        let distance = u64::from(size) + u64::from(other.size);
+        let distance = distance.saturating_sub(2 * u64::from(required));
+        *distance_max = u32::try_from(distance).map_or(u32::MAX, |d| d.max(*distance_max));
+        let position_max = other.size.saturating_sub(required);
+        Some(PairLimit { required, position_max, distance_max: *distance_max })
+    })
+}
+
+/// The postings of all tokens that two sets of a pair can have in common.
+struct Index {
+    /// The token of the first list.
+    token_min: u32,
+    ends: Vec<u32>,
+    postings: Vec<Posting>,
+    /// The most postings of a list.
+    len_max: usize,
+    /// Pairs of postings in a list.
+    meetings: u64,
+}
+
+impl Index {
+    fn new(collection: &SetCollection, bounds: Bounds) -> Result<Self, JoinError> {
+        let token_min = collection.unshared();
+        let lists = (collection.distinct() - token_min) as usize;
+        collection.reserve("the index", lists * size_of::<u32>())?;
+        let mut ends = vec![0_u32; lists];
+        for run in collection.sizes() {
+            let prefix = bounds.probe_prefix(run.size) as usize;
+            for set in run.begin..run.end {
+                for &token in &collection.set(set)[..prefix] {
+                    if token >= token_min {
+                        ends[(token - token_min) as usize] += 1;
+                    }
+                }
+            }
+        }
+        let (mut room, mut len_max, mut meetings) = (0, 0, 0);
+        for end in &mut ends {
+            len_max = len_max.max(*end);
+            meetings += u64::from(*end) * u64::from(*end) / 2;
+            room += std::mem::replace(end, room);
+        }
+        let postings_bytes = room as usize * size_of::<Posting>();
+        collection.reserve("the index", lists * size_of::<u32>() + postings_bytes)?;
+        let mut index = Self {
+            token_min,
+            ends,
+            postings: vec![Posting::default(); room as usize],
+            len_max: len_max as usize,
+            meetings,
+        };
+        for (rank, run) in collection.sizes().iter().enumerate() {
+            let prefix = bounds.probe_prefix(run.size) as usize;
+            for set in run.begin..run.end {
+                index.add(collection, narrow(rank), set, prefix);
+            }
+        }
+        Ok(index)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self.ends[..]) + size_of_val(&self.postings[..])
+    }
+
+    #[inline(always)]
+    fn add(&mut self, collection: &SetCollection, rank: u32, set: u32, prefix: usize) {
+        let side = match collection.side(set) {
+            Side::Left => 0,
+            Side::Right => SIDE_BIT,
+        };
+        let mut before = NO_TOKEN;
+        for (position, &token) in (0_u32..).zip(&collection.set(set)[..prefix]) {
+            if token >= self.token_min {
+                let end = &mut self.ends[(token - self.token_min) as usize];
+                let place = rank << 16 | position.min(POSITION_MAX);
+                self.postings[*end as usize] = Posting { place, set: set | side, before };
+                *end += 1;
+            }
+            before = token;
+        }
+    }
+}
+
+/// Words of a signature.
+///
+/// Signatures are worth making if there are enough postings to test for each token that is hashed.
+/// They have to be the longer, the more tokens two similar sets of the usual size can have for
+/// themselves. Measured by `trommel-bench set-join`.
+fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
+    let tokens = collection.tokens() as u64;
+    if index.meetings.saturating_mul(TOKENS_PER_MEETING) < tokens {
+        return 0;
+    }
+    let size = narrow(collection.tokens() / collection.len().max(1));
+    let difference = 2 * size.saturating_sub(bounds.required(size, size));
+    let bits = difference.saturating_mul(BITS_PER_DIFFERENCE);
+    bits.div_ceil(u64::BITS).next_power_of_two().clamp(1, 8) as usize
+}
+
+/// The join by signatures.
+pub(super) struct SignatureJoin {
+    collection: Arc<SetCollection>,
+    isa: Isa,
+    limits: Limits,
+    index: Index,
+    words: usize,
+    signatures: Vec<u64>,
+    progress: Progress,
+    met: Met,
+    has_more: bool,
+    /// From `emitted` on not yet handed over.
+    matches: Vec<Match>,
+    emitted: usize,
+}
+
 impl SignatureJoin {
-    fn new(
+    /// The join of these sets. `not_probed` is by rank, or empty: whether the sets of this size are
+    /// probes elsewhere; they are found all the same.
+    pub(super) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
         isa: Isa,
-        lists: Vec<List>,
-        room: usize,
-        signing: Signing,
+        not_probed: &[bool],
     ) -> Result<Self, JoinError> {
-        let (sets, table_words) = (collection.len(), signing.table_words);
-        let set_bytes = (1 + table_words) * size_of::<u64>() + size_of::<u32>();
-        let postings_bytes = (room + BLOCK) * size_of::<Posting>();
-        let bytes = lists_bytes(collection) + postings_bytes + sets * set_bytes;
+        let index = Index::new(collection, bounds)?;
+        let words = words(collection, bounds, &index);
+        let two_sided = collection.is_two_sided();
+        let (limits, limits_bytes) = limits(collection, bounds, not_probed)?;
+        let bytes = index.bytes()
+            + limits_bytes
+            + words * size_of::<u64>() * collection.len()
+            + Progress::bytes(index.len_max, words, two_sided);
         collection.reserve("the index", bytes)?;
-        let mut join = Self {
+        let mut signatures = vec![0; words * collection.len()];
+        if words > 0 {
+            let (offsets, tokens) = (collection.offsets(), collection.all_tokens());
+            postings::sign_sets(isa, offsets, tokens, words, &mut signatures);
+        }
+        Ok(Self {
+            limits,
+            progress: Progress::new(index.len_max, words, two_sided),
+            index,
             collection: Arc::clone(collection),
-            bounds,
             isa,
-            window: Window::default(),
-            lists,
-            postings: vec![Posting::default(); room + BLOCK],
-            signatures: vec![0; sets],
-            table: vec![0; sets * table_words],
-            table_words,
-            met: vec![0; sets],
-            rank_max: Vec::new(),
-            position_max: Vec::new(),
-            distance_max: Vec::new(),
-            not_probed: Vec::new(),
-            next: 0,
-            candidates: Vec::new(),
-            found: 0,
+            words,
+            signatures,
+            met: Met::default(),
+            has_more: true,
+            matches: Vec::new(),
             emitted: 0,
-        };
-        if signing.is_on {
-            join.sign();
-        }
-        Ok(join)
+        })
     }
 
-    /// Leaves the probes of some sizes to others, by rank.
-    pub(super) fn without_probes(self, not_probed: Vec<bool>) -> Self {
-        Self { not_probed, ..self }
-    }
-
-    /// Makes the signatures: the one in the postings is the longer one, folded.
-    fn sign(&mut self) {
-        let words = self.table_words;
-        for (number, folded) in (0..).zip(&mut self.signatures) {
-            let tokens = self.collection.set(number);
-            if words == 0 {
-                postings::sign(tokens, std::slice::from_mut(folded));
-                continue;
-            }
-            let signature = &mut self.table[number as usize * words..][..words];
-            postings::sign(tokens, signature);
-            *folded = signature.iter().fold(0, |fold, word| fold ^ word);
-        }
-    }
-
-    /// Finds the candidates of the next probes, which have the same size and side.
+    /// Finds the matches of the next probes.
     fn sift(&mut self, counters: &mut JoinCounters) {
-        let collection = Arc::clone(&self.collection);
-        let sizes = collection.sizes();
-        if self.next == 0 {
-            self.move_to(0);
-        } else if self.next == sizes[self.window.rank].end {
-            self.move_to(self.window.rank + 1);
-        }
-        let side = collection.side(self.next);
-        let end = self.end_of_side(side, sizes[self.window.rank].end);
-        if self.window.probe_prefix == 0 {
-            self.next = end;
-            return;
-        }
-        let first_list = |side: Side| side.index() * collection.distinct() as usize;
-        let probes = Probes {
-            offsets: collection.offsets(),
-            tokens: collection.all_tokens(),
+        let lists = Lists {
+            ends: &self.index.ends,
+            postings: &self.index.postings,
+            words: self.words,
             signatures: &self.signatures,
-            range: self.next..end,
-            token_min: collection.unshared(),
+            is_two_sided: self.collection.is_two_sided(),
         };
-        let window = Sizes {
-            rank: narrow(self.window.rank),
-            rank_min: narrow(self.window.rank_min),
-            index_prefix: self.window.index_prefix,
-            rank_max: &self.rank_max,
-            position_max: &self.position_max,
-            distance_max: &self.distance_max,
-        };
-        let mut index = Index {
-            lists: &mut self.lists,
-            partner_lists: first_list(collection.partner_side(side)),
-            own_lists: first_list(side),
-            postings: &mut self.postings,
-            met: &mut self.met,
-        };
-        let candidates = &mut self.candidates;
-        let sifted =
-            postings::sift(self.isa, probes, window, &mut index, candidates, CANDIDATES_PER_CALL);
-        self.next += sifted.probes;
-        counters.postings += sifted.postings;
-        counters.pre_candidates += sifted.passed;
+        let Self { limits, progress, met, .. } = self;
+        self.has_more = postings::sift(self.isa, lists, limits, progress, met, MET_PER_CALL);
+        (counters.postings, counters.pre_candidates) = progress.tested();
+        self.matches.clear();
         self.emitted = 0;
-        self.found = sifted.candidates;
-        if self.table_words > 0 && self.found > 0 {
-            let candidates = &mut self.candidates[..self.found];
-            let words = self.table_words;
-            self.found =
-                postings::refine(self.isa, words, &self.table, &self.distance_max, candidates);
-        }
-        counters.candidates += self.found as u64;
-    }
-
-    /// The end of the sets of the next probe's side, of those before `end`.
-    fn end_of_side(&self, side: Side, end: u32) -> u32 {
-        if !self.collection.is_two_sided() {
-            return end;
-        }
-        let (mut low, mut high) = (self.next, end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.collection.side(middle) == side {
-                low = middle + 1;
-            } else {
-                high = middle;
+        let mut begin = 0;
+        for meeting in &self.met.meetings {
+            let end = meeting.end as usize;
+            let token = self.index.token_min + meeting.list;
+            let sets = self.met.sets[begin..end].iter().zip(&self.met.places[begin..end]);
+            begin = end;
+            let Meeting { place, probe, .. } = *meeting;
+            let tokens = self.collection.set(probe);
+            let probe_at = position_of(token, place, tokens);
+            let probe_left = narrow(tokens.len()) - probe_at;
+            for (&candidate, &other) in sets {
+                let limit = limits.of(place >> 16, other >> 16);
+                let candidate_at = match other & 0xffff {
+                    POSITION_MAX => position_of(token, other, self.collection.set(candidate)),
+                    position => position,
+                };
+                let required = limit.required;
+                if required <= probe_left && candidate_at <= limit.position_max {
+                    self.matches.push(Match { probe, candidate, probe_at, candidate_at, required });
+                }
             }
         }
-        low
+        let sets = self.collection.sets();
+        let kept = overlap::retain_first(self.isa, sets, &mut self.matches);
+        self.matches.truncate(kept);
+        counters.candidates += kept as u64;
     }
+}
 
-    /// Makes the bounds for probes of the size of this rank.
-    fn move_to(&mut self, rank: usize) {
-        let sizes = self.collection.sizes();
-        self.window.move_to(rank, sizes, self.bounds);
-        let Window { rank_min, size, probe_prefix, ref required, .. } = self.window;
-        self.position_max.resize(rank + 1, 0);
-        self.distance_max.resize(rank + 1, 0);
-        let mut distance_max = 0;
-        for (other, run) in sizes.iter().enumerate().take(rank + 1).skip(rank_min) {
-            let required = required[other];
-            self.position_max[other] = run.size.saturating_sub(required);
-            // Rounding can make it one less for the next size. That loses nothing: the number of
-            // bits is odd or even as the sum of the sizes is, and so is the bound.
-            let distance = u64::from(size) + u64::from(run.size);
-            let distance = distance.saturating_sub(2 * u64::from(required));
-            distance_max = u32::try_from(distance).map_or(u32::MAX, |d| d.max(distance_max));
-            self.distance_max[other] = distance_max;
-        }
-        self.rank_max.clear();
-        if self.not_probed.get(rank) == Some(&true) {
-            return;
-        }
-        let mut greatest = rank;
-        for left in (0..=size).rev().take(probe_prefix) {
-            while greatest > rank_min && required[greatest] > left {
-                greatest -= 1;
-            }
-            self.rank_max.push(narrow(greatest));
-        }
+/// Where a token is in a set, given its place.
+fn position_of(token: u32, place: u32, set: &[u32]) -> u32 {
+    match place & 0xffff {
+        POSITION_MAX => narrow(set.binary_search(&token).expect("the set is in the token's list")),
+        position => position,
     }
 }
 
 impl Find for SignatureJoin {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
-            for &candidate in &self.candidates[self.emitted..self.found] {
+            for found in &self.matches[self.emitted..] {
                 if chunk.is_full() {
                     return true;
                 }
                 self.emitted += 1;
-                let Candidate { probe, set, position, place } = candidate;
-                let required = self.window.required[(place >> 16) as usize];
-                chunk.push(probe, set, required, start_behind_match(position, place & 0xffff));
+                let Match { probe, candidate, probe_at, candidate_at, required } = *found;
+                // Behind the first common token.
+                let start = Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
+                chunk.push(probe, candidate, required, start);
             }
-            if self.next as usize == self.collection.len() {
+            if !self.has_more {
                 return false;
             }
             self.sift(counters);

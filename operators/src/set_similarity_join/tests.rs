@@ -229,7 +229,7 @@ fn sets_that_do_not_fit_are_refused() {
     // 800 B of sets as they come, 500 B sorted, and an index of more than 1,000 B.
     let collect = |memory_max| {
         let mut sets = SetCollector::new(memory_max);
-        let set = |id: u32| [4 * id, 4 * id + 1, 4 * id + 2, 4 * id + 3];
+        let set = |id: u32| [id, id + 1, id + 2, id + 3];
         (0..20).for_each(|id| sets.push(Side::Left, id, &set(id)).unwrap());
         sets.finish()
     };
@@ -238,7 +238,7 @@ fn sets_that_do_not_fit_are_refused() {
     // Signatures need less than what collecting the sets has given back.
     let is_indexed = |algorithm: &JoinAlgorithm| *algorithm != JoinAlgorithm::GpuSignatures;
     for algorithm in JoinAlgorithm::ALL.into_iter().filter(is_indexed) {
-        let threshold = Threshold::new(1, 2).unwrap();
+        let threshold = Threshold::new(1, 4).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
         assert!(error.contains("the index of this join need"), "{algorithm:?}: {error}");
