@@ -39,6 +39,25 @@ impl Input {
         self.ends.push(self.tokens.len());
     }
 
+    /// Drops all sets but the first ones.
+    pub(super) fn truncate(&mut self, sets: usize) {
+        self.ends.truncate(sets);
+        self.tokens.truncate(self.ends.last().map_or(0, |&end| end));
+    }
+
+    /// As text: a set a line.
+    pub(super) fn lines(&self) -> String {
+        let mut lines = String::new();
+        let mut begin = 0;
+        for &end in &self.ends {
+            let tokens: Vec<String> = self.tokens[begin..end].iter().map(u32::to_string).collect();
+            lines.push_str(&tokens.join(" "));
+            lines.push('\n');
+            begin = end;
+        }
+        lines
+    }
+
     /// The sets, ready to be joined; with `is_two_sided`, the even ones with the odd ones.
     pub(super) fn collect(&self, is_two_sided: bool) -> SetCollection {
         let mut collector = SetCollector::new(MEMORY_MAX);
