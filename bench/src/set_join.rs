@@ -1,8 +1,8 @@
 //! The table of the set-similarity join: every algorithm at every threshold, over files of sets or
 //! generated ones, every count checked.
 //!
-//! In the clock of a join as a library: counting and building the index, finding candidates, verifying and counting them.
-//! Not in it: reading, numbering tokens, sorting sets.
+//! In the clock of a join as a library: counting and building the index, finding candidates,
+//! verifying and counting them. Not in it: reading, numbering tokens, sorting sets.
 
 mod data;
 mod waves;
