@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn buckets_go_the_way_that_costs_less() {
         let bucket = |pairs, postings| Bucket { pairs, postings };
-        // 2 ps a pair against 3000 a posting.
+        // 1 ps a pair and word against 2400 a posting.
         let buckets =
-            [bucket(15_000, 10), bucket(14_000, 10), bucket(0, 0), bucket(1_000_000, 1000)];
+            [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
         let (tiled, saved_ns) = choose(&buckets, 1);
         assert_eq!(tiled, Tiled { ranks: vec![false, true, false, true], has_others: true });
         assert_eq!(saved_ns, 2 + 1000);

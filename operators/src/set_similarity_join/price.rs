@@ -101,7 +101,7 @@ mod tests {
         price.turn_to(&first);
         assert!(!price.is_paid(), "at the beginning");
         // 40 ns a pair.
-        price.spend(24_999_999);
+        price.spend(9_999_999);
         price.turn_to(&first);
         assert!(!price.is_paid());
         price.spend(1);
