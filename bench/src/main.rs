@@ -7,6 +7,7 @@ mod frequent_items;
 mod overlap;
 #[cfg(feature = "peers")]
 mod peers;
+mod python;
 mod queries;
 mod set_join;
 mod signatures;

@@ -65,6 +65,8 @@ pub struct Plot {
     subtitle: String,
     x_label: String,
     y_label: String,
+    /// Where the x axis begins.
+    x_min: f64,
     scale: Scale,
     series: Vec<Series>,
 }
@@ -77,6 +79,7 @@ impl Plot {
             subtitle: subtitle.into(),
             x_label: String::new(),
             y_label: String::new(),
+            x_min: 0.0,
             scale,
             series: Vec::new(),
         }
@@ -86,6 +89,13 @@ impl Plot {
     #[must_use]
     pub fn axes(mut self, x_label: &str, y_label: &str) -> Self {
         (self.x_label, self.y_label) = (x_label.to_owned(), y_label.to_owned());
+        self
+    }
+
+    /// Begins the x axis here instead of at 0.
+    #[must_use]
+    pub fn x_from(mut self, x_min: f64) -> Self {
+        self.x_min = x_min;
         self
     }
 
@@ -168,7 +178,7 @@ impl fmt::Display for Plot {
 
 /// Where numbers are on the page.
 struct Frame {
-    x_max: f64,
+    x: (f64, f64),
     y: (f64, f64),
     scale: Scale,
     top: f64,
@@ -188,7 +198,7 @@ impl Frame {
             }
             Scale::Logarithmic => (10_f64.powf(least.log10().floor()), largest * 1.3),
         };
-        Self { x_max, y, scale: plot.scale, top: plot.top() }
+        Self { x: (plot.x_min, x_max), y, scale: plot.scale, top: plot.top() }
     }
 
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
@@ -197,7 +207,7 @@ impl Frame {
             Scale::Logarithmic => (y / low).ln() / (high / low).ln(),
             _ => (y - low) / (high - low),
         };
-        let across = x / self.x_max * (WIDTH - LEFT - RIGHT);
+        let across = (x - self.x.0) / (self.x.1 - self.x.0) * (WIDTH - LEFT - RIGHT);
         (LEFT + across, self.top + (1.0 - share) * PLOT_HEIGHT)
     }
 
@@ -216,15 +226,16 @@ impl Frame {
 
     fn write_axes(&self, svg: &mut Formatter, plot: &Plot) -> fmt::Result {
         for tick in self.y_ticks() {
-            let (x, y) = self.place((0.0, tick));
+            let (x, y) = self.place((self.x.0, tick));
             let end = WIDTH - RIGHT;
             writeln!(svg, r#"<path class="grid" d="M{x:.1} {y:.1}H{end:.1}"/>"#)?;
             text(svg, "tick", (x - 10.0, y + 4.0), "end", &self.label(tick))?;
         }
         let bottom = self.top + PLOT_HEIGHT;
-        let x_step = if self.x_max > 2.0 { 1.0 } else { 0.5 };
-        let ticks = std::iter::successors(Some(0.0), |&tick| Some(tick + x_step));
-        for tick in ticks.take_while(|&tick| tick <= self.x_max) {
+        let (x_min, x_max) = self.x;
+        let x_step = step(x_max - x_min);
+        let ticks = std::iter::successors(Some(x_min), |&tick| Some(tick + x_step));
+        for tick in ticks.take_while(|&tick| tick <= x_max) {
             let (x, _) = self.place((tick, self.y.1));
             writeln!(svg, r#"<path class="axis" d="M{x:.1} {bottom:.1}v5"/>"#)?;
             text(svg, "tick", (x, bottom + 21.0), "middle", &tick.to_string())?;
@@ -364,5 +375,17 @@ mod tests {
         let line = format!("M{LEFT:.1} {bottom:.1}L{:.1} {top:.1}", WIDTH - RIGHT);
         assert!(svg.contains(&line), "{svg}");
         assert!(svg.contains("a &lt; b") && svg.contains(">&amp;<"), "{svg}");
+    }
+
+    #[test]
+    fn the_x_axis_begins_where_it_is_told_to() {
+        let plot =
+            Plot::new("", "", Scale::Linear).x_from(50.0).line("", vec![(50.0, 0.0), (90.0, 10.0)]);
+        let svg = plot.to_string();
+        let (top, bottom) = (plot.top(), plot.top() + PLOT_HEIGHT);
+        let line = format!("M{LEFT:.1} {bottom:.1}L{:.1} {top:.1}", WIDTH - RIGHT);
+        assert!(svg.contains(&line), "{svg}");
+        assert!(svg.contains(">50</text>") && svg.contains(">90</text>"), "{svg}");
+        assert!(!svg.contains(">45</text>"), "{svg}");
     }
 }

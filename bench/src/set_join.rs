@@ -5,9 +5,12 @@
 //! verifying and counting them. Not in it: reading, numbering tokens, sorting sets.
 
 mod data;
+mod peers;
+mod summary;
 mod waves;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,11 +18,15 @@ use arrow_array::RecordBatch;
 use trommel::Isa;
 use trommel::cuda::Device;
 use trommel::set_similarity_join::{
-    JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold, VerifyMode,
+    CandidateChunk, JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold,
+    VerifyMode,
 };
 
-use self::data::{Truth, files, generated};
+use self::data::{Input, Truth, files, generated};
+use self::peers::Ours;
+use self::summary::{Line, Summary};
 use self::waves::{Counted, Waves};
+use crate::python::Python;
 
 /// What is measured.
 #[derive(Debug, Clone, clap::Args)]
@@ -54,9 +61,19 @@ pub(crate) struct Arguments {
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
+    /// Take only so many sets of each input, evenly spaced.
+    #[arg(long)]
+    sets: Option<usize>,
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Draw the seconds over the threshold into this folder.
+    #[arg(long, conflicts_with = "verify")]
+    figures: Option<PathBuf>,
+    /// Measure Python packages and SQL instead, beside `auto`, by Jaccard: SetSimilaritySearch,
+    /// py_stringsimjoin, DuckDB. Takes their packages from the network once.
+    #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities"])]
+    python_peers: bool,
 }
 
 /// The names are those of configurations.
@@ -89,11 +106,21 @@ fn verify(name: &str) -> Result<VerifyMode, String> {
 pub(crate) fn run(arguments: &Arguments) {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
-    let truth = Truth::read(arguments.data.as_deref());
-    let inputs = match &arguments.data {
+    let mut inputs = match &arguments.data {
         Some(folder) => files(folder, &arguments.files),
         None => generated(),
     };
+    if let Some(sets) = arguments.sets {
+        inputs = inputs.into_iter().map(|input| input.sample(sets)).collect();
+    }
+    if arguments.python_peers {
+        if let Err(error) = beside_python(arguments, isa, &inputs) {
+            println!("without Python peers: {error}\n");
+        }
+        return;
+    }
+    let folder = arguments.data.as_deref().filter(|_| arguments.sets.is_none());
+    let truth = Truth::read(folder);
     // Held open, so that the context of a GPU is made once.
     let is_cpu = |mode: &VerifyMode| *mode == VerifyMode::Cpu;
     let is_gpu_wanted = !arguments.verify.iter().all(is_cpu);
@@ -103,34 +130,103 @@ pub(crate) fn run(arguments: &Arguments) {
         println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
     }
     for input in inputs {
-        let begin = Instant::now();
-        let collection = Arc::new(input.collect(arguments.two_sided));
-        let collecting = begin.elapsed().as_secs_f64();
-        let (sets, tokens) = (collection.len(), collection.tokens());
-        let mean = tokens / sets.max(1);
-        println!("{}: {sets} sets, mean size {mean}; numbered in {collecting:.4} s", input.name);
+        let collection = numbered(&input, arguments.two_sided).0;
         let batches = input.batches(arguments.two_sided);
         for &similarity in &arguments.similarities {
             println!();
-            if !arguments.verify.is_empty() {
-                Counted::head();
-            } else {
-                Row::head();
-            }
-            for &threshold in &arguments.thresholds {
+            let answers = arguments.thresholds.iter().map(|&threshold| {
                 let answer = truth.pairs(&input.name, &name_of(similarity), threshold);
                 let answer = answer.map(|truth| truth[usize::from(arguments.two_sided)]);
-                let row = Row { collection: &collection, similarity, threshold, answer };
-                if arguments.verify.is_empty() {
-                    row.measure(&runs(arguments, &levels), arguments.rounds);
-                } else {
+                Row { collection: &collection, similarity, threshold, answer }
+            });
+            let rows: Vec<Row<'_>> = answers.collect();
+            if !arguments.verify.is_empty() {
+                Counted::head();
+                for row in &rows {
                     row.measure_waves(&waves(arguments), &batches, arguments.rounds);
                 }
+                continue;
+            }
+            let summary = summary(arguments, &runs(arguments, &levels), &rows);
+            if let Some(folder) = &arguments.figures {
+                draw(&summary, folder, &input, &rows[0]).expect("the figures can be written");
             }
         }
         println!();
     }
 }
+
+/// The sets ready to be joined, and how long that took; prints both.
+fn numbered(input: &Input, is_two_sided: bool) -> (Arc<SetCollection>, Duration) {
+    let begin = Instant::now();
+    let collection = Arc::new(input.collect(is_two_sided));
+    let time = begin.elapsed();
+    let (sets, tokens) = (collection.len(), collection.tokens());
+    let (mean, seconds) = (tokens / sets.max(1), time.as_secs_f64());
+    println!("{}: {sets} sets, mean size {mean}; numbered in {seconds:.4} s", input.name);
+    (collection, time)
+}
+
+/// Measures all rows, prints each and then all of them as columns.
+fn summary<'a>(
+    arguments: &'a Arguments,
+    runs: &[(JoinAlgorithm, Isa)],
+    rows: &[Row<'_>],
+) -> Summary<'a> {
+    let line = |&(algorithm, isa): &(JoinAlgorithm, Isa)| Line {
+        algorithm,
+        name: format!("{} ({isa})", algorithm.name()),
+        seconds: Vec::new(),
+        verifying: Vec::new(),
+    };
+    let mut lines: Vec<Line> = runs.iter().map(line).collect();
+    Row::head();
+    for row in rows {
+        for (time, line) in row.measure(runs, arguments.rounds).into_iter().zip(&mut lines) {
+            line.seconds.push(time.total.as_secs_f64());
+            line.verifying.push(time.verifying.as_secs_f64());
+        }
+    }
+    println!();
+    let summary = Summary { thresholds: &arguments.thresholds, lines };
+    summary.print();
+    summary
+}
+
+fn draw(summary: &Summary<'_>, folder: &Path, input: &Input, row: &Row<'_>) -> io::Result<()> {
+    let (sets, similarity) = (row.collection.len(), name_of(row.similarity));
+    let mean = row.collection.tokens() / sets.max(1);
+    let title = format!("Joins of {sets} sets of {mean} tokens, {similarity}");
+    let x = if row.similarity == Similarity::Overlap { "common tokens" } else { "threshold in %" };
+    summary.draw(folder, &format!("{}-{similarity}", input.name), [&title, x])
+}
+
+/// Python packages over each input, beside our join.
+///
+/// # Errors
+/// If Python or its packages are missing.
+fn beside_python(arguments: &Arguments, isa: Isa, inputs: &[Input]) -> io::Result<()> {
+    let python = Python::prepare("set_join")?;
+    for input in inputs {
+        let (collection, numbering) = numbered(input, false);
+        println!();
+        let similarity = Similarity::Jaccard;
+        let ours = arguments.thresholds.iter().map(|&threshold| {
+            let row = Row { collection: &collection, similarity, threshold, answer: None };
+            let (mut times, mut pairs) = (Vec::new(), 0);
+            for _ in 0..arguments.rounds.max(1) {
+                let (counters, time) = row.run(JoinAlgorithm::Auto, isa);
+                times.push(time.total + numbering);
+                pairs = counters.results;
+            }
+            Ours { threshold, pairs, seconds: median(&mut times).as_secs_f64() }
+        });
+        let ours: Vec<Ours> = ours.collect();
+        peers::measure(&python, input, &ours)?;
+    }
+    Ok(())
+}
+
 /// Each algorithm on each level.
 fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
     chosen_algorithms(arguments)
@@ -169,7 +265,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn head() {
         println!(
-            "| {:<26} | {:>9} | seconds | {:>13} | {:>13} | {:>11} | {:>10} |",
+            "| {:<26} | {:>9} | seconds | verifying | {:>13} | {:>13} | {:>11} | {:>10} |",
             "threshold, algorithm",
             "results",
             "postings",
@@ -199,35 +295,54 @@ impl Row<'_> {
     }
 
     /// Runs everything in turn, and checks that all counts are equal, and right if the answer is
-    /// known.
-    fn measure(&self, runs: &[(JoinAlgorithm, Isa)], rounds: usize) {
+    /// known; prints and returns the medians.
+    fn measure(&self, runs: &[(JoinAlgorithm, Isa)], rounds: usize) -> Vec<Time> {
         let mut answer = self.answer;
         let mut times = vec![Vec::new(); runs.len()];
         let mut counters = vec![JoinCounters::default(); runs.len()];
         for _ in 0..rounds.max(1) {
             for (index, &(algorithm, isa)) in runs.iter().enumerate() {
-                let start = Instant::now();
-                counters[index] = self.join(algorithm, isa).count();
-                times[index].push(start.elapsed());
+                let (counted, time) = self.run(algorithm, isa);
+                counters[index] = counted;
+                times[index].push(time);
                 let results = counters[index].results;
                 let shown = format!("{} {}", algorithm.name(), self.threshold);
                 assert_eq!(results, *answer.get_or_insert(results), "{shown}: a wrong count");
             }
         }
         let mark = if self.answer.is_some() { "=" } else { "" };
-        for ((&(algorithm, isa), times), counters) in runs.iter().zip(&mut times).zip(&counters) {
+        let times = times.iter_mut().map(|times| median(times)).collect::<Vec<Time>>();
+        for ((&(algorithm, isa), time), counters) in runs.iter().zip(&times).zip(&counters) {
             let name = format!("{} ({isa})", algorithm.name());
             println!(
-                "| {:>3} {name:<22} | {mark}{:>8} | {:>7.4} | {:>13} | {:>13} | {:>11} | {:>10} |",
+                "| {:>3} {name:<22} | {mark}{:>8} | {:>7.4} | {:>9.4} | {:>13} | {:>13} | {:>11} | {:>10} |",
                 self.threshold,
                 counters.results,
-                median(times).as_secs_f64(),
+                time.total.as_secs_f64(),
+                time.verifying.as_secs_f64(),
                 counters.postings,
                 counters.pre_candidates,
                 counters.candidates,
                 counters.verified,
             );
         }
+        times
+    }
+
+    /// Runs one of them once.
+    fn run(&self, algorithm: JoinAlgorithm, isa: Isa) -> (JoinCounters, Time) {
+        let begin = Instant::now();
+        let mut join = self.join(algorithm, isa);
+        let mut chunk = CandidateChunk::with_bytes(SetJoin::CHUNK_BYTES);
+        let (mut verifying, mut results) = (Duration::ZERO, 0);
+        while join.next_chunk(&mut chunk) {
+            let begin = Instant::now();
+            results += chunk.count(isa, join.sets());
+            verifying += begin.elapsed();
+        }
+        let mut counters = join.counters();
+        counters.results = results;
+        (counters, Time { total: begin.elapsed(), verifying })
     }
 
     fn threshold(&self) -> Threshold {
@@ -241,7 +356,15 @@ impl Row<'_> {
     }
 }
 
-fn median(times: &mut [Duration]) -> Duration {
+/// How long a join took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Time {
+    total: Duration,
+    /// The part of it in which pairs were verified.
+    verifying: Duration,
+}
+
+fn median<T: Ord + Copy>(times: &mut [T]) -> T {
     times.sort_unstable();
     times[times.len() / 2]
 }

@@ -21,7 +21,6 @@ use trommel_bench::plot::{Plot, Scale};
 #[cfg(feature = "peers")]
 pub(crate) use self::direct::feed;
 use self::direct::isa;
-use self::python::Python;
 use self::results::Results;
 use self::stream::Shape;
 pub(crate) use self::stream::Stream;
@@ -29,6 +28,7 @@ pub(crate) use self::stream::Stream;
 pub(crate) use self::stream::{Answer, Estimate};
 pub(crate) use self::table::Candidate;
 use self::table::{Cell, Rows, header, print_row, ratios};
+use crate::python::Python;
 #[cfg(feature = "peers")]
 use crate::summary_peers::candidates as peers;
 
@@ -196,7 +196,7 @@ pub(crate) fn run(arguments: &Arguments) {
 
 /// The section [`Section::Table`].
 fn over_skews(arguments: &Arguments) -> io::Result<()> {
-    let python = arguments.python_peers.then(|| Python::prepare(1));
+    let python = arguments.python_peers.then(|| Python::prepare("frequent_items"));
     let python = python.and_then(|python| {
         python.inspect_err(|error| println!("without Python peers: {error}\n")).ok()
     });
@@ -213,7 +213,7 @@ fn over_skews(arguments: &Arguments) -> io::Result<()> {
             results.add(&row.name, skew, row.cells[0].expect("it was measured"));
         }
         let Some(python) = &python else { continue };
-        for (name, cell) in python.measure(&stream)? {
+        for (name, cell) in python::measure(python, &stream)? {
             results.add(&name, skew, cell);
             results.add_peers([name.as_str()]);
         }

@@ -39,6 +39,38 @@ impl Input {
         self.ends.push(self.tokens.len());
     }
 
+    /// So many of the sets, evenly spaced, so that files may be in any order; all, if there are no
+    /// more.
+    pub(super) fn sample(self, sets: usize) -> Self {
+        let all = self.ends.len();
+        if sets >= all {
+            return self;
+        }
+        let mut sample = Self::new(&self.name);
+        for set in (0..sets).map(|set| set * all / sets) {
+            sample.push(self.tokens[self.begin(set)..self.ends[set]].to_vec());
+        }
+        sample
+    }
+
+    /// Where a set begins in `tokens`.
+    fn begin(&self, set: usize) -> usize {
+        set.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// As text: a set a line.
+    pub(super) fn lines(&self) -> String {
+        let mut lines = String::new();
+        let mut begin = 0;
+        for &end in &self.ends {
+            let tokens: Vec<String> = self.tokens[begin..end].iter().map(u32::to_string).collect();
+            lines.push_str(&tokens.join(" "));
+            lines.push('\n');
+            begin = end;
+        }
+        lines
+    }
+
     /// The sets, ready to be joined; with `is_two_sided`, the even ones with the odd ones.
     pub(super) fn collect(&self, is_two_sided: bool) -> SetCollection {
         let mut collector = SetCollector::new(MEMORY_MAX);
@@ -65,8 +97,7 @@ impl Input {
     fn batch(&self, sets: &[usize]) -> RecordBatch {
         let mut lists = ListBuilder::new(UInt32Builder::new());
         for &set in sets {
-            let begin = set.checked_sub(1).map_or(0, |before| self.ends[before]);
-            lists.values().append_slice(&self.tokens[begin..self.ends[set]]);
+            lists.values().append_slice(&self.tokens[self.begin(set)..self.ends[set]]);
             lists.append(true);
         }
         let id = |&set: &usize| u32::try_from(set).expect("sets have 32-bit numbers");
@@ -168,5 +199,21 @@ impl Truth {
 
     pub(super) fn pairs(&self, file: &str, similarity: &str, threshold: u32) -> Option<[u64; 2]> {
         self.0.get(&(file.to_owned(), similarity.to_owned(), threshold)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_evenly_spaced_and_written_as_they_are_read() {
+        let text = "3 1 3\n\n7\n4294967295 0\n5\n";
+        let of = |sets| read("sets", text).sample(sets);
+        assert_eq!(of(5).lines(), "1 3\n\n7\n0 4294967295\n5\n");
+        assert_eq!(of(9).lines(), of(5).lines());
+        assert_eq!(of(3).lines(), "1 3\n\n0 4294967295\n");
+        assert_eq!(of(1).collect(false).tokens(), 2);
+        assert_eq!(of(0).lines(), "");
     }
 }

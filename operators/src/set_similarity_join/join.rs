@@ -145,10 +145,10 @@ impl std::fmt::Debug for SetJoin {
     }
 }
 
-/// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
-const CHUNK_BYTES: usize = 1 << 16;
-
 impl SetJoin {
+    /// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
+    pub const CHUNK_BYTES: usize = 1 << 16;
+
     /// Counts the postings of all lists and allocates them; candidates are found by
     /// [`Self::next_chunk`].
     ///
@@ -271,7 +271,7 @@ impl SetJoin {
     /// Counts the similar pairs.
     #[must_use]
     pub fn count(mut self) -> JoinCounters {
-        let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
+        let mut chunk = CandidateChunk::with_bytes(Self::CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
             self.counters.results += chunk.count(self.isa, &self.sets);
         }
@@ -280,7 +280,7 @@ impl SetJoin {
 
     /// Calls `take` with each similar pair, in no particular order.
     pub fn for_each(mut self, mut take: impl FnMut(SimilarPair)) -> JoinCounters {
-        let mut chunk = CandidateChunk::with_bytes(CHUNK_BYTES);
+        let mut chunk = CandidateChunk::with_bytes(Self::CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
             let overlaps = chunk.verify(self.isa, &self.sets);
             for pair in similar_pairs(&self.sets, self.similarity, &chunk, &overlaps) {

@@ -11,42 +11,13 @@ in memory. Reading the file and filling the table come before.
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
-import venv
+
+import environment
 
 PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6"]
-
-
-def enter_environment(environment):
-    """Goes on in the environment; makes it if it is not there or has other packages."""
-    python = environment / "bin" / "python"
-    stamp = environment / "packages.txt"
-    wanted = "\n".join(PACKAGES)
-    if not stamp.exists() or stamp.read_text() != wanted:
-        venv.create(environment, with_pip=True, clear=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-        done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or ["without a word"]
-            sys.exit(f"pip could not install {', '.join(PACKAGES)}: {lines[-1]}")
-        stamp.write_text(wanted)
-    if pathlib.Path(sys.prefix).resolve() != environment.resolve():
-        os.execv(python, [str(python), *sys.argv])
-
-
-def repeated(rounds, query):
-    """The seconds of each round, and the last result."""
-    seconds = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        result = query()
-        seconds.append(time.perf_counter() - start)
-    return seconds, result
 
 
 def duckdb_rows(path, counters, rounds):
@@ -59,7 +30,7 @@ def duckdb_rows(path, counters, rounds):
     connection.register("items", {"item": numpy.fromfile(path, dtype="<u4")})
     connection.execute("CREATE TABLE stream AS SELECT item FROM items")
     sql = f"SELECT approx_top_k(item, {-(-counters // 3)}) FROM stream"
-    seconds, row = repeated(rounds, lambda: connection.execute(sql).fetchone())
+    seconds, row = environment.repeated(rounds, lambda: connection.execute(sql).fetchone())
     return seconds, [[item, None] for item in row[0]]
 
 
@@ -74,7 +45,7 @@ def clickhouse_rows(path, counters, rounds):
         file = f"file('{path}', 'RowBinary', 'item UInt32')"
         clickhouse.query(f"INSERT INTO bench.stream SELECT item FROM {file}")
         sql = f"SELECT topK({counters}, 1, 'counts')(item) FROM bench.stream SETTINGS max_threads = 1"
-        seconds, result = repeated(rounds, lambda: clickhouse.query(sql, "JSONCompact"))
+        seconds, result = environment.repeated(rounds, lambda: clickhouse.query(sql, "JSONCompact"))
         rows = json.loads(str(result))["data"][0][0]
         clickhouse.close()
     return seconds, [[row["item"], int(row["count"])] for row in rows]
@@ -91,7 +62,9 @@ def main():
     parser.add_argument("--counters", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
-    enter_environment(arguments.environment)
+    failed = environment.enter(arguments.environment, PACKAGES, retry=arguments.prepare)
+    for package, said in failed.items():
+        sys.exit(f"pip could not install {package}: {said}")
     if arguments.prepare:
         import chdb
         import duckdb

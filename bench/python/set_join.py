@@ -1,0 +1,140 @@
+"""Measures Python packages that join similar sets, over a file of sets: a set a line, its tokens
+as numbers. Jaccard, self-join, on one thread.
+
+Makes an environment of its own with pinned packages, once, and runs itself again in it. Standard
+output is for the caller: the versions with `--prepare`, else JSON, with an object for each peer and
+threshold, or for a peer that could not be installed:
+
+    [{"name": ..., "threshold": percent, "seconds": [...], "pairs": ...},
+     {"name": ..., "missing": why}, ...]
+
+In the clock is the join alone, from the call to its result in Python. Reading the file and filling
+the tables come before.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import pathlib
+
+import environment
+
+NUMPY, PANDAS = "numpy==1.26.4", "pandas==2.3.3"
+SET_SIMILARITY_SEARCH, STRING_SIM_JOIN = "SetSimilaritySearch==1.0.1", "py_stringsimjoin==0.3.6"
+STRING_MATCHING, DUCKDB = "py_stringmatching==0.4.7", "duckdb==2.0.0"
+PACKAGES = [NUMPY, PANDAS, STRING_MATCHING, SET_SIMILARITY_SEARCH, STRING_SIM_JOIN, DUCKDB]
+
+# Later ones have no `distutils.msvccompiler`, without which py_stringsimjoin is not built.
+CONSTRAINTS = ["setuptools<74", NUMPY, PANDAS]
+
+# All sets by the rank of their tokens, rare ones first; those that share a token of their
+# prefixes and whose sizes fit; their overlaps. Whole numbers, so that no pair is lost to rounding.
+SQL = """
+WITH frequency AS (
+    SELECT token, row_number() OVER (ORDER BY count(*), token) AS rank FROM sets GROUP BY token
+), ranked AS (
+    SELECT id, rank, count(*) OVER (PARTITION BY id) AS size,
+        row_number() OVER (PARTITION BY id ORDER BY rank) AS position
+    FROM sets JOIN frequency USING (token)
+), prefix AS (
+    SELECT id, rank, size FROM ranked WHERE position <= size - ($t * size + 99) // 100 + 1
+), candidate AS (
+    SELECT DISTINCT a.id AS one, b.id AS other
+    FROM prefix a JOIN prefix b ON a.rank = b.rank AND a.id < b.id
+        AND 100 * a.size >= $t * b.size AND 100 * b.size >= $t * a.size
+), whole AS (
+    SELECT id, list(rank) AS ranks FROM ranked GROUP BY id
+), overlap AS (
+    SELECT len(list_intersect(a.ranks, b.ranks)) AS common, len(a.ranks) + len(b.ranks) AS sizes
+    FROM candidate JOIN whole a ON a.id = one JOIN whole b ON b.id = other
+)
+SELECT count(*) FROM overlap WHERE (100 + $t) * common >= $t * sizes
+"""
+
+
+def set_similarity_search(lines):
+    """Gives each pair once."""
+    from SetSimilaritySearch import all_pairs
+
+    sets = [line.split() for line in lines]
+
+    def join(threshold):
+        pairs = all_pairs(sets, similarity_func_name="jaccard", similarity_threshold=threshold / 100)
+        return sum(1 for _ in pairs)
+
+    return join
+
+
+def string_sim_join(lines):
+    """Joins a table with itself as two tables: each pair twice, and each set with itself."""
+    import pandas
+    from py_stringmatching import WhitespaceTokenizer
+    from py_stringsimjoin import jaccard_join
+
+    table = pandas.DataFrame({"id": range(len(lines)), "set": lines})
+    tokenizer = WhitespaceTokenizer(return_set=True)
+
+    def join(threshold):
+        columns = ("id", "id", "set", "set")
+        pairs = jaccard_join(
+            table, table, *columns, tokenizer, threshold / 100, allow_empty=False,
+            show_progress=False,
+        )
+        return (len(pairs) - len(lines)) // 2
+
+    return join
+
+
+def duckdb_sql(lines):
+    """Prefixes and sizes, as joins of tables."""
+    import duckdb
+    import numpy
+
+    sets = [line.split() for line in lines]
+    ids = numpy.repeat(numpy.arange(len(sets)), [len(tokens) for tokens in sets])
+    tokens = numpy.array([int(token) for tokens in sets for token in tokens], dtype="int64")
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.register("columns", {"id": ids, "token": tokens})
+    connection.execute("CREATE TABLE sets AS SELECT id, token FROM columns")
+    return lambda threshold: connection.execute(SQL, {"t": threshold}).fetchone()[0]
+
+
+PEERS = {
+    "SetSimilaritySearch": (SET_SIMILARITY_SEARCH, set_similarity_search),
+    "py_stringsimjoin": (STRING_SIM_JOIN, string_sim_join),
+    "DuckDB SQL": (DUCKDB, duckdb_sql),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--environment", type=pathlib.Path, required=True)
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--sets", type=pathlib.Path)
+    parser.add_argument("--thresholds", type=int, nargs="+", help="in percent")
+    parser.add_argument("--rounds", type=int, default=1)
+    arguments = parser.parse_args()
+    failed = environment.enter(
+        arguments.environment, PACKAGES, CONSTRAINTS, retry=arguments.prepare
+    )
+    if arguments.prepare:
+        names = [package.split("==")[0] for package in PACKAGES if package not in failed]
+        print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in names))
+        return
+    lines = [line for line in arguments.sets.read_text().splitlines() if line]
+    measured = []
+    for name, (package, peer) in PEERS.items():
+        if package in failed:
+            measured.append({"name": name, "missing": failed[package]})
+            continue
+        join = peer(lines)
+        for threshold in arguments.thresholds:
+            seconds, pairs = environment.repeated(arguments.rounds, lambda: join(threshold))
+            row = {"threshold": threshold, "seconds": seconds, "pairs": pairs}
+            measured.append({"name": name, **row})
+    print(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    main()
