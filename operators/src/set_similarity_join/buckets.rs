@@ -12,14 +12,13 @@ use super::collection::SetCollection;
 use super::prefix::{Window, list_of};
 use super::price::OPENING_NS;
 
-/// What a CPU needs to find, test and verify by postings, in picoseconds a posting: 0.63 s for 207
+/// What a CPU needs to find, test and verify by postings, in picoseconds a posting: 0.49 s for 207
 /// million of them (files of sentences at 1/2, AVX-512). Where lists are shorter it is more.
-const POSTING_PS: u64 = 3000;
+const POSTING_PS: u64 = 2400;
 
-/// What a device needs for a pair of a tile, in picoseconds a word of the signature. Arithmetic,
-/// not a measurement: two population counts a word, at half the rate that 108 multiprocessors at
-/// 1.4 GHz allow.
-const DEVICE_PAIR_PS: u64 = 2;
+/// What a device needs for a pair of a tile, in picoseconds a word of the signature: 1.0 for one
+/// word, 0.5 for four (`docs/gpu.md`).
+const DEVICE_PAIR_PS: u64 = 1;
 
 /// The sets of one size as probes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -184,9 +183,9 @@ mod tests {
     #[test]
     fn buckets_go_the_way_that_costs_less() {
         let bucket = |pairs, postings| Bucket { pairs, postings };
-        // 2 ps a pair against 3000 a posting.
+        // 1 ps a pair and word against 2400 a posting.
         let buckets =
-            [bucket(15_000, 10), bucket(14_000, 10), bucket(0, 0), bucket(1_000_000, 1000)];
+            [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
         let (tiled, saved_ns) = choose(&buckets, 1);
         assert_eq!(tiled, Tiled { ranks: vec![false, true, false, true], has_others: true });
         assert_eq!(saved_ns, 2 + 1000);
