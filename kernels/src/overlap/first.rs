@@ -1,71 +1,70 @@
 //! Which matches are the first of their pair.
 
-use super::pairs::{Pair, Sets};
-use super::{Intersect, REJECTED};
+use super::Intersect;
+use super::pairs::{ChunkStore, Entry, Pair, Sets, pair_number};
 use crate::filter::lanes::{Kernel, Simd};
 use crate::prefetch::prefetch;
 
 use super::blocks::Blocks;
 use super::scalar::Scalar;
 
-/// How many matches ahead the tokens of sets are asked for.
+/// How many matches ahead the tokens of candidates are asked for.
 const AHEAD: usize = 8;
 
-/// A common token of two sets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Match {
-    /// The probe.
-    pub probe: u32,
-    /// The other set.
-    pub candidate: u32,
-    /// Where the token is in the probe.
-    pub probe_at: u32,
-    /// Where it is in the other set.
-    pub candidate_at: u32,
-    /// The overlap that the pair requires.
-    pub required: u32,
-}
+/// How many entries ahead the tokens of probes are asked for.
+const ENTRIES_AHEAD: usize = 4;
 
 /// The arguments of [`retain_first`](super::retain_first).
 pub(super) struct RetainFirst<'a> {
     pub(super) sets: Sets<'a>,
-    pub(super) matches: &'a mut [Match],
+    pub(super) matches: &'a mut ChunkStore,
 }
 
 impl Kernel for RetainFirst<'_> {
-    type Output = usize;
+    type Output = ();
 
-    fn scalar(self) -> usize {
-        retain(Scalar, self)
+    fn scalar(self) {
+        retain(Scalar, self);
     }
 
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> usize {
-        retain(Blocks(simd), self)
+    fn vector<S: Simd>(self, simd: S) {
+        retain(Blocks(simd), self);
     }
 }
 
 #[inline(always)]
-fn retain(intersect: impl Intersect, RetainFirst { sets, matches }: RetainFirst<'_>) -> usize {
-    let begin = |set: u32| sets.offsets()[set as usize] as usize;
-    let mut kept = 0;
-    for index in 0..matches.len() {
-        if let Some(next) = matches.get(index + AHEAD) {
-            prefetch(sets.tokens(), begin(next.candidate) + next.candidate_at as usize);
-            prefetch(sets.tokens(), begin(next.candidate));
-            prefetch(sets.tokens(), begin(next.probe));
+fn retain(intersect: impl Intersect, RetainFirst { sets, matches }: RetainFirst<'_>) {
+    let begin_of = |set: u32| sets.offsets()[set as usize] as usize;
+    let ChunkStore { entries, candidates, required, starts } = matches;
+    let (mut kept, mut entries_kept) = (0, 0);
+    for at in 0..entries.len() {
+        if let Some(next) = entries.get(at + ENTRIES_AHEAD) {
+            prefetch(sets.tokens(), begin_of(next.probe));
         }
-        let found = matches[index];
-        let Match { probe, candidate, probe_at, candidate_at, .. } = found;
-        matches[kept] = found;
-        let pair = Pair {
-            probe: &sets.set(probe as usize)[..probe_at as usize],
-            candidate_on: &sets.tokens()[begin(candidate)..],
-            candidate_len: candidate_at as usize,
-            required: 1,
-            overlap: 0,
-        };
-        kept += usize::from(intersect.overlap::<false>(pair) == REJECTED);
+        let Entry { probe, begin, end } = entries[at];
+        let tokens = sets.set(probe as usize);
+        let first = kept;
+        for index in begin as usize..end as usize {
+            if let Some(&next) = candidates.get(index + AHEAD) {
+                prefetch(sets.tokens(), begin_of(next));
+                prefetch(sets.tokens(), begin_of(next) + starts[index + AHEAD].candidate as usize);
+            }
+            let (candidate, start) = (candidates[index], starts[index]);
+            (candidates[kept], starts[kept]) = (candidate, start);
+            required[kept] = required[index];
+            let candidate_on = &sets.tokens()[begin_of(candidate)..];
+            let (probe_at, candidate_len) =
+                (start.probe as usize - 1, start.candidate as usize - 1);
+            let pair = Pair { probe: tokens, candidate_on, candidate_len, required: 0, overlap: 0 };
+            kept += usize::from(!intersect.is_met_before(pair, probe_at));
+        }
+        if kept > first {
+            entries[entries_kept] =
+                Entry { probe, begin: pair_number(first), end: pair_number(kept) };
+            entries_kept += 1;
+        }
     }
-    kept
+    entries.truncate(entries_kept);
+    matches.resize(kept);
 }

@@ -37,8 +37,8 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub use self::first::Match;
-pub use self::pairs::{Chunk, Entry, Pairs, SetStore, Sets, Start};
+pub(crate) use self::pairs::pair_number;
+pub use self::pairs::{Chunk, ChunkStore, Cursor, Entry, Pairs, SetStore, Sets, Start};
 
 use self::blocks::Blocks;
 use self::first::RetainFirst;
@@ -67,14 +67,15 @@ pub const REJECTED: u32 = u32::MAX;
 ///
 /// At most |probe| + |candidate| steps a pair, each over a block of tokens: 16 of the candidate and
 /// 8 of the probe with AVX-512, half that with AVX2; a step costs a comparison a token of the
-/// probe's block. A pair ends when the tokens left cannot bring the required overlap. Reads
+/// probe's block. If few tokens can be in one set only, a step for each block of the probe. A pair
+/// ends when the tokens left cannot bring the required overlap. Reads
 /// 4 (|probe| + |candidate|) B a pair at most, and 8 B of the chunk; writes 4 B.
 ///
 /// # Panics
 ///
 /// If `isa` is not available or a shape is not as above. Checked once per call.
 pub fn verify(isa: Isa, pairs: Pairs<'_>, overlaps: &mut [u32]) {
-    pairs.check();
+    pairs.check_shapes();
     let (len, room) = (pairs.chunk.candidates.len(), overlaps.len());
     assert!(len == room, "{len} candidates need as many overlaps, not {room}");
     dispatch(isa, Call { pairs, sink: WriteOverlaps { overlaps } });
@@ -95,28 +96,27 @@ pub fn verify(isa: Isa, pairs: Pairs<'_>, overlaps: &mut [u32]) {
 /// As for [`verify`].
 #[must_use]
 pub fn count(isa: Isa, pairs: Pairs<'_>) -> u64 {
-    pairs.check();
+    pairs.check_shapes();
     dispatch(isa, Call { pairs, sink: CountPairs { count: 0 } }).count
 }
 
-/// Keeps the matches before which the two sets have no common token, in their order; returns how
-/// many those are.
+/// Keeps those pairs whose sets have no common token before the one at which they match, in their
+/// order.
 ///
 /// # Shapes
 ///
-/// `matches`: of sets and positions that there are; what is behind those that are kept is of no
-/// meaning.
+/// `matches`: as [`Chunk`] says, of sets that there are; each starts behind a token that both have.
 ///
 /// # Cost
 ///
-/// As [`verify`] for the tokens before the match, of which the first one that is common ends it.
+/// As [`verify`] for the tokens before the match; a step or two for those of a register.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, or a match is not as above.
-#[must_use]
-pub fn retain_first(isa: Isa, sets: Sets<'_>, matches: &mut [Match]) -> usize {
-    dispatch(isa, RetainFirst { sets, matches })
+/// If `isa` is not available, or a shape is not as above; that a start is behind a common token is
+/// not checked.
+pub fn retain_first(isa: Isa, sets: Sets<'_>, matches: &mut ChunkStore) {
+    dispatch(isa, RetainFirst { sets, matches });
 }
 
 /// Writes every answer.
@@ -152,6 +152,10 @@ trait Intersect: Copy {
     /// The overlap of a pair, or [`REJECTED`]. Unless `EXACT`, an overlap may be given as soon as
     /// it is large enough.
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32;
+
+    /// Whether a token of the candidate, all of which are less than the probe's at `probe_at`, is
+    /// before that in the probe.
+    fn is_met_before(self, pair: Pair<'_>, probe_at: usize) -> bool;
 }
 
 /// A call, to be run on some level.

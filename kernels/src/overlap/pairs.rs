@@ -151,6 +151,119 @@ pub struct Chunk<'a> {
     pub starts: &'a [Start],
 }
 
+/// Room for a chunk, to be filled again and again.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkStore {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) candidates: Vec<u32>,
+    pub(crate) required: Vec<u32>,
+    pub(crate) starts: Vec<Start>,
+}
+
+impl ChunkStore {
+    /// An empty chunk, with room for so many pairs.
+    #[must_use]
+    pub fn with_capacity(pairs: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            candidates: Vec::with_capacity(pairs),
+            required: Vec::with_capacity(pairs),
+            starts: Vec::with_capacity(pairs),
+        }
+    }
+
+    /// The chunk. Free.
+    #[must_use]
+    pub fn as_chunk(&self) -> Chunk<'_> {
+        Chunk {
+            entries: &self.entries,
+            candidates: &self.candidates,
+            required: &self.required,
+            starts: &self.starts,
+        }
+    }
+
+    /// How many pairs there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
+
+    /// Drops all pairs and keeps the room.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.candidates.clear();
+        self.required.clear();
+        self.starts.clear();
+    }
+
+    /// Adds a pair. Pairs of one probe follow each other.
+    #[inline(always)]
+    pub fn push(&mut self, probe: u32, candidate: u32, required: u32, start: Start) {
+        self.candidates.push(candidate);
+        self.required.push(required);
+        self.starts.push(start);
+        let end = pair_number(self.candidates.len());
+        match self.entries.last_mut() {
+            Some(entry) if entry.probe == probe => entry.end = end,
+            _ => self.begin_entry(probe, end),
+        }
+    }
+
+    /// Begins the entry of a probe with its first pair.
+    fn begin_entry(&mut self, probe: u32, end: u32) {
+        self.entries.push(Entry { probe, begin: end - 1, end });
+    }
+
+    /// Adds what is left of a chunk, but at most so many pairs.
+    ///
+    /// # Panics
+    ///
+    /// If the cursor is of another chunk, or this one becomes too long.
+    pub fn take(&mut self, chunk: Chunk<'_>, cursor: &mut Cursor, pairs_max: usize) {
+        let (from, base) = (cursor.pair, self.len());
+        let to = chunk.candidates.len().min(from.saturating_add(pairs_max));
+        self.candidates.extend_from_slice(&chunk.candidates[from..to]);
+        self.required.extend_from_slice(&chunk.required[from..to]);
+        self.starts.extend_from_slice(&chunk.starts[from..to]);
+        let place = |pair: usize| pair_number(base + pair.clamp(from, to) - from);
+        while cursor.pair < to {
+            let Entry { probe, begin, end } = chunk.entries[cursor.entry];
+            let (begin, end) = (begin as usize, end as usize);
+            self.entries.push(Entry { probe, begin: place(begin), end: place(end) });
+            cursor.pair = end.min(to);
+            cursor.entry += usize::from(end <= to);
+        }
+    }
+
+    /// Makes it so many pairs long, of which the new ones mean nothing yet.
+    pub(crate) fn resize(&mut self, pairs: usize) {
+        self.candidates.resize(pairs, 0);
+        self.required.resize(pairs, 0);
+        self.starts.resize(pairs, Start::default());
+    }
+}
+
+/// How far a chunk has been handed over that is taken in parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cursor {
+    entry: usize,
+    pair: usize,
+}
+
+/// The index of a pair, or how many there are.
+pub(crate) fn pair_number(pairs: usize) -> u32 {
+    u32::try_from(pairs).expect("a chunk has fewer than 2^32 pairs")
+}
+
 /// The sets of a join and a chunk of its candidate pairs.
 ///
 /// # Shapes
@@ -192,12 +305,26 @@ pub(super) trait Sink {
 }
 
 impl<'a> Pairs<'a> {
-    /// Checks all that the documentation of the type asks for.
+    /// Checks all that the documentation of the type asks for, before it is left to a device.
     ///
     /// # Panics
     ///
     /// If it does not hold.
     pub(crate) fn check(self) {
+        self.check_shapes();
+        for entry in self.chunk.entries {
+            for index in entry.begin as usize..entry.end as usize {
+                let _ = self.pair(entry.probe, index);
+            }
+        }
+    }
+
+    /// Checks all but the starts, which [`Self::pair`] checks.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold.
+    pub(super) fn check_shapes(self) {
         let Chunk { entries, candidates, required, starts } = self.chunk;
         let pairs = candidates.len();
         assert!(u32::try_from(pairs).is_ok(), "{pairs} pairs are too many for a chunk");
@@ -218,24 +345,6 @@ impl<'a> Pairs<'a> {
             let sets = self.candidates.len();
             assert!((*greatest as usize) < sets, "candidate {greatest} of {sets} sets");
         }
-        if !starts.is_empty() {
-            self.check_starts();
-        }
-    }
-
-    fn check_starts(self) {
-        let Chunk { entries, candidates, starts, .. } = self.chunk;
-        for entry in entries {
-            let probe = self.probes.set(entry.probe as usize).len();
-            for index in entry.begin as usize..entry.end as usize {
-                let start = starts[index];
-                let candidate = self.candidates.set(candidates[index] as usize).len();
-                let fits = start.probe as usize <= probe
-                    && start.candidate as usize <= candidate
-                    && start.overlap <= start.probe.min(start.candidate);
-                assert!(fits, "{start:?} of pair {index}, of sets of {probe} and {candidate}");
-            }
-        }
     }
 
     /// Asks for the tokens of the candidate at `index`, if there is one.
@@ -249,6 +358,10 @@ impl<'a> Pairs<'a> {
     }
 
     /// The pair of a probe and the candidate at `index`.
+    ///
+    /// # Panics
+    ///
+    /// If its start is outside of the sets, or counts more than is before it.
     #[inline(always)]
     pub(super) fn pair(self, probe: u32, index: usize) -> Pair<'a> {
         let chunk = self.chunk;
@@ -257,17 +370,28 @@ impl<'a> Pairs<'a> {
         let candidate_on = &self.candidates.tokens[self.candidates.offsets[candidate] as usize..];
         let candidate_len = self.candidates.set(candidate).len();
         let required = chunk.required[index];
-        let Some(start) = chunk.starts.get(index) else {
+        let Some(&start) = chunk.starts.get(index) else {
             return Pair { probe, candidate_on, candidate_len, required, overlap: 0 };
         };
-        Pair {
-            probe: &probe[start.probe as usize..],
-            candidate_on: &candidate_on[start.candidate as usize..],
-            candidate_len: candidate_len - start.candidate as usize,
-            required,
-            overlap: start.overlap,
+        let Start { probe: probe_at, candidate: candidate_at, overlap } = start;
+        let left = (
+            probe.get(probe_at as usize..),
+            candidate_on.get(candidate_at as usize..),
+            candidate_len.checked_sub(candidate_at as usize),
+        );
+        let (Some(probe), Some(candidate_on), Some(candidate_len)) = left else {
+            start_is_outside(start, index, probe.len(), candidate_len);
+        };
+        if overlap > probe_at.min(candidate_at) {
+            start_is_outside(start, index, probe.len(), candidate_len);
         }
+        Pair { probe, candidate_on, candidate_len, required, overlap }
     }
+}
+
+#[cold]
+fn start_is_outside(start: Start, pair: usize, probe: usize, candidate: usize) -> ! {
+    panic!("{start:?} of pair {pair}, of sets of {probe} and {candidate}")
 }
 
 impl<'a> Pair<'a> {

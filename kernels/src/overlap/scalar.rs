@@ -28,4 +28,10 @@ impl Intersect for Scalar {
             candidate = &candidate[usize::from(right_goes_on)..];
         }
     }
+
+    #[inline(always)]
+    fn is_met_before(self, pair: Pair<'_>, probe_at: usize) -> bool {
+        let probe = &pair.probe[..probe_at];
+        self.overlap::<false>(Pair { probe, required: 1, overlap: 0, ..pair }) != REJECTED
+    }
 }

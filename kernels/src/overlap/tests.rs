@@ -254,9 +254,9 @@ proptest! {
     }
 }
 
-/// All matches of sets with each other, and for each whether it is the first of its pair.
-fn matches(sets: &[Vec<u32>]) -> Vec<(Match, bool)> {
-    let mut all = Vec::new();
+/// All matches of sets with each other, and those that are the first of their pair.
+fn matches(sets: &[Vec<u32>]) -> [ChunkStore; 2] {
+    let (mut all, mut first) = (ChunkStore::default(), ChunkStore::default());
     for (probe, tokens) in (0..).zip(sets) {
         for (candidate, others) in (0..).zip(sets) {
             let mut is_first = true;
@@ -264,16 +264,29 @@ fn matches(sets: &[Vec<u32>]) -> Vec<(Match, bool)> {
                 let place = others.iter().position(|other| other == token);
                 if let Some(candidate_at) = place.map(narrow) {
                     let required = probe + candidate_at;
-                    all.push((
-                        Match { probe, candidate, probe_at, candidate_at, required },
-                        is_first,
-                    ));
+                    let start =
+                        Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
+                    all.push(probe, candidate, required, start);
+                    if is_first {
+                        first.push(probe, candidate, required, start);
+                    }
                     is_first = false;
                 }
             }
         }
     }
-    all
+    [all, first]
+}
+
+/// The pairs of a chunk, one by one.
+fn pairs_of(chunk: Chunk<'_>) -> Vec<(u32, u32, u32, Start)> {
+    let pairs = |entry: &Entry| entry.begin as usize..entry.end as usize;
+    let of_entry = |entry: &Entry| {
+        let probe = entry.probe;
+        pairs(entry)
+            .map(move |at| (probe, chunk.candidates[at], chunk.required[at], chunk.starts[at]))
+    };
+    chunk.entries.iter().flat_map(of_entry).collect()
 }
 
 proptest! {
@@ -284,13 +297,40 @@ proptest! {
     ) {
         let sets: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
         let case = Case::new(&sets);
-        let all = matches(&sets);
-        let first: Vec<Match> =
-            all.iter().filter(|(_, is_first)| *is_first).map(|(found, _)| *found).collect();
+        let [all, first] = matches(&sets);
         for isa in Isa::available() {
-            let mut found: Vec<Match> = all.iter().map(|(found, _)| *found).collect();
-            let kept = retain_first(isa, case.sets(), &mut found);
-            prop_assert_eq!(&found[..kept], &first[..], "{}", isa);
+            let mut found = all.clone();
+            retain_first(isa, case.sets(), &mut found);
+            prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
+            let kept = Pairs { probes: case.sets(), candidates: case.sets(), chunk: found.as_chunk() };
+            kept.check();
         }
+    }
+
+    #[test]
+    fn a_chunk_is_taken_in_parts(
+        pairs in prop::collection::vec((0..4_u32, 0..9_u32), 0..60),
+        parts in prop::collection::vec(1..20_usize, 1..9),
+    ) {
+        let mut whole = ChunkStore::default();
+        for (candidate, &(probe, required)) in (0..).zip(&pairs) {
+            let start = Start { probe: required, candidate, overlap: 0 };
+            whole.push(probe, candidate, required, start);
+        }
+        let (mut cursor, mut taken) = (Cursor::default(), Vec::new());
+        for pairs_max in parts.into_iter().cycle() {
+            let mut part = ChunkStore::default();
+            // A first pair, so that what is taken begins elsewhere.
+            part.push(7, 7, 7, Start::default());
+            part.take(whole.as_chunk(), &mut cursor, pairs_max);
+            if part.len() == 1 {
+                break;
+            }
+            prop_assert!(part.len() <= pairs_max + 1);
+            let found = pairs_of(part.as_chunk());
+            prop_assert_eq!(found.len(), part.len(), "entries cover all pairs");
+            taken.extend_from_slice(&found[1..]);
+        }
+        prop_assert_eq!(taken, pairs_of(whole.as_chunk()));
     }
 }

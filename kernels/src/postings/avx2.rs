@@ -4,11 +4,12 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64,
-    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256, _mm256_sad_epu8,
-    _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_xor_si256,
+    __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
+    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32,
+    _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_max_epu32, _mm256_movemask_pd,
+    _mm256_movemask_ps, _mm256_or_si256, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_srli_epi16, _mm256_xor_si256,
 };
 
 use super::BLOCK;
@@ -58,22 +59,25 @@ impl Avx2 {
         avx2!(_mm256_sad_epu8(bytes, zero))
     }
 
-    /// Of eight postings those whose position or token before is wrong, as bits.
+    /// Of eight postings those whose size, position and token before are right, as bits.
     #[inline(always)]
-    fn failed<const WORDS: usize>(
+    fn passed<const WORDS: usize>(
         self,
         places: &[u32; 8],
         befores: &[u32; 8],
         sought: &Sought<WORDS>,
     ) -> u32 {
-        let low = avx2!(_mm256_set1_epi32(0xffff));
-        let positions = avx2!(_mm256_and_si256(self.load(places), low));
+        let places = self.load(places);
+        let place_min = avx2!(_mm256_set1_epi32(sought.place_min.cast_signed()));
+        let is_large = avx2!(_mm256_cmpeq_epi32(_mm256_max_epu32(places, place_min), places));
+        let positions = avx2!(_mm256_and_si256(places, _mm256_set1_epi32(0xffff)));
         let position_max = avx2!(_mm256_set1_epi32(sought.position_max.cast_signed()));
         let is_far = avx2!(_mm256_cmpgt_epi32(positions, position_max));
         let before = avx2!(_mm256_set1_epi32(sought.before.cast_signed()));
         let is_met = avx2!(_mm256_cmpeq_epi32(self.load(befores), before));
-        let failed = avx2!(_mm256_castsi256_ps(_mm256_or_si256(is_far, is_met)));
-        avx2!(_mm256_movemask_ps(failed)).cast_unsigned()
+        let failed = avx2!(_mm256_or_si256(is_far, is_met));
+        let passed = avx2!(_mm256_castsi256_ps(_mm256_andnot_si256(failed, is_large)));
+        avx2!(_mm256_movemask_ps(passed)).cast_unsigned()
     }
 
     /// Of four postings those whose signatures are not near, as bits.
@@ -92,7 +96,7 @@ impl Avx2 {
             let difference = avx2!(_mm256_xor_si256(words, sought));
             distances = avx2!(_mm256_add_epi64(distances, self.count_bits(difference)));
         }
-        let distance_max = avx2!(_mm256_set1_epi64x(sought.distance_max.into()));
+        let distance_max = avx2!(_mm256_set1_epi64x(sought.distance_max.cast_signed()));
         let is_different = avx2!(_mm256_cmpgt_epi64(distances, distance_max));
         let is_different = avx2!(_mm256_castsi256_pd(is_different));
         avx2!(_mm256_movemask_pd(is_different)).cast_unsigned()
@@ -102,12 +106,12 @@ impl Avx2 {
 impl Registers for Avx2 {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {
-        let mut failed = 0;
+        let mut passed = 0;
         let halves = block[PLACES].as_chunks().0.iter().zip(block[BEFORES].as_chunks().0);
         for (half, (places, befores)) in halves.enumerate() {
-            failed |= self.failed(places, befores, sought) << (8 * half);
+            passed |= self.passed(places, befores, sought) << (8 * half);
         }
-        let mut left = valid & !failed;
+        let mut left = valid & passed;
         if WORDS > 0 {
             for quarter in 0..BLOCK / 4 {
                 if left >> (4 * quarter) & 0xf != 0 {

@@ -6,11 +6,11 @@
 
 use std::arch::x86_64::{
     __m512i, __mmask16, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_cmple_epu32_mask,
-    _mm512_mask_cmpneq_epu32_mask, _mm512_maskz_compress_epi32, _mm512_popcnt_epi64,
-    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set4_epi32,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512,
-    _mm512_xor_si512,
+    _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_mask_cmpge_epu32_mask,
+    _mm512_mask_cmple_epu32_mask, _mm512_mask_cmpneq_epu32_mask, _mm512_maskz_compress_epi32,
+    _mm512_popcnt_epi64, _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_set4_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16,
+    _mm512_storeu_si512, _mm512_xor_si512,
 };
 
 use super::registers::{BEFORES, Kernel, Line, PLACES, Registers, SIGNATURES, Sought};
@@ -87,7 +87,7 @@ impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
                 *distances = avx512!(_mm512_add_epi64(*distances, self.count_bits(difference)));
             }
         }
-        let distance_max = avx512!(_mm512_set1_epi64(sought.distance_max.into()));
+        let distance_max = avx512!(_mm512_set1_epi64(sought.distance_max.cast_signed()));
         let [low, high] =
             distances.map(|half| avx512!(_mm512_cmple_epu64_mask(half, distance_max)));
         u16::from_le_bytes([low, high])
@@ -98,10 +98,12 @@ impl<const POPCOUNT: bool> Registers for Avx512<POPCOUNT> {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], _: u32, sought: &Sought<WORDS>) -> u32 {
         let near: __mmask16 = if WORDS == 0 { u16::MAX } else { self.is_near(block, sought) };
-        let low = avx512!(_mm512_set1_epi32(0xffff));
-        let positions = avx512!(_mm512_and_si512(self.load(&block[PLACES]), low));
+        let places = self.load(&block[PLACES]);
+        let place_min = avx512!(_mm512_set1_epi32(sought.place_min.cast_signed()));
+        let passed = avx512!(_mm512_mask_cmpge_epu32_mask(near, places, place_min));
+        let positions = avx512!(_mm512_and_si512(places, _mm512_set1_epi32(0xffff)));
         let position_max = avx512!(_mm512_set1_epi32(sought.position_max.cast_signed()));
-        let passed = avx512!(_mm512_mask_cmple_epu32_mask(near, positions, position_max));
+        let passed = avx512!(_mm512_mask_cmple_epu32_mask(passed, positions, position_max));
         let before = avx512!(_mm512_set1_epi32(sought.before.cast_signed()));
         let befores = self.load(&block[BEFORES]);
         avx512!(_mm512_mask_cmpneq_epu32_mask(passed, befores, before)).into()

@@ -1,7 +1,8 @@
 //! What a call is given, and its checks.
 
 use super::registers::{Line, lines_per_block};
-use super::{BLOCK, RANKS_MAX};
+use super::{BLOCK, POSITION_MAX, RANKS_MAX};
+use crate::overlap::{ChunkStore, Entry, Sets, Start, pair_number};
 
 /// The token before the first one of a set: no token is as great.
 pub const NO_TOKEN: u32 = u32::MAX;
@@ -63,7 +64,7 @@ pub struct PairLimit {
     /// does not descend within a row.
     pub position_max: u32,
     /// In how many bits signatures may differ. It does not descend within a row.
-    pub distance_max: u32,
+    pub distance_max: u64,
 }
 
 /// The bounds of all sizes, checked once for many calls.
@@ -167,6 +168,73 @@ pub struct Met {
     pub sets: Vec<u32>,
     /// Their places, as in [`Posting`].
     pub places: Vec<u32>,
+    /// How many there are.
+    pub(super) len: usize,
+}
+
+impl Met {
+    /// Writes down those pairs that pass the test by their own bounds, as starts behind the token
+    /// at which they meet. Token `token_min + i` is that of list `i`.
+    ///
+    /// # Shapes
+    ///
+    /// `sets`: those that the postings name, by size; `matches`: overwritten.
+    ///
+    /// # Panics
+    ///
+    /// If a set or a size is not there.
+    pub fn write_matches(
+        &self,
+        limits: &Limits,
+        sets: Sets<'_>,
+        token_min: u32,
+        matches: &mut ChunkStore,
+    ) {
+        matches.clear();
+        matches.resize(self.len);
+        let (mut begin, mut kept) = (0, 0);
+        for meeting in &self.meetings {
+            let end = meeting.end as usize;
+            let (others, places) = (&self.sets[begin..end], &self.places[begin..end]);
+            begin = end;
+            let (token, tokens) = (token_min + meeting.list, sets.set(meeting.probe as usize));
+            let probe_at = position_of(token, meeting.place, tokens);
+            let left = tokens.len() as u64 - u64::from(probe_at);
+            let row = limits.row(meeting.place >> 16);
+            let of_row = limits.pairs(row);
+            let first = kept;
+            for (&candidate, &place) in others.iter().zip(places) {
+                let limit = &of_row[((place >> 16) - row.rank_min) as usize];
+                let candidate_at = match place & 0xffff {
+                    POSITION_MAX => position_of(token, place, sets.set(candidate as usize)),
+                    position => position,
+                };
+                let start = Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
+                matches.candidates[kept] = candidate;
+                matches.required[kept] = limit.required;
+                matches.starts[kept] = start;
+                let is_near = candidate_at <= limit.position_max;
+                kept += usize::from(is_near && u64::from(limit.required) <= left);
+            }
+            if kept > first {
+                let (begin, end) = (pair_number(first), pair_number(kept));
+                matches.entries.push(Entry { probe: meeting.probe, begin, end });
+            }
+        }
+        matches.resize(kept);
+    }
+}
+
+/// Where a token is in a set, given its place.
+#[inline(always)]
+fn position_of(token: u32, place: u32, set: &[u32]) -> u32 {
+    match place & 0xffff {
+        POSITION_MAX => {
+            let position = set.binary_search(&token).expect("the set is in the token's list");
+            u32::try_from(position).expect("sets have fewer than 2^32 tokens")
+        }
+        position => position,
+    }
 }
 
 /// How far a join of lists has come.
@@ -174,10 +242,14 @@ pub struct Met {
 pub struct Progress {
     /// The list in hand.
     pub(super) list: usize,
-    /// Its next posting.
+    /// Where it begins.
+    pub(super) begin: usize,
+    /// Its next probe; the list is on the shelves unless this is the first one.
     pub(super) next: usize,
-    /// The postings before it that others find, by side.
+    /// The postings of the list that others find, by side.
     pub(super) shelves: [Shelf; 2],
+    /// How many of those on the partner's side are before each posting.
+    pub(super) upto: Vec<u32>,
     /// Postings that were tested, and that passed.
     pub(super) tested: u64,
     pub(super) passed: u64,
@@ -186,7 +258,7 @@ pub struct Progress {
 /// Postings in blocks of sixteen, field by field.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    /// Sets that are too small for all probes to come.
+    /// Behind blocks of sets that are too small for all probes to come.
     pub(super) begin: usize,
     pub(super) len: usize,
     /// Block after block, each as `registers` says.
@@ -200,14 +272,20 @@ impl Progress {
         let lines = len_max.div_ceil(BLOCK) * lines_per_block(words);
         let shelf = |lines| Shelf { begin: 0, len: 0, lines: vec![[0; BLOCK]; lines] };
         let other = if is_two_sided { lines } else { 0 };
-        Self { shelves: [shelf(lines), shelf(other)], ..Self::default() }
+        Self { shelves: [shelf(lines), shelf(other)], upto: vec![0; len_max], ..Self::default() }
+    }
+
+    /// Goes on with the first one of other lists, which are no longer.
+    pub fn go_on(&mut self) {
+        (self.list, self.begin, self.next) = (0, 0, 0);
     }
 
     /// Bytes that [`Self::new`] takes.
     #[must_use]
     pub fn bytes(len_max: usize, words: usize, is_two_sided: bool) -> usize {
         let lines = len_max.div_ceil(BLOCK) * lines_per_block(words);
-        (1 + usize::from(is_two_sided)) * lines * size_of::<Line>()
+        let shelves = (1 + usize::from(is_two_sided)) * lines * size_of::<Line>();
+        shelves + len_max * size_of::<u32>()
     }
 
     /// Postings that were tested, and those that passed.

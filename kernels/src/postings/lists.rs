@@ -10,6 +10,8 @@ use crate::prefetch::prefetch;
 /// How many postings ahead signatures are asked for.
 const AHEAD: usize = 16;
 
+const POSTINGS: &str = "a list has fewer than 2^31 postings";
+
 /// The arguments of [`sift`](super::sift).
 pub(super) struct Sift<'a, 'b> {
     pub(super) lists: Lists<'a>,
@@ -45,54 +47,66 @@ impl<'a> Sift<'a, '_> {
     #[inline(always)]
     fn of_words<const WORDS: usize, R: Registers>(self, registers: R) -> bool {
         let Self { lists, limits, progress, met, met_max } = self;
-        met.meetings.clear();
-        let mut len = 0;
+        met.clear();
         while let Some(&end) = lists.ends.get(progress.list) {
             let end = end as usize;
+            let list = &lists.postings[progress.begin..end];
             // A set alone meets nobody.
-            let first = if progress.next + 1 < end || progress.shelves_hold() {
-                progress.next
-            } else {
-                end
-            };
-            for at in first..end {
-                if len >= met_max {
-                    progress.next = at;
-                    return true;
+            if list.len() > 1 {
+                if progress.next == 0 {
+                    shelve::<WORDS>(lists, list, limits, progress);
                 }
-                if let Some(ahead) = lists.postings.get(at + AHEAD) {
-                    prefetch(lists.signatures, (ahead.set & !SIDE_BIT) as usize * WORDS);
+                for (posting, &upto) in list.iter().zip(&progress.upto).skip(progress.next) {
+                    if met.len >= met_max {
+                        return true;
+                    }
+                    progress.next += 1;
+                    let probe = Probe::<WORDS>::new(lists, limits, *posting);
+                    let shelf = &mut progress.shelves[probe.partner(lists)];
+                    let found = met.len;
+                    progress.tested += probe.look_up(registers, shelf, upto as usize, limits, met);
+                    if met.len > found {
+                        progress.passed += (met.len - found) as u64;
+                        met.meetings.push(Meeting {
+                            list: u32::try_from(progress.list).expect("tokens are below 2^31"),
+                            place: posting.place,
+                            probe: posting.set & !SIDE_BIT,
+                            end: u32::try_from(met.len).expect(POSTINGS),
+                        });
+                    }
                 }
-                let probe = Probe::<WORDS>::new(lists, limits, lists.postings[at]);
-                let side = usize::from(probe.posting.set & SIDE_BIT != 0);
-                let partner = side ^ usize::from(lists.is_two_sided);
-                let found = len;
-                let shelf = &mut progress.shelves[partner];
-                progress.tested += probe.look_up(registers, shelf, limits, met, &mut len);
-                if len > found {
-                    progress.passed += (len - found) as u64;
-                    met.meetings.push(Meeting {
-                        list: u32::try_from(progress.list).expect("tokens are below 2^31"),
-                        place: probe.posting.place,
-                        probe: probe.posting.set & !SIDE_BIT,
-                        end: u32::try_from(len).expect("a list has fewer than 2^31 postings"),
-                    });
-                }
-                probe.add(&mut progress.shelves[side]);
             }
             progress.list += 1;
-            progress.next = end;
-            for shelf in &mut progress.shelves {
-                (shelf.begin, shelf.len) = (0, 0);
-            }
+            (progress.begin, progress.next) = (end, 0);
         }
         false
     }
 }
 
-impl Progress {
-    fn shelves_hold(&self) -> bool {
-        self.shelves.iter().any(|shelf| shelf.len > 0)
+/// Puts those postings of a list on the shelves that others find, and writes down how many are
+/// there before each posting.
+///
+/// All before the first one is looked up: a load of sixteen that had just been written one by one
+/// would have to wait for the last of them.
+#[inline(always)]
+fn shelve<const WORDS: usize>(
+    lists: Lists<'_>,
+    list: &[Posting],
+    limits: &Limits,
+    progress: &mut Progress,
+) {
+    for shelf in &mut progress.shelves {
+        (shelf.begin, shelf.len) = (0, 0);
+    }
+    let upto = &mut progress.upto[..list.len()];
+    for (at, (posting, upto)) in list.iter().zip(upto).enumerate() {
+        if let Some(ahead) = list.get(at + AHEAD) {
+            prefetch(lists.signatures, (ahead.set & !SIDE_BIT) as usize * WORDS);
+        }
+        let probe = Probe::<WORDS>::new(lists, limits, *posting);
+        let len = progress.shelves[probe.partner(lists)].len;
+        *upto = u32::try_from(len).expect(POSTINGS);
+        probe.add(&mut progress.shelves[probe.side()]);
     }
 }
 
@@ -106,58 +120,63 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         Self { posting, row, signature }
     }
 
-    /// Writes down the sets of the shelf that pass; returns how many were tested.
+    #[inline(always)]
+    fn side(&self) -> usize {
+        usize::from(self.posting.set & SIDE_BIT != 0)
+    }
+
+    /// The side on which it finds others.
+    #[inline(always)]
+    fn partner(&self, lists: Lists<'_>) -> usize {
+        self.side() ^ usize::from(lists.is_two_sided)
+    }
+
+    /// Writes down those of the first `upto` sets of the shelf that pass; returns how many were
+    /// tested.
     #[inline(always)]
     fn look_up(
         &self,
         registers: impl Registers,
         shelf: &mut Shelf,
+        upto: usize,
         limits: &Limits,
         met: &mut Met,
-        len: &mut usize,
     ) -> u64 {
         let Self { posting, row, signature } = *self;
         if !row.is_probe {
             return 0;
         }
-        let lines_per_block = const { lines_per_block(WORDS) };
-        let place_at =
-            |at: usize| shelf.lines[at / BLOCK * lines_per_block + PLACES][at % BLOCK] >> 16;
-        let mut begin = shelf.begin;
-        while begin < shelf.len && place_at(begin) < row.rank_min {
-            begin += 1;
-        }
-        shelf.begin = begin;
-        if begin == shelf.len {
+        let place_min = row.rank_min << 16;
+        let begin = shelf.first_not_below::<WORDS>(place_min, upto);
+        if begin >= upto {
             return 0;
         }
         let rank_max = limits.rank_max(row, posting.place & 0xffff);
         let mut sought = Sought {
+            place_min,
             position_max: 0,
-            // Whoever begins with the common token has the same `before`, and has not been met.
-            before: posting.before.min(NO_TOKEN - 1),
+            before: posting.before,
             signature: *signature,
             distance_max: 0,
         };
-        let first_block = begin / BLOCK;
-        let mut left = shelf.len - first_block * BLOCK;
-        met.make_room(*len + left);
+        let mut left = upto - begin;
+        met.make_room(met.len + left);
         let (sets, places) = (&mut met.sets[..], &mut met.places[..]);
-        let mut written = *len;
-        let (mut behind_first, mut tested) = (begin % BLOCK, 0);
+        let (mut written, mut tested) = (met.len, 0);
         let pairs = limits.pairs(row);
-        let blocks = shelf.lines[first_block * lines_per_block..].chunks_exact(lines_per_block);
-        for block in blocks {
-            if left == 0 || block[PLACES][behind_first] >> 16 > rank_max {
+        let lines_per_block = const { lines_per_block(WORDS) };
+        let first_line = begin / BLOCK * lines_per_block;
+        for block in shelf.lines[first_line..].chunks_exact(lines_per_block) {
+            if left == 0 || block[PLACES][0] >> 16 > rank_max {
                 break;
             }
             let end = BLOCK.min(left);
-            let valid = (1_u32 << end) - (1 << behind_first);
             // The loosest bounds are those of the greatest size.
             let rank = (block[PLACES][end - 1] >> 16).min(rank_max);
-            let limit = pairs[(rank - row.rank_min) as usize];
+            let limit = &pairs[rank.saturating_sub(row.rank_min) as usize];
             sought.position_max = limit.position_max;
             sought.distance_max = limit.distance_max;
+            let valid = (1_u32 << end) - 1;
             let passed = registers.test(block, valid, &sought) & valid;
             let room = written..written + BLOCK;
             let to = sets[room.clone()].as_mut_array().expect("room for a block");
@@ -165,11 +184,10 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
             let to = places[room].as_mut_array().expect("room for a block");
             registers.compress(passed, &block[PLACES], to);
             written += passed.count_ones() as usize;
-            tested += end - behind_first;
-            behind_first = 0;
+            tested += end;
             left -= end;
         }
-        *len = written;
+        met.len = written;
         tested as u64
     }
 
@@ -182,7 +200,9 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         // What is written behind the last one is overwritten by the next.
         let block = &mut shelf.lines[shelf.len / BLOCK * lines_per_block..][..lines_per_block];
         block[PLACES][lane] = posting.place;
-        block[BEFORES][lane] = posting.before;
+        // Two sets that begin with the common token have no token before it, rather than the same
+        // one: it is another number on the shelf than in a probe.
+        block[BEFORES][lane] = posting.before.min(NO_TOKEN - 1);
         block[SETS][lane] = posting.set & !SIDE_BIT;
         for (halves, word) in block[SIGNATURES..].as_chunks_mut().0.iter_mut().zip(*signature) {
             let halves: &mut [Line; 2] = halves;
@@ -194,7 +214,26 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
     }
 }
 
+impl Shelf {
+    /// The first block with a set that is large enough; behind the last one that is full, the next.
+    #[inline(always)]
+    fn first_not_below<const WORDS: usize>(&mut self, place_min: u32, upto: usize) -> usize {
+        let lines_per_block = const { lines_per_block(WORDS) };
+        let last_place =
+            |begin: usize| self.lines[begin / BLOCK * lines_per_block + PLACES][BLOCK - 1];
+        while self.begin + BLOCK <= upto && last_place(self.begin) < place_min {
+            self.begin += BLOCK;
+        }
+        self.begin
+    }
+}
+
 impl Met {
+    fn clear(&mut self) {
+        self.meetings.clear();
+        self.len = 0;
+    }
+
     /// Makes room for so many, and a block more.
     #[inline(always)]
     fn make_room(&mut self, len: usize) {

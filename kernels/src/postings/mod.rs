@@ -10,8 +10,8 @@
 //! ```
 //!
 //! [`sift`] takes list after list, and joins each to itself: a set of the list meets those before
-//! it. What it needs of them lies in blocks of sixteen that stay in the nearest cache, and is
-//! tested sixteen at a time, without a branch that depends on the outcome:
+//! it. First it copies what is needed of the list into blocks of sixteen, which stay in the nearest
+//! cache; then it tests them sixteen at a time, without a branch that depends on the outcome:
 //!
 //! * *Length*: from the first set that is large enough to the last one that may still be small
 //!   enough, as far as the position in the probe tells (Mann, Augsten, *PEL: Position-Enhanced
@@ -24,8 +24,9 @@
 //! * *Token before*: if both sets have it, they meet in its list too, so not here.
 //!
 //! Sizes ascend within a list, so the bounds of the last of sixteen postings are the loosest, and
-//! the test of the block is by those. What passes has to be tested by its own bounds, and whether
-//! this is the first list in which the two sets meet.
+//! the test of the block is by those. What passes has to be tested by its own bounds, which
+//! [`Met::write_matches`] does, and whether this is the first list in which the two sets meet
+//! ([`retain_first`](crate::overlap::retain_first)).
 //!
 //! List after list, instead of set after set with its tokens, means that postings are read in the
 //! order in which they lie in memory, rather than each list from elsewhere.
@@ -84,7 +85,7 @@ pub const RANKS_MAX: usize = 1 << 16;
 ///
 /// A posting costs a look-up of its signature, asked for ahead, and a block of sixteen that it is
 /// compared with reads 128 B, and 128 B more for each word of a signature: with AVX-512 and one
-/// word four loads, four comparisons, two population counts and two compressed stores.
+/// word five loads, five comparisons, two population counts and two compressed stores.
 ///
 /// # Panics
 ///

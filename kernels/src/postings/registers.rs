@@ -24,6 +24,8 @@ pub(super) const fn lines_per_block(words: usize) -> usize {
 /// What all postings of a block are tested by.
 #[derive(Clone, Copy)]
 pub(super) struct Sought<const WORDS: usize> {
+    /// The least place: sets before it are too small.
+    pub(super) place_min: u32,
     /// The greatest position, which fits 16 bits.
     pub(super) position_max: u32,
     /// The token before the common one in the probe: whoever has it too has been met.
@@ -31,7 +33,7 @@ pub(super) struct Sought<const WORDS: usize> {
     /// The signature of the probe.
     pub(super) signature: [u64; WORDS],
     /// In how many bits theirs may differ from it.
-    pub(super) distance_max: u32,
+    pub(super) distance_max: u64,
 }
 
 /// A set of instructions for blocks.
@@ -64,14 +66,16 @@ impl Registers for OneByOne {
         while left != 0 {
             let lane = left.trailing_zeros() as usize % BLOCK;
             left &= left - 1;
+            let place = block[PLACES][lane];
             let is_new = block[BEFORES][lane] != sought.before;
-            if is_new && block[PLACES][lane] & 0xffff <= sought.position_max {
+            if is_new && place >= sought.place_min && place & 0xffff <= sought.position_max {
                 let mut distance = 0;
                 for word in 0..WORDS {
                     let line = &block[SIGNATURES + 2 * word + lane / 8];
                     let low = u64::from(line[lane % 8 * 2]);
                     let high = u64::from(line[lane % 8 * 2 + 1]);
-                    distance += ((high << 32 | low) ^ sought.signature[word]).count_ones();
+                    let difference = (high << 32 | low) ^ sought.signature[word];
+                    distance += u64::from(difference.count_ones());
                 }
                 passed |= u32::from(distance <= sought.distance_max) << lane;
             }

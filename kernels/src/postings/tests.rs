@@ -58,7 +58,7 @@ impl Case {
 
     fn pair_limit(&self, rank: u32) -> PairLimit {
         let position_max = self.position_max + rank;
-        PairLimit { required: 1, position_max, distance_max: self.distance_max + rank }
+        PairLimit { required: 1, position_max, distance_max: u64::from(self.distance_max + rank) }
     }
 
     fn rank_max(&self, rank: u32, position: u32) -> u32 {
@@ -78,7 +78,7 @@ impl Case {
             && (set.rank + self.rank_reach >= probe.rank && set.rank <= rank_max)
             && (probe.before == NO_TOKEN || probe.before != set.before)
             && set.position <= limit.position_max
-            && distance <= limit.distance_max
+            && u64::from(distance) <= limit.distance_max
     }
 
     fn by_hand(&self, is_loose: bool) -> Vec<(usize, usize)> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, REJECTED, Start};
+use trommel_kernels::overlap::{self, Chunk, ChunkStore, Cursor, Pairs, REJECTED, Start};
 
 use super::collection::SetCollection;
 
@@ -37,10 +37,7 @@ impl JoinedSets {
 /// Candidate pairs of a join, to be verified.
 #[derive(Debug, Clone)]
 pub struct CandidateChunk {
-    entries: Vec<Entry>,
-    candidates: Vec<u32>,
-    required: Vec<u32>,
-    starts: Vec<Start>,
+    store: ChunkStore,
     pairs_max: usize,
 }
 
@@ -49,14 +46,7 @@ impl CandidateChunk {
     #[must_use]
     pub fn with_bytes(bytes: usize) -> Self {
         let pairs_max = Self::pairs_in(bytes);
-        let room = pairs_max.min(ROOM_MAX);
-        Self {
-            entries: Vec::new(),
-            candidates: Vec::with_capacity(room),
-            required: Vec::with_capacity(room),
-            starts: Vec::with_capacity(room),
-            pairs_max,
-        }
+        Self { store: ChunkStore::with_capacity(pairs_max.min(ROOM_MAX)), pairs_max }
     }
 
     /// How many pairs a chunk of so many bytes has room for.
@@ -73,38 +63,30 @@ impl CandidateChunk {
     /// How many pairs there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.candidates.len()
+        self.store.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.candidates.is_empty()
+        self.store.is_empty()
     }
 
     /// Bytes of its pairs.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.len() * PAIR_BYTES + size_of_val(&self.entries[..])
+        self.len() * PAIR_BYTES + size_of_val(self.chunk().entries)
     }
 
     /// Drops all pairs and keeps the room.
     pub fn clear(&mut self) {
-        self.entries.clear();
-        self.candidates.clear();
-        self.required.clear();
-        self.starts.clear();
+        self.store.clear();
     }
 
     /// The pairs as the kernels want them.
     #[must_use]
     pub fn chunk(&self) -> Chunk<'_> {
-        Chunk {
-            entries: &self.entries,
-            candidates: &self.candidates,
-            required: &self.required,
-            starts: &self.starts,
-        }
+        self.store.as_chunk()
     }
 
     /// The pairs and the sets that they name.
@@ -129,9 +111,10 @@ impl CandidateChunk {
 
     /// The pairs that are similar, as probe, candidate and overlap.
     pub(super) fn similar(&self, overlaps: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> {
-        self.entries.iter().flat_map(move |entry| {
+        let chunk = self.chunk();
+        chunk.entries.iter().flat_map(move |entry| {
             let pairs = entry.begin as usize..entry.end as usize;
-            let pairs = self.candidates[pairs.clone()].iter().zip(&overlaps[pairs]);
+            let pairs = chunk.candidates[pairs.clone()].iter().zip(&overlaps[pairs]);
             let similar = pairs.filter(|&(_, &overlap)| overlap != REJECTED);
             similar.map(|(&candidate, &overlap)| (entry.probe, candidate, overlap))
         })
@@ -140,24 +123,18 @@ impl CandidateChunk {
     /// Whether there is no room for another pair.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.candidates.len() >= self.pairs_max
+        self.len() >= self.pairs_max
     }
 
     /// Adds a pair. Pairs of one probe follow each other.
     #[inline(always)]
     pub(super) fn push(&mut self, probe: u32, candidate: u32, required: u32, start: Start) {
-        self.candidates.push(candidate);
-        self.required.push(required);
-        self.starts.push(start);
-        let end = u32::try_from(self.candidates.len()).expect("chunks are below 2^32 bytes");
-        match self.entries.last_mut() {
-            Some(entry) if entry.probe == probe => entry.end = end,
-            _ => self.begin_entry(probe, end),
-        }
+        self.store.push(probe, candidate, required, start);
     }
 
-    /// Begins the entry of a probe with its first pair.
-    fn begin_entry(&mut self, probe: u32, end: u32) {
-        self.entries.push(Entry { probe, begin: end - 1, end });
+    /// Adds what is left of other pairs, as far as there is room.
+    pub(super) fn take(&mut self, pairs: &ChunkStore, cursor: &mut Cursor) {
+        let room = self.pairs_max.saturating_sub(self.len());
+        self.store.take(pairs.as_chunk(), cursor, room);
     }
 }

@@ -10,17 +10,20 @@
 //! reads memory in its order. A pair that meets in several lists is taken in that of the first
 //! token that both sets have.
 //!
+//! There are lists of some of the tokens at a time, so that the index stays smaller than the sets.
+//!
 //! How long signatures are follows from the sizes of the sets and from how many postings there
 //! will be to test: there are none if the lists are so short that making them would cost more than
 //! they save.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Match, Start};
+use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
-    self, Limits, Lists, Meeting, Met, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress,
-    RANKS_MAX, Row, SIDE_BIT,
+    self, Limits, Lists, Met, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
+    SIDE_BIT,
 };
 
 use super::bounds::Bounds;
@@ -41,8 +44,14 @@ const TOKENS_PER_MEETING: u64 = 8;
 /// Bits of a signature for each token in which two similar sets can differ.
 const BITS_PER_DIFFERENCE: u32 = 5;
 
+/// Tokens of the sets for each posting of a slice.
+const TOKENS_PER_POSTING: usize = 4;
+
+/// For so many postings it is not worth going over the sets again.
+const SLICE_MIN: usize = if cfg!(test) { 8 } else { 1 << 16 };
+
 /// Meetings of a call of `sift`, after which it stops at the next probe.
-const MET_PER_CALL: usize = 1 << 12;
+const MET_PER_CALL: usize = 1 << 11;
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
@@ -102,18 +111,25 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
         // is odd or even as the sum of the sizes is, and so is the bound.
         let distance = u64::from(size) + u64::from(other.size);
         let distance = distance.saturating_sub(2 * u64::from(required));
-        *distance_max = u32::try_from(distance).map_or(u32::MAX, |d| d.max(*distance_max));
+        *distance_max = distance.max(*distance_max);
         let position_max = other.size.saturating_sub(required);
         Some(PairLimit { required, position_max, distance_max: *distance_max })
     })
 }
 
-/// The postings of all tokens that two sets of a pair can have in common.
+/// The postings of all tokens that two sets of a pair can have in common, a slice of the tokens at
+/// a time: so many that they take at most three quarters of the memory of the tokens of the sets.
 struct Index {
     /// The token of the first list.
     token_min: u32,
+    /// By list: where it ends among the postings of the slice; behind the slice, how many postings
+    /// it will have.
     ends: Vec<u32>,
+    /// The lists of the slice.
+    slice: Range<usize>,
     postings: Vec<Posting>,
+    /// The most postings of a slice.
+    slice_max: usize,
     /// The most postings of a list.
     len_max: usize,
     /// Pairs of postings in a list.
@@ -121,6 +137,7 @@ struct Index {
 }
 
 impl Index {
+    /// Counts the postings of all lists; the first slice is empty.
     fn new(collection: &SetCollection, bounds: Bounds) -> Result<Self, JoinError> {
         let token_min = collection.unshared();
         let lists = (collection.distinct() - token_min) as usize;
@@ -136,32 +153,42 @@ impl Index {
                 }
             }
         }
-        let (mut room, mut len_max, mut meetings) = (0, 0, 0);
-        for end in &mut ends {
-            len_max = len_max.max(*end);
-            meetings += u64::from(*end) * u64::from(*end) / 2;
-            room += std::mem::replace(end, room);
-        }
-        let postings_bytes = room as usize * size_of::<Posting>();
-        collection.reserve("the index", lists * size_of::<u32>() + postings_bytes)?;
-        let mut index = Self {
-            token_min,
-            ends,
-            postings: vec![Posting::default(); room as usize],
-            len_max: len_max as usize,
-            meetings,
-        };
-        for (rank, run) in collection.sizes().iter().enumerate() {
-            let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
-                index.add(collection, narrow(rank), set, prefix);
-            }
-        }
-        Ok(index)
+        let len_max = ends.iter().max().map_or(0, |len| *len as usize);
+        let meetings = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
+        let all: usize = ends.iter().map(|len| *len as usize).sum();
+        let slice_max = SLICE_MIN.max(collection.tokens() / TOKENS_PER_POSTING);
+        let slice_max = slice_max.max(len_max).min(all);
+        let postings = Vec::new();
+        Ok(Self { token_min, ends, slice: 0..0, postings, slice_max, len_max, meetings })
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&self.ends[..]) + size_of_val(&self.postings[..])
+        size_of_val(&self.ends[..]) + self.slice_max * size_of::<Posting>()
+    }
+
+    /// Goes on to the next slice; false if there is none.
+    fn next_slice(&mut self, collection: &SetCollection, bounds: Bounds) -> bool {
+        let begin = self.slice.end;
+        let (mut end, mut room) = (begin, 0);
+        while let Some(len) = self.ends.get_mut(end) {
+            let with_it = room + *len as usize;
+            if with_it > self.slice_max {
+                break;
+            }
+            *len = narrow(std::mem::replace(&mut room, with_it));
+            end += 1;
+        }
+        self.slice = begin..end;
+        if self.postings.len() < room {
+            self.postings = vec![Posting::default(); room];
+        }
+        for (rank, run) in collection.sizes().iter().enumerate() {
+            let prefix = bounds.probe_prefix(run.size) as usize;
+            for set in run.begin..run.end {
+                self.add(collection, narrow(rank), set, prefix);
+            }
+        }
+        end > begin
     }
 
     #[inline(always)]
@@ -170,9 +197,13 @@ impl Index {
             Side::Left => 0,
             Side::Right => SIDE_BIT,
         };
+        let tokens = self.first_token()..self.token_min + narrow(self.slice.end);
         let mut before = NO_TOKEN;
         for (position, &token) in (0_u32..).zip(&collection.set(set)[..prefix]) {
-            if token >= self.token_min {
+            if token >= tokens.end {
+                break;
+            }
+            if token >= tokens.start {
                 let end = &mut self.ends[(token - self.token_min) as usize];
                 let place = rank << 16 | position.min(POSITION_MAX);
                 self.postings[*end as usize] = Posting { place, set: set | side, before };
@@ -180,6 +211,11 @@ impl Index {
             }
             before = token;
         }
+    }
+
+    /// The token of the first list of the slice.
+    fn first_token(&self) -> u32 {
+        self.token_min + narrow(self.slice.start)
     }
 }
 
@@ -202,6 +238,7 @@ fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
 /// The join by signatures.
 pub(super) struct SignatureJoin {
     collection: Arc<SetCollection>,
+    bounds: Bounds,
     isa: Isa,
     limits: Limits,
     index: Index,
@@ -209,10 +246,11 @@ pub(super) struct SignatureJoin {
     signatures: Vec<u64>,
     progress: Progress,
     met: Met,
+    /// Whether the slice has more.
     has_more: bool,
-    /// From `emitted` on not yet handed over.
-    matches: Vec<Match>,
-    emitted: usize,
+    matches: ChunkStore,
+    /// From here on they are not yet handed over.
+    cursor: Cursor,
 }
 
 impl SignatureJoin {
@@ -243,20 +281,27 @@ impl SignatureJoin {
             progress: Progress::new(index.len_max, words, two_sided),
             index,
             collection: Arc::clone(collection),
+            bounds,
             isa,
             words,
             signatures,
             met: Met::default(),
-            has_more: true,
-            matches: Vec::new(),
-            emitted: 0,
+            has_more: false,
+            matches: ChunkStore::default(),
+            cursor: Cursor::default(),
         })
     }
 
-    /// Finds the matches of the next probes.
-    fn sift(&mut self, counters: &mut JoinCounters) {
+    /// Finds the matches of the next probes; false if there are none.
+    fn sift(&mut self, counters: &mut JoinCounters) -> bool {
+        if !self.has_more {
+            if !self.index.next_slice(&self.collection, self.bounds) {
+                return false;
+            }
+            self.progress.go_on();
+        }
         let lists = Lists {
-            ends: &self.index.ends,
+            ends: &self.index.ends[self.index.slice.clone()],
             postings: &self.index.postings,
             words: self.words,
             signatures: &self.signatures,
@@ -265,62 +310,25 @@ impl SignatureJoin {
         let Self { limits, progress, met, .. } = self;
         self.has_more = postings::sift(self.isa, lists, limits, progress, met, MET_PER_CALL);
         (counters.postings, counters.pre_candidates) = progress.tested();
-        self.matches.clear();
-        self.emitted = 0;
-        let mut begin = 0;
-        for meeting in &self.met.meetings {
-            let end = meeting.end as usize;
-            let token = self.index.token_min + meeting.list;
-            let sets = self.met.sets[begin..end].iter().zip(&self.met.places[begin..end]);
-            begin = end;
-            let Meeting { place, probe, .. } = *meeting;
-            let tokens = self.collection.set(probe);
-            let probe_at = position_of(token, place, tokens);
-            let probe_left = narrow(tokens.len()) - probe_at;
-            for (&candidate, &other) in sets {
-                let limit = limits.of(place >> 16, other >> 16);
-                let candidate_at = match other & 0xffff {
-                    POSITION_MAX => position_of(token, other, self.collection.set(candidate)),
-                    position => position,
-                };
-                let required = limit.required;
-                if required <= probe_left && candidate_at <= limit.position_max {
-                    self.matches.push(Match { probe, candidate, probe_at, candidate_at, required });
-                }
-            }
-        }
         let sets = self.collection.sets();
-        let kept = overlap::retain_first(self.isa, sets, &mut self.matches);
-        self.matches.truncate(kept);
-        counters.candidates += kept as u64;
-    }
-}
-
-/// Where a token is in a set, given its place.
-fn position_of(token: u32, place: u32, set: &[u32]) -> u32 {
-    match place & 0xffff {
-        POSITION_MAX => narrow(set.binary_search(&token).expect("the set is in the token's list")),
-        position => position,
+        met.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
+        overlap::retain_first(self.isa, sets, &mut self.matches);
+        self.cursor = Cursor::default();
+        counters.candidates += self.matches.len() as u64;
+        true
     }
 }
 
 impl Find for SignatureJoin {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
-            for found in &self.matches[self.emitted..] {
-                if chunk.is_full() {
-                    return true;
-                }
-                self.emitted += 1;
-                let Match { probe, candidate, probe_at, candidate_at, required } = *found;
-                // Behind the first common token.
-                let start = Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
-                chunk.push(probe, candidate, required, start);
+            chunk.take(&self.matches, &mut self.cursor);
+            if chunk.is_full() {
+                return true;
             }
-            if !self.has_more {
+            if !self.sift(counters) {
                 return false;
             }
-            self.sift(counters);
         }
     }
 }

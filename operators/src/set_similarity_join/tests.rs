@@ -226,19 +226,24 @@ fn sets_that_do_not_fit_are_refused() {
     assert!(error.contains("id 7 do not ascend"), "{error}");
     let error = (0..).find_map(|id| sets.push(Side::Left, id, &[1, 2, 3]).err()).unwrap();
     assert!(error.to_string().contains("`memory_max`"), "{error}");
-    // 800 B of sets as they come, 500 B sorted, and an index of more than 1,000 B.
-    let collect = |memory_max| {
+    let collect = |memory_max, sizes: std::ops::Range<u32>| {
         let mut sets = SetCollector::new(memory_max);
-        let set = |id: u32| [id, id + 1, id + 2, id + 3];
-        (0..20).for_each(|id| sets.push(Side::Left, id, &set(id)).unwrap());
+        for (id, size) in (0..).zip(sizes) {
+            sets.push(Side::Left, id, &(id..id + size).collect::<Vec<u32>>())?;
+        }
         sets.finish()
     };
-    assert!(collect(1000).unwrap_err().to_string().contains("it may use 1000"));
-    let sets = Arc::new(collect(1500).unwrap());
-    // Signatures need less than what collecting the sets has given back.
+    // Less than what collecting the sets has given back is enough for signatures of all.
     let is_indexed = |algorithm: &JoinAlgorithm| *algorithm != JoinAlgorithm::GpuSignatures;
     for algorithm in JoinAlgorithm::ALL.into_iter().filter(is_indexed) {
-        let threshold = Threshold::new(1, 4).unwrap();
+        // `auto` has bounds of any two sizes.
+        let sizes = 1..24;
+        let fits = |memory_max: &usize| collect(*memory_max, sizes.clone()).is_ok();
+        let memory_max = (0..).step_by(100).find(fits).unwrap();
+        let refused = collect(memory_max - 100, sizes.clone()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("it may use {}", memory_max - 100)), "{refused}");
+        let sets = Arc::new(collect(memory_max, sizes).unwrap());
+        let threshold = Threshold::new(1, 24).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
         assert!(error.contains("the index of this join need"), "{algorithm:?}: {error}");
