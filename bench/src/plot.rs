@@ -5,6 +5,9 @@
 //! figures of this repository do not need.
 
 use std::fmt::{self, Formatter};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
@@ -133,6 +136,18 @@ impl Plot {
     #[must_use]
     pub fn dashed(self, name: &str, of: usize, points: Vec<(f64, f64)>) -> Self {
         self.with(name, Stroke::Dashed, of, points)
+    }
+
+    /// Writes the figure to `NAME.svg` in a folder, which is made if it is not there; where that
+    /// is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, folder: &Path, name: &str) -> io::Result<PathBuf> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{name}.svg"));
+        fs::write(&path, self.to_string())?;
+        Ok(path)
     }
 
     fn with(mut self, name: &str, stroke: Stroke, colour: usize, points: Vec<(f64, f64)>) -> Self {

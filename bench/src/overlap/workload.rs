@@ -201,8 +201,7 @@ impl fmt::Display for Workload {
         let suffice = 100.0 * self.count as f64 / self.len() as f64;
         write!(
             formatter,
-            "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5); GB/s: both sets \
-             of each pair",
+            "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5)",
             self.len(),
             self.sets().len(),
             self.tokens.len() / self.sets().len(),

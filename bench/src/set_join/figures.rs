@@ -16,9 +16,9 @@
 //! | `chunks`, `chunks-overlap` | join and overlap, by bytes of a chunk | 12 |
 //! | `outputs` | the whole join, to count and to select | none (§3.3.2) |
 //!
-//! A figure for which nothing was run is not drawn.
+//! A figure for which nothing was run is not drawn. Where sizes of chunks or outputs are compared,
+//! these are all that is.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -35,54 +35,50 @@ use super::waves::{Counted, Waves};
 /// If one cannot be written.
 pub(super) fn draw(joins: &Joins, folder: &Path) -> io::Result<()> {
     for (name, plot) in plots(joins) {
-        write(folder, &format!("set-join-{}-{name}", joins.file), &plot)?;
+        let path = plot.write(folder, &format!("set-join-{}-{name}", joins.file))?;
+        println!("wrote {}", path.display());
     }
     println!();
     Ok(())
 }
 
-/// Writes a figure.
-///
-/// # Errors
-/// If it cannot be written.
-pub(super) fn write(folder: &Path, name: &str, plot: &Plot) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let path = folder.join(format!("{name}.svg"));
-    fs::write(&path, plot.to_string())?;
-    println!("wrote {}", path.display());
-    Ok(())
+fn plots(joins: &Joins) -> Vec<(String, Plot)> {
+    let [chunks, chunks_overlap] = by_chunk(joins);
+    let compared =
+        [("chunks", chunks), ("chunks-overlap", chunks_overlap), ("outputs", outputs(joins))];
+    let mut plots: Vec<(String, Plot)> = named(compared).collect();
+    if plots.is_empty() {
+        plots.extend(joins.algorithms().into_iter().flat_map(|algorithm| of(joins, algorithm)));
+        plots.extend(named([
+            ("verification-gain", gains(joins, "Verification, CPU over GPU", |c| c.verifier)),
+            ("best", best(joins)),
+            ("gain", gains(joins, "Whole joins, CPU over GPU", |counted| counted.total)),
+            ("phases", phases(joins)),
+            ("overlap", overlap(joins)),
+            ("transfer", transfer(joins)),
+        ]));
+    }
+    plots
 }
 
-fn plots(joins: &Joins) -> Vec<(String, Plot)> {
-    let mut plots = Vec::new();
-    for algorithm in joins.algorithms() {
-        let runs = joins.runs().into_iter().filter(|waves| waves.algorithm == algorithm);
-        let runs: Vec<Waves> = runs.collect();
-        if runs.len() < 2 {
-            continue;
-        }
-        let name = algorithm.name();
-        let title = format!("Verification of the candidates of {name}");
-        let verification = by_kernel(joins, &title, &runs, |counted| counted.verifier);
-        plots.push((format!("verification-{name}"), verification));
-        let title = format!("Joins by {name}");
-        plots.push((format!("join-{name}"), by_kernel(joins, &title, &runs, |c| c.total)));
+/// Those in which there is something, by their names.
+fn named<const N: usize>(plots: [(&str, Plot); N]) -> impl Iterator<Item = (String, Plot)> {
+    let drawn = plots.into_iter().filter(|(_, plot)| plot.lines() > 0);
+    drawn.map(|(name, plot)| (name.to_owned(), plot))
+}
+
+/// The figures of an algorithm; none if there is nothing to compare.
+fn of(joins: &Joins, algorithm: JoinAlgorithm) -> Vec<(String, Plot)> {
+    let runs = joins.runs().into_iter().filter(|waves| waves.algorithm == algorithm);
+    let runs: Vec<Waves> = runs.collect();
+    if runs.len() < 2 {
+        return Vec::new();
     }
-    let [chunks, chunks_overlap] = by_chunk(joins);
-    let of_all = [
-        ("verification-gain", gains(joins, "Verification, CPU over GPU", |c| c.verifier)),
-        ("best", best(joins)),
-        ("gain", gains(joins, "Whole joins, CPU over GPU", |counted| counted.total)),
-        ("phases", phases(joins)),
-        ("overlap", overlap(joins)),
-        ("transfer", transfer(joins)),
-        ("chunks", chunks),
-        ("chunks-overlap", chunks_overlap),
-        ("outputs", outputs(joins)),
-    ];
-    plots.extend(of_all.map(|(name, plot)| (name.to_owned(), plot)));
-    plots.retain(|(_, plot)| plot.lines() > 0);
-    plots
+    let name = algorithm.name();
+    let plot = |title: &str, of: Number| by_kernel(joins, &format!("{title} {name}"), &runs, of);
+    let verification = plot("Verification of the candidates of", |counted| counted.verifier);
+    let whole = plot("Joins by", |counted| counted.total);
+    vec![(format!("verification-{name}"), verification), (format!("join-{name}"), whole)]
 }
 
 /// A figure over the thresholds.

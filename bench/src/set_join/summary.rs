@@ -11,7 +11,6 @@ use std::path::Path;
 use trommel::set_similarity_join::JoinAlgorithm;
 use trommel_bench::plot::{Plot, Scale};
 
-use super::figures;
 use super::joins::is_published;
 use super::tables::{head, row};
 
@@ -88,9 +87,9 @@ impl Summary<'_> {
             seconds = self.add(seconds, line, line.seconds.iter().copied());
             shares = self.add(shares, line, Self::shares(line));
         }
-        figures::write(folder, &format!("set-join-{name}"), &seconds)?;
-        figures::write(folder, &format!("set-join-{name}-verification"), &shares)?;
-        println!();
+        println!("wrote {}", seconds.write(folder, &format!("set-join-{name}"))?.display());
+        let name = format!("set-join-{name}-verification");
+        println!("wrote {}\n", shares.write(folder, &name)?.display());
         Ok(())
     }
 

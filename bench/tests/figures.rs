@@ -1,5 +1,5 @@
-//! `set-join --verify --figures` on the stand-in driver: every figure is drawn, with every line.
-//! What is measured there means nothing.
+//! `--figures` on the stand-in driver: every figure is drawn, with every line. What is measured
+//! there means nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,14 +26,11 @@ fn write_sets(folder: &Path) {
     fs::write(folder.join("sets.txt"), lines).unwrap();
 }
 
-/// Runs the program over the sets; what it prints, and its figures by name.
-fn set_join(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<String, String>) {
+/// Runs the program; what it prints, and its figures by name.
+fn bench(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<String, String>) {
     let folder = tempfile::tempdir().unwrap();
-    write_sets(folder.path());
-    let figures = folder.path().join("figures");
     let mut command = Command::new(env!("CARGO_BIN_EXE_trommel-bench"));
-    command.arg("set-join").arg("--data").arg(folder.path()).args(arguments);
-    command.arg("--figures").arg(&figures).env_remove("TROMMEL_DEVICE");
+    command.args(arguments).arg("--figures").arg(folder.path()).env_remove("TROMMEL_DEVICE");
     if let Some(driver) = driver {
         command.env("LD_LIBRARY_PATH", driver);
     }
@@ -44,8 +41,16 @@ fn set_join(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<Stri
         let name = entry.file_name().into_string().unwrap();
         (name, fs::read_to_string(entry.path()).unwrap())
     };
-    let figures = fs::read_dir(figures).unwrap().map(|entry| figure(entry.unwrap())).collect();
+    let figures = fs::read_dir(&folder).unwrap().map(|entry| figure(entry.unwrap())).collect();
     (said, figures)
+}
+
+/// Joins the sets.
+fn set_join(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<String, String>) {
+    let folder = tempfile::tempdir().unwrap();
+    write_sets(folder.path());
+    let data = ["set-join", "--data", folder.path().to_str().unwrap()];
+    bench(driver, &[&data, arguments].concat())
 }
 
 /// The names in the legend. Each has a line with a point for each value of x; every tag is closed,
@@ -56,15 +61,14 @@ fn lines_of(svg: &str, points: usize) -> Vec<&str> {
     let opened = tags.clone().filter(|tag| !is_alone(tag)).count();
     assert_eq!(opened, tags.filter(|tag| tag.starts_with('/')).count(), "{svg}");
     assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
-    let between = |line: &'_ str| -> Option<String> { Some(line.split('"').nth(3)?.to_owned()) };
     let drawn = svg.lines().filter(|line| {
         ["line", "main", "dashed"].iter().any(|c| line.starts_with(&format!("<path class=\"{c} ")))
     });
-    let drawn: Vec<String> = drawn.filter_map(between).collect();
+    let drawn: Vec<&str> = drawn.map(|line| line.split('"').nth(3).unwrap()).collect();
     let names: Vec<&str> = svg
         .lines()
         .filter(|line| line.starts_with("<text class=\"name\""))
-        .map(|line| line.split('>').nth(1).unwrap().split('<').next().unwrap())
+        .map(|line| line.split(['<', '>']).nth(2).unwrap())
         .collect();
     // One in the legend, one in the plot.
     assert_eq!(drawn.len(), 2 * names.len(), "{svg}");
@@ -121,22 +125,22 @@ fn joins_with_a_gpu_are_drawn_and_tabulated() {
     assert_eq!(lines("phases"), phases);
     assert_eq!(figures.len(), 2 * 4 + 6, "{:?}", figures.keys());
 
-    let rows = |head: &str, from: usize, rows: usize| -> Vec<Vec<String>> {
+    let rows = |head: &str, rows: usize| -> Vec<Vec<String>> {
         let lines = said.lines().skip_while(|line| !line.starts_with(&format!("| {head} |")));
         let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect();
-        lines.skip(2 + from).take(rows).map(cells).collect()
+        lines.skip(2).take(rows).map(cells).collect()
     };
     for (head, count) in [("join, seconds", 18), ("verification, seconds", 18)] {
-        for row in rows(head, 0, count) {
+        for row in rows(head, count) {
             assert!(row[2..5].iter().all(|cell| cell.parse::<f64>().is_ok()), "{head}: {row:?}");
         }
     }
-    for row in rows("fastest published, GPU", 0, 3) {
+    for row in rows("fastest published, GPU", 3) {
         assert!(PUBLISHED.iter().any(|name| row[2].starts_with(name)), "{row:?}");
     }
     for (head, algorithms) in [("of the published ones", &PUBLISHED[..]), ("of all", &with_gpu)] {
         let head = format!("fastest with a GPU, {head}: inputs");
-        let rows = rows(&head, 0, algorithms.len());
+        let rows = rows(&head, algorithms.len());
         let names: Vec<&str> = rows.iter().map(|row| row[1].as_str()).collect();
         assert_eq!(names, algorithms);
         for threshold in 2..5 {
@@ -174,6 +178,8 @@ fn sizes_of_chunks_and_outputs_are_drawn() {
     let outputs =
         ["pp_join, cpu, count", "pp_join, cpu, select", "pp_join, b, count", "pp_join, b, select"];
     assert_eq!(lines_of(svg("outputs"), 2), outputs);
+    // Nothing that belongs to the usual runs is drawn over from here.
+    assert_eq!(figures.len(), 3, "{:?}", figures.keys());
 }
 
 #[test]
@@ -185,4 +191,25 @@ fn joins_on_one_core_are_drawn() {
         assert_eq!(algorithms.collect::<Vec<&str>>(), ["auto", "pp_join"], "{name}");
     }
     assert_eq!(figures.len(), 2);
+}
+
+#[test]
+fn kernels_are_drawn_over_the_threads_of_a_block() {
+    let driver = StandIn::new(Form::Plain);
+    let small = ["--pairs", "400", "--sizes", "12,40", "--chunks", "2", "--rounds", "1"];
+    let (_, figures) = bench(
+        Some(driver.folder()),
+        &[&["overlap", "--threads", "64,32,128"][..], &small].concat(),
+    );
+    assert_eq!(figures.len(), 2);
+    for size in [12, 40] {
+        let svg = &figures[&format!("overlap-threads-{size}.svg")];
+        let kernels = ["thread_per_probe", "block_per_probe", "block_per_pair"];
+        let lanes = ["lanes_8_per_pair", "lanes_16_per_pair", "lanes_32_per_pair"];
+        let signed = ["signed_8_per_pair", "signed_32_per_pair"];
+        assert_eq!(lines_of(svg, 3), [&kernels[..], &lanes, &signed].concat());
+        for threads in [32, 64, 128] {
+            assert!(svg.contains(&format!(">{threads}</text>")), "{svg}");
+        }
+    }
 }
