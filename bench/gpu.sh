@@ -86,12 +86,16 @@ run() {
 }
 
 # Joins over files of sets (and right answers) or over generated ones, as tables in the output of the
-# steps and as figures in $OUT/figures: all thresholds by the algorithms and kernels of the paper and
-# by ours; one core; sizes of chunks; counts and pairs; threads of a block.
+# steps and as figures in $OUT/figures.tar.gz: all thresholds by the algorithms and kernels of the
+# paper and by ours; one core; sizes of chunks; counts and pairs; threads of a block.
 join() {
   out=${OUT:-$gpu/out}
   mkdir -p "$out"
-  local set_join=("$gpu/trommel-bench" set-join --figures "$out/figures")
+  local drawn figures
+  drawn=$(mktemp -d)
+  figures=$drawn/figures
+  mkdir "$figures"
+  local set_join=("$gpu/trommel-bench" set-join --figures "$figures")
   if [ -n "${1:-}" ]; then set_join+=(--data "$1"); fi
   local thresholds=90,80,70,60,50 verify
   verify=$(echo all_pairs:{cpu,a,b,c,warp} {pp_join,group_join}:{cpu,b,warp} \
@@ -106,7 +110,9 @@ join() {
     --seconds 0.2 --verify pp_join:b,auto:cpu,gpu_signatures:auto
   step join-threads 90 "$gpu/trommel-bench" overlap --pairs 1000000 --rounds 3 \
     --sizes 14,50,120,500 --threads 32,64,128,256 --without scalar,portable,avx2,avx512 \
-    --figures "$out/figures"
+    --figures "$figures"
+  # One file to be carried back, whatever failed.
+  tar -czf "$out/figures.tar.gz" -C "$drawn" figures && rm -r "$drawn"
   table
 }
 

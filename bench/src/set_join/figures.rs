@@ -50,9 +50,9 @@ fn plots(joins: &Joins) -> Vec<(String, Plot)> {
     if plots.is_empty() {
         plots.extend(joins.algorithms().into_iter().flat_map(|algorithm| of(joins, algorithm)));
         plots.extend(named([
-            ("verification-gain", gains(joins, "Verification, CPU over GPU", |c| c.verifier)),
+            ("verification-gain", gains(joins, "Verification", Scale::Logarithmic, |c| c.verifier)),
             ("best", best(joins)),
-            ("gain", gains(joins, "Whole joins, CPU over GPU", |counted| counted.total)),
+            ("gain", gains(joins, "Whole joins", Scale::Linear, |counted| counted.total)),
             ("phases", phases(joins)),
             ("overlap", overlap(joins)),
             ("transfer", transfer(joins)),
@@ -114,9 +114,9 @@ fn by_kernel(joins: &Joins, title: &str, runs: &[Waves], of: Number) -> Plot {
     })
 }
 
-fn gains(joins: &Joins, title: &str, of: Number) -> Plot {
-    let scale = Scale::Logarithmic;
-    let plot = plot(joins, title, "higher", scale, "times as fast");
+fn gains(joins: &Joins, what: &str, scale: Scale, of: Number) -> Plot {
+    let title = format!("{what}, CPU over GPU");
+    let plot = plot(joins, &title, "higher", scale, "times as fast");
     joins.algorithms().into_iter().fold(plot, |plot, algorithm| {
         let points = joins.line(|threshold| joins.gain(threshold, |other| other == algorithm, of));
         add(plot, algorithm.name(), points, scale)
