@@ -31,6 +31,7 @@
 //! | `stream` | streams and events |
 //! | `lane` | streams of a pipeline of chunks; what a chunk's three steps took |
 //! | `flight` | a chunk on its way, which keeps what the device uses |
+//! | `grid` | what all grids have in common |
 //! | `module` | embedded images, functions, checked launches |
 //! | `overlap` | the launcher of the overlap kernels, with its policy |
 //! | `signatures` | the same for the tiles of all pairs |
@@ -40,6 +41,7 @@ mod both;
 mod device;
 mod error;
 mod flight;
+mod grid;
 mod lane;
 mod memory;
 mod module;

@@ -44,6 +44,7 @@
 //! | `tiles` | the kernel of tiles of all pairs |
 //! | `pair` | two kernels for chunks of two kinds |
 //! | `residents` | the sets that a device has |
+//! | `slots` | the memory of a kernel on a device |
 
 mod buffers;
 mod device;
@@ -52,6 +53,7 @@ mod overlap;
 mod pair;
 mod part;
 mod residents;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod tiles;
