@@ -249,8 +249,8 @@ fn of_both_kinds() -> Vec<BTreeSet<u32>> {
     sets
 }
 
-/// A join by `auto` on a device, of small sets, of large ones or of both; how many chunks of it were
-/// on the device.
+/// A join by `auto` on a device, of small sets, of large ones or of both; how many chunks of it
+/// were on the device.
 fn run_auto(which: &str) -> Result<u64, String> {
     let mut sets = of_both_kinds();
     sets.retain(|set| match which {
