@@ -2,7 +2,7 @@
 # Runs the CUDA side on a machine with a GPU, which needs a driver and no toolchain.
 #
 #   bench/gpu.sh build        here: binaries into target/gpu, to be carried with the repository
-#   bench/gpu.sh join [DIR]   there: joins of sets, verified by each kernel; DIR: files of sets
+#   bench/gpu.sh join [DIR]   there: joins of sets, as tables and figures; DIR: files of sets
 #   bench/gpu.sh run          there: what the device is, the suites, compute-sanitizer, measurements
 #   bench/gpu.sh tune         there: the kernels over the threads of a block
 #
@@ -85,19 +85,34 @@ run() {
   table
 }
 
-# Thresholds from .5 to .9, over files of sets (and right answers) or over generated ones.
+# Joins over files of sets (and right answers) or over generated ones, as tables in the output of the
+# steps and as figures in $OUT/figures.tar.gz: all thresholds by the algorithms and kernels of the
+# paper and by ours; one core; sizes of chunks; counts and pairs; threads of a block.
 join() {
   out=${OUT:-$gpu/out}
   mkdir -p "$out"
-  local data=()
-  if [ -n "${1:-}" ]; then data=(--data "$1"); fi
-  local thresholds=90,80,70,60,50
-  step join-best 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
-    --algorithms auto,gpu_signatures --verify auto --rounds 5
-  step join-modes 300 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
-    --algorithms all_pairs,group_join,auto --verify cpu,a,b,c,warp --rounds 1
-  step join-cpu 150 "$gpu/trommel-bench" set-join "${data[@]}" --thresholds $thresholds \
-    --algorithms all_pairs,pp_join,group_join,auto --rounds 1
+  local drawn figures
+  drawn=$(mktemp -d)
+  figures=$drawn/figures
+  mkdir "$figures"
+  local set_join=("$gpu/trommel-bench" set-join --figures "$figures")
+  if [ -n "${1:-}" ]; then set_join+=(--data "$1"); fi
+  local thresholds=90,80,70,60,50 verify
+  verify=$(echo all_pairs:{cpu,a,b,c,warp} {pp_join,group_join}:{cpu,b,warp} \
+    auto:{cpu,auto} gpu_signatures:auto)
+  step join 330 "${set_join[@]}" --thresholds $thresholds --verify "${verify// /,}" \
+    --rounds 5 --seconds 0.2
+  step join-one-core 60 "${set_join[@]}" --thresholds $thresholds --algorithms auto,pp_join \
+    --rounds 3 --seconds 0.2
+  step join-chunks 60 "${set_join[@]}" --thresholds 50 --verify pp_join:b --rounds 1 \
+    --chunk-bytes 262144,1048576,5242880,20971520
+  step join-outputs 60 "${set_join[@]}" --thresholds 80,50 --outputs count,pairs --rounds 5 \
+    --seconds 0.2 --verify pp_join:b,auto:cpu,gpu_signatures:auto
+  step join-threads 90 "$gpu/trommel-bench" overlap --pairs 1000000 --rounds 3 \
+    --sizes 14,50,120,500 --threads 32,64,128,256 --without scalar,portable,avx2,avx512 \
+    --figures "$figures"
+  # One file to be carried back, whatever failed.
+  tar -czf "$out/figures.tar.gz" -C "$drawn" figures && rm -r "$drawn"
   table
 }
 

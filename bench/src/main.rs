@@ -4,6 +4,7 @@
 
 mod engine;
 mod frequent_items;
+mod numbers;
 mod overlap;
 #[cfg(feature = "peers")]
 mod peers;

@@ -4,11 +4,16 @@
 mod gpu;
 pub(crate) mod workload;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use trommel_bench::plot::{Plot, Scale};
 use trommel_kernels::cuda::Device;
+use trommel_kernels::cuda::overlap::Kernel;
 use trommel_kernels::{Isa, overlap};
 
+use self::gpu::Alone;
 use self::workload::Workload;
 
 /// What is measured.
@@ -38,6 +43,9 @@ pub(crate) struct Arguments {
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Draw the kernels over the threads of a block into this folder.
+    #[arg(long, requires = "threads")]
+    figures: Option<PathBuf>,
 }
 
 /// Measures and prints.
@@ -58,15 +66,44 @@ pub(crate) fn run(arguments: &Arguments) {
     };
     for size in &arguments.sizes {
         let workload = Workload::new(*size, arguments.pairs, arguments.candidates);
-        println!("{workload}; median of {} rounds\n", arguments.rounds);
+        println!(
+            "{workload}; GB/s: both sets of each pair; median of {} rounds\n",
+            arguments.rounds
+        );
         println!("| {:<30} | M pairs/s |   GB/s |", "CPU, one core");
         println!("|:{:-<30}-|----------:|-------:|", "");
         levels(&workload, arguments);
         println!();
         if let Some(gpu) = &gpu {
-            gpu.table(&workload, arguments).expect("the device worked before");
+            let kernels = gpu.table(&workload, arguments).expect("the device worked before");
+            if let Some(folder) = &arguments.figures {
+                draw(*size, &workload, &kernels, folder).expect("the figures can be written");
+            }
         }
     }
+}
+
+/// The kernels over the threads of a block, after Bellas, Gounaris, *Speeding-up the Verification
+/// Phase of Set Similarity Joins in the GPGPU paradigm*, 2018, Fig. 15.
+fn draw(size: usize, workload: &Workload, kernels: &[Alone], folder: &Path) -> io::Result<()> {
+    let mut threads: Vec<u32> = kernels.iter().map(|alone| alone.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let subtitle = format!("{workload}; higher is better");
+    let mut plot = Plot::new("Kernels by the threads of a block", subtitle, Scale::Logarithmic)
+        .axes("threads of a block", "million pairs a second")
+        .x_names(threads.iter().map(u32::to_string).collect());
+    for kernel in Kernel::ALL {
+        let rate = |threads: &u32| {
+            let is_it = |alone: &&Alone| alone.kernel == kernel && alone.threads == *threads;
+            kernels.iter().find(is_it).map(|alone| alone.rate)
+        };
+        let points = (0_u32..).map(f64::from).zip(threads.iter().map(rate));
+        let points = points.filter_map(|(x, y)| Some((x, y?))).collect();
+        plot = plot.line(&kernel.to_string(), points);
+    }
+    println!("wrote {}\n", plot.write(folder, &format!("overlap-threads-{size}"))?.display());
+    Ok(())
 }
 
 fn levels(workload: &Workload, arguments: &Arguments) {

@@ -5,6 +5,9 @@
 //! figures of this repository do not need.
 
 use std::fmt::{self, Formatter};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
@@ -67,6 +70,8 @@ pub struct Plot {
     y_label: String,
     /// Where the x axis begins.
     x_min: f64,
+    /// What stands below 0, 1, ... of the x axis instead of these numbers.
+    x_names: Vec<String>,
     scale: Scale,
     series: Vec<Series>,
 }
@@ -80,6 +85,7 @@ impl Plot {
             x_label: String::new(),
             y_label: String::new(),
             x_min: 0.0,
+            x_names: Vec::new(),
             scale,
             series: Vec::new(),
         }
@@ -96,6 +102,13 @@ impl Plot {
     #[must_use]
     pub fn x_from(mut self, x_min: f64) -> Self {
         self.x_min = x_min;
+        self
+    }
+
+    /// Names the points 0, 1, ... of the x axis, which are then all that is marked there.
+    #[must_use]
+    pub fn x_names(mut self, names: Vec<String>) -> Self {
+        self.x_names = names;
         self
     }
 
@@ -123,6 +136,18 @@ impl Plot {
     #[must_use]
     pub fn dashed(self, name: &str, of: usize, points: Vec<(f64, f64)>) -> Self {
         self.with(name, Stroke::Dashed, of, points)
+    }
+
+    /// Writes the figure to `NAME.svg` in a folder, which is made if it is not there; where that
+    /// is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, folder: &Path, name: &str) -> io::Result<PathBuf> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{name}.svg"));
+        fs::write(&path, self.to_string())?;
+        Ok(path)
     }
 
     fn with(mut self, name: &str, stroke: Stroke, colour: usize, points: Vec<(f64, f64)>) -> Self {
@@ -187,7 +212,9 @@ struct Frame {
 impl Frame {
     fn new(plot: &Plot) -> Self {
         let points = || plot.series.iter().flat_map(|series| &series.points);
-        let x_max = points().map(|&(x, _)| x).fold(f64::MIN_POSITIVE, f64::max);
+        let x_max = points().map(|&(x, _)| x).fold(plot.x_min, f64::max);
+        // A single point stands at the left end.
+        let x_max = if x_max > plot.x_min { x_max } else { plot.x_min + 1.0 };
         let largest = points().map(|&(_, y)| y).fold(f64::MIN_POSITIVE, f64::max);
         let least = points().map(|&(_, y)| y).fold(largest, f64::min);
         let y = match plot.scale {
@@ -224,6 +251,17 @@ impl Frame {
         }
     }
 
+    fn x_ticks(&self, names: &[String]) -> Vec<(f64, String)> {
+        if !names.is_empty() {
+            return (0_u32..).map(f64::from).zip(names.iter().cloned()).collect();
+        }
+        let (low, high) = self.x;
+        let step = step(high - low);
+        let ticks = std::iter::successors(Some(low), |&tick| Some(tick + step));
+        let ticks = ticks.take_while(|&tick| tick <= high * 1.000_001);
+        ticks.map(|tick| (tick, grouped(tick))).collect()
+    }
+
     fn write_axes(&self, svg: &mut Formatter, plot: &Plot) -> fmt::Result {
         for tick in self.y_ticks() {
             let (x, y) = self.place((self.x.0, tick));
@@ -232,13 +270,10 @@ impl Frame {
             text(svg, "tick", (x - 10.0, y + 4.0), "end", &self.label(tick))?;
         }
         let bottom = self.top + PLOT_HEIGHT;
-        let (x_min, x_max) = self.x;
-        let x_step = step(x_max - x_min);
-        let ticks = std::iter::successors(Some(x_min), |&tick| Some(tick + x_step));
-        for tick in ticks.take_while(|&tick| tick <= x_max) {
+        for (tick, name) in self.x_ticks(&plot.x_names) {
             let (x, _) = self.place((tick, self.y.1));
             writeln!(svg, r#"<path class="axis" d="M{x:.1} {bottom:.1}v5"/>"#)?;
-            text(svg, "tick", (x, bottom + 21.0), "middle", &tick.to_string())?;
+            text(svg, "tick", (x, bottom + 21.0), "middle", &name)?;
         }
         writeln!(svg, r#"<path class="axis" d="M{LEFT} {bottom:.1}H{:.1}"/>"#, WIDTH - RIGHT)?;
         let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
@@ -279,9 +314,10 @@ fn step(largest: f64) -> f64 {
     *steps.iter().rev().find(|&&step| largest / step >= 4.0).unwrap_or(&power)
 }
 
-/// A whole number with commas; one below 1 as it is.
+/// A whole number with commas, any other one as it is, without what a sum of steps was rounded by.
 fn grouped(number: f64) -> String {
-    let digits = number.to_string();
+    let rounded = format!("{number:.6e}").parse().unwrap_or(number);
+    let digits = rounded.to_string();
     let Some(groups) = digits.parse::<u64>().ok().filter(|&whole| whole >= 1000) else {
         return digits;
     };
@@ -375,6 +411,36 @@ mod tests {
         let line = format!("M{LEFT:.1} {bottom:.1}L{:.1} {top:.1}", WIDTH - RIGHT);
         assert!(svg.contains(&line), "{svg}");
         assert!(svg.contains("a &lt; b") && svg.contains(">&amp;<"), "{svg}");
+    }
+
+    #[test]
+    fn the_x_axis_has_names_where_it_was_given_any() {
+        let names = ["1 KiB", "1 MiB", "1 GiB"].map(str::to_owned).to_vec();
+        let points = vec![(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)];
+        let svg = Plot::new("", "", Scale::Linear).x_names(names).line("", points).to_string();
+        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        let label = format!(r#"<text class="tick" x="{middle:.1}""#);
+        assert!(
+            svg.lines().any(|line| line.starts_with(&label) && line.contains("1 MiB")),
+            "{svg}"
+        );
+        assert_eq!(svg.matches(r#"v5"/>"#).count(), 3, "{svg}");
+    }
+
+    #[test]
+    fn a_single_point_has_a_place() {
+        for scale in [Scale::Linear, Scale::Logarithmic, Scale::Share] {
+            let plot = Plot::new("", "", scale).x_from(80.0).line("", vec![(80.0, 0.5)]);
+            let svg = plot.to_string();
+            assert!(svg.contains(&format!(r#"cx="{LEFT:.1}""#)), "{svg}");
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_shown_without_errors_of_rounding() {
+        let shown = [0.1 + 0.2, 1200.0, 0.25, 1e-5, 12.5].map(grouped);
+        assert_eq!(shown, ["0.3", "1,200", "0.25", "0.00001", "12.5"]);
     }
 
     #[test]

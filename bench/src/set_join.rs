@@ -6,8 +6,11 @@
 //! takes is printed by itself.
 
 mod data;
+mod figures;
+mod joins;
 mod peers;
 mod summary;
+mod tables;
 mod waves;
 
 use std::io;
@@ -16,17 +19,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use trommel::Isa;
 use trommel::cuda::Device;
 use trommel::set_similarity_join::{
     CandidateChunk, JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold,
     VerifyMode,
 };
+use trommel::{Isa, JoinOutput};
 
 use self::data::{Input, Truth, files, generated};
+use self::joins::Joins;
 use self::peers::Ours;
 use self::summary::{Line, Summary};
-use self::waves::{Counted, Waves};
+use self::waves::{Measured, Waves};
 use crate::python::Python;
 
 /// What is measured.
@@ -53,12 +57,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',')]
     levels: Vec<Isa>,
     /// Verify candidates in waves, by each of these: `cpu`, and on a GPU `auto`, `a`, `b`, `c`,
-    /// `warp`.
+    /// `warp`; those of one algorithm only by `ALGORITHM:MODE`, such as `pp_join:b`.
     #[arg(long, value_delimiter = ',', value_parser = verify)]
-    verify: Vec<VerifyMode>,
+    verify: Vec<Verify>,
+    /// What joins in waves are asked for: `count`, `pairs`.
+    #[arg(long, value_delimiter = ',', default_value = "count", value_parser = output)]
+    outputs: Vec<JoinOutput>,
     /// Bytes of a chunk of a wave.
-    #[arg(long, default_value_t = 5 << 20)]
-    chunk_bytes: usize,
+    #[arg(long, value_delimiter = ',', default_value = "5242880")]
+    chunk_bytes: Vec<usize>,
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
@@ -68,8 +75,11 @@ pub(crate) struct Arguments {
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Draw the seconds over the threshold into this folder.
-    #[arg(long, conflicts_with = "verify")]
+    /// Fewer rounds of a join that has taken so many seconds in all.
+    #[arg(long, default_value_t = f64::INFINITY)]
+    seconds: f64,
+    /// Draw what is printed into this folder.
+    #[arg(long)]
     figures: Option<PathBuf>,
     /// Measure Python packages and SQL instead, beside `auto`, by Jaccard: SetSimilaritySearch,
     /// py_stringsimjoin, DuckDB. Takes their packages from the network once.
@@ -98,9 +108,49 @@ fn algorithm(name: &str) -> Result<JoinAlgorithm, String> {
         .ok_or_else(|| format!("expected one of {:?}", JoinAlgorithm::ALL.map(JoinAlgorithm::name)))
 }
 
-fn verify(name: &str) -> Result<VerifyMode, String> {
-    let found = VerifyMode::ALL.into_iter().find(|mode| mode.name() == name);
-    found.ok_or_else(|| format!("expected one of {:?}", VerifyMode::ALL.map(VerifyMode::name)))
+/// How candidates are verified: those of one algorithm, or those of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Verify {
+    of: Option<JoinAlgorithm>,
+    mode: VerifyMode,
+}
+
+fn verify(name: &str) -> Result<Verify, String> {
+    let (of, name) = match name.split_once(':') {
+        Some((of, name)) => (Some(algorithm(of)?), name),
+        None => (None, name),
+    };
+    let mode = VerifyMode::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
+        format!("expected [ALGORITHM:] and one of {:?}", VerifyMode::ALL.map(VerifyMode::name))
+    })?;
+    Ok(Verify { of, mode })
+}
+
+fn output(name: &str) -> Result<JoinOutput, String> {
+    match name {
+        "count" => Ok(JoinOutput::Count),
+        "pairs" => Ok(JoinOutput::Pairs),
+        _ => Err("expected count or pairs".to_owned()),
+    }
+}
+
+/// How often a join is measured.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    rounds: usize,
+    seconds: f64,
+}
+
+impl Patience {
+    /// At most so many times; at least once.
+    fn rounds(self) -> usize {
+        self.rounds.max(1)
+    }
+
+    /// Whether the runs so far, which took so many seconds, are enough.
+    fn is_over(self, seconds: f64) -> bool {
+        seconds > 0.0 && seconds >= self.seconds
+    }
 }
 
 /// Measures and prints.
@@ -123,13 +173,13 @@ pub(crate) fn run(arguments: &Arguments) {
     let folder = arguments.data.as_deref().filter(|_| arguments.sets.is_none());
     let truth = Truth::read(folder);
     // Held open, so that the context of a GPU is made once.
-    let is_cpu = |mode: &VerifyMode| *mode == VerifyMode::Cpu;
-    let is_gpu_wanted = !arguments.verify.iter().all(is_cpu);
+    let is_gpu_wanted = arguments.verify.iter().any(|verify| verify.mode != VerifyMode::Cpu);
     let begin = Instant::now();
     let _device = is_gpu_wanted.then(|| Device::probe(0).expect("a GPU for these kernels"));
     if is_gpu_wanted {
         println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
     }
+    let mut joined = Vec::new();
     for input in inputs {
         let collection = numbered(&input, arguments.two_sided).0;
         let batches = input.batches(arguments.two_sided);
@@ -142,10 +192,7 @@ pub(crate) fn run(arguments: &Arguments) {
             });
             let rows: Vec<Row<'_>> = answers.collect();
             if !arguments.verify.is_empty() {
-                Counted::head();
-                for row in &rows {
-                    row.measure_waves(&waves(arguments), &batches, arguments.rounds);
-                }
+                joined.push(in_waves(arguments, &input, &rows, &batches));
                 continue;
             }
             let summary = summary(arguments, &runs(arguments, &levels), &rows);
@@ -155,6 +202,43 @@ pub(crate) fn run(arguments: &Arguments) {
         }
         println!();
     }
+    if !joined.is_empty() {
+        tables::print_winners(&joined);
+    }
+}
+
+/// Measures all rows in waves, prints and draws.
+fn in_waves(
+    arguments: &Arguments,
+    input: &Input,
+    rows: &[Row<'_>],
+    batches: &[Vec<RecordBatch>],
+) -> Joins {
+    let (runs, patience) = (waves(arguments), patience(arguments));
+    Measured::head();
+    let measure = |row| Measured::measure(row, &runs, batches, patience);
+    let measured: Vec<Measured> = rows.iter().flat_map(measure).collect();
+    println!();
+    let (title, x) = named(&rows[0]);
+    let file = format!("{}-{}", input.name, name_of(rows[0].similarity));
+    let joins = Joins { file, title, x, measured };
+    tables::print(&joins);
+    if let Some(folder) = &arguments.figures {
+        figures::draw(&joins, folder).expect("the figures can be written");
+    }
+    joins
+}
+
+fn patience(arguments: &Arguments) -> Patience {
+    Patience { rounds: arguments.rounds, seconds: arguments.seconds }
+}
+
+/// What is joined, and what thresholds are.
+fn named(row: &Row<'_>) -> (String, &'static str) {
+    let sets = row.collection.len();
+    let (mean, similarity) = (row.collection.tokens() / sets.max(1), name_of(row.similarity));
+    let x = if row.similarity == Similarity::Overlap { "common tokens" } else { "threshold in %" };
+    (format!("{sets} sets of {mean} tokens, {similarity}"), x)
 }
 
 /// The sets ready to be joined, and how long that took; prints both.
@@ -183,7 +267,7 @@ fn summary<'a>(
     let mut lines: Vec<Line> = runs.iter().map(line).collect();
     Row::head();
     for row in rows {
-        for (time, line) in row.measure(runs, arguments.rounds).into_iter().zip(&mut lines) {
+        for (time, line) in row.measure(runs, patience(arguments)).into_iter().zip(&mut lines) {
             line.seconds.push(time.total.as_secs_f64());
             line.verifying.push(time.verifying.as_secs_f64());
         }
@@ -195,11 +279,9 @@ fn summary<'a>(
 }
 
 fn draw(summary: &Summary<'_>, folder: &Path, input: &Input, row: &Row<'_>) -> io::Result<()> {
-    let (sets, similarity) = (row.collection.len(), name_of(row.similarity));
-    let mean = row.collection.tokens() / sets.max(1);
-    let title = format!("Joins of {sets} sets of {mean} tokens, {similarity}");
-    let x = if row.similarity == Similarity::Overlap { "common tokens" } else { "threshold in %" };
-    summary.draw(folder, &format!("{}-{similarity}", input.name), [&title, x])
+    let (sets, x) = named(row);
+    let name = format!("{}-{}", input.name, name_of(row.similarity));
+    summary.draw(folder, &name, [&format!("Joins of {sets}"), x])
 }
 
 /// Python packages over each input, beside our join.
@@ -236,16 +318,20 @@ fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
         .collect()
 }
 
-/// Each algorithm with each way to verify.
+/// Each algorithm with each way to verify, each output and each size of chunks.
 fn waves(arguments: &Arguments) -> Vec<Waves> {
-    let chunk_bytes = arguments.chunk_bytes;
-    chosen_algorithms(arguments)
-        .into_iter()
-        .flat_map(|algorithm| {
-            let waves = move |&verify| Waves { algorithm, verify, chunk_bytes };
-            arguments.verify.iter().map(waves).filter(|waves| waves.is_possible())
-        })
-        .collect()
+    let mut all = Vec::new();
+    for algorithm in chosen_algorithms(arguments) {
+        let is_of = |verify: &&Verify| verify.of.is_none_or(|of| of == algorithm);
+        for &Verify { mode: verify, .. } in arguments.verify.iter().filter(is_of) {
+            for &output in &arguments.outputs {
+                let waves = |&chunk_bytes: &usize| Waves { algorithm, verify, output, chunk_bytes };
+                all.extend(arguments.chunk_bytes.iter().map(waves));
+            }
+        }
+    }
+    all.retain(|waves| waves.is_possible());
+    all
 }
 
 fn chosen_algorithms(arguments: &Arguments) -> Vec<JoinAlgorithm> {
@@ -276,33 +362,18 @@ impl Row<'_> {
         );
     }
 
-    /// Runs everything in turn; checks as [`Self::measure`].
-    fn measure_waves(&self, runs: &[Waves], inputs: &[Vec<RecordBatch>], rounds: usize) {
-        let mut answer = self.answer;
-        let mut counted: Vec<Vec<Counted>> = runs.iter().map(|_| Vec::new()).collect();
-        for _ in 0..rounds.max(1) {
-            for (waves, counted) in runs.iter().zip(&mut counted) {
-                let run = waves.run(self, inputs);
-                let results = run.results;
-                let expected = *answer.get_or_insert(results);
-                assert_eq!(results, expected, "{waves:?} {}: a wrong count", self.threshold);
-                counted.push(run);
-            }
-        }
-        for (waves, counted) in runs.iter().zip(&mut counted) {
-            counted.sort_by_key(Counted::total);
-            counted[counted.len() / 2].line(self.threshold, *waves);
-        }
-    }
-
     /// Runs everything in turn, and checks that all counts are equal, and right if the answer is
     /// known; prints and returns the medians.
-    fn measure(&self, runs: &[(JoinAlgorithm, Isa)], rounds: usize) -> Vec<Time> {
+    fn measure(&self, runs: &[(JoinAlgorithm, Isa)], patience: Patience) -> Vec<Time> {
         let mut answer = self.answer;
-        let mut times = vec![Vec::new(); runs.len()];
+        let mut times: Vec<Vec<Time>> = vec![Vec::new(); runs.len()];
         let mut counters = vec![JoinCounters::default(); runs.len()];
-        for _ in 0..rounds.max(1) {
+        for _ in 0..patience.rounds() {
             for (index, &(algorithm, isa)) in runs.iter().enumerate() {
+                let spent: Duration = times[index].iter().map(|time| time.total).sum();
+                if patience.is_over(spent.as_secs_f64()) {
+                    continue;
+                }
                 let (counted, time) = self.run(algorithm, isa);
                 counters[index] = counted;
                 times[index].push(time);

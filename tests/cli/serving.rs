@@ -45,9 +45,9 @@ fn a_running_pipeline_answers_and_stops() {
 
     let (status, metrics) = get("/metrics");
     assert_eq!((status, &metrics["stages"][0]["operator"]), (200, &json!("generate")));
-    // Asked again, it has gone on.
-    let items_out = |metrics: &Value| metrics["stages"][0]["items_out"].as_u64().unwrap();
-    while items_out(&get("/metrics").1) <= items_out(&metrics) {}
+    // Asked again, it has gone on, up to the stage that is asked next.
+    let items_in = |metrics: &Value| metrics["stages"][1]["items_in"].as_u64().unwrap();
+    while items_in(&get("/metrics").1) <= items_in(&metrics) {}
 
     let (status, rows) = get("/stages/top/top?n=3");
     let rows = rows.as_array().unwrap();

@@ -1,7 +1,6 @@
 //! The figures of the paper's evaluation (§6, Figs. 11 to 14) and of its equation 5, measured.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::Arc;
 
 use trommel::{Algorithm, FrequentItems, Isa};
@@ -58,7 +57,6 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
     }
     println!();
     let Some(folder) = &arguments.figures else { return Ok(()) };
-    fs::create_dir_all(folder)?;
     let sizes = format!(
         "{} million items, alphabet of {} million, {} counters",
         shape.items as f64 / 1e6,
@@ -66,9 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
         shape.counters
     );
     for (name, plot) in plots(&rows, &passed, skews, shape.alphabet, &sizes) {
-        let path = folder.join(name);
-        fs::write(&path, plot.to_string())?;
-        println!("wrote {}", path.display());
+        println!("wrote {}", plot.write(folder, name)?.display());
     }
     Ok(())
 }
@@ -189,11 +185,11 @@ fn plots(
         selectivity = selectivity.dashed(&format!("equation 5, {bins} bins"), index, points);
     }
     vec![
-        ("filter.svg", filter),
-        ("parallel-filter.svg", parallel),
-        ("parallel-filter-queries.svg", asked),
-        ("filter-bins.svg", bins),
-        ("filter-selectivity.svg", selectivity),
+        ("filter", filter),
+        ("parallel-filter", parallel),
+        ("parallel-filter-queries", asked),
+        ("filter-bins", bins),
+        ("filter-selectivity", selectivity),
     ]
 }
 

@@ -29,6 +29,15 @@ pub(crate) struct Gpu {
 /// What is measured of a kernel.
 type Candidate = (Kernel, Policy, Answer);
 
+/// What a kernel does alone to find overlaps.
+pub(crate) struct Alone {
+    pub(crate) kernel: Kernel,
+    /// Of a block.
+    pub(crate) threads: u32,
+    /// Millions of pairs a second.
+    pub(crate) rate: f64,
+}
+
 impl Gpu {
     /// Loads the kernels, measures copies and prints what they give.
     pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
@@ -56,12 +65,12 @@ impl Gpu {
         Ok(Self { device: device.clone(), verifier, lane, memory_rate })
     }
 
-    /// Measures all kernels on a workload.
+    /// Measures all kernels on a workload, prints, and returns what they do alone.
     pub(crate) fn table(
         &self,
         workload: &Workload,
         arguments: &Arguments,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<Vec<Alone>, DeviceError> {
         println!(
             "| {:<41} | M pairs/s kernel |   GB/s | of copy | kernel us |  in us | out us | M pairs/s whole |",
             "GPU"
@@ -84,6 +93,7 @@ impl Gpu {
             slots.push(Slot::new(&memory, part)?);
         }
         let parts = parts(workload, part.pairs);
+        let mut all = Vec::new();
         for candidate in candidates(&arguments.threads) {
             let (mut alone, mut wholes) = (Vec::new(), Vec::new());
             for _ in 0..=arguments.rounds.max(1) {
@@ -94,9 +104,13 @@ impl Gpu {
             // The first of each warms up.
             let times = middle(&mut alone[1..], |times| times.kernel);
             self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
+            let (kernel, Policy { threads, .. }, answer) = candidate;
+            if answer == Answer::Overlaps {
+                all.push(Alone { kernel, threads, rate: workload.rate(times.kernel) });
+            }
         }
         println!();
-        Ok(())
+        Ok(all)
     }
 
     /// Half of what is free.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets};
 
+use crate::numbers::Numbers;
+
 /// Sets that are made from one.
 const FAMILY: usize = 8;
 /// Required is a Jaccard similarity of 4/5: an overlap of 4/9 of both sizes.
@@ -25,18 +27,6 @@ pub(crate) struct Workload {
     bytes: usize,
 }
 
-/// Repeatable numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let wide = u128::from(self.0 >> 16) * end as u128;
-        usize::try_from(wide >> 48).expect("below `end`")
-    }
-}
-
 /// A set of the tokens.
 fn sorted(mut tokens: Vec<usize>) -> Vec<usize> {
     tokens.sort_unstable();
@@ -51,7 +41,7 @@ fn narrow(number: usize) -> u32 {
 impl Workload {
     /// Pairs of sets of a mean size, so many candidates a probe.
     pub(crate) fn new(size: usize, pairs: usize, candidates: usize) -> Self {
-        let mut numbers = Numbers(1);
+        let mut numbers = Numbers::default();
         let sets = (pairs / candidates.max(1)).max(FAMILY).next_multiple_of(FAMILY);
         let mut workload = Self {
             size,
@@ -201,8 +191,7 @@ impl fmt::Display for Workload {
         let suffice = 100.0 * self.count as f64 / self.len() as f64;
         write!(
             formatter,
-            "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5); GB/s: both sets \
-             of each pair",
+            "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5)",
             self.len(),
             self.sets().len(),
             self.tokens.len() / self.sets().len(),

@@ -9,6 +9,8 @@ use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
 
+use crate::numbers::Numbers;
+
 /// Memory that a join may use.
 pub(super) const MEMORY_MAX: usize = 1 << 36;
 
@@ -140,7 +142,7 @@ pub(super) fn generated() -> Vec<Input> {
     [("small", 200_000, 12, 60_000), ("large", 50_000, 80, 200_000)]
         .map(|(name, sets, size, alphabet)| {
             let mut input = Input::new(name);
-            let mut numbers = Numbers(1);
+            let mut numbers = Numbers::default();
             for _ in 0..sets / FAMILY {
                 let len = size / 2 + numbers.below(size + 1);
                 let base: Vec<u32> = (0..len).map(|_| numbers.token(alphabet)).collect();
@@ -156,27 +158,6 @@ pub(super) fn generated() -> Vec<Input> {
             input
         })
         .into()
-}
-
-/// Repeatable numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let wide = u128::from(self.0 >> 16) * end as u128;
-        usize::try_from(wide >> 48).expect("below `end`")
-    }
-
-    /// A token below `alphabet`; half of them are of a tenth, and so on.
-    fn token(&mut self, alphabet: usize) -> u32 {
-        let mut end = alphabet;
-        while end > 100 && self.below(2) == 0 {
-            end /= 10;
-        }
-        u32::try_from(self.below(end)).expect("alphabets are below 2^32")
-    }
 }
 
 /// Right answers: of the self-join, and of the join of the even sets with the odd ones, by file,

@@ -1,15 +1,18 @@
-//! The seconds of joins over the threshold, as a table and as a figure.
+//! The seconds of joins over the threshold, and the share of the verification, as tables and as
+//! figures.
 //!
 //! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU
 //! paradigm*, 2018: the time of the whole join by threshold (Fig. 10), and the share of the
 //! verification (Fig. 2).
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use trommel::set_similarity_join::JoinAlgorithm;
 use trommel_bench::plot::{Plot, Scale};
+
+use super::joins::is_published;
+use super::tables::{head, row};
 
 /// One algorithm on one level.
 pub(super) struct Line {
@@ -31,14 +34,12 @@ impl Summary<'_> {
     /// Prints a column for each threshold, and what `auto` gains over the best published
     /// algorithm; and how much of each time is verification.
     pub(super) fn print(&self) {
-        self.head("seconds");
+        head("seconds", self.thresholds);
         for line in &self.lines {
-            row(&line.name, &line.seconds, |seconds| format!("{seconds:.3}"));
+            let seconds = line.seconds.iter().copied().map(Some);
+            row(&line.name, seconds, |seconds| format!("{seconds:.3}"));
         }
-        let published = |line: &&Line| {
-            let ours = [JoinAlgorithm::Auto, JoinAlgorithm::GpuSignatures];
-            !ours.contains(&line.algorithm)
-        };
+        let published = |line: &&Line| is_published(line.algorithm);
         let best: Vec<f64> = (0..self.thresholds.len())
             .map(|at| {
                 let published = self.lines.iter().filter(published);
@@ -47,57 +48,58 @@ impl Summary<'_> {
             .collect();
         if best.iter().all(|best| best.is_finite()) {
             for line in self.lines.iter().filter(|line| line.algorithm == JoinAlgorithm::Auto) {
-                let ratios: Vec<f64> =
-                    best.iter().zip(&line.seconds).map(|(best, seconds)| best / seconds).collect();
-                row(&format!("best published / {}", line.name), &ratios, |r| format!("{r:.1}"));
+                let ratios = best.iter().zip(&line.seconds).map(|(best, time)| Some(best / time));
+                row(&format!("best published / {}", line.name), ratios, |r| format!("{r:.1}"));
             }
         }
         println!();
-        self.head("verification");
+        head("verification", self.thresholds);
         for line in &self.lines {
-            let shares = line.verifying.iter().zip(&line.seconds).map(|(part, all)| part / all);
-            let shares: Vec<f64> = shares.collect();
-            row(&line.name, &shares, |share| format!("{:.0} %", 100.0 * share));
+            let shares = Self::shares(line).map(Some);
+            row(&line.name, shares, |share| format!("{:.0} %", 100.0 * share));
         }
         println!();
     }
 
-    fn head(&self, what: &str) {
-        let thresholds: Vec<String> = self.thresholds.iter().map(u32::to_string).collect();
-        println!("| {what} | {} |", thresholds.join(" | "));
-        println!("|---|{}", "---:|".repeat(thresholds.len()));
+    /// How much of the time of a line is verification.
+    fn shares(line: &Line) -> impl Iterator<Item = f64> {
+        line.verifying.iter().zip(&line.seconds).map(|(part, all)| part / all)
     }
 
-    /// Writes the figure into the folder.
+    /// Writes the figures into the folder: the time of the whole joins, and the share of the
+    /// verification in it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If they cannot be written.
     pub(super) fn draw(&self, folder: &Path, name: &str, [title, x]: [&str; 2]) -> io::Result<()> {
-        let mut plot = Plot::new(title, "one core; lower is better", Scale::Logarithmic)
-            .axes(x, "seconds")
-            .x_from(self.thresholds.iter().min().map_or(0.0, |&least| f64::from(least)));
+        let least = self.thresholds.iter().min().map_or(0.0, |&least| f64::from(least));
+        let plot = |title: &str, subtitle, scale, y| {
+            Plot::new(title, subtitle, scale).axes(x, y).x_from(least)
+        };
+        let mut seconds = plot(title, "one core; lower is better", Scale::Logarithmic, "seconds");
+        let mut shares = plot(
+            &format!("{title}: verification"),
+            "one core; the rest is the index and the filter",
+            Scale::Share,
+            "share of the time",
+        );
         for line in &self.lines {
-            let mut points: Vec<(f64, f64)> = self
-                .thresholds
-                .iter()
-                .zip(&line.seconds)
-                .map(|(&threshold, &seconds)| (f64::from(threshold), seconds))
-                .collect();
-            points.sort_by(|left, right| left.0.total_cmp(&right.0));
-            plot = match line.algorithm {
-                JoinAlgorithm::Auto => plot.main_line(&line.name, points),
-                _ => plot.line(&line.name, points),
-            };
+            seconds = self.add(seconds, line, line.seconds.iter().copied());
+            shares = self.add(shares, line, Self::shares(line));
         }
-        fs::create_dir_all(folder)?;
-        let path = folder.join(format!("set-join-{name}.svg"));
-        fs::write(&path, plot.to_string())?;
-        println!("wrote {}\n", path.display());
+        println!("wrote {}", seconds.write(folder, &format!("set-join-{name}"))?.display());
+        let name = format!("set-join-{name}-verification");
+        println!("wrote {}\n", shares.write(folder, &name)?.display());
         Ok(())
     }
-}
 
-fn row(name: &str, values: &[f64], shown: impl Fn(f64) -> String) {
-    let values: Vec<String> = values.iter().map(|&value| shown(value)).collect();
-    println!("| {name} | {} |", values.join(" | "));
+    fn add(&self, plot: Plot, line: &Line, values: impl Iterator<Item = f64>) -> Plot {
+        let mut points: Vec<(f64, f64)> =
+            self.thresholds.iter().map(|&threshold| f64::from(threshold)).zip(values).collect();
+        points.sort_by(|left, right| left.0.total_cmp(&right.0));
+        match line.algorithm {
+            JoinAlgorithm::Auto => plot.main_line(&line.name, points),
+            _ => plot.line(&line.name, points),
+        }
+    }
 }

@@ -2,9 +2,9 @@
 //! GPU, by each of its kernels.
 //!
 //! The sets lie in memory as batches. In the clock is all that the operator does, from the first
-//! batch to the count: numbering tokens and sorting sets, which the other table leaves out, and the
-//! opening of the device, both of which are shown. The process keeps its context, so that it is
-//! opened once.
+//! batch to the count or to the last pair: numbering tokens and sorting sets, which the other table
+//! leaves out, and the opening of the device, both of which are shown. The process keeps its
+//! context, so that it is opened once.
 
 use std::time::{Duration, Instant};
 
@@ -16,65 +16,144 @@ use trommel::set_similarity_join::{JoinAlgorithm, VerifyMode};
 use trommel::wave::Device;
 use trommel::{Collect, Graph, JoinOutput, Memory, RunOptions, SetSimilarityJoin};
 
-use super::Row;
+use super::{Patience, Row};
 
 /// A join, and how its candidates are verified.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waves {
     pub(super) algorithm: JoinAlgorithm,
     pub(super) verify: VerifyMode,
+    /// What is asked for.
+    pub(super) output: JoinOutput,
     /// Bytes of a chunk.
     pub(super) chunk_bytes: usize,
 }
 
-/// What a run counted.
+/// What a run counted. Times are in seconds.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counted {
-    total: Duration,
     pub(super) results: u64,
-    metrics: Metrics,
+    /// The whole join.
+    pub(super) total: f64,
+    /// Opening the device.
+    pub(super) opening: f64,
+    /// The first part: index, filter, and writing candidates into chunks.
+    pub(super) filter: f64,
+    /// What the second part did for a device: checks of chunks, and copies to pinned memory.
+    pub(super) feeding: f64,
+    /// The kernels, or their work on the CPU.
+    pub(super) verifier: f64,
+    /// The share of the time with a chunk on the device for which the CPU had other work.
+    pub(super) overlap: f64,
+    pub(super) waves: u64,
+    /// Pairs that were verified.
+    pub(super) verified: u64,
+    pub(super) bytes_to_device: u64,
+}
+
+/// A join at a threshold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) threshold: u32,
+    pub(super) waves: Waves,
+    /// Of the run of median time.
+    pub(super) counted: Counted,
 }
 
 impl Counted {
-    pub(super) fn total(&self) -> Duration {
-        self.total
+    fn new(metrics: &Metrics, total: Duration, results: u64) -> Self {
+        let stage = metrics.stage("join").expect("it has run");
+        let counter = |name: &str| {
+            let mut counters = stage.parts.iter().flat_map(|part| &part.counters);
+            counters.find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
+        };
+        let seconds = |name| Duration::from_nanos(counter(name)).as_secs_f64();
+        let [filter, verifier] = [0, 1].map(|part| stage.parts[part].busy.as_secs_f64());
+        let (opening, kernels) = (seconds("opening_ns"), seconds("kernel_ns"));
+        let is_on_device = counter("waves_on_device") > 0;
+        #[expect(clippy::cast_precision_loss, reason = "a share in millionths")]
+        let overlap = counter("overlap_ppm") as f64 / 1e6;
+        Self {
+            results,
+            total: total.as_secs_f64(),
+            opening,
+            filter,
+            feeding: if is_on_device { verifier - opening } else { 0.0 },
+            verifier: kernels,
+            overlap,
+            waves: counter("waves"),
+            verified: counter("verified"),
+            bytes_to_device: counter("bytes_to_device"),
+        }
     }
 
-    fn counter(&self, name: &str) -> u64 {
-        let stage = self.metrics.stage("join").expect("it has run");
-        let mut counters = stage.parts.iter().flat_map(|part| &part.counters);
-        counters.find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
+    /// Millions of bytes.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 bytes")]
+    pub(super) fn megabytes(&self) -> f64 {
+        self.bytes_to_device as f64 / 1e6
+    }
+}
+
+impl Measured {
+    /// Runs everything in turn, checks that all counts are equal, and right if the answer is known,
+    /// and prints a line for each.
+    pub(super) fn measure(
+        row: &Row<'_>,
+        runs: &[Waves],
+        inputs: &[Vec<RecordBatch>],
+        patience: Patience,
+    ) -> Vec<Self> {
+        let mut answer = row.answer;
+        let mut counted: Vec<Vec<Counted>> = runs.iter().map(|_| Vec::new()).collect();
+        for _ in 0..patience.rounds() {
+            for (waves, counted) in runs.iter().zip(&mut counted) {
+                if patience.is_over(counted.iter().map(|run| run.total).sum()) {
+                    continue;
+                }
+                let run = waves.run(row, inputs);
+                let results = run.results;
+                let expected = *answer.get_or_insert(results);
+                assert_eq!(results, expected, "{waves:?} {}: a wrong count", row.threshold);
+                counted.push(run);
+            }
+        }
+        let middle = |(&waves, mut counted): (&Waves, Vec<Counted>)| {
+            counted.sort_by(|left, right| left.total.total_cmp(&right.total));
+            let counted = counted[counted.len() / 2];
+            Self { threshold: row.threshold, waves, counted }
+        };
+        let measured: Vec<Self> = runs.iter().zip(counted).map(middle).collect();
+        measured.iter().for_each(Self::line);
+        measured
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "times and shares are not exact")]
-    fn fraction(&self, name: &str, unit: f64) -> f64 {
-        self.counter(name) as f64 / unit
-    }
-
-    /// A line of the table: results, whole time, opening, filter, kernels, overlap, bytes.
-    pub(super) fn line(&self, threshold: u32, waves: Waves) {
-        let name = format!("{}, {}", waves.algorithm.name(), waves.verify.name());
-        let filter = self.metrics.stage("join").expect("it has run").parts[0].busy;
+    fn line(&self) {
+        let Self { threshold, waves, counted } = self;
         println!(
-            "| {threshold:>3} {name:<22} | {:>9} | {:>7.4} | {:>7.4} | {:>7.4} | {:>8.4} | {:>6.1}% | {:>7} | {:>11} | {:>9.1} |",
-            self.results,
-            self.total.as_secs_f64(),
-            self.fraction("opening_ns", 1e9),
-            filter.as_secs_f64(),
-            self.fraction("kernel_ns", 1e9),
-            self.fraction("overlap_ppm", 1e4),
-            self.counter("waves"),
-            self.counter("verified"),
-            self.fraction("bytes_to_device", 1e6),
+            "| {threshold:>3} {:<22} | {:<6} | {:>7} | {:>9} | {:>7.4} | {:>7.4} | {:>7.4} | {:>7.4} | {:>8.4} | {:>6.1}% | {:>7} | {:>11} | {:>9.1} |",
+            waves.name(),
+            waves.output_name(),
+            waves.chunk_bytes,
+            counted.results,
+            counted.total,
+            counted.opening,
+            counted.filter,
+            counted.feeding,
+            counted.verifier,
+            100.0 * counted.overlap,
+            counted.waves,
+            counted.verified,
+            counted.megabytes(),
         );
     }
 
     pub(super) fn head() {
         println!(
-            "| {:<26} | {:>9} | seconds | opening |  filter | verifier | overlap | {:>7} | {:>11} | MB to GPU |",
+            "| {:<26} | output |   chunk | {:>9} | seconds | opening |  filter | feeding | verifier | overlap | {:>7} | {:>11} | MB to GPU |",
             "threshold, algorithm, mode", "results", "waves", "verified"
         );
         println!(
-            "|:{:-<26}-|----------:|--------:|--------:|--------:|---------:|--------:|--------:|------------:|----------:|",
+            "|:{:-<26}-|:-------|--------:|----------:|--------:|--------:|--------:|--------:|---------:|--------:|--------:|------------:|----------:|",
             ""
         );
     }
@@ -87,12 +166,29 @@ impl Waves {
             || matches!(self.verify, VerifyMode::Auto | VerifyMode::Cpu)
     }
 
+    pub(super) fn is_on_gpu(self) -> bool {
+        self.verify != VerifyMode::Cpu
+    }
+
+    /// The algorithm and the mode.
+    pub(super) fn name(self) -> String {
+        format!("{}, {}", self.algorithm.name(), self.verify.name())
+    }
+
+    /// As in configurations.
+    pub(super) fn output_name(self) -> &'static str {
+        match self.output {
+            JoinOutput::Count => "count",
+            _ => "pairs",
+        }
+    }
+
     /// Runs it once.
-    pub(super) fn run(self, row: &Row<'_>, inputs: &[Vec<RecordBatch>]) -> Counted {
+    fn run(self, row: &Row<'_>, inputs: &[Vec<RecordBatch>]) -> Counted {
         let join = SetSimilarityJoin::new(row.threshold())
             .similarity(row.similarity)
             .algorithm(self.algorithm)
-            .output(JoinOutput::Count)
+            .output(self.output)
             .chunk_bytes(self.chunk_bytes)
             .device(self.device())
             .verify(self.verify)
@@ -109,12 +205,14 @@ impl Waves {
         let begin = Instant::now();
         let metrics = topology.run(RunOptions::new()).expect("the device does not fail");
         let total = begin.elapsed();
-        let rows = rows.take();
-        let results = rows[0].column(0).as_primitive::<UInt64Type>().value(0);
-        Counted { total, results, metrics }
+        let results = match self.output {
+            JoinOutput::Count => rows.take()[0].column(0).as_primitive::<UInt64Type>().value(0),
+            _ => rows.rows() as u64,
+        };
+        Counted::new(&metrics, total, results)
     }
 
     fn device(self) -> Device {
-        if self.verify == VerifyMode::Cpu { Device::Cpu } else { Device::Cuda(0) }
+        if self.is_on_gpu() { Device::Cuda(0) } else { Device::Cpu }
     }
 }

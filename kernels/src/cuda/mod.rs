@@ -30,6 +30,8 @@
 //! | `memory` | buffers in device and in pinned memory, and their budgets |
 //! | `stream` | streams and events |
 //! | `lane` | streams of a pipeline of chunks; what a chunk's three steps took |
+//! | `flight` | a chunk on its way, which keeps what the device uses |
+//! | `grid` | what all grids have in common |
 //! | `module` | embedded images, functions, checked launches |
 //! | `overlap` | the launcher of the overlap kernels, with its policy |
 //! | `signatures` | the same for the tiles of all pairs |
@@ -38,6 +40,8 @@ mod bandwidth;
 mod both;
 mod device;
 mod error;
+mod flight;
+mod grid;
 mod lane;
 mod memory;
 mod module;
@@ -48,6 +52,7 @@ mod stream;
 pub use self::bandwidth::CopyTimes;
 pub use self::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};
 pub use self::error::{DeviceError, FailureKind, MemoryKind, Work};
+pub use self::flight::{Flight, SlotBuffers};
 pub use self::lane::{Lane, Timeline, Times};
 pub use self::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
 pub use self::module::{Launch, ModuleImage};

@@ -13,7 +13,6 @@ use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::ChunkLimits;
 
 use super::bounds::{Bounds, Similarity};
-use super::buckets::Tiling;
 use super::candidates::Candidates;
 use super::chunk::CandidateChunk;
 use super::collector::SetCollector;
@@ -423,8 +422,6 @@ impl OperatorSpec for SetSimilarityJoin {
         let output = SchemaRef::clone(rows.schema());
         let chunks = self.chunks(plan);
         let outbox = Outbox::new(chunks);
-        // A stream is joined by postings.
-        let used = if rules.is_some() { [true, false] } else { self.kernels(plan) };
         let filter = match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 return Ok(stream::deduplicate(rules, columns.remove(0), inputs));
@@ -442,7 +439,7 @@ impl OperatorSpec for SetSimilarityJoin {
             }
         };
         let wave = Wave { device: plan.device, chunks: chunks.count };
-        let kernel = self.kernel(isa, chunks, plan, used);
+        let kernel = self.kernel(isa, chunks, plan);
         let parts = vec![
             filter,
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
@@ -463,23 +460,13 @@ impl SetSimilarityJoin {
         isa: Isa,
         chunks: Chunks,
         plan: Plan,
-        used: [bool; 2],
     ) -> KernelPair<OverlapKernel<Candidates>, TilesKernel<Candidates>> {
         let bytes = chunks.bytes[0].max(chunks.bytes[1]);
         let pairs = CandidateChunk::pairs_in(bytes);
         let limits = ChunkLimits { entries: pairs, pairs, starts: true };
         let overlap = OverlapKernel::new(isa, limits, IN_FLIGHT, self.memory_max);
         let tiles = TilesKernel::new(isa, TileList::limits(bytes), IN_FLIGHT, self.memory_max);
-        KernelPair::new(overlap.with_kernel(plan.kernel), tiles, used)
-    }
-
-    /// Whether there will be chunks of candidates, and chunks of tiles.
-    fn kernels(&self, plan: Plan) -> [bool; 2] {
-        match self.algorithm {
-            JoinAlgorithm::GpuSignatures => [false, true],
-            JoinAlgorithm::Auto => [true, plan.tiling() != Tiling::Never],
-            _ => [true, false],
-        }
+        KernelPair::new(overlap.with_kernel(plan.kernel), tiles)
     }
 
     /// What is similar, and how it is found.

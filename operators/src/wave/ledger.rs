@@ -45,9 +45,9 @@ impl Ledger {
         self.kernel += landed.times.kernel;
     }
 
-    /// A device was opened, or it was found that there is none.
+    /// A device was opened, or what it had no kernel for yet; or it was found that there is none.
     pub(super) fn opened(&mut self, time: Duration) {
-        self.opening = time;
+        self.opening += time;
     }
 
     pub(super) fn ran(&mut self, kernel: Duration) {

@@ -44,6 +44,7 @@
 //! | `tiles` | the kernel of tiles of all pairs |
 //! | `pair` | two kernels for chunks of two kinds |
 //! | `residents` | the sets that a device has |
+//! | `slots` | the memory of a kernel on a device |
 
 mod buffers;
 mod device;
@@ -52,6 +53,7 @@ mod overlap;
 mod pair;
 mod part;
 mod residents;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -94,18 +96,39 @@ pub trait Kernel: Send + 'static {
     /// Answers a chunk here and now.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Opens a device and makes all buffers. Called at most once, before the first chunk is
-    /// submitted.
+    /// Opens a device and makes all buffers, or those that no chunk can do without. Called at most
+    /// once, before the first chunk is submitted.
     ///
     /// # Errors
     /// If there is no such device, or it has not enough memory.
     fn open(&mut self, ordinal: usize) -> Result<Self::OnDevice, NoDevice>;
+
+    /// Makes what chunks like this one need and [`Kernel::open`] has left out. Called before the
+    /// first one for which the device [is not ready](OnDevice::is_ready_for).
+    ///
+    /// # Errors
+    /// As [`Kernel::open`].
+    fn make_ready(
+        &mut self,
+        device: &mut Self::OnDevice,
+        chunk: &Self::Chunk,
+    ) -> Result<(), NoDevice> {
+        let _ = (device, chunk);
+        Ok(())
+    }
 }
 
 /// Chunks in flight over a device, first in, first out. Dropped, it waits for the device.
 pub trait OnDevice: Send {
     /// What is answered.
     type Chunk;
+
+    /// Whether there are kernels and buffers for chunks like this one: if not, they are made before
+    /// anything else is asked about it.
+    fn is_ready_for(&self, chunk: &Self::Chunk) -> bool {
+        let _ = chunk;
+        true
+    }
 
     /// Whether this chunk can be submitted now; true if nothing is in flight.
     fn has_room(&self, chunk: &Self::Chunk) -> bool;

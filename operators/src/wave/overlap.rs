@@ -13,6 +13,7 @@ use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
 use trommel_kernels::overlap::{self, Pairs};
 
 use super::residents::{Residents, Sent, Wanted};
+use super::slots::open_slots;
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
 /// What a chunk of pairs is answered with. Its room is used again.
@@ -121,13 +122,9 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
 
     fn open(&mut self, ordinal: usize) -> Result<OverlapFlights<C>, NoDevice> {
         let device = Device::probe(ordinal)?;
-        let chunk_bytes = self.limits.bytes().saturating_mul(self.slots);
-        let device_bytes = chunk_bytes.saturating_add(self.sets_bytes_max);
-        let memory = Memory::new(&device, device_bytes, chunk_bytes);
-        let mut free = Vec::with_capacity(self.slots);
-        for _ in 0..self.slots {
-            free.push(Slot::new(&memory, self.limits)?);
-        }
+        let chunks = (self.slots, self.limits.bytes());
+        let slot = |memory: &_| Slot::new(memory, self.limits);
+        let (memory, free) = open_slots(&device, chunks, self.sets_bytes_max, slot)?;
         Ok(OverlapFlights {
             lane: Arc::new(Lane::new(&device)?),
             verifier: Verifier::new(&device)?,

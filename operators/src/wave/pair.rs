@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trommel_kernels::cuda::{DeviceError, NoDevice};
+use trommel_kernels::cuda::{Device, DeviceError, NoDevice};
 
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
@@ -21,20 +21,19 @@ pub trait EitherChunk: WaveChunk {
     fn which(&self) -> Which;
 }
 
-/// Answers chunks by one of two kernels. On a device both have their buffers, so a kernel that no
-/// chunk will be for is left out.
+/// Answers chunks by one of two kernels. Each of them is opened on a device when the first chunk
+/// comes that is for it, so that one for which none comes costs nothing.
 #[derive(Debug)]
 pub struct KernelPair<A, B> {
     first: A,
     second: B,
-    used: [bool; 2],
 }
 
 impl<A, B> KernelPair<A, B> {
-    /// Both, and which of them chunks will be for.
+    /// Both.
     #[must_use]
-    pub fn new(first: A, second: B, used: [bool; 2]) -> Self {
-        Self { first, second, used }
+    pub fn new(first: A, second: B) -> Self {
+        Self { first, second }
     }
 }
 
@@ -54,25 +53,37 @@ where
     }
 
     fn open(&mut self, ordinal: usize) -> Result<Self::OnDevice, NoDevice> {
-        let [first, second] = self.used;
-        Ok(FlightPair {
-            first: if first { Some(self.first.open(ordinal)?) } else { None },
-            second: if second { Some(self.second.open(ordinal)?) } else { None },
-            order: VecDeque::new(),
-        })
+        let device = Device::probe(ordinal)?;
+        Ok(FlightPair { first: None, second: None, order: VecDeque::new(), device })
+    }
+
+    fn make_ready(
+        &mut self,
+        device: &mut Self::OnDevice,
+        chunk: &A::Chunk,
+    ) -> Result<(), NoDevice> {
+        let ordinal = device.device.properties().ordinal;
+        match chunk.which() {
+            Which::First => device.first = Some(self.first.open(ordinal)?),
+            Which::Second => device.second = Some(self.second.open(ordinal)?),
+        }
+        Ok(())
     }
 }
 
 /// Chunks of two kinds in flight.
 #[derive(Debug)]
 pub struct FlightPair<A, B> {
+    /// Those that a chunk has come for.
     first: Option<A>,
     second: Option<B>,
     /// Of the chunks in flight.
     order: VecDeque<Which>,
+    /// Its context is made once, for both.
+    device: Device,
 }
 
-const MISSING: &str = "chunks are of the kinds that were announced";
+const MISSING: &str = "it was made ready before";
 
 impl<A, B> OnDevice for FlightPair<A, B>
 where
@@ -80,6 +91,13 @@ where
     B: OnDevice<Chunk = A::Chunk>,
 {
     type Chunk = A::Chunk;
+
+    fn is_ready_for(&self, chunk: &A::Chunk) -> bool {
+        match chunk.which() {
+            Which::First => self.first.is_some(),
+            Which::Second => self.second.is_some(),
+        }
+    }
 
     fn has_room(&self, chunk: &A::Chunk) -> bool {
         match chunk.which() {

@@ -114,37 +114,56 @@ impl<K: Kernel> WavePart<K> {
         }
     }
 
-    /// Opens the device if it was asked for or pays, and was not opened before.
+    /// Opens the device if it was asked for or pays, and was not opened before, and makes it ready
+    /// for the next chunk.
     fn open(&mut self) -> Result<(), WaveError> {
-        let device = self.wave.device;
         let next = self.waiting.front();
-        let is_wanted = match device {
+        let is_wanted = match self.wave.device {
             Device::Auto => next.is_some_and(|held| held.chunk.pays_on_device()),
             Device::Cpu | Device::Cuda(_) => true,
         };
-        if !is_wanted || !matches!(self.place, Place::Unopened) {
+        let is_ready = match &self.place {
+            Place::Cpu => true,
+            Place::Unopened => false,
+            Place::Device(device) => next.is_none_or(|held| device.is_ready_for(&held.chunk)),
+        };
+        if !is_wanted || is_ready {
             return Ok(());
         }
-        self.place = Place::Cpu;
-        let ordinal = match device {
+        let begin = Instant::now();
+        let opened = self.make_ready();
+        self.ledger.opened(begin.elapsed());
+        opened.or_else(|reason| self.go_on_without(reason))
+    }
+
+    fn make_ready(&mut self) -> Result<(), NoDevice> {
+        let ordinal = match self.wave.device {
             Device::Cuda(ordinal) => ordinal,
             Device::Auto | Device::Cpu => 0,
         };
-        let begin = Instant::now();
-        let opened = self.kernel.open(ordinal);
-        self.ledger.opened(begin.elapsed());
-        match opened {
-            Ok(opened) => self.place = Place::Device(opened),
-            // A setting with a mistake in it must not pass for the wish to have no device.
-            Err(reason @ NoDevice::UnknownSetting { .. }) => {
-                return Err(WaveError::NoDevice { device, reason });
-            }
-            Err(reason) if device != Device::Auto => {
-                return Err(WaveError::NoDevice { device, reason });
-            }
-            Err(NoDevice::Failed(reason)) => self.note_failure(&reason),
-            Err(_) => {}
+        if matches!(self.place, Place::Unopened) {
+            self.place = Place::Device(self.kernel.open(ordinal)?);
         }
+        if let (Place::Device(device), Some(next)) = (&mut self.place, self.waiting.front())
+            && !device.is_ready_for(&next.chunk)
+        {
+            self.kernel.make_ready(device, &next.chunk)?;
+        }
+        Ok(())
+    }
+
+    /// On the CPU, as there is no device, if that is allowed.
+    fn go_on_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
+        let device = self.wave.device;
+        // A setting with a mistake in it must not pass for the wish to have no device.
+        let is_mistaken = matches!(reason, NoDevice::UnknownSetting { .. });
+        if is_mistaken || device != Device::Auto {
+            return Err(WaveError::NoDevice { device, reason });
+        }
+        if let NoDevice::Failed(reason) = reason {
+            self.note_failure(&reason);
+        }
+        self.turn_to_cpu();
         Ok(())
     }
 
@@ -202,7 +221,8 @@ impl<K: Kernel> WavePart<K> {
                 }
                 break;
             }
-            if !device.has_room(&held.chunk) {
+            // What it is not ready for is opened for in the next call.
+            if !device.is_ready_for(&held.chunk) || !device.has_room(&held.chunk) {
                 break;
             }
             if is_alone {
@@ -220,19 +240,24 @@ impl<K: Kernel> WavePart<K> {
         self.ledger.failed(reason.kind());
     }
 
-    /// From now on on the CPU, if that is allowed. Chunks that were in flight are the first.
+    /// From now on on the CPU, if that is allowed.
     fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
         let device = self.wave.device;
         if device != Device::Auto {
             return Err(WaveError::Failed { device, reason });
         }
         self.note_failure(&reason);
-        // Dropped here, it waits until nothing is under way any more.
+        self.turn_to_cpu();
+        Ok(())
+    }
+
+    /// From now on on the CPU. Chunks that were in flight are the first.
+    fn turn_to_cpu(&mut self) {
+        // Dropped here, the device is waited for until nothing is under way any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);
         self.waiting = mem::take(&mut self.flying);
         self.waiting.extend(waiting);
-        Ok(())
     }
 
     fn plan_look(&mut self, now: Instant) {

@@ -15,7 +15,7 @@ mod slot;
 
 pub use self::policy::Policy;
 pub use self::sets::DeviceSets;
-pub use self::slot::{ChunkLimits, Flight, Job, Slot};
+pub use self::slot::{ChunkLimits, Flight, Job, Kept, Slot};
 
 use std::fmt;
 use std::str::FromStr;

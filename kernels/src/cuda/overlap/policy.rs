@@ -2,16 +2,11 @@
 
 use super::Kernel;
 use crate::cuda::device::Properties;
+use crate::cuda::grid::{WARP, blocks, full_warps};
 use crate::cuda::module::Launch;
-
-/// Lanes of a warp, and pairs that a warp of the `lanes` kernels takes at a time.
-const WARP: u32 = 32;
 
 /// Words of the queue of a warp, in kernels that have one.
 const QUEUE_WORDS: u32 = 2 * 2 * WARP;
-
-/// What `__launch_bounds__` of the kernels allows.
-const THREADS_MAX: u32 = 256;
 
 /// Dynamic shared memory that every device gives a block without being asked for more.
 const SHARED_BYTES_MAX: u32 = 48 * 1024;
@@ -62,9 +57,7 @@ impl Policy {
     /// If they are no full warps, or more than 256.
     #[must_use]
     pub fn with_threads(self, threads: u32) -> Self {
-        let fits = threads.is_multiple_of(WARP) && (WARP..=THREADS_MAX).contains(&threads);
-        assert!(fits, "{threads} threads are no full warps of 1 to {THREADS_MAX}");
-        Self { threads, ..self }
+        Self { threads: full_warps(threads), ..self }
     }
 
     /// Changes the room for tokens in shared memory.
@@ -95,7 +88,7 @@ impl Policy {
         tokens: u32,
     ) -> Launch {
         let threads = self.threads;
-        let (blocks, shared_words) = match kernel {
+        let (wanted, shared_words) = match kernel {
             Kernel::ThreadPerProbe => (entries.div_ceil(threads), 0),
             Kernel::BlockPerProbe => (entries, tokens),
             Kernel::BlockPerPair => (entries, 2 * tokens + threads / WARP),
@@ -104,8 +97,7 @@ impl Policy {
                 (pairs.div_ceil(threads), threads / WARP * QUEUE_WORDS)
             }
         };
-        let blocks_max = device.multiprocessors.saturating_mul(self.blocks_per_multiprocessor_max);
-        let blocks = blocks.clamp(1, blocks_max.max(1));
+        let blocks = blocks(device, wanted, self.blocks_per_multiprocessor_max);
         Launch { kernel: function, blocks, threads, shared_bytes: 4 * shared_words }
     }
 }
@@ -113,23 +105,16 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn device() -> Properties {
-        Properties {
-            ordinal: 0,
-            name: "a device".to_owned(),
-            capability: (9, 0),
-            multiprocessors: 2,
-            clock_khz: 0,
-            memory_bytes: 1 << 30,
-            memory_clock_khz: 0,
-            memory_bus_bits: 0,
-            driver_version: 12_000,
-        }
-    }
+    use crate::cuda::grid::small_device;
 
     fn launch(kernel: Kernel, work: [u32; 2]) -> Launch {
-        Policy::of(kernel).launch(kernel, "k", &device(), work, Policy::of(kernel).tokens(100))
+        Policy::of(kernel).launch(
+            kernel,
+            "k",
+            &small_device(),
+            work,
+            Policy::of(kernel).tokens(100),
+        )
     }
 
     #[test]
@@ -152,7 +137,7 @@ mod tests {
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(0), 32);
         let largest = Policy::of(Kernel::BlockPerPair).with_tokens_max(6112).with_threads(256);
         let tokens = largest.tokens(1 << 20);
-        let launch = largest.launch(Kernel::BlockPerPair, "k", &device(), [1, 1], tokens);
+        let launch = largest.launch(Kernel::BlockPerPair, "k", &small_device(), [1, 1], tokens);
         assert!(launch.shared_bytes <= SHARED_BYTES_MAX, "{launch}");
     }
 

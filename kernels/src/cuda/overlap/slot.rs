@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
 use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
+use crate::cuda::flight::{self, SlotBuffers};
 use crate::cuda::lane::{Lane, Timeline, Times};
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::module::Launch;
@@ -105,7 +106,7 @@ struct PairsArgument {
 }
 
 impl Slot {
-    /// Buffers for chunks up to `limits`.
+    /// SlotBuffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -189,49 +190,29 @@ impl Slot {
         let is_signed = left > 0 && left == right;
         assert!(is_signed || !job.kernel.is_signed(), "signatures of {left} and {right} words");
         self.answered = Answered::default();
-        let mut flight = Flight {
-            slot: Some(self),
-            lane: Arc::clone(lane),
+        let kept = Kept {
             verifier: Arc::clone(verifier),
             sets: [Arc::clone(job.probes), Arc::clone(job.candidates)],
             pairs: chunk.candidates.len(),
             answer: job.answer,
             is_signed: job.kernel.is_signed(),
         };
-        flight.queue(job)?;
-        Ok(flight)
+        Flight::begin(self, lane, kept, |slot, kept, lane| slot.queue(kept, lane, job))
     }
-}
 
-/// A chunk on its way. Dropped, it waits for the device and frees the slot.
-#[derive(Debug)]
-pub struct Flight {
-    /// There until it is collected.
-    slot: Option<Slot>,
-    lane: Arc<Lane>,
-    verifier: Arc<Verifier>,
-    sets: [Arc<DeviceSets>; 2],
-    pairs: usize,
-    answer: Answer,
-    is_signed: bool,
-}
-
-impl Flight {
-    fn queue(&mut self, job: &Job<'_>) -> Result<(), DeviceError> {
-        let slot = self.slot.as_mut().expect("not collected");
+    /// Queues the three steps, for a flight: it keeps all buffers and the sets until the device has
+    /// let go of them.
+    fn queue(&mut self, kept: &Kept, lane: &Lane, job: &Job<'_>) -> Result<(), DeviceError> {
         let chunk = job.pairs.chunk;
-        // All buffers belong to the flight, which keeps them, and the sets, until the device has
-        // let go of them: `collect` waits for the last step, `drop` for all streams. The three
-        // steps wait for each other, so no two of them use a buffer at a time.
-        let Slot { entries, candidates, required, starts, .. } = slot;
+        let Self { entries, candidates, required, starts, .. } = self;
         // Before the first copy is queued, so that the device does not wait for the host between
         // two of them.
         entries.fill(chunk.entries);
         candidates.fill(chunk.candidates);
         required.fill(chunk.required);
         starts.fill(chunk.starts);
-        slot.timeline.copy_in(&self.lane, |stream| {
-            // SAFETY: as said above.
+        self.timeline.copy_in(lane, |stream| {
+            // SAFETY: the flight keeps it, as said above.
             unsafe { entries.send(stream, chunk.entries.len()) }?;
             // SAFETY: as said above.
             unsafe { candidates.send(stream, chunk.candidates.len()) }?;
@@ -243,11 +224,11 @@ impl Flight {
             // SAFETY: as said above.
             unsafe { starts.send(stream, chunk.starts.len()) }
         })?;
-        let Slot { overlaps, counts, timeline, .. } = slot;
+        let Self { overlaps, counts, timeline, .. } = self;
         let buffers = (&entries.device, [&candidates.device, &required.device], &starts.device);
-        let argument = argument(&self.sets, buffers, &counts.device, job);
-        let (pairs, has_counts) = (self.pairs, self.is_signed || self.answer == Answer::Count);
-        timeline.kernel(&self.lane, |stream| {
+        let argument = argument(&kept.sets, buffers, &counts.device, job);
+        let has_counts = kept.is_signed || kept.answer == Answer::Count;
+        timeline.kernel(lane, |stream| {
             if has_counts {
                 // SAFETY: as said above.
                 unsafe { stream.clear(&mut counts.device) }?;
@@ -256,67 +237,52 @@ impl Flight {
                 Answer::Overlaps => overlaps.device.pointer(),
                 Answer::Count => counts.device.pointer(),
             };
-            launch(&self.verifier, stream, job, argument, answers)
+            launch(&kept.verifier, stream, job, argument, answers)
         })?;
-        timeline.copy_out(&self.lane, |stream| {
+        timeline.copy_out(lane, |stream| {
             if has_counts {
                 // SAFETY: as said above.
                 unsafe { counts.fetch(stream, COUNTS) }?;
             }
             match job.answer {
                 // SAFETY: as said above.
-                Answer::Overlaps => unsafe { overlaps.fetch(stream, pairs) },
+                Answer::Overlaps => unsafe { overlaps.fetch(stream, kept.pairs) },
                 Answer::Count => Ok(()),
             }
         })
     }
+}
 
-    /// Whether [`Self::collect`] would not wait.
-    ///
-    /// # Errors
-    ///
-    /// If the device failed.
-    ///
-    /// # Panics
-    ///
-    /// Never: the slot is there until the flight is consumed.
-    pub fn is_done(&self) -> Result<bool, DeviceError> {
-        self.slot.as_ref().expect("not collected").timeline.is_done()
+/// What the device needs besides the buffers of a chunk, and what was asked.
+#[derive(Debug)]
+pub struct Kept {
+    verifier: Arc<Verifier>,
+    sets: [Arc<DeviceSets>; 2],
+    pairs: usize,
+    answer: Answer,
+    is_signed: bool,
+}
+
+impl SlotBuffers for Slot {
+    type Kept = Kept;
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
-    /// Waits for the answer and gives the slot back with it.
-    ///
-    /// # Errors
-    ///
-    /// If the device failed; the slot is then freed.
-    ///
-    /// # Panics
-    ///
-    /// Never: the slot is there until the flight is consumed.
-    pub fn collect(mut self) -> Result<Slot, DeviceError> {
-        let slot = self.slot.as_ref().expect("not collected");
-        slot.timeline.wait()?;
-        let times = slot.timeline.times()?;
-        let mut slot = self.slot.take().expect("not collected");
-        let (count, survivors) = (slot.counts.host[0], slot.counts.host[1]);
-        let survivors = self.is_signed.then_some(survivors);
-        slot.answered = match self.answer {
-            Answer::Overlaps => Answered { overlaps: self.pairs, count: None, survivors, times },
+    fn land(&mut self, kept: &Kept, _: &Lane, times: Times) -> Result<(), DeviceError> {
+        let (count, survivors) = (self.counts.host[0], self.counts.host[1]);
+        let survivors = kept.is_signed.then_some(survivors);
+        self.answered = match kept.answer {
+            Answer::Overlaps => Answered { overlaps: kept.pairs, count: None, survivors, times },
             Answer::Count => Answered { overlaps: 0, count: Some(count), survivors, times },
         };
-        Ok(slot)
+        Ok(())
     }
 }
 
-impl Drop for Flight {
-    fn drop(&mut self) {
-        if self.slot.is_some() {
-            // Whatever failed, nothing runs any more when this returns: a stream that reports a
-            // failure has stopped.
-            let _ = self.lane.synchronize();
-        }
-    }
-}
+/// A chunk on its way.
+pub type Flight = flight::Flight<Slot>;
 
 /// A chunk on the device: entries, candidates and required overlaps, starts.
 type ChunkBuffers<'a> =

@@ -21,7 +21,7 @@ mod slot;
 
 pub use self::policy::Policy;
 pub use self::sets::SignedSets;
-pub use self::slot::{Flight, Job, Slot, TileLimits};
+pub use self::slot::{Flight, Job, Kept, Slot, TileLimits};
 
 use std::sync::Arc;
 

@@ -1,12 +1,8 @@
 //! Grids: how tiles are cut into blocks on a device.
 
 use crate::cuda::device::Properties;
+use crate::cuda::grid::{WARP, blocks, full_warps};
 use crate::cuda::module::Launch;
-
-const WARP: u32 = 32;
-
-/// What `__launch_bounds__` of the kernels allows.
-const THREADS_MAX: u32 = 256;
 
 /// The queue of a warp.
 const QUEUE_BYTES: u32 = 2 * WARP * 4;
@@ -35,9 +31,7 @@ impl Policy {
     /// If they are no full warps, or more than 256.
     #[must_use]
     pub fn with_threads(self, threads: u32) -> Self {
-        let fits = threads.is_multiple_of(WARP) && (WARP..=THREADS_MAX).contains(&threads);
-        assert!(fits, "{threads} threads are no full warps of 1 to {THREADS_MAX}");
-        Self { threads, ..self }
+        Self { threads: full_warps(threads), ..self }
     }
 
     /// The launch for so many tiles, of so many probes at most with signatures of so many words.
@@ -64,36 +58,22 @@ impl Policy {
     }
 
     fn blocks(&self, device: &Properties, wanted: u32) -> u32 {
-        let most = device.multiprocessors.saturating_mul(self.blocks_per_multiprocessor_max);
-        wanted.clamp(1, most.max(1))
+        blocks(device, wanted, self.blocks_per_multiprocessor_max)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuda::grid::{THREADS_MAX, small_device};
     use crate::signatures::{PROBES_MAX, WORDS};
-
-    fn device() -> Properties {
-        Properties {
-            ordinal: 0,
-            name: "a device".to_owned(),
-            capability: (9, 0),
-            multiprocessors: 2,
-            clock_khz: 0,
-            memory_bytes: 1 << 30,
-            memory_clock_khz: 0,
-            memory_bus_bits: 0,
-            driver_version: 12_000,
-        }
-    }
 
     #[test]
     fn a_grid_covers_its_work_up_to_a_limit() {
         let policy = Policy { blocks_per_multiprocessor_max: 3, ..Policy::default() };
-        let blocks = |tiles| policy.launch_tiles("k", &device(), tiles, [1, 1]).blocks;
+        let blocks = |tiles| policy.launch_tiles("k", &small_device(), tiles, [1, 1]).blocks;
         assert_eq!([0, 1, 5, 6, 7, u32::MAX].map(blocks), [1, 1, 5, 6, 6, 6]);
-        let blocks = |sets| policy.launch_sets("k", &device(), sets).blocks;
+        let blocks = |sets| policy.launch_sets("k", &small_device(), sets).blocks;
         assert_eq!([0, 128, 129, u32::MAX].map(blocks), [1, 1, 2, 6]);
     }
 
@@ -101,7 +81,7 @@ mod tests {
     fn shared_memory_is_what_every_device_gives() {
         let policy = Policy::default().with_threads(THREADS_MAX);
         let words = u32::try_from(*WORDS.last().unwrap()).unwrap();
-        let launch = policy.launch_tiles("k", &device(), 1, [PROBES_MAX, words]);
+        let launch = policy.launch_tiles("k", &small_device(), 1, [PROBES_MAX, words]);
         assert_eq!(launch.shared_bytes, 128 * 64 + 8 * 256);
         assert!(launch.shared_bytes <= 48 << 10, "{launch}");
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Answer, Joiner, Policy, SignedSets, Step};
 use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
+use crate::cuda::flight::{self, SlotBuffers};
 use crate::cuda::lane::{Lane, Timeline, Times};
 use crate::cuda::memory::Memory;
 use crate::cuda::stream::Stream;
@@ -103,7 +104,7 @@ struct TilesArgument {
 }
 
 impl Slot {
-    /// Buffers for chunks up to `limits`.
+    /// SlotBuffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -185,57 +186,36 @@ impl Slot {
         assert!(fits, "a chunk of {len} tiles of {strips} strips exceeds {:?}", self.limits);
         assert!(job.sets.sets.is_like(job.tiles.sets), "the device has other sets");
         self.answered = Answered::default();
-        let mut flight = Flight {
-            slot: Some(self),
-            lane: Arc::clone(lane),
-            joiner: Arc::clone(joiner),
-            sets: Arc::clone(job.sets),
-            answer: job.answer,
-        };
-        flight.queue(job)?;
-        Ok(flight)
+        let sets = Arc::clone(job.sets);
+        let kept = Kept { joiner: Arc::clone(joiner), sets, answer: job.answer };
+        Flight::begin(self, lane, kept, |slot, kept, lane| slot.queue(kept, lane, job))
     }
-}
 
-/// A chunk on its way. Dropped, it waits for the device and frees the slot.
-#[derive(Debug)]
-pub struct Flight {
-    /// There until it is collected.
-    slot: Option<Slot>,
-    lane: Arc<Lane>,
-    joiner: Arc<Joiner>,
-    sets: Arc<SignedSets>,
-    answer: Answer,
-}
-
-impl Flight {
-    fn queue(&mut self, job: &Job<'_>) -> Result<(), DeviceError> {
-        let slot = self.slot.as_mut().expect("not collected");
+    /// Queues the three steps, for a flight: it keeps all buffers and the sets until the device has
+    /// let go of them.
+    fn queue(&mut self, kept: &Kept, lane: &Lane, job: &Job<'_>) -> Result<(), DeviceError> {
         let Tiles { tiles, required, .. } = job.tiles;
-        // All buffers belong to the flight, which keeps them, and the sets, until the device has
-        // let go of them: `collect` waits for the last step, `drop` for all streams. The three
-        // steps wait for each other, so no two of them use a buffer at a time.
-        slot.tiles.fill(tiles);
-        slot.required.fill(required);
-        let Slot { tiles: tile_buffer, required: required_buffer, timeline, .. } = slot;
-        timeline.copy_in(&self.lane, |stream| {
-            // SAFETY: as said above.
+        self.tiles.fill(tiles);
+        self.required.fill(required);
+        let Self { tiles: tile_buffer, required: required_buffer, timeline, .. } = self;
+        timeline.copy_in(lane, |stream| {
+            // SAFETY: the flight keeps it, as said above.
             unsafe { tile_buffer.send(stream, tiles.len()) }?;
             // SAFETY: as said above.
             unsafe { required_buffer.send(stream, required.len()) }
         })?;
-        let argument = argument(slot, &self.sets, job);
-        let room = slot.limits.matches;
-        let Slot { matches, unfinished, counters, timeline, .. } = slot;
+        let argument = argument(self, &kept.sets, job);
+        let room = self.limits.matches;
+        let Self { matches, unfinished, counters, timeline, .. } = self;
         let outputs =
             [&matches.device.pointer(), &unfinished.device.pointer(), &counters.device.pointer()]
                 .map(|pointer| *pointer);
-        timeline.kernel(&self.lane, |stream| {
+        timeline.kernel(lane, |stream| {
             // SAFETY: as said above.
             unsafe { stream.clear(&mut counters.device) }?;
-            launch(&self.joiner, stream, job, (argument, outputs, room))
+            launch(&kept.joiner, stream, job, (argument, outputs, room))
         })?;
-        timeline.copy_out(&self.lane, |stream| {
+        timeline.copy_out(lane, |stream| {
             // SAFETY: as said above.
             unsafe { counters.fetch(stream, COUNTERS) }?;
             match job.answer {
@@ -246,61 +226,46 @@ impl Flight {
             }
         })
     }
+}
 
-    /// Whether [`Self::collect`] would not wait, unless there are unfinished tiles.
-    ///
-    /// # Errors
-    ///
-    /// If the device failed.
-    ///
-    /// # Panics
-    ///
-    /// Never: the slot is there until the flight is consumed.
-    pub fn is_done(&self) -> Result<bool, DeviceError> {
-        self.slot.as_ref().expect("not collected").timeline.is_done()
+/// What the device needs besides the buffers of a chunk, and what was asked.
+#[derive(Debug)]
+pub struct Kept {
+    joiner: Arc<Joiner>,
+    sets: Arc<SignedSets>,
+    answer: Answer,
+}
+
+impl SlotBuffers for Slot {
+    type Kept = Kept;
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
-    /// Waits for the answer and gives the slot back with it. Unfinished tiles are fetched now.
-    ///
-    /// # Errors
-    ///
-    /// If the device failed; the slot is then freed.
-    ///
-    /// # Panics
-    ///
-    /// Never: the slot is there until the flight is consumed.
-    pub fn collect(mut self) -> Result<Slot, DeviceError> {
-        let slot = self.slot.as_mut().expect("not collected");
-        slot.timeline.wait()?;
-        let times = slot.timeline.times()?;
-        let counters = &slot.counters.host;
+    /// Unfinished tiles are fetched now.
+    fn land(&mut self, kept: &Kept, lane: &Lane, times: Times) -> Result<(), DeviceError> {
+        let counters = &self.counters.host;
         let (all, survivors) = (counters[MATCHES], counters[SURVIVORS]);
         let left = usize::try_from(counters[UNFINISHED]).expect("at most a tile a strip");
-        let is_count = self.answer == Answer::Count;
-        let matches = if is_count { all } else { all.min(slot.limits.matches as u64) };
+        let is_count = kept.answer == Answer::Count;
+        let matches = if is_count { all } else { all.min(self.limits.matches as u64) };
         if left > 0 {
-            let Slot { unfinished, timeline, .. } = slot;
+            let Self { unfinished, timeline, .. } = self;
             // SAFETY: as in `queue`; it is waited for.
-            timeline.copy_out(&self.lane, |stream| unsafe { unfinished.fetch(stream, left) })?;
+            timeline.copy_out(lane, |stream| unsafe { unfinished.fetch(stream, left) })?;
             timeline.wait()?;
         }
         let written =
             if is_count { 0 } else { usize::try_from(matches).expect("at most the room") };
         let counted = Counted { matches, survivors };
-        slot.answered = Answered { matches: written, unfinished: left, counted, times };
-        Ok(self.slot.take().expect("not collected"))
+        self.answered = Answered { matches: written, unfinished: left, counted, times };
+        Ok(())
     }
 }
 
-impl Drop for Flight {
-    fn drop(&mut self) {
-        if self.slot.is_some() {
-            // Whatever failed, nothing runs any more when this returns: a stream that reports a
-            // failure has stopped.
-            let _ = self.lane.synchronize();
-        }
-    }
-}
+/// A chunk on its way.
+pub type Flight = flight::Flight<Slot>;
 
 fn argument(slot: &Slot, signed: &SignedSets, job: &Job<'_>) -> TilesArgument {
     let Tiles { tiles, .. } = job.tiles;

@@ -237,6 +237,42 @@ fn run_tiles(device: Device) {
     }
 }
 
+/// Sets of which `auto` compares the small ones in tiles on a device, and finds the large ones,
+/// which have nothing in common but for two of them, by postings.
+fn of_both_kinds() -> Vec<BTreeSet<u32>> {
+    let mut sets = families(60, 9, 1);
+    let large = (0..400).map(|set: u32| (0..40).map(|token| 1000 + set * 40 + token).collect());
+    sets.extend(large);
+    let twin = sets.last().unwrap().iter().map(|&token| if token % 40 == 0 { 1 } else { token });
+    let twin = twin.collect();
+    sets.push(twin);
+    sets
+}
+
+/// A join by `auto` on a device, of small sets, of large ones or of both; how many chunks of it
+/// were on the device.
+fn run_auto(which: &str) -> Result<u64, String> {
+    let mut sets = of_both_kinds();
+    sets.retain(|set| match which {
+        "small" => set.len() < 20,
+        "large" => set.len() > 20,
+        _ => true,
+    });
+    let counters = Case {
+        question: JACCARD_HALF,
+        algorithm: JoinAlgorithm::Auto,
+        inputs: &[&sets],
+        output: JoinOutput::Pairs,
+        device: Device::Cuda(0),
+        verify: VerifyMode::Auto,
+        chunk_bytes: 1 << 16,
+        cores: &[],
+    }
+    .run()?;
+    assert_eq!(counter(&counters, "chunks"), counter(&counters, "waves_on_device"));
+    Ok(counter(&counters, "waves_on_device"))
+}
+
 /// A join by alternative B, in chunks of a few pairs, or one in tiles.
 fn run_one(device: Device, algorithm: JoinAlgorithm) -> Result<Counters, String> {
     let sets = families(30, 9, 1);
@@ -266,6 +302,13 @@ fn child() {
     }
     let algorithm = match env::var(IS_ONE).as_deref() {
         Ok("until it fails") => return run_tiles_until_it_fails(),
+        Ok(which @ ("small" | "large" | "both")) => {
+            match run_auto(which) {
+                Ok(chunks) => println!("OUTCOME {chunks} chunks"),
+                Err(error) => println!("OUTCOME {error}"),
+            }
+            return;
+        }
         Ok("tiles") => JoinAlgorithm::GpuSignatures,
         _ => JoinAlgorithm::AllPairs,
     };
@@ -337,6 +380,22 @@ fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
         let named = "stage `join/verify` (set_similarity_join): `device` is \"cuda\"";
         assert!(cuda.starts_with(named) && cuda.ends_with(&format!("({code})")), "{cuda}");
     }
+}
+
+#[test]
+fn auto_opens_only_the_kernels_that_it_has_chunks_for() {
+    let plain = StandIn::new(Form::Plain);
+    let run = |stand_in: &StandIn, which| outcome(on(stand_in).env(IS_ONE, which), "cuda");
+    // The kernels of candidates are one module, those of tiles another one.
+    let second_fails = plain.clone().failure("cuModuleLoadData", 2, 1);
+    let first_fails = plain.clone().failure("cuModuleLoadData", 1, 1);
+    for which in ["small", "large"] {
+        assert_eq!(run(&second_fails, which), "1 chunks", "{which}");
+        assert!(run(&first_fails, which).ends_with("(1)"), "{which}");
+    }
+    assert_eq!(run(&plain, "both"), "2 chunks");
+    let failed = run(&second_fails, "both");
+    assert!(failed.contains("`device` is \"cuda\", but cuModuleLoad"), "{failed}");
 }
 
 /// Joins tiles on a device until it fails, and the chunk that failed and all others on the CPU.

@@ -72,6 +72,7 @@ enum Step {
     Submit,
     IsDone,
     Collect,
+    MakeReady,
 }
 
 const FULL: u32 = 2;
@@ -88,6 +89,8 @@ struct Script {
     flight: Duration,
     /// Chunks that begin with one of these do not pay.
     dear: Range<u32>,
+    /// Chunks that begin with one of these are of another kind.
+    other: Range<u32>,
     /// Nothing lands while this is set.
     is_held: Arc<AtomicBool>,
 }
@@ -108,14 +111,23 @@ impl Kernel for DoubleKernel {
         }
         let script = self.0.clone();
         script.absent.clone().map_or(Ok(()), Err)?;
-        Ok(Runway { script, calls: [0; 3], flying: VecDeque::new() })
+        Ok(Runway { script, is_ready: false, calls: [0; 4], flying: VecDeque::new() })
+    }
+
+    fn make_ready(&mut self, device: &mut Runway, chunk: &Doubles) -> Result<(), NoDevice> {
+        assert!(!device.is_ready_for(chunk), "it is made ready once");
+        device.call(Step::MakeReady)?;
+        device.is_ready = true;
+        Ok(())
     }
 }
 
 /// Doubles what lands, from what was submitted.
 struct Runway {
     script: Script,
-    calls: [usize; 3],
+    /// For chunks of the other kind.
+    is_ready: bool,
+    calls: [usize; 4],
     flying: VecDeque<(Vec<u32>, Instant)>,
 }
 
@@ -136,12 +148,16 @@ impl Runway {
 impl OnDevice for Runway {
     type Chunk = Doubles;
 
+    fn is_ready_for(&self, chunk: &Doubles) -> bool {
+        self.is_ready || !self.script.other.contains(&chunk.numbers[0])
+    }
+
     fn has_room(&self, _: &Doubles) -> bool {
         self.flying.len() < self.script.slots
     }
 
     fn submit(&mut self, chunk: &Doubles) -> Result<(), DeviceError> {
-        assert!(self.has_room(chunk));
+        assert!(self.has_room(chunk) && self.is_ready_for(chunk));
         self.call(Step::Submit)?;
         let doubles = chunk.numbers.iter().map(|number| 2 * number).collect();
         self.flying.push_back((doubles, Instant::now() + self.script.flight));
@@ -263,6 +279,33 @@ fn a_device_that_fails_anywhere_is_left_and_nothing_is_lost() {
                          cuTest failed: CUDA_ERROR_TEST ({code})"
                     )
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn chunks_of_another_kind_are_made_ready_for_when_the_first_one_comes() {
+    for other in [0..1, 0..END, 1000..2000, END - 100..END, END..END + 1] {
+        let comes = other.start < END;
+        let later = Script { other: other.clone(), ..script() };
+        for cores in CORES {
+            for device in [Device::Auto, Device::Cuda(0)] {
+                let counters = run(later.clone(), device, [4, 100], cores);
+                assert_eq!(counter(&counters, "waves_on_device"), 30, "{other:?} {cores:?}");
+            }
+            // What was in flight is answered on the CPU, and nothing is lost.
+            let failing =
+                Script { failure: Some(Failure(Step::MakeReady, 1, FULL)), ..later.clone() };
+            let counters = run(failing.clone(), Device::Auto, [4, 100], cores);
+            let before = u64::from(other.start.min(END)) / 100;
+            assert!(counter(&counters, "waves_on_device") <= before, "{counters:?}");
+            assert_eq!(counter(&counters, "waves"), 30);
+            let failures = counters.iter().find(|(name, _)| *name == "device_full");
+            assert_eq!(failures.map(|(_, times)| *times), comes.then_some(1), "{other:?}");
+            if comes {
+                let shown = error(failing, Device::Cuda(0));
+                assert!(shown.contains("but cuTest failed") && shown.ends_with("(2)"), "{shown}");
             }
         }
     }
