@@ -7,6 +7,7 @@
 
 mod data;
 mod peers;
+mod streams;
 mod summary;
 mod waves;
 
@@ -25,6 +26,7 @@ use trommel::set_similarity_join::{
 
 use self::data::{Input, Truth, files, generated};
 use self::peers::Ours;
+use self::streams::{Stream, Streamed};
 use self::summary::{Line, Summary};
 use self::waves::{Counted, Waves};
 use crate::python::Python;
@@ -62,6 +64,16 @@ pub(crate) struct Arguments {
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
+    /// Join the sets as a stream, in a random order, by Jaccard: each to those before it in a window
+    /// of so many sets, for each of these.
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels"])]
+    windows: Vec<usize>,
+    /// Sets of a batch of the stream.
+    #[arg(long, default_value_t = data::BATCH_SETS, requires = "windows")]
+    batch: usize,
+    /// Drop the sets of the stream that have an earlier similar one, instead of finding pairs.
+    #[arg(long, requires = "windows")]
+    deduplicate: bool,
     /// Take only so many sets of each input, evenly spaced.
     #[arg(long)]
     sets: Option<usize>,
@@ -120,6 +132,9 @@ pub(crate) fn run(arguments: &Arguments) {
         }
         return;
     }
+    if !arguments.windows.is_empty() {
+        return inputs.iter().for_each(|input| streams(arguments, isa, input));
+    }
     let folder = arguments.data.as_deref().filter(|_| arguments.sets.is_none());
     let truth = Truth::read(folder);
     // Held open, so that the context of a GPU is made once.
@@ -155,6 +170,20 @@ pub(crate) fn run(arguments: &Arguments) {
         }
         println!();
     }
+}
+
+/// The sets as a stream, with each window at each threshold.
+fn streams(arguments: &Arguments, isa: Isa, input: &Input) {
+    let streamed = Streamed::new(input, arguments.batch);
+    println!("{}, {isa}, batches of {} sets\n", input.name, arguments.batch);
+    streams::head();
+    for &window in &arguments.windows {
+        for &percent in &arguments.thresholds {
+            let stream = Stream { window, percent, deduplicates: arguments.deduplicate };
+            streamed.measure(stream, isa, arguments.rounds);
+        }
+    }
+    println!();
 }
 
 /// The sets ready to be joined, and how long that took; prints both.
