@@ -29,7 +29,7 @@ use super::window::Extent;
 const GROUP: usize = 1 << 11;
 
 /// Rows of all sizes after which they are made anew.
-const ROWS_MAX: usize = 1 << 16;
+const ROWS_MAX: usize = 1 << 18;
 
 /// The bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
