@@ -64,8 +64,8 @@ pub(crate) struct Arguments {
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
-    /// Join the sets as a stream, in a random order, by Jaccard: each to those before it in a window
-    /// of so many sets, for each of these.
+    /// Join the sets as a stream, in a random order, by Jaccard: each to those before it in a
+    /// window of so many sets, for each of these.
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels"])]
     windows: Vec<usize>,
     /// Sets of a batch of the stream.

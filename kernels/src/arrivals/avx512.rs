@@ -1,5 +1,5 @@
-//! Blocks of eight postings on the 512-bit registers of AVX-512, with the population count that most
-//! of these processors have. Those without it take the reference.
+//! Blocks of eight postings on the 512-bit registers of AVX-512, with the population count that
+//! most of these processors have. Those without it take the reference.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 

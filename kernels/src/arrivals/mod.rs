@@ -9,8 +9,8 @@
 //!   differ in at most as many bits as tokens are in one set only.
 //!
 //! Almost no posting passes, so the branch is foretold, and a posting costs a load, a population
-//! count and two comparisons, with AVX-512 for eight of them at a time. Each list lies elsewhere: so
-//! a call has many look-ups, and asks for the next lists ahead.
+//! count and two comparisons, with AVX-512 for eight of them at a time. Each list lies elsewhere:
+//! so a call has many look-ups, and asks for the next lists ahead.
 //!
 //! | file | what it holds |
 //! |---|---|

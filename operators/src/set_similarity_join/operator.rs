@@ -77,8 +77,8 @@ pub enum JoinMode {
 ///
 /// # State
 /// All sets, until the inputs have ended; then they are joined. With `window`, the sets in it and
-/// up to a quarter more, with an index, and for a moment up to a quarter of the window once more, or
-/// 8 bytes for each token that is known. Duplicates are looked for among distinct sets: of equal
+/// up to a quarter more, with an index, and for a moment up to a quarter of the window once more,
+/// or 8 bytes for each token that is known. Duplicates are looked for among distinct sets: of equal
 /// ones only one is kept. At most `memory_max` bytes,
 /// then an error. On top come five chunks that travel between filter, verification and rows: when
 /// all are under way, the filter waits.
@@ -96,9 +96,9 @@ pub enum JoinMode {
 /// A look-up for each token of each prefix, and what it finds; see
 /// [the module](crate::set_similarity_join).
 ///
-/// In a stream, a look-up and a posting for each token of the prefix of a set, and now and then, when
-/// twice as many tokens are known as before, the same for all sets of the window. `algorithm` is not
-/// for streams.
+/// In a stream, a look-up and a posting for each token of the prefix of a set, and now and then,
+/// when twice as many tokens are known as before, the same for all sets of the window. `algorithm`
+/// is not for streams.
 ///
 /// # Examples
 /// ```

@@ -159,7 +159,7 @@ impl StreamJoin {
 
     /// Forgets the panes that no set can be similar to that comes at this time or later.
     fn forget(&mut self, stamp: u64) {
-        let is_live = |pane: &Pane| self.rules.window.reaches(pane.newest(), stamp);
+        let is_live = |pane: &Pane| self.rules.window.reaches(pane.newest, stamp);
         let dropped = self.panes.iter().position(is_live).unwrap_or(self.panes.len());
         let end = self.panes.get(dropped).map_or(self.next, |pane| pane.begin);
         for pane in self.panes.drain(..dropped) {
@@ -205,7 +205,8 @@ impl StreamJoin {
         self.finder.met.widen(oldest, begin, self.next);
         self.widen_index();
         self.finder.begin(self.rules.isa, &sets);
-        let pane = Pane { sets, stamps, begin, cell };
+        let newest = stamps.iter().copied().max().unwrap_or_default();
+        let pane = Pane { sets, stamps, begin, cell, newest };
         let (found, emitted) = (Vec::new(), 0);
         self.batch = Some(MicroBatch { pane, arrived, places, is_first, found, emitted });
         Ok(())
@@ -328,7 +329,7 @@ impl StreamJoin {
                 let pane = &mut self.panes[index];
                 let set = known.wrapping_sub(pane.begin);
                 if pane.sets.set(set) == tokens {
-                    pane.stamps[set as usize] = stamp;
+                    pane.refresh(set, stamp);
                     is_first[place as usize] = false;
                     continue;
                 }

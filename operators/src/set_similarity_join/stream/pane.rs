@@ -85,12 +85,15 @@ pub(super) struct Pane {
     pub(super) begin: u32,
     /// The cell of all of them.
     pub(super) cell: u64,
+    /// The latest stamp.
+    pub(super) newest: u64,
 }
 
 impl Pane {
-    /// When the newest set came.
-    pub(super) fn newest(&self) -> u64 {
-        self.stamps.iter().copied().max().unwrap_or_default()
+    /// Remembers a set until this time has left the window, because an equal one has come.
+    pub(super) fn refresh(&mut self, set: u32, stamp: u64) {
+        self.stamps[set as usize] = stamp;
+        self.newest = self.newest.max(stamp);
     }
 
     /// What it costs to copy.
@@ -104,7 +107,8 @@ impl Pane {
         let sets = SetCollection::joined(panes.iter().map(|pane| &*pane.sets), carried);
         let stamps = panes.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
         let Self { begin, cell, .. } = panes[0];
-        Ok(Self { sets: Arc::new(sets), stamps, begin, cell })
+        let newest = panes.iter().map(|pane| pane.newest).max().unwrap_or_default();
+        Ok(Self { sets: Arc::new(sets), stamps, begin, cell, newest })
     }
 
     /// Gives the tokens other numbers.
