@@ -20,8 +20,8 @@ use trommel::operator::{
 };
 use trommel::placement::available_cores;
 use trommel::{
-    Collect, ForEach, Generate, Graph, JoinOutput, JoinWindow, Memory, Metrics, RunOptions,
-    SetSimilarityJoin, Similarity, Threshold,
+    Collect, ForEach, Generate, Graph, JoinAlgorithm, JoinOutput, JoinWindow, Memory, Metrics,
+    RunOptions, SetSimilarityJoin, Similarity, Threshold,
 };
 
 use crate::support::oracle::{Likeness, similar_pairs};
@@ -306,6 +306,7 @@ fn what_a_stream_cannot_do_is_said() {
         (join(4, 5).deduplicate(), 2, "give it one input"),
         (join(4, 5).window(JoinWindow::sets(0)), 1, "0 is not allowed here; expected 1 to"),
         (join(4, 5).deduplicate().output(JoinOutput::Count), 1, "leave it out"),
+        (join(4, 5).deduplicate().algorithm(JoinAlgorithm::PpJoin), 1, "joined in one way"),
         (join(4, 5).deduplicate().carry(["id"]), 1, "all columns of a row pass"),
         (join(4, 5).output(JoinOutput::Count).carry(["id"]), 1, "a count has no columns"),
         (join(4, 5).carry(["id", "id"]), 1, "name each column once"),

@@ -9,6 +9,7 @@ mod data;
 mod figures;
 mod joins;
 mod peers;
+mod streams;
 mod summary;
 mod tables;
 mod waves;
@@ -29,6 +30,7 @@ use trommel::{Isa, JoinOutput};
 use self::data::{Input, Truth, files, generated};
 use self::joins::Joins;
 use self::peers::Ours;
+use self::streams::{Stream, Streamed};
 use self::summary::{Line, Summary};
 use self::waves::{Measured, Waves};
 use crate::python::Python;
@@ -69,6 +71,16 @@ pub(crate) struct Arguments {
     /// Join two inputs: the sets with even numbers and those with odd ones.
     #[arg(long)]
     two_sided: bool,
+    /// Join the sets as a stream, in a random order, by Jaccard: each to those before it in a
+    /// window of so many sets, for each of these.
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels"])]
+    windows: Vec<usize>,
+    /// Sets of a batch of the stream.
+    #[arg(long, default_value_t = data::BATCH_SETS, requires = "windows")]
+    batch: usize,
+    /// Drop the sets of the stream that have an earlier similar one, instead of finding pairs.
+    #[arg(long, requires = "windows")]
+    deduplicate: bool,
     /// Take only so many sets of each input, evenly spaced.
     #[arg(long)]
     sets: Option<usize>,
@@ -170,6 +182,9 @@ pub(crate) fn run(arguments: &Arguments) {
         }
         return;
     }
+    if !arguments.windows.is_empty() {
+        return inputs.iter().for_each(|input| streams(arguments, isa, input));
+    }
     let folder = arguments.data.as_deref().filter(|_| arguments.sets.is_none());
     let truth = Truth::read(folder);
     // Held open, so that the context of a GPU is made once.
@@ -239,6 +254,20 @@ fn named(row: &Row<'_>) -> (String, &'static str) {
     let (mean, similarity) = (row.collection.tokens() / sets.max(1), name_of(row.similarity));
     let x = if row.similarity == Similarity::Overlap { "common tokens" } else { "threshold in %" };
     (format!("{sets} sets of {mean} tokens, {similarity}"), x)
+}
+
+/// The sets as a stream, with each window at each threshold.
+fn streams(arguments: &Arguments, isa: Isa, input: &Input) {
+    let streamed = Streamed::new(input, arguments.batch);
+    println!("{}, {isa}, batches of {} sets\n", input.name, arguments.batch);
+    streams::head();
+    for &window in &arguments.windows {
+        for &percent in &arguments.thresholds {
+            let stream = Stream { window, percent, deduplicates: arguments.deduplicate };
+            streamed.measure(stream, isa, arguments.rounds);
+        }
+    }
+    println!();
 }
 
 /// The sets ready to be joined, and how long that took; prints both.

@@ -8,6 +8,7 @@
 //!
 //! What is absent: nothing here knows a batch, a thread, a channel or a configuration.
 
+pub mod arrivals;
 pub mod cuda;
 pub mod filter;
 mod isa;

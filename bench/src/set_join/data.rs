@@ -15,7 +15,7 @@ use crate::numbers::Numbers;
 pub(super) const MEMORY_MAX: usize = 1 << 36;
 
 /// Sets of a batch.
-const BATCH_SETS: usize = 16_384;
+pub(super) const BATCH_SETS: usize = 16_384;
 
 /// Sets that are made from one.
 const FAMILY: usize = 6;
@@ -53,6 +53,40 @@ impl Input {
             sample.push(self.tokens[self.begin(set)..self.ends[set]].to_vec());
         }
         sample
+    }
+
+    /// The sets in a random order, which is the same each time.
+    pub(super) fn shuffled(&self) -> Self {
+        let mut order: Vec<usize> = (0..self.ends.len()).collect();
+        let mut numbers = Numbers::default();
+        for last in (1..order.len()).rev() {
+            order.swap(last, numbers.below(last + 1));
+        }
+        let mut shuffled = Self::new(&self.name);
+        for set in order {
+            shuffled.tokens.extend_from_slice(self.set(set));
+            shuffled.ends.push(shuffled.tokens.len());
+        }
+        shuffled
+    }
+
+    fn set(&self, set: usize) -> &[u32] {
+        &self.tokens[self.begin(set)..self.ends[set]]
+    }
+
+    /// The sets with their tokens numbered by ascending frequency, and sorted.
+    pub(super) fn numbered_by_frequency(&self) -> Vec<Vec<u32>> {
+        let mut counts: HashMap<u32, u32> = HashMap::new();
+        self.tokens.iter().for_each(|&token| *counts.entry(token).or_default() += 1);
+        let mut tokens: Vec<u32> = counts.keys().copied().collect();
+        tokens.sort_unstable_by_key(|token| (counts[token], *token));
+        let numbers: HashMap<u32, u32> = tokens.into_iter().zip(0..).collect();
+        let numbered = |set: usize| {
+            let mut set: Vec<u32> = self.set(set).iter().map(|token| numbers[token]).collect();
+            set.sort_unstable();
+            set
+        };
+        (0..self.ends.len()).map(numbered).collect()
     }
 
     /// Where a set begins in `tokens`.
@@ -96,10 +130,16 @@ impl Input {
         (0..inputs).map(of_input).collect()
     }
 
+    /// The sets of one input as batches of so many.
+    pub(super) fn stream(&self, batch_sets: usize) -> Vec<RecordBatch> {
+        let sets: Vec<usize> = (0..self.ends.len()).collect();
+        sets.chunks(batch_sets.max(1)).map(|sets| self.batch(sets)).collect()
+    }
+
     fn batch(&self, sets: &[usize]) -> RecordBatch {
         let mut lists = ListBuilder::new(UInt32Builder::new());
         for &set in sets {
-            lists.values().append_slice(&self.tokens[self.begin(set)..self.ends[set]]);
+            lists.values().append_slice(self.set(set));
             lists.append(true);
         }
         let id = |&set: &usize| u32::try_from(set).expect("sets have 32-bit numbers");

@@ -15,10 +15,9 @@ use super::collector::{Budget, JoinError, Side};
 pub struct SetCollection {
     sets: SetStore,
     ids: Vec<u32>,
-    /// Where a set was in the input; none if nobody asks.
+    /// Where a set was in the input, or where its columns are; none if nobody asks.
     places: Vec<u32>,
     carried: Option<Arc<Carried>>,
-    is_paired_by_place: bool,
     sides: Vec<Side>,
     is_two_sided: bool,
     distinct: u32,
@@ -84,7 +83,6 @@ impl SortedSets {
             ids,
             places: Vec::new(),
             carried: None,
-            is_paired_by_place: false,
             sides,
             is_two_sided,
             distinct,
@@ -96,11 +94,46 @@ impl SortedSets {
 }
 
 impl SetCollection {
-    /// These sets with other numbers for their tokens, as the right side of a join.
-    pub(super) fn with_numbers(&self, sets: SortedSets) -> Self {
-        let sets = sets.finish(true, self.distinct, 0, self.budget);
-        let (places, carried) = (self.places.clone(), self.carried.clone());
-        Self { places, carried, ..sets }
+    /// Sets of a stream, which are verified but not sorted: in the order in which they came, all of
+    /// the right side, because each is joined to those before it.
+    pub(super) fn of_stream(sets: SetStore, ids: Vec<u32>, carried: Option<Arc<Carried>>) -> Self {
+        let sides = vec![Side::Right; ids.len()];
+        // The columns are in the same order.
+        let places = carried.iter().flat_map(|_| (0..).take(ids.len())).collect();
+        Self {
+            sets,
+            ids,
+            places,
+            carried,
+            sides,
+            is_two_sided: true,
+            distinct: 0,
+            unshared: 0,
+            sizes: Vec::new(),
+            budget: Budget::new(0),
+        }
+    }
+
+    /// The same sets of a stream with other tokens.
+    pub(super) fn with_tokens(&self, tokens: Vec<u32>) -> Self {
+        let sets = SetStore::new(self.offsets().to_vec(), tokens);
+        Self::of_stream(sets, self.ids.clone(), self.carried.clone())
+    }
+
+    /// All sets of some collections of a stream, one after the other.
+    pub(super) fn joined<'a>(
+        parts: impl Iterator<Item = &'a Self> + Clone,
+        carried: Option<Carried>,
+    ) -> Self {
+        let (mut offsets, mut tokens, mut ids) = (vec![0], Vec::new(), Vec::new());
+        tokens.reserve_exact(parts.clone().map(Self::tokens).sum());
+        for part in parts {
+            let before = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
+            offsets.extend(part.offsets()[1..].iter().map(|end| before + end));
+            tokens.extend_from_slice(part.all_tokens());
+            ids.extend_from_slice(&part.ids);
+        }
+        Self::of_stream(SetStore::new(offsets, tokens), ids, carried.map(Arc::new))
     }
 
     /// Gives the sets other ids, made of those that they had: these are their places from now on.
@@ -125,15 +158,9 @@ impl SetCollection {
         self.carried.as_deref()
     }
 
-    /// Makes the set with the smaller place the left one of a pair, not that with the smaller id.
-    pub(super) fn pair_by_place(&mut self) {
-        self.is_paired_by_place = true;
-    }
-
     /// Whether the first set of a pair is the left one, if both are of the left side.
     pub(super) fn is_left(&self, first: u32, second: u32) -> bool {
-        let order = if self.is_paired_by_place { &self.places } else { &self.ids };
-        order[first as usize] < order[second as usize]
+        self.ids[first as usize] < self.ids[second as usize]
     }
 
     /// How many sets there are; empty ones are left out.

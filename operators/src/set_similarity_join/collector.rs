@@ -158,7 +158,6 @@ const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
 pub struct SetCollector {
     blocks: Vec<Block>,
     is_two_sided: bool,
-    keeps_copies: bool,
     tokens: usize,
     token_max: u32,
     empty_sets: u64,
@@ -169,26 +168,14 @@ impl SetCollector {
     /// No sets yet; they, and all that is made of them, may use so many bytes.
     #[must_use]
     pub fn new(memory_max: usize) -> Self {
-        Self::within(Budget::new(memory_max))
-    }
-
-    /// No sets yet, beside others that have used a part of the memory.
-    pub(super) fn within(budget: Budget) -> Self {
         Self {
             blocks: Vec::new(),
             is_two_sided: false,
-            keeps_copies: true,
             tokens: 0,
             token_max: 0,
             empty_sets: 0,
-            budget,
+            budget: Budget::new(memory_max),
         }
-    }
-
-    /// Keeps of equal sets of one side only the one that came first.
-    pub(super) fn without_copies(mut self) -> Self {
-        self.keeps_copies = false;
-        self
     }
 
     /// Makes it a join of two inputs, of which one may be empty: only pairs of a left and a right
@@ -248,20 +235,8 @@ impl SetCollector {
     ///
     /// # Errors
     /// If that does not fit the memory.
-    pub fn finish(self) -> Result<SetCollection, JoinError> {
-        let numbering = Numbering { names: Vec::new(), ..Numbering::new(&self)? };
-        Ok(self.sort(numbering)?.sets)
-    }
-
-    /// As [`Self::finish`], and says what the numbers stand for.
-    pub(super) fn finish_named(mut self) -> Result<NamedSets, JoinError> {
-        let numbering = Numbering::new(&self)?;
-        self.budget.take("the names of tokens", size_of_val(&numbering.names[..]))?;
-        self.sort(numbering)
-    }
-
-    fn sort(mut self, numbering: Numbering) -> Result<NamedSets, JoinError> {
-        let Numbering { numbers, names, distinct, unshared } = numbering;
+    pub fn finish(mut self) -> Result<SetCollection, JoinError> {
+        let Numbering { numbers, distinct, unshared } = Numbering::new(&self)?;
         for block in &mut self.blocks {
             let Block { offsets, tokens, .. } = block;
             for ends in offsets.windows(2) {
@@ -272,10 +247,8 @@ impl SetCollector {
         }
         // The sets are there twice from here on, and that is the most memory.
         drop(numbers);
-        let mut places = self.sorted_places();
-        let (collected, tokens) = (places.len(), self.tokens);
-        let copies = if self.keeps_copies { Copies::new() } else { self.take_copies(&mut places) };
-        let sets = places.len();
+        let places = self.sorted_places();
+        let (sets, tokens) = (places.len(), self.tokens);
         self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
         let mut sorted = SortedSets::with_capacity(sets, tokens);
         for place in &places {
@@ -283,25 +256,8 @@ impl SetCollector {
             let index = place.index as usize;
             sorted.push(block.side, block.ids[index], block.set(index));
         }
-        self.budget.give_back(4 * tokens + SET_BYTES * collected);
-        let sets = sorted.finish(self.is_two_sided, distinct, unshared, self.budget);
-        Ok(NamedSets { sets, names, copies })
-    }
-
-    /// Takes out what equals the set before it.
-    fn take_copies(&self, places: &mut Vec<Place>) -> Copies {
-        let block = |place: &Place| &self.blocks[place.block as usize];
-        let tokens = |place: &Place| block(place).set(place.index as usize);
-        let id = |place: &Place| block(place).ids[place.index as usize];
-        let mut copies = Copies::new();
-        places.dedup_by(|copy, kept| {
-            let is_copy = copy.side == kept.side && tokens(copy) == tokens(kept);
-            if is_copy {
-                copies.push((id(kept), id(copy)));
-            }
-            is_copy
-        });
-        copies
+        self.budget.give_back(4 * tokens + SET_BYTES * sets);
+        Ok(sorted.finish(self.is_two_sided, distinct, unshared, self.budget))
     }
 
     /// Where the sets are, by size, side and tokens.
@@ -323,18 +279,6 @@ impl SetCollector {
         });
         places
     }
-}
-
-/// Ids of sets that were kept, each with that of an equal one that was not.
-type Copies = Vec<(u32, u32)>;
-
-/// Sets in order, and what they were made from.
-pub(super) struct NamedSets {
-    pub(super) sets: SetCollection,
-    /// By number: the token.
-    pub(super) names: Vec<u32>,
-    /// Of [`SetCollector::without_copies`].
-    pub(super) copies: Copies,
 }
 
 /// Where a set is.
@@ -371,8 +315,6 @@ const SPARSE_BYTES: usize = 2 * (size_of::<(u32, Occurrences)>() + 1) * 8 / 7;
 
 struct Numbering {
     numbers: Numbers,
-    /// The tokens in the order of their numbers.
-    names: Vec<u32>,
     distinct: u32,
     /// How many of the first numbers no pair of sets can have in common.
     unshared: u32,
@@ -434,7 +376,6 @@ impl Numbering {
             place[0] = number;
         }
         let distinct = count(tokens.len());
-        let names = tokens.into_iter().map(|(.., token)| token).collect();
-        Self { numbers, names, distinct, unshared }
+        Self { numbers, distinct, unshared }
     }
 }

@@ -76,8 +76,9 @@ pub enum JoinMode {
 ///
 /// # State
 /// All sets, until the inputs have ended; then they are joined. With `window`, the sets in it and
-/// up to a quarter more, with an index, and while some are sorted anew these once more. Duplicates
-/// are looked for among distinct sets: of equal ones only one is kept. At most `memory_max` bytes,
+/// up to a quarter more, with an index, and for a moment up to a quarter of the window once more,
+/// or 8 bytes for each token that is known. Duplicates are looked for among distinct sets: of equal
+/// ones only one is kept. At most `memory_max` bytes,
 /// then an error. On top come five chunks that travel between filter, verification and rows: when
 /// all are under way, the filter waits.
 ///
@@ -94,9 +95,9 @@ pub enum JoinMode {
 /// A look-up for each token of each prefix, and what it finds; see
 /// [the module](crate::set_similarity_join).
 ///
-/// In a stream, a look-up for each token of a set in each of some ten panes, and sorting it as
-/// often as a batch can be doubled to a quarter of the window: large batches cost less. `algorithm`
-/// is for pairs within a batch.
+/// In a stream, a look-up and a posting for each token of the prefix of a set, and now and then,
+/// when twice as many tokens are known as before, the same for all sets of the window. `algorithm`
+/// is not for streams.
 ///
 /// # Examples
 /// ```
@@ -129,7 +130,7 @@ pub struct SetSimilarityJoin {
     /// The least similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
     /// exactly; for `overlap` a number of tokens.
     threshold: Threshold,
-    /// How candidates are found.
+    /// How candidates are found, if all sets have come before; in a stream there is one way.
     #[serde(default)]
     algorithm: JoinAlgorithm,
     /// Whether pairs are found, or sets dropped that are similar to one before them.
@@ -346,11 +347,12 @@ impl SetSimilarityJoin {
             let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
             return refuse("mode", "\"deduplicate\" on a device", allowed);
         }
+        if self.algorithm != JoinAlgorithm::Auto {
+            let value = format!("{:?} with {value}", self.algorithm.name());
+            return refuse("algorithm", &value, "a stream is joined in one way: leave it out");
+        }
         Ok(Some(Rules {
-            similarity: self.similarity,
-            threshold: self.threshold,
             bounds,
-            algorithm: self.algorithm,
             isa,
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,

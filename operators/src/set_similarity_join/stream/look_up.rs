@@ -1,206 +1,369 @@
-//! The candidates of a micro-batch in a pane.
+//! The candidates of a micro-batch among all sets before them.
 //!
 //! ```text
-//! probe  unknown | 3 9 | 12 40 ..     lists of 3 and 9 ──► sizes, positions, signatures ──► new?
-//!                prefix                                     ──► still in the window? ──► candidates
+//! probe   3 9 | 12 40 ..     is added to the lists of 3 and 9, whose older postings are looked at:
+//!         prefix             sizes, signatures ──► positions ──► new? ──► in the window? ──► found
 //! ```
 //!
-//! Sources: as [`super::super::prefix_join`] for positions, and `postings` of the kernels for
-//! signatures. Other than there, sets on both sides of the probe's size are partners.
+//! Sources: as [`super::super::prefix_join`] for positions, and `arrivals` of the kernels for sizes
+//! and signatures. Other than there, sets on both sides of the probe's size are partners.
 
-use std::sync::Arc;
-
+use hashbrown::HashMap;
+use rapidhash::fast::RandomState;
+use trommel_kernels::Isa;
+use trommel_kernels::arrivals::{self, Hit, LookUp, PLACE_MAX, Posting};
 use trommel_kernels::overlap::Start;
+use trommel_kernels::postings::sign_sets;
 
 use super::super::bounds::Bounds;
-use super::super::chunk::CandidateChunk;
-use super::super::collection::{SetCollection, SizeRun};
+use super::super::collection::SetCollection;
 use super::super::join::JoinCounters;
 use super::super::prefix::start_behind_match;
-use super::pane::{Members, Pane};
+use super::index::Index;
+use super::pane::Pane;
+use super::tokens::number_of;
 use super::window::Extent;
 
-/// The sizes that the sets of one size can be similar to.
-///
-/// Sizes are named by their rank among those that occur in the pane.
-#[derive(Debug, Default)]
-struct Reach {
-    /// The size of the probes.
-    size: u32,
-    /// The least rank.
-    rank_min: usize,
-    /// By rank, from `rank_min` on.
-    limits: Vec<Limits>,
-}
+/// Look-ups that are done together, so that what they read is still in the nearest caches where
+/// they were added.
+const GROUP: usize = 1 << 11;
 
-/// What a pair needs.
+/// Rows of all sizes after which they are made anew.
+const ROWS_MAX: usize = 1 << 18;
+
+/// The bits of a signature.
+const SIGNATURE_BITS: u32 = u64::BITS;
+
+/// What the partners of a set can be that have the token at some position of it in common, and none
+/// before.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
-    required: u32,
-    /// Where in the candidate the first common token can be.
-    position_max: u32,
-    /// In how many bits the signatures can differ.
+struct Row {
+    size_min: u16,
+    size_max: u16,
     distance_max: u32,
 }
 
-impl Reach {
-    fn new(size: u32, sizes: &[SizeRun], bounds: Bounds) -> Self {
-        let size_min = bounds.size_min(size);
-        let rank_min = sizes.partition_point(|run| run.size < size_min);
-        let rank_end = sizes.partition_point(|run| bounds.size_min(run.size) <= size);
-        let limits = sizes.get(rank_min..rank_end).unwrap_or_default().iter().map(|run| {
-            let required = bounds.required(size, run.size);
-            let distance = u64::from(size) + u64::from(run.size) - 2 * u64::from(required);
-            Limits {
-                required,
-                position_max: run.size - required,
-                distance_max: u32::try_from(distance).unwrap_or(u32::MAX),
-            }
-        });
-        Self { size, rank_min, limits: limits.collect() }
-    }
-
-    /// What a pair with a set of this rank needs, if it has so many tokens of the probe left.
-    #[inline]
-    fn limits(&self, rank: usize, left: u32) -> Option<Limits> {
-        self.limits.get(rank - self.rank_min).copied().filter(|limits| limits.required <= left)
-    }
-}
-
-/// A set that may be similar to the probe.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    set: u32,
-    required: u32,
-    start: Start,
-}
-
-/// Sets that are looked up.
+/// What sets of each size look for.
 #[derive(Debug)]
-pub(super) struct Probes {
-    pub(super) members: Arc<Members>,
-    /// By set: when it came; of equal sets that were made one, the first.
-    pub(super) stamps: Vec<u64>,
-    /// By set.
-    pub(super) signatures: Vec<u64>,
-}
-
-/// Looks up one set of a micro-batch after the other.
-pub(super) struct LookUp {
-    probes: Arc<Probes>,
-    /// The probes in the numbering of the pane.
-    numbered: Arc<SetCollection>,
+pub(super) struct Reaches {
     bounds: Bounds,
-    window: Extent,
-    reach: Reach,
-    /// The rank of the probe's size in the micro-batch.
-    rank: usize,
-    /// The next probe.
-    next: u32,
-    /// Candidates of the last probe, from `emitted` on not yet handed over.
-    found: Vec<Found>,
-    emitted: usize,
+    /// By size: a row for each token of the prefix.
+    rows: HashMap<u32, Box<[Row]>, RandomState>,
+    held: usize,
 }
 
-impl LookUp {
-    /// Looks up probes, which are `numbered` by the pane.
-    pub(super) fn new(
-        probes: &Arc<Probes>,
-        numbered: SetCollection,
-        bounds: Bounds,
-        window: Extent,
-    ) -> Self {
-        Self {
-            probes: Arc::clone(probes),
-            numbered: Arc::new(numbered),
-            bounds,
-            window,
-            reach: Reach::default(),
-            rank: 0,
-            next: 0,
-            found: Vec::new(),
-            emitted: 0,
+impl Reaches {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self { bounds, rows: HashMap::default(), held: 0 }
+    }
+
+    /// A row for each token of the prefix of a set of this size.
+    fn of(&mut self, size: u32) -> &[Row] {
+        if self.held > ROWS_MAX && !self.rows.contains_key(&size) {
+            self.rows.clear();
+            self.held = 0;
+        }
+        let Self { bounds, rows, held } = self;
+        rows.entry(size).or_insert_with(|| {
+            let rows = rows_of(size, *bounds);
+            *held += rows.len();
+            rows
+        })
+    }
+}
+
+/// # Cost
+/// For each token of the prefix a binary search for the greatest size.
+fn rows_of(size: u32, bounds: Bounds) -> Box<[Row]> {
+    let size_min = bounds.size_min(size);
+    // Of two sets, in how many tokens they may differ.
+    let distance = |other: u32| {
+        let required = u64::from(bounds.required(size, other));
+        (u64::from(size) + u64::from(other)).saturating_sub(2 * required)
+    };
+    let row = |left: u32| {
+        let is_reached =
+            |other: u32| bounds.size_min(other) <= size && bounds.required(size, other) <= left;
+        let (mut reached, mut beyond) = (size_min, u32::from(PLACE_MAX) + 1);
+        while reached + 1 < beyond {
+            let middle = reached.midpoint(beyond);
+            if is_reached(middle) { reached = middle } else { beyond = middle }
+        }
+        let [least, greatest] =
+            [size_min, reached].map(|size| u16::try_from(size).unwrap_or(PLACE_MAX));
+        // The real bound is largest at one of the ends; rounding makes it one less there at most.
+        let distance_max = distance(size_min).max(distance(reached)) + 1;
+        let distance_max = match greatest {
+            PLACE_MAX => SIGNATURE_BITS,
+            _ => u32::try_from(distance_max).unwrap_or(SIGNATURE_BITS),
+        };
+        Row { size_min: least, size_max: greatest, distance_max }
+    };
+    (0..bounds.probe_prefix(size)).map(|position| row(size - position)).collect()
+}
+
+/// A set that may be similar to a probe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    /// The pane of the set: its index, or behind the last one, the micro-batch.
+    pub(super) pane: u32,
+    pub(super) probe: u32,
+    /// The number of the set in its pane.
+    pub(super) set: u32,
+    pub(super) required: u32,
+    pub(super) start: Start,
+}
+
+/// What a look-up is for.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    probe: u32,
+    position: u32,
+    slot: u32,
+}
+
+/// Which sets a probe has met, by the last digits of their number.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// The last probe. A set meets itself when it comes, so that nothing is left of those before.
+    probes: Vec<u32>,
+}
+
+impl Met {
+    /// Has room for the sets from `begin` to before `end`, of which those from `known` on are new.
+    pub(super) fn widen(&mut self, begin: u32, known: u32, end: u32) {
+        let sets = end.wrapping_sub(begin) as usize;
+        let mut first = known;
+        if sets > self.probes.len() {
+            self.probes = vec![0; sets.next_power_of_two()];
+            first = begin;
+        }
+        while first != end {
+            *self.last(first) = first;
+            first = first.wrapping_add(1);
         }
     }
 
-    /// The probes in the numbering of the pane.
-    pub(super) fn numbered(&self) -> &Arc<SetCollection> {
-        &self.numbered
+    #[inline]
+    fn last(&mut self, set: u32) -> &mut u32 {
+        let mask = self.probes.len() - 1;
+        &mut self.probes[set as usize & mask]
     }
 
-    /// Adds candidates to the chunk, until it is full or there are no more; true while there may be
-    /// more. Only sets that `is_wanted` are looked up.
-    pub(super) fn fill(
+    /// Whether the probe meets this set for the first time.
+    #[inline]
+    fn meet(&mut self, probe: u32, set: u32) -> bool {
+        std::mem::replace(self.last(set), probe) != probe
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.probes[..])
+    }
+
+    /// Bytes for so many sets.
+    pub(super) fn bytes_for(sets: usize) -> usize {
+        size_of::<u32>() * sets.next_power_of_two()
+    }
+}
+
+/// The sets that are looked up, and where.
+pub(super) struct Among<'a> {
+    /// The micro-batch.
+    pub(super) sets: &'a SetCollection,
+    /// By set: how long it is remembered, and when it came.
+    pub(super) stamps: &'a [u64],
+    pub(super) arrived: &'a [u64],
+    /// The number of its first set.
+    pub(super) begin: u32,
+    /// All before it.
+    pub(super) panes: &'a [Pane],
+    pub(super) window: Extent,
+    pub(super) isa: Isa,
+}
+
+/// There is no room for a posting.
+#[derive(Debug)]
+pub(super) struct IndexFull;
+
+/// Looks up one set of a micro-batch after the other. Made once, for one after the other.
+#[derive(Debug)]
+pub(super) struct Finder {
+    reaches: Reaches,
+    pub(super) index: Index,
+    pub(super) met: Met,
+    /// By set of the micro-batch.
+    signatures: Vec<u64>,
+    /// The next set to be added.
+    next: usize,
+    look_ups: Vec<LookUp>,
+    origins: Vec<Origin>,
+    /// How many of the look-ups are done.
+    done: usize,
+    hits: Vec<Hit>,
+}
+
+impl Finder {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self {
+            reaches: Reaches::new(bounds),
+            index: Index::default(),
+            met: Met::default(),
+            signatures: Vec::new(),
+            next: 0,
+            look_ups: Vec::new(),
+            origins: Vec::new(),
+            done: 0,
+            hits: Vec::new(),
+        }
+    }
+
+    /// How many tokens a set of this size is found by, and looks up; none if nothing is similar to
+    /// it.
+    pub(super) fn prefix(&mut self, size: u32) -> usize {
+        self.reaches.of(size).len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.index.bytes() + self.met.bytes()
+    }
+
+    /// Begins with the first set of these.
+    pub(super) fn begin(&mut self, isa: Isa, sets: &SetCollection) {
+        self.signatures.clear();
+        self.signatures.resize(sets.len(), 0);
+        sign_sets(isa, sets.offsets(), sets.all_tokens(), 1, &mut self.signatures);
+        (self.next, self.done) = (0, 0);
+        self.look_ups.clear();
+        self.origins.clear();
+    }
+
+    /// Adds all sets to the index, and looks none of them up.
+    pub(super) fn add(&mut self, isa: Isa, pane: &Pane) -> Result<(), IndexFull> {
+        self.begin(isa, &pane.sets);
+        while self.next < pane.sets.len() {
+            self.add_next(&pane.sets, pane.begin)?;
+            self.look_ups.clear();
+            self.origins.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes the sets of a pane out of the index, where they are the first ones; `end` is the
+    /// number behind the last one.
+    pub(super) fn remove(&mut self, sets: &SetCollection, end: u32) {
+        let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
+        for ends in sets.offsets().windows(2) {
+            let prefix = self.prefix(ends[1] - ends[0]);
+            for &token in &sets.all_tokens()[ends[0] as usize..][..prefix] {
+                self.index.forget(number_of(token), is_before);
+            }
+        }
+    }
+
+    /// Adds the next set to the lists of its prefix, and plans to look up those before it.
+    fn add_next(&mut self, sets: &SetCollection, begin: u32) -> Result<(), IndexFull> {
+        let Self { reaches, index, signatures, look_ups, origins, .. } = self;
+        let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
+        let signature = signatures[self.next];
+        self.next += 1;
+        let tokens = sets.set(probe);
+        let size = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
+        let set = begin.wrapping_add(probe);
+        for ((position, &token), row) in (0_u32..).zip(tokens).zip(reaches.of(size)) {
+            let slot = number_of(token);
+            let [size, at] =
+                [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
+            let posting = Posting { set, size, position: at, signature };
+            let len = index.push(slot, posting).ok_or(IndexFull)?;
+            if len > 0 {
+                let &Row { size_min, size_max, distance_max } = row;
+                // The list may yet move.
+                let begin = 0;
+                look_ups.push(LookUp { begin, len, signature, distance_max, size_min, size_max });
+                origins.push(Origin { probe, position, slot });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds candidates to `found`, until there are `found_max` or more, or no more.
+    pub(super) fn find(
         &mut self,
-        pane: &mut Pane,
-        is_wanted: impl Fn(u32) -> bool,
-        chunk: &mut CandidateChunk,
+        among: &Among<'_>,
+        found: &mut Vec<Found>,
+        found_max: usize,
         counters: &mut JoinCounters,
-    ) -> bool {
-        let probes = Arc::clone(&self.probes);
-        let sizes = probes.members.sets.sizes();
-        loop {
-            if self.emitted < self.found.len() && !is_wanted(self.next - 1) {
-                self.emitted = self.found.len();
+    ) -> Result<(), IndexFull> {
+        while found.len() < found_max {
+            if self.done == self.look_ups.len() && !self.plan(among)? {
+                return Ok(());
             }
-            for &Found { set, required, start } in &self.found[self.emitted..] {
-                if chunk.is_full() {
-                    return true;
-                }
-                self.emitted += 1;
-                chunk.push(self.next - 1, set, required, start);
-            }
-            let Some(run) = sizes.get(self.rank) else { return false };
-            if self.next == run.end {
-                self.rank += 1;
+            self.hits.clear();
+            let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
+            let done = arrivals::sift(among.isa, postings, look_ups, &mut self.hits, found_max);
+            let looked_at = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
+            counters.postings += looked_at.sum::<u64>();
+            counters.pre_candidates += self.hits.len() as u64;
+            let before = found.len();
+            self.take_hits(among, found);
+            counters.candidates += (found.len() - before) as u64;
+            self.done += done;
+        }
+        Ok(())
+    }
+
+    /// Adds the next sets, so that there are look-ups to be done; false if there are no more.
+    fn plan(&mut self, among: &Among<'_>) -> Result<bool, IndexFull> {
+        self.look_ups.clear();
+        self.origins.clear();
+        self.done = 0;
+        while self.next < among.sets.len() && self.look_ups.len() < GROUP {
+            self.add_next(among.sets, among.begin)?;
+        }
+        for (look_up, origin) in self.look_ups.iter_mut().zip(&self.origins) {
+            look_up.begin = self.index.begin(origin.slot);
+        }
+        Ok(!self.look_ups.is_empty())
+    }
+
+    /// Tests hits by their own bounds.
+    fn take_hits(&mut self, among: &Among<'_>, found: &mut Vec<Found>) {
+        let Self { reaches, index, met, look_ups, origins, .. } = self;
+        let first = among.panes.first().map_or(among.begin, |pane| pane.begin);
+        for hit in &self.hits {
+            let look_up = self.done + hit.look_up as usize;
+            let Origin { probe, position, .. } = origins[look_up];
+            let posting = index.postings()[hit.posting as usize];
+            // What fails the tests where it is met first fails them everywhere.
+            if !met.meet(among.begin.wrapping_add(probe), posting.set) {
                 continue;
             }
-            let probe = self.next;
-            self.next += 1;
-            self.found.clear();
-            self.emitted = 0;
-            if self.reach.size != run.size {
-                self.reach = Reach::new(run.size, pane.members.sets.sizes(), self.bounds);
-            }
-            if is_wanted(probe) {
-                self.look_up(probe, pane, counters);
-            }
-            counters.candidates += self.found.len() as u64;
-        }
-    }
-
-    /// Finds the candidates of a probe.
-    fn look_up(&mut self, probe: u32, pane: &mut Pane, counters: &mut JoinCounters) {
-        let Self { probes, reach, found, window, .. } = self;
-        let tokens = self.numbered.set(probe);
-        let known = &tokens[..tokens.partition_point(|&token| token < pane.unknown())];
-        let Some(loosest) = reach.limits.first() else { return };
-        let Pane { members, index, met, oldest, .. } = pane;
-        let signature = probes.signatures[probe as usize];
-        let stamp = probes.stamps[probe as usize];
-        let is_live = |set: u32| window.reaches(members.stamps[set as usize], stamp);
-        let are_all_live = window.reaches(*oldest, stamp);
-        met.next_probe();
-        let lefts = (1..=u32::try_from(known.len()).expect("at most 2^31 tokens")).rev();
-        for ((position, &token), left) in (0_u32..).zip(known).zip(lefts) {
-            if left < loosest.required {
-                break;
-            }
-            let list = index.postings(token);
-            let small = list.partition_point(|posting| posting.rank() < reach.rank_min);
-            counters.postings += (list.len() - small) as u64;
-            for posting in &list[small..] {
-                let Some(limits) = reach.limits(posting.rank(), left) else { break };
-                let distance = (posting.signature ^ signature).count_ones();
-                if posting.position() > limits.position_max || distance > limits.distance_max {
-                    continue;
-                }
-                counters.pre_candidates += 1;
-                let set = posting.set;
-                if met.meet(set) && (are_all_live || is_live(set)) {
-                    let start = start_behind_match(position, posting.position());
-                    found.push(Found { set, required: limits.required, start });
-                }
+            let age = posting.set.wrapping_sub(first);
+            let pane = among.panes.partition_point(|pane| pane.begin.wrapping_sub(first) <= age);
+            let (pane, sets, stamps, begin) = if posting.set.wrapping_sub(among.begin) < 1 << 31 {
+                (among.panes.len(), among.sets, among.stamps, among.begin)
+            } else {
+                let Pane { sets, stamps, begin, .. } = &among.panes[pane - 1];
+                (pane - 1, &**sets, &stamps[..], *begin)
+            };
+            let set = posting.set.wrapping_sub(begin);
+            let other_size = match posting.size {
+                PLACE_MAX => sets.size(set),
+                size => size.into(),
+            };
+            let size = among.sets.size(probe);
+            let required = reaches.bounds.required(size, other_size);
+            let distance = (posting.signature ^ look_ups[look_up].signature).count_ones();
+            let is_possible = required <= size - position
+                && required + u32::from(posting.position) <= other_size
+                && u64::from(distance) + 2 * u64::from(required)
+                    <= u64::from(size) + u64::from(other_size);
+            if is_possible
+                && among.window.reaches(stamps[set as usize], among.arrived[probe as usize])
+            {
+                let start = start_behind_match(position, posting.position.into());
+                let pane = u32::try_from(pane).expect("fewer panes than sets");
+                found.push(Found { pane, probe, set, required, start });
             }
         }
     }

@@ -1,24 +1,31 @@
 //! Sets as they come: each is joined to those before it, as far back as a window reaches.
 //!
 //! ```text
-//! batch ──► micro-batch ─┬─► joined to itself ─────────────┐
-//!                        ├─► looked up in each live pane ──┼─► chunks ──► verify ──► pairs, or
-//!                        ▼                                 │              the sets that pass
-//!      cell ......... cell ......... cell (open)           │
-//!    [ pane     ]  [ pane     ]  [ pane ][ p ][p] ─────────┘
+//! batch ──► micro-batch ──► numbers ──► added to the lists of its prefix, whose older postings
+//!             │                         are looked at ──► candidates by pane ──► chunks ──► verify
+//!             ▼                                                          ──► pairs, or what passes
+//!      cell ......... cell ......... cell (open)
+//!    [ pane     ]  [ pane     ]  [ pane ][ p ][p]
 //!      dropped when its newest set has left the window
 //! ```
 //!
-//! A *pane* is sets that came one after the other, with token numbers by their frequency among
-//! themselves and an index, neither of which ever changes. Sets that come later may be of any size,
-//! so a pane's index holds the longest prefix that any partner can need, and both ends of the
-//! sizes are tested; a token that a pane does not know has no postings there, is rarer than all it
-//! knows, and counts as a part of its set only.
+//! There is one index of all sets in the window: a list of postings for each token, in the order in
+//! which sets came. A set is looked up among those before it, and added, at the cost of one list
+//! for each token of its prefix. Sets that come later may be of any size, so the index holds the
+//! longest prefix that any partner can need, and both ends of the sizes are tested. A posting has a
+//! signature, so that few of the sets that it stands for have to be looked at.
 //!
-//! Panes are merged as in a log-structured index (O'Neil et al., *The Log-Structured Merge-Tree*,
-//! 1996): one that is not more than twice as large as what has come after it is made anew together
-//! with that, so that there are a logarithmic number of them and each set is sorted a logarithmic
-//! number of times. No pane reaches over the border of a *cell*, of which a window has
+//! All sets have their tokens numbered in one order, which is by frequency only as long as
+//! frequencies stay what they were. A token that is new counts as the rarest. Tokens are numbered
+//! anew, and the index is made anew, when there are twice as many as the last time, or when so many
+//! postings have been tested that it costs little beside (the *ski rental* rule: Karlin, Manasse,
+//! Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3, 1988).
+//!
+//! A *pane* holds sets that came one after the other, to be verified; it never changes, so that
+//! chunks can name it wherever they are verified. Panes are merged as in a log-structured index
+//! (O'Neil et al., *The Log-Structured Merge-Tree*, 1996): those that are not more than twice as
+//! large as what has come after them are copied together with that, so that there are a logarithmic
+//! number of them. No pane reaches over the border of a *cell*, of which a window has
 //! [`CELLS`](window::CELLS), so memory holds the window and at most one cell more. Which pairs are
 //! results does not depend on it: whether the older set is still in the window is tested for
 //! each pair, exactly.
@@ -26,17 +33,21 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `window` | how far back sets are remembered |
-//! | `pane` | sets with their numbering, when they came, and an index |
-//! | `look_up` | candidates of a micro-batch in a pane |
-//! | `join` | the panes, and a micro-batch on its way through them |
+//! | `tokens` | numbers for tokens |
+//! | `pane` | sets as they come; sets that are remembered |
+//! | `index` | postings by token |
+//! | `look_up` | candidates of a micro-batch |
+//! | `join` | all of it, and a micro-batch on its way through |
 //! | `operator` | the operator of a pipeline |
 
+mod index;
 mod join;
 mod look_up;
 mod operator;
 mod pane;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod window;
 
 pub(super) use self::join::Rules;

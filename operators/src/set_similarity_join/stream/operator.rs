@@ -10,11 +10,10 @@ use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, Operato
 use trommel_kernels::Isa;
 
 use super::super::chunk::{CandidateChunk, JoinedSets};
-use super::super::collector::Side;
 use super::super::input::{Columns, SetRows};
 use super::super::outbox::Outbox;
 use super::join::{Next, Rules, StreamJoin};
-use super::pane::Arrival;
+use super::pane::Arrivals;
 use super::window::Extent;
 
 /// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
@@ -115,8 +114,8 @@ impl Feed {
             Extent::Nanoseconds(_) => self.time,
             Extent::Sets(_) | Extent::Endless => position,
         };
-        let mut collector = self.join.collector(stamp(self.position))?;
-        let mut arrivals = Vec::new();
+        self.join.open(stamp(self.position))?;
+        let mut arrivals = Arrivals::new();
         batch.begin = batch.end;
         batch.rows.clear();
         let mut taken = 0;
@@ -134,21 +133,19 @@ impl Feed {
             if !self.join.can_match(tokens.len()) {
                 continue;
             }
-            let place = u32::try_from(arrivals.len()).expect("a batch has fewer than 2^31 rows");
-            collector.push(Side::Left, place, tokens).map_err(|error| error.of_set(id))?;
-            arrivals.push(Arrival { id, stamp });
+            arrivals.push(id, tokens, stamp)?;
             batch.rows.push(row);
         }
         let carried = match self.columns.carries() {
             true => Some(self.columns.carried_at(&batch.records, &batch.rows)?),
             false => None,
         };
-        self.join.begin(collector, arrivals, carried)
+        self.join.begin(arrivals, carried)
     }
 
     pub(crate) fn counters(&self) -> Counters {
         let join = self.join.counters();
-        let (panes, merges) = self.join.panes();
+        let (panes, merges, renumberings) = self.join.panes();
         vec![
             ("sets", self.position),
             ("empty_sets", self.empty_sets),
@@ -158,6 +155,7 @@ impl Feed {
             ("candidates", join.candidates),
             ("panes", panes as u64),
             ("merges", merges),
+            ("renumberings", renumberings),
             ("state_bytes", self.join.bytes() as u64),
         ]
     }
@@ -207,7 +205,7 @@ impl Operator for Deduplicate {
                 Fed::Chunk(sets) => {
                     let overlaps = self.chunk.verify(self.isa, &sets);
                     self.verified += self.chunk.len() as u64;
-                    self.feed.join.mark(&sets, &self.chunk, &overlaps);
+                    self.feed.join.mark(&self.chunk, &overlaps);
                 }
                 Fed::Settled { records, rows, is_first } => {
                     self.send(&records, &rows, &is_first, out)?;

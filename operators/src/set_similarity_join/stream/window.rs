@@ -82,11 +82,11 @@ pub(crate) enum Extent {
 }
 
 impl Extent {
-    /// Whether a set is still remembered when one comes.
+    /// Whether a set is still remembered when one comes; always if it is the newer one.
     #[inline]
     pub(super) fn reaches(self, older: u64, newer: u64) -> bool {
         match self {
-            Self::Sets(length) | Self::Nanoseconds(length) => newer - older < length,
+            Self::Sets(length) | Self::Nanoseconds(length) => newer.saturating_sub(older) < length,
             Self::Endless => true,
         }
     }
