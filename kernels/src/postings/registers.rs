@@ -62,13 +62,15 @@ pub(super) struct OneByOne;
 impl Registers for OneByOne {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {
-        let (mut left, mut passed) = (valid, 0);
+        // Those that are too small come first.
+        let too_small = block[PLACES].iter().take_while(|place| **place < sought.place_min).count();
+        let (mut left, mut passed) = (valid >> too_small << too_small, 0);
         while left != 0 {
             let lane = left.trailing_zeros() as usize % BLOCK;
             left &= left - 1;
             let place = block[PLACES][lane];
             let is_new = block[BEFORES][lane] != sought.before;
-            if is_new && place >= sought.place_min && place & 0xffff <= sought.position_max {
+            if is_new && place & 0xffff <= sought.position_max {
                 let mut distance = 0;
                 for word in 0..WORDS {
                     let line = &block[SIGNATURES + 2 * word + lane / 8];

@@ -251,10 +251,15 @@ fn sets_that_do_not_fit_are_refused() {
 }
 
 /// All pairs of a join of which some probes are in tiles.
-fn pairs_of_divided(mut join: SetJoin, similarity: Similarity, isa: Isa) -> Pairs {
+fn pairs_of_divided(
+    mut join: SetJoin,
+    similarity: Similarity,
+    isa: Isa,
+    list_bytes: usize,
+) -> Pairs {
     let mut pairs = Pairs::new();
     let sets = join.sets().clone();
-    let mut list = TileList::with_bytes(2000);
+    let mut list = TileList::with_bytes(list_bytes);
     let mut answer = Joined::default();
     while let Some(tiled) = join.next_tiles(&mut list) {
         let tiles = tiled.tiles(&list.tiles, &list.required);
@@ -291,9 +296,25 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
                 let tiled = buckets::Tiled { ranks, has_others: true };
                 let similarity = question.similarity;
                 let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
-                assert_eq!(pairs_of_divided(join, similarity, isa), expected, "{question:?} {isa}");
+                let pairs = pairs_of_divided(join, similarity, isa, 2000);
+                assert_eq!(pairs, expected, "{question:?} {isa}");
             }
         }
+    }
+}
+
+/// More sizes in a tile than a short list has room for.
+#[test]
+fn tiles_of_many_sizes_come_in_lists_of_any_length() {
+    let sets: Vec<BTreeSet<u32>> = (1..=150).map(|size| (0..size).collect()).collect();
+    let question = Question { similarity: Similarity::Jaccard, numerator: 1, denominator: 2 };
+    let bounds = bounds::Bounds::new(question.similarity, Threshold::new(1, 2).unwrap()).unwrap();
+    let collection = collect(&sets, None);
+    for list_bytes in [0, 800, 1000, 3000, 1 << 20] {
+        let (isa, tiled) = (Isa::Scalar, buckets::Tiled::all(&collection));
+        let join = SetJoin::divided(&collection, question.similarity, bounds, isa, tiled).unwrap();
+        let pairs = pairs_of_divided(join, question.similarity, isa, list_bytes);
+        assert_eq!(pairs, question.by_hand(&sets, None), "{list_bytes}");
     }
 }
 

@@ -161,8 +161,13 @@ impl TileList {
         self.strips = 0;
     }
 
+    /// Whether there is no room for the required overlaps of another row, or no tile of it.
     fn is_full(&self) -> bool {
-        self.strips + TILE_STRIPS_MAX > self.strips_max || self.required.len() > self.strips_max
+        !self.has_room_for_tile() || self.required.len() > self.strips_max
+    }
+
+    fn has_room_for_tile(&self) -> bool {
+        self.strips + TILE_STRIPS_MAX <= self.strips_max
     }
 
     fn push(&mut self, tile: Tile) {
@@ -272,7 +277,7 @@ impl Tiler {
             let probe_end = run.end.min(self.probe + PROBES_MAX);
             let candidate_end = candidate_end.min(probe_end);
             if candidate_begin < candidate_end {
-                if list.is_full() {
+                if !list.has_room_for_tile() {
                     return false;
                 }
                 let (probe_begin, resume) = (self.probe, candidate_begin);
