@@ -61,6 +61,9 @@ impl<'a> Sift<'a, '_> {
                         return true;
                     }
                     progress.next += 1;
+                    if upto == 0 {
+                        continue;
+                    }
                     let probe = Probe::<WORDS>::new(lists, limits, *posting);
                     let shelf = &mut progress.shelves[probe.partner(lists)];
                     let found = met.len;
