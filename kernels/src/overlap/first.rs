@@ -1,12 +1,8 @@
 //! Which matches are the first of their pair.
 
-use super::Intersect;
 use super::pairs::{ChunkStore, Entry, Pair, Sets, pair_number};
-use crate::filter::lanes::{Kernel, Simd};
+use super::{Intersect, Verification};
 use crate::prefetch::prefetch;
-
-use super::blocks::Blocks;
-use super::scalar::Scalar;
 
 /// How many matches ahead the tokens of candidates are asked for.
 const AHEAD: usize = 8;
@@ -20,16 +16,12 @@ pub(super) struct RetainFirst<'a> {
     pub(super) matches: &'a mut ChunkStore,
 }
 
-impl Kernel for RetainFirst<'_> {
+impl Verification for RetainFirst<'_> {
     type Output = ();
 
-    fn scalar(self) {
-        retain(Scalar, self);
-    }
-
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) {
-        retain(Blocks(simd), self);
+    fn run(self, intersect: impl Intersect) {
+        retain(intersect, self);
     }
 }
 

@@ -26,26 +26,31 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `scalar` | the reference: a merge, one token a step |
-//! | `blocks` | a merge of blocks of tokens, written once over the registers of `filter::lanes` |
+//! | `blocks` | a merge of blocks of tokens, written once for all registers |
+//! | `broadcast`, `vp2intersect` | how blocks meet, on the registers of `filter::lanes` and by an instruction made for it |
 //! | `first` | whether two sets have a common token before one that is known |
 //! | `pairs` | what a call is given, and its checks |
 
 mod blocks;
+mod broadcast;
 mod first;
 mod pairs;
 mod scalar;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod vp2intersect;
 
 pub(crate) use self::pairs::pair_number;
 pub use self::pairs::{Chunk, ChunkStore, Cursor, Entry, Pairs, SetStore, Sets, Start};
 
 use self::blocks::Blocks;
+use self::broadcast::Broadcast;
 use self::first::RetainFirst;
 use self::pairs::{Pair, Sink};
 use self::scalar::Scalar;
 use crate::Isa;
-use crate::filter::dispatch;
+use crate::filter;
 use crate::filter::lanes::{Kernel, Simd};
 
 /// How many pairs ahead the tokens of candidates are asked for.
@@ -66,10 +71,11 @@ pub const REJECTED: u32 = u32::MAX;
 /// # Cost
 ///
 /// At most |probe| + |candidate| steps a pair, each over a block of tokens: 16 of the candidate and
-/// 8 of the probe with AVX-512, half that with AVX2; a step costs a comparison a token of the
-/// probe's block. If few tokens can be in one set only, a step for each block of the probe. A pair
-/// ends when the tokens left cannot bring the required overlap. Reads
-/// 4 (|probe| + |candidate|) B a pair at most, and 8 B of the chunk; writes 4 B.
+/// 8 of the probe with AVX-512, 8 and 8 with AVX2, 4 and 4 with 128 bits; a step costs a comparison
+/// a token of the probe's block. With VP2INTERSECT a step costs one instruction for 16 and 16. If
+/// few tokens can be in one set only, a step for each block of the probe. A pair ends when the
+/// tokens left cannot bring the required overlap. Reads 4 (|probe| + |candidate|) B a pair at most,
+/// and 8 B of the chunk, 12 more with starts; writes 4 B.
 ///
 /// # Panics
 ///
@@ -109,7 +115,8 @@ pub fn count(isa: Isa, pairs: Pairs<'_>) -> u64 {
 ///
 /// # Cost
 ///
-/// As [`verify`] for the tokens before the match; a step or two for those of a register.
+/// A step or two a pair if the candidate fits a register and the match is in the first two blocks of
+/// the probe; else as [`verify`] for the tokens before the match.
 ///
 /// # Panics
 ///
@@ -158,22 +165,51 @@ trait Intersect: Copy {
     fn is_met_before(self, pair: Pair<'_>, probe_at: usize) -> bool;
 }
 
-/// A call, to be run on some level.
+/// Arguments, to be run on some level.
+trait Verification {
+    /// What the call returns.
+    type Output;
+    /// The loop over pairs; `#[inline(always)]`, so that it is compiled for the level that calls it.
+    fn run(self, intersect: impl Intersect) -> Self::Output;
+}
+
+/// A call on the registers of a level.
+struct OnLanes<T>(T);
+
+impl<T: Verification> Kernel for OnLanes<T> {
+    type Output = T::Output;
+
+    fn scalar(self) -> T::Output {
+        self.0.run(Scalar)
+    }
+
+    #[inline(always)]
+    fn vector<S: Simd>(self, simd: S) -> T::Output {
+        self.0.run(Blocks(Broadcast(simd)))
+    }
+}
+
+/// Runs a call on one level, by the instruction made for it if the level and the processor have it.
+fn dispatch<T: Verification>(isa: Isa, call: T) -> T::Output {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && vp2intersect::is_available() {
+        return vp2intersect::run(call);
+    }
+    filter::dispatch(isa, OnLanes(call))
+}
+
+/// The arguments of [`verify`] and [`count`].
 struct Call<'a, K> {
     pairs: Pairs<'a>,
     sink: K,
 }
 
-impl<K: Sink> Kernel for Call<'_, K> {
+impl<K: Sink> Verification for Call<'_, K> {
     type Output = K;
 
-    fn scalar(self) -> K {
-        answer(Scalar, self)
-    }
-
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> K {
-        answer(Blocks(simd), self)
+    fn run(self, intersect: impl Intersect) -> K {
+        answer(intersect, self)
     }
 }
 

@@ -93,6 +93,13 @@ impl Case {
                 verify(isa, pairs, &mut overlaps);
                 assert_eq!(overlaps, expected, "{isa}");
                 assert_eq!(count(isa, pairs), accepted, "{isa}");
+                // Also where the level has an instruction made for it.
+                let sink = WriteOverlaps { overlaps: &mut overlaps };
+                filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                assert_eq!(overlaps, expected, "registers of {isa}");
+                let sink = CountPairs { count: 0 };
+                let counted = filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                assert_eq!(counted.count, accepted, "registers of {isa}");
             }
         }
     }
@@ -301,6 +308,10 @@ proptest! {
         for isa in Isa::available() {
             let mut found = all.clone();
             retain_first(isa, case.sets(), &mut found);
+            prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
+            let mut found = all.clone();
+            let call = RetainFirst { sets: case.sets(), matches: &mut found };
+            filter::dispatch(isa, OnLanes(call));
             prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
             let kept = Pairs { probes: case.sets(), candidates: case.sets(), chunk: found.as_chunk() };
             kept.check();

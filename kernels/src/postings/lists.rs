@@ -8,7 +8,7 @@ use super::registers::{
 use crate::prefetch::prefetch;
 
 /// How many postings ahead signatures are asked for.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 const POSTINGS: &str = "a list has fewer than 2^31 postings";
 
@@ -57,9 +57,6 @@ impl<'a> Sift<'a, '_> {
                     shelve::<WORDS>(lists, list, limits, progress);
                 }
                 for (posting, &upto) in list.iter().zip(&progress.upto).skip(progress.next) {
-                    if met.len >= met_max {
-                        return true;
-                    }
                     progress.next += 1;
                     if upto == 0 {
                         continue;
@@ -76,6 +73,9 @@ impl<'a> Sift<'a, '_> {
                             probe: posting.set & !SIDE_BIT,
                             end: u32::try_from(met.len).expect(POSTINGS),
                         });
+                        if met.len >= met_max {
+                            return true;
+                        }
                     }
                 }
             }
@@ -102,8 +102,10 @@ fn shelve<const WORDS: usize>(
         (shelf.begin, shelf.len) = (0, 0);
     }
     let upto = &mut progress.upto[..list.len()];
+    let from_here = &lists.postings[progress.begin..];
     for (at, (posting, upto)) in list.iter().zip(upto).enumerate() {
-        if let Some(ahead) = list.get(at + AHEAD) {
+        // Perhaps of a list to come: most are short.
+        if let Some(ahead) = from_here.get(at + AHEAD) {
             prefetch(lists.signatures, (ahead.set & !SIDE_BIT) as usize * WORDS);
         }
         let probe = Probe::<WORDS>::new(lists, limits, *posting);

@@ -179,6 +179,9 @@ impl Index {
             end += 1;
         }
         self.slice = begin..end;
+        if begin == end {
+            return false;
+        }
         if self.postings.len() < room {
             self.postings = vec![Posting::default(); room];
         }
@@ -188,7 +191,7 @@ impl Index {
                 self.add(collection, narrow(rank), set, prefix);
             }
         }
-        end > begin
+        true
     }
 
     #[inline(always)]
