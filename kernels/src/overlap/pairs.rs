@@ -172,6 +172,13 @@ impl ChunkStore {
         }
     }
 
+    /// Bytes that so many pairs take at most.
+    #[must_use]
+    pub fn bytes(pairs: usize) -> usize {
+        let of_pair = size_of::<Entry>() + 2 * size_of::<u32>() + size_of::<Start>();
+        pairs * of_pair
+    }
+
     /// The chunk. Free.
     #[must_use]
     pub fn as_chunk(&self) -> Chunk<'_> {
@@ -223,12 +230,13 @@ impl ChunkStore {
         self.entries.push(Entry { probe, begin: end - 1, end });
     }
 
-    /// Adds what is left of a chunk, but at most so many pairs.
+    /// Adds what is left of another chunk, but at most so many pairs.
     ///
     /// # Panics
     ///
     /// If the cursor is of another chunk, or this one becomes too long.
-    pub fn take(&mut self, chunk: Chunk<'_>, cursor: &mut Cursor, pairs_max: usize) {
+    pub fn take(&mut self, other: &Self, cursor: &mut Cursor, pairs_max: usize) {
+        let chunk = other.as_chunk();
         let (from, base) = (cursor.pair, self.len());
         let to = chunk.candidates.len().min(from.saturating_add(pairs_max));
         self.candidates.extend_from_slice(&chunk.candidates[from..to]);

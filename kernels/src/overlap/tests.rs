@@ -333,7 +333,7 @@ proptest! {
             let mut part = ChunkStore::default();
             // A first pair, so that what is taken begins elsewhere.
             part.push(7, 7, 7, Start::default());
-            part.take(whole.as_chunk(), &mut cursor, pairs_max);
+            part.take(&whole, &mut cursor, pairs_max);
             if part.len() == 1 {
                 break;
             }

@@ -83,7 +83,8 @@ impl Limits {
     /// # Panics
     ///
     /// If there are more than [`RANKS_MAX`] rows, a row is not as [`Row`] says or its bounds
-    /// descend, or a greatest rank is outside its row.
+    /// descend, a position is not below 2^31 or a distance not below 2^63, or a greatest rank is
+    /// outside its row.
     #[must_use]
     pub fn new(rows: Vec<Row>, pairs: Vec<PairLimit>, rank_max: Vec<u32>) -> Self {
         let limits = Self { rows, pairs, rank_max };
@@ -97,6 +98,9 @@ impl Limits {
             let of_row = &limits.pairs[begin..=end];
             assert!(of_row.is_sorted_by_key(|limit| limit.position_max), "the position descends");
             assert!(of_row.is_sorted_by_key(|limit| limit.distance_max), "the distance descends");
+            let loosest = of_row[of_row.len() - 1];
+            assert!(loosest.position_max < 1 << 31, "a position of 2^31 or more");
+            assert!(loosest.distance_max < 1 << 63, "a distance of 2^63 or more");
             let positions = row.positions as usize;
             let next = limits.rows.get(rank as usize + 1);
             let positions_end = next.map_or(limits.rank_max.len(), |row| row.positions as usize);
@@ -173,6 +177,13 @@ pub struct Met {
 }
 
 impl Met {
+    /// Bytes that it takes at most for so many sets that were met.
+    #[must_use]
+    pub fn bytes(sets: usize) -> usize {
+        let room = (sets + BLOCK).next_power_of_two();
+        room * 2 * size_of::<u32>() + sets * size_of::<Meeting>()
+    }
+
     /// Writes down those pairs that pass the test by their own bounds, as starts behind the token
     /// at which they meet. Token `token_min + i` is that of list `i`.
     ///

@@ -26,13 +26,13 @@ pub(super) const fn lines_per_block(words: usize) -> usize {
 pub(super) struct Sought<const WORDS: usize> {
     /// The least place: sets before it are too small.
     pub(super) place_min: u32,
-    /// The greatest position, which fits 16 bits.
+    /// The greatest position, below 2^31.
     pub(super) position_max: u32,
     /// The token before the common one in the probe: whoever has it too has been met.
     pub(super) before: u32,
     /// The signature of the probe.
     pub(super) signature: [u64; WORDS],
-    /// In how many bits theirs may differ from it.
+    /// In how many bits theirs may differ from it, below 2^63.
     pub(super) distance_max: u64,
 }
 

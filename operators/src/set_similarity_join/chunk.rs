@@ -135,6 +135,6 @@ impl CandidateChunk {
     /// Adds what is left of other pairs, as far as there is room.
     pub(super) fn take(&mut self, pairs: &ChunkStore, cursor: &mut Cursor) {
         let room = self.pairs_max.saturating_sub(self.len());
-        self.store.take(pairs.as_chunk(), cursor, room);
+        self.store.take(pairs, cursor, room);
     }
 }

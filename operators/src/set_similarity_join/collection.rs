@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trommel_kernels::overlap::{SetStore, Sets};
 
 use super::carried::Carried;
-use super::collector::{Budget, JoinError, Side};
+use super::collector::{Budget, Side};
 
 /// Sets sorted by size, tokens numbered by ascending frequency.
 ///
@@ -257,9 +257,8 @@ impl SetCollection {
         &self.sizes
     }
 
-    /// Asks for memory, in addition to that of the sets.
-    pub(super) fn reserve(&self, what: &'static str, bytes: usize) -> Result<(), JoinError> {
-        let mut budget = self.budget;
-        budget.take(what, bytes)
+    /// The memory that the sets leave.
+    pub(super) fn budget(&self) -> Budget {
+        self.budget
     }
 }

@@ -293,6 +293,9 @@ struct Place {
 /// How often a token occurs on each side; later its number.
 type Occurrences = [u32; 2];
 
+/// What tokens are numbered by: whether two sets of a pair can have it, how often it occurs, itself.
+type Frequency = (bool, u32, u32);
+
 /// The numbers of tokens, by token.
 enum Numbers {
     /// For tokens that are themselves not much larger than their number.
@@ -346,25 +349,30 @@ impl Numbering {
                 }
             }
         }
-        Ok(Self::by_frequency(numbers, sets.is_two_sided))
+        let (distinct, bytes) = match &numbers {
+            Numbers::Dense(table) => (table.iter().filter(|seen| **seen != [0; 2]).count(), 0),
+            Numbers::Sparse(table) => (table.len(), table.len() * SPARSE_BYTES),
+        };
+        budget.take("the numbers of tokens", bytes + distinct * size_of::<Frequency>())?;
+        Ok(Self::by_frequency(numbers, distinct, sets.is_two_sided))
     }
 
-    fn by_frequency(mut numbers: Numbers, is_two_sided: bool) -> Self {
+    fn by_frequency(mut numbers: Numbers, distinct: usize, is_two_sided: bool) -> Self {
         let key = |occurrences: Occurrences, token: u32| {
             let [left, right] = occurrences;
             let is_shared = if is_two_sided { left.min(right) > 0 } else { left > 1 };
             (is_shared, left + right, token)
         };
-        let mut tokens: Vec<(bool, u32, u32)> = match &numbers {
-            Numbers::Dense(table) => (0..)
-                .zip(table)
-                .filter(|(_, occurrences)| **occurrences != [0; 2])
-                .map(|(token, &occurrences)| key(occurrences, token))
-                .collect(),
-            Numbers::Sparse(table) => {
-                table.iter().map(|(&token, &occurrences)| key(occurrences, token)).collect()
+        let mut tokens: Vec<Frequency> = Vec::with_capacity(distinct);
+        match &numbers {
+            Numbers::Dense(table) => {
+                let seen = (0..).zip(table).filter(|(_, occurrences)| **occurrences != [0; 2]);
+                tokens.extend(seen.map(|(token, &occurrences)| key(occurrences, token)));
             }
-        };
+            Numbers::Sparse(table) => {
+                tokens.extend(table.iter().map(|(&token, &occurrences)| key(occurrences, token)));
+            }
+        }
         tokens.sort_unstable();
         let count = |tokens: usize| u32::try_from(tokens).expect("at most 2^31 tokens");
         let unshared = count(tokens.partition_point(|&(is_shared, ..)| !is_shared));

@@ -22,7 +22,7 @@ use trommel_kernels::overlap::Start;
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
-use super::collector::JoinError;
+use super::collector::{Budget, JoinError};
 use super::join::{Find, JoinCounters};
 use super::prefix::{List, Window, empty_lists, list_of, lists_bytes};
 use super::prefix_join::{Posting, prefixes_by_rank, start_behind_prefix};
@@ -94,15 +94,19 @@ fn groups(collection: &SetCollection, bounds: Bounds) -> Vec<Group> {
 }
 
 impl GroupJoin {
-    pub(super) fn new(collection: &Arc<SetCollection>, bounds: Bounds) -> Result<Self, JoinError> {
-        let groups_bytes = (size_of::<Group>() + 2 * size_of::<u32>()) * collection.len();
-        let bytes = groups_bytes + lists_bytes(collection);
-        collection.reserve("the index", bytes)?;
+    pub(super) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        // Its matches, and places among those that were matched and the candidates.
+        let of_group = size_of::<Group>() + 2 * size_of::<u32>() + size_of::<Candidates>();
+        budget.take("the index", lists_bytes(collection) + of_group * collection.len())?;
         let groups = groups(collection, bounds);
         let prefixes = prefixes_by_rank(collection, bounds);
         let indexed = groups.iter().map(|group| (group.begin, prefixes[group.rank as usize]));
         let (lists, room) = empty_lists(collection, indexed);
-        collection.reserve("the index", bytes + room * size_of::<Posting>())?;
+        budget.take("the index", room * size_of::<Posting>())?;
         Ok(Self {
             collection: Arc::clone(collection),
             bounds,

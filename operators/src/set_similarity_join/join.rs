@@ -166,12 +166,19 @@ impl SetJoin {
     ) -> Result<Self, JoinError> {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
+        let budget = &mut collection.budget();
         let finder: Box<dyn Find> = match algorithm {
-            JoinAlgorithm::Auto => Box::new(SignatureJoin::new(collection, bounds, isa, &[])?),
-            JoinAlgorithm::AllPairs => Box::new(PrefixJoin::<false>::new(collection, bounds)?),
-            JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds)?),
-            JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds)?),
-            JoinAlgorithm::GpuSignatures => Box::new(TileJoin::new(collection, bounds, isa)?),
+            JoinAlgorithm::Auto => {
+                Box::new(SignatureJoin::new(collection, bounds, isa, &[], budget)?)
+            }
+            JoinAlgorithm::AllPairs => {
+                Box::new(PrefixJoin::<false>::new(collection, bounds, budget)?)
+            }
+            JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds, budget)?),
+            JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds, budget)?),
+            JoinAlgorithm::GpuSignatures => {
+                Box::new(TileJoin::new(collection, bounds, isa, budget)?)
+            }
         };
         let sets = JoinedSets::of_one(collection);
         let counters = JoinCounters::default();
@@ -214,9 +221,11 @@ impl SetJoin {
         Tiled { ranks, has_others }: Tiled,
     ) -> Result<Self, JoinError> {
         let sets = JoinedSets::of_one(collection);
-        let tiler = Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks.clone());
+        let budget = &mut collection.budget();
+        let tiled = Arc::new(TiledSets::new(collection, budget)?);
+        let tiler = Tiler::new(&tiled, bounds, ranks.clone());
         let finder: Box<dyn Find> = if has_others {
-            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks)?)
+            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks, budget)?)
         } else {
             Box::new(Nothing)
         };

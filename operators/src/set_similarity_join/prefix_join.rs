@@ -20,7 +20,7 @@ use trommel_kernels::overlap::Start;
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
-use super::collector::JoinError;
+use super::collector::{Budget, JoinError};
 use super::join::{Find, JoinCounters};
 use super::prefix::{List, Window, empty_lists, index_prefixes, list_of, lists_bytes};
 
@@ -55,12 +55,16 @@ pub(super) struct PrefixJoin<const POSITIONAL: bool> {
 }
 
 impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
-    pub(super) fn new(collection: &Arc<SetCollection>, bounds: Bounds) -> Result<Self, JoinError> {
-        let sets = 2 * size_of::<u32>() * collection.len();
-        collection.reserve("the index", lists_bytes(collection) + sets)?;
+    pub(super) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        // Its matches, and a place among the candidates.
+        let of_set = size_of::<u32>() + size_of::<(u32, u32)>();
+        budget.take("the index", lists_bytes(collection) + of_set * collection.len())?;
         let (lists, room) = empty_lists(collection, index_prefixes(collection, bounds));
-        let bytes = lists_bytes(collection) + sets + room * size_of::<Posting>();
-        collection.reserve("the index", bytes)?;
+        budget.take("the index", room * size_of::<Posting>())?;
         Ok(Self {
             collection: Arc::clone(collection),
             bounds,

@@ -29,7 +29,7 @@ use trommel_kernels::postings::{
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::{SetCollection, SizeRun};
-use super::collector::{JoinError, Side, TOKENS_MAX};
+use super::collector::{Budget, JoinError, Side, TOKENS_MAX};
 use super::join::{Find, JoinCounters};
 
 /// Sizes that differ add up to more tokens than there can be.
@@ -57,7 +57,7 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
 }
 
-/// The bounds of all sizes, and how many bytes they take.
+/// The bounds of all sizes.
 ///
 /// # Cost
 /// Sizes that differ add up, so there are no more pairs of them than tokens, and no more positions.
@@ -65,7 +65,8 @@ fn limits(
     collection: &SetCollection,
     bounds: Bounds,
     not_probed: &[bool],
-) -> Result<(Limits, usize), JoinError> {
+    budget: &mut Budget,
+) -> Result<Limits, JoinError> {
     let sizes = collection.sizes();
     let (mut rows, mut rank_min, mut pairs, mut positions) = (Vec::new(), 0, 0, 0);
     for (rank, run) in sizes.iter().enumerate() {
@@ -86,7 +87,7 @@ fn limits(
     let bytes = rows.len() * size_of::<Row>()
         + pairs * size_of::<PairLimit>()
         + positions * size_of::<u32>();
-    collection.reserve("the index", bytes)?;
+    budget.take("the index", bytes)?;
     let (mut limits, mut rank_max) = (Vec::with_capacity(pairs), Vec::with_capacity(positions));
     for (rank, (row, run)) in rows.iter().zip(sizes).enumerate() {
         let rank_min = row.rank_min as usize;
@@ -100,7 +101,7 @@ fn limits(
             rank_max.push(narrow(greatest));
         }
     }
-    Ok((Limits::new(rows, limits, rank_max), bytes))
+    Ok(Limits::new(rows, limits, rank_max))
 }
 
 /// What a set of some size needs of those of other sizes, which are not larger.
@@ -127,9 +128,8 @@ struct Index {
     ends: Vec<u32>,
     /// The lists of the slice.
     slice: Range<usize>,
+    /// Those of the slice, and room for the largest one.
     postings: Vec<Posting>,
-    /// The most postings of a slice.
-    slice_max: usize,
     /// The most postings of a list.
     len_max: usize,
     /// Pairs of postings in a list.
@@ -138,10 +138,14 @@ struct Index {
 
 impl Index {
     /// Counts the postings of all lists; the first slice is empty.
-    fn new(collection: &SetCollection, bounds: Bounds) -> Result<Self, JoinError> {
+    fn new(
+        collection: &SetCollection,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
         let token_min = collection.unshared();
         let lists = (collection.distinct() - token_min) as usize;
-        collection.reserve("the index", lists * size_of::<u32>())?;
+        budget.take("the index", lists * size_of::<u32>())?;
         let mut ends = vec![0_u32; lists];
         for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
@@ -158,21 +162,18 @@ impl Index {
         let all: usize = ends.iter().map(|len| *len as usize).sum();
         let slice_max = SLICE_MIN.max(collection.tokens() / TOKENS_PER_POSTING);
         let slice_max = slice_max.max(len_max).min(all);
-        let postings = Vec::new();
-        Ok(Self { token_min, ends, slice: 0..0, postings, slice_max, len_max, meetings })
-    }
-
-    fn bytes(&self) -> usize {
-        size_of_val(&self.ends[..]) + self.slice_max * size_of::<Posting>()
+        budget.take("the index", slice_max * size_of::<Posting>())?;
+        let postings = vec![Posting::default(); slice_max];
+        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, meetings })
     }
 
     /// Goes on to the next slice; false if there is none.
     fn next_slice(&mut self, collection: &SetCollection, bounds: Bounds) -> bool {
         let begin = self.slice.end;
-        let (mut end, mut room) = (begin, 0);
+        let (mut end, mut room) = (begin, 0_usize);
         while let Some(len) = self.ends.get_mut(end) {
             let with_it = room + *len as usize;
-            if with_it > self.slice_max {
+            if with_it > self.postings.len() {
                 break;
             }
             *len = narrow(std::mem::replace(&mut room, with_it));
@@ -181,9 +182,6 @@ impl Index {
         self.slice = begin..end;
         if begin == end {
             return false;
-        }
-        if self.postings.len() < room {
-            self.postings = vec![Posting::default(); room];
         }
         for (rank, run) in collection.sizes().iter().enumerate() {
             let prefix = bounds.probe_prefix(run.size) as usize;
@@ -264,16 +262,16 @@ impl SignatureJoin {
         bounds: Bounds,
         isa: Isa,
         not_probed: &[bool],
+        budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let index = Index::new(collection, bounds)?;
+        let index = Index::new(collection, bounds, budget)?;
         let words = words(collection, bounds, &index);
         let two_sided = collection.is_two_sided();
-        let (limits, limits_bytes) = limits(collection, bounds, not_probed)?;
-        let bytes = index.bytes()
-            + limits_bytes
-            + words * size_of::<u64>() * collection.len()
-            + Progress::bytes(index.len_max, words, two_sided);
-        collection.reserve("the index", bytes)?;
+        let limits = limits(collection, bounds, not_probed, budget)?;
+        budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
+        let matches = MET_PER_CALL + index.len_max;
+        budget.take("the index", Met::bytes(matches) + ChunkStore::bytes(matches))?;
+        budget.take("the index", words * size_of::<u64>() * collection.len())?;
         let mut signatures = vec![0; words * collection.len()];
         if words > 0 {
             let (offsets, tokens) = (collection.offsets(), collection.all_tokens());

@@ -26,7 +26,7 @@ use trommel_kernels::signatures::{
 use super::bounds::Bounds;
 use super::chunk::CandidateChunk;
 use super::collection::SetCollection;
-use super::collector::{JoinError, Side};
+use super::collector::{Budget, JoinError, Side};
 use super::join::{Find, JoinCounters};
 
 /// Candidates of a tile, and required overlaps of a row at most.
@@ -63,11 +63,14 @@ pub(super) struct TiledSets {
 impl TiledSets {
     /// # Errors
     /// If what is made of the sets does not fit the memory.
-    pub(super) fn new(collection: &Arc<SetCollection>) -> Result<Self, JoinError> {
+    pub(super) fn new(
+        collection: &Arc<SetCollection>,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
         let sets = collection.len();
         let words = words_for_mean_size(collection.tokens() / sets.max(1));
         let runs_bytes = sets * size_of::<u32>() + 2 * size_of_val(collection.sizes());
-        collection.reserve("the index", Signatures::bytes(sets, words) + runs_bytes)?;
+        budget.take("the index", Signatures::bytes(sets, words) + runs_bytes)?;
         let list = list_of_runs(collection);
         let runs = Runs::new(collection.sets(), list.iter().map(|run| run.end));
         let (collection, signatures) = (Arc::clone(collection), OnceLock::new());
@@ -309,10 +312,12 @@ impl TileJoin {
         collection: &Arc<SetCollection>,
         bounds: Bounds,
         isa: Isa,
+        budget: &mut Budget,
     ) -> Result<Self, JoinError> {
         let ranks = vec![true; collection.sizes().len()];
+        let sets = Arc::new(TiledSets::new(collection, budget)?);
         Ok(Self {
-            tiler: Tiler::new(&Arc::new(TiledSets::new(collection)?), bounds, ranks),
+            tiler: Tiler::new(&sets, bounds, ranks),
             isa,
             list: TileList::with_bytes(SIFTED_BYTES),
             unfinished: Vec::new(),
