@@ -1,5 +1,5 @@
-//! Trommel: streaming dataflow operators that find what is frequent, what is similar and what
-//! occurs together.
+//! Trommel: streaming dataflow operators that find what is frequent and what is
+//! similar.
 //!
 //! A pipeline is a graph of stages. It runs on threads that are pinned to cores and joined by
 //! bounded channels; batches are Arrow record batches; operators answer queries while the stream

@@ -39,8 +39,8 @@ use crate::python::Python;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// A folder with files of sets (`*.txt`, a set a line) and perhaps with right answers
-    /// (`ssj_truth.tsv`: file, similarity, threshold in percent or tokens, pairs); generated sets
-    /// unless given.
+    /// (`ssj_truth.tsv`: a line of names; then, by tabs, file, similarity, threshold in percent or
+    /// tokens, pairs of all sets, pairs of an even and an odd one); generated sets unless given.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Files of that folder, without extension; all unless given.
@@ -289,6 +289,7 @@ fn summary<'a>(
 ) -> Summary<'a> {
     let line = |&(algorithm, isa): &(JoinAlgorithm, Isa)| Line {
         algorithm,
+        isa,
         name: format!("{} ({isa})", algorithm.name()),
         seconds: Vec::new(),
         verifying: Vec::new(),

@@ -8,15 +8,17 @@
 use std::io;
 use std::path::Path;
 
+use trommel::Isa;
 use trommel::set_similarity_join::JoinAlgorithm;
 use trommel_bench::plot::{Plot, Scale};
 
-use super::joins::is_published;
+use super::joins::{distinct, is_published};
 use super::tables::{head, row};
 
 /// One algorithm on one level.
 pub(super) struct Line {
     pub(super) algorithm: JoinAlgorithm,
+    pub(super) isa: Isa,
     pub(super) name: String,
     /// By threshold.
     pub(super) seconds: Vec<f64>,
@@ -31,25 +33,22 @@ pub(super) struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Prints a column for each threshold, and what `auto` gains over the best published
-    /// algorithm; and how much of each time is verification.
+    /// Prints a column for each threshold, and what `auto` gains over the best published algorithm,
+    /// verifying on the same level and, as published, without vectors; and how much of each time
+    /// is verification.
     pub(super) fn print(&self) {
         head("seconds", self.thresholds);
         for line in &self.lines {
             let seconds = line.seconds.iter().copied().map(Some);
             row(&line.name, seconds, |seconds| format!("{seconds:.3}"));
         }
-        let published = |line: &&Line| is_published(line.algorithm);
-        let best: Vec<f64> = (0..self.thresholds.len())
-            .map(|at| {
-                let published = self.lines.iter().filter(published);
-                published.map(|line| line.seconds[at]).fold(f64::INFINITY, f64::min)
-            })
-            .collect();
-        if best.iter().all(|best| best.is_finite()) {
-            for line in self.lines.iter().filter(|line| line.algorithm == JoinAlgorithm::Auto) {
-                let ratios = best.iter().zip(&line.seconds).map(|(best, time)| Some(best / time));
-                row(&format!("best published / {}", line.name), ratios, |r| format!("{r:.1}"));
+        for line in self.lines.iter().filter(|line| line.algorithm == JoinAlgorithm::Auto) {
+            for isa in distinct([Isa::Scalar, line.isa].into_iter()) {
+                if let Some(best) = self.best_published(isa) {
+                    let ratios = best.iter().zip(&line.seconds).map(|(best, own)| Some(best / own));
+                    let name = format!("best published ({isa}) / {}", line.name);
+                    row(&name, ratios, |ratio| format!("{ratio:.1}"));
+                }
             }
         }
         println!();
@@ -59,6 +58,13 @@ impl Summary<'_> {
             row(&line.name, shares, |share| format!("{:.0} %", 100.0 * share));
         }
         println!();
+    }
+
+    /// By threshold: the time of the fastest published algorithm on a level, if one was measured.
+    fn best_published(&self, isa: Isa) -> Option<Vec<f64>> {
+        let published = self.lines.iter().filter(|line| is_published(line.algorithm));
+        let times = published.filter(|line| line.isa == isa).map(|line| line.seconds.clone());
+        times.reduce(|best, times| best.iter().zip(times).map(|(b, time)| b.min(time)).collect())
     }
 
     /// How much of the time of a line is verification.

@@ -3,8 +3,8 @@
 //!
 //! The sets lie in memory as batches. In the clock is all that the operator does, from the first
 //! batch to the count or to the last pair: numbering tokens and sorting sets, which the other table
-//! leaves out, and the opening of the device, both of which are shown. The process keeps its
-//! context, so that it is opened once.
+//! leaves out, and the opening of the device, both of which are shown. The program holds the
+//! context of the GPU, so that it is made once and is in no time.
 
 use std::time::{Duration, Instant};
 

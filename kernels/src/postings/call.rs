@@ -41,6 +41,8 @@ pub struct Lists<'a> {
 /// What the sets of one size need of those that are not larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
+    /// The size.
+    pub size: u32,
     /// Whether sets of this size meet others; they are found all the same.
     pub is_probe: bool,
     /// The rank of the least size.
@@ -208,24 +210,25 @@ impl Met {
             let end = meeting.end as usize;
             let (others, places) = (&self.sets[begin..end], &self.places[begin..end]);
             begin = end;
-            let (token, tokens) = (token_min + meeting.list, sets.set(meeting.probe as usize));
-            let probe_at = position_of(token, meeting.place, tokens);
-            let left = tokens.len() as u64 - u64::from(probe_at);
+            let token = token_min + meeting.list;
+            let position = |place: u32, set: u32| match place & 0xffff {
+                POSITION_MAX => position_of(token, sets.set(set as usize)),
+                position => position,
+            };
+            let probe_at = position(meeting.place, meeting.probe);
             let row = limits.row(meeting.place >> 16);
+            let left = row.size.saturating_sub(probe_at);
             let of_row = limits.pairs(row);
             let first = kept;
             for (&candidate, &place) in others.iter().zip(places) {
                 let limit = &of_row[((place >> 16) - row.rank_min) as usize];
-                let candidate_at = match place & 0xffff {
-                    POSITION_MAX => position_of(token, place, sets.set(candidate as usize)),
-                    position => position,
-                };
+                let candidate_at = position(place, candidate);
                 let start = Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
                 matches.candidates[kept] = candidate;
                 matches.required[kept] = limit.required;
                 matches.starts[kept] = start;
                 let is_near = candidate_at <= limit.position_max;
-                kept += usize::from(is_near && u64::from(limit.required) <= left);
+                kept += usize::from(is_near && limit.required <= left);
             }
             if kept > first {
                 let (begin, end) = (pair_number(first), pair_number(kept));
@@ -236,16 +239,11 @@ impl Met {
     }
 }
 
-/// Where a token is in a set, given its place.
-#[inline(always)]
-fn position_of(token: u32, place: u32, set: &[u32]) -> u32 {
-    match place & 0xffff {
-        POSITION_MAX => {
-            let position = set.binary_search(&token).expect("the set is in the token's list");
-            u32::try_from(position).expect("sets have fewer than 2^32 tokens")
-        }
-        position => position,
-    }
+/// Where a token is in a set that has it.
+#[cold]
+fn position_of(token: u32, set: &[u32]) -> u32 {
+    let position = set.binary_search(&token).expect("the set is in the token's list");
+    u32::try_from(position).expect("sets have fewer than 2^32 tokens")
 }
 
 /// How far a join of lists has come.

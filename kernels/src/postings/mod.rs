@@ -84,7 +84,7 @@ pub const RANKS_MAX: usize = 1 << 16;
 /// # Cost
 ///
 /// A posting costs a look-up of its signature, asked for ahead, and a block of sixteen that it is
-/// compared with reads 128 B, and 128 B more for each word of a signature: with AVX-512 and one
+/// compared with reads 192 B, and 128 B more for each word of a signature: with AVX-512 and one
 /// word five loads, five comparisons, two population counts and two compressed stores.
 ///
 /// # Panics

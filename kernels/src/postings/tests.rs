@@ -44,6 +44,7 @@ impl Case {
         for rank in 0..RANKS {
             let rank_min = rank.saturating_sub(self.rank_reach);
             rows.push(Row {
+                size: POSITIONS,
                 is_probe: rank != 4,
                 rank_min,
                 index_prefix: self.index_prefix,
@@ -268,7 +269,7 @@ fn signatures_are_parities_and_fold() {
 
 /// Bounds of two ranks.
 fn two_ranks(position_max: [u32; 2], rank_max: u32) -> Limits {
-    let row = Row { is_probe: true, rank_min: 0, index_prefix: 1, pairs: 0, positions: 0 };
+    let row = Row { size: 1, is_probe: true, rank_min: 0, index_prefix: 1, pairs: 0, positions: 0 };
     let limit = |position_max| PairLimit { required: 1, position_max, distance_max: 0 };
     let rows = vec![row, Row { pairs: 1, positions: 1, ..row }];
     let [first, second] = position_max.map(limit);

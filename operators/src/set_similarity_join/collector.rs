@@ -189,7 +189,7 @@ impl SetCollector {
     /// Adds a set. With the first one of the right side, the join is one of two inputs.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, or there are too many in all.
+    /// If the tokens do not ascend strictly, there are too many in all, or they do not fit the memory.
     pub fn push(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), JoinError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(JoinError::NotAscending { id });

@@ -59,7 +59,7 @@ impl JoinAlgorithm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were looked at; with `gpu_signatures`, pairs.
+    /// Postings that were looked at; of tiles, pairs.
     pub postings: u64,
     /// Those that passed the tests of a posting: of size, and with `auto` of position and
     /// signature. A pair can be among them several times.
@@ -85,7 +85,7 @@ pub struct SimilarPair {
     pub similarity: f64,
 }
 
-/// Finds candidates, probe by probe.
+/// Finds candidates, some at a time.
 pub(super) trait Find: Send {
     /// Adds candidates to the chunk, until it is full or there are no more; true while there may be
     /// more. A pair is handed over once.
@@ -149,7 +149,7 @@ impl SetJoin {
     /// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
     pub const CHUNK_BYTES: usize = 1 << 16;
 
-    /// Counts the postings of all lists and allocates them; candidates are found by
+    /// Counts or makes what candidates are found by; candidates are found by
     /// [`Self::next_chunk`].
     ///
     /// # Errors

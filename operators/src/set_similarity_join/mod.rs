@@ -5,9 +5,10 @@
 //!            └─► filter: index, candidates ──► chunk ──► verify ──► chunk, overlaps ──► pairs
 //! ```
 //!
-//! Collection mode: when all sets have come, tokens are numbered anew so that rare ones come first,
-//! and each set in turn looks up the tokens of its prefix in an index of those before it, which are
-//! not larger. What the filters leave goes to the verification in chunks of bounded size, which
+//! Collection mode: when all sets have come, tokens are numbered anew so that rare ones come first.
+//! In the published joins each set in turn looks up the tokens of its prefix in an index of those
+//! before it, which are not larger; `auto` joins the list of postings of each token to itself, and
+//! `gpu_signatures` has no index. What the filters leave goes to the verification in chunks of bounded size, which
 //! describe themselves, so that another part, or a device, may verify one while the next is made.
 //!
 //! Stream mode, with a `window` or to deduplicate: each set is joined to those before it when it
@@ -22,7 +23,7 @@
 //! |---|---|
 //! | `threshold`, `bounds` | exact rationals; required overlaps, sizes and prefixes |
 //! | `collector`, `collection` | sets as they come; numbered and sorted |
-//! | `prefix` | what the filters share |
+//! | `prefix` | what the published filters, buckets and streams share |
 //! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
 //! | `signature_join` | `auto`, on the kernels of `postings` |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |

@@ -57,7 +57,7 @@ pub enum JoinMode {
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
 /// # Ports
-/// In: one input, which is joined to itself, or two; `id` (UInt32) and `set` (`List<UInt32>`, each
+/// In: one input, which is joined to itself, or two (a stream: one); `id` (UInt32) and `set` (`List<UInt32>`, each
 /// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
 /// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
 /// (Float64), and for each column that is carried one of the left and one of the right set; or
@@ -84,7 +84,9 @@ pub enum JoinMode {
 ///
 /// # Devices
 /// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
-/// the CPU has spent as much on them as opening one takes, so that a small join never pays for it.
+/// the CPU has spent as much on them as opening one takes, and on those of the present sets as
+/// sending these takes, so that a small join never pays for it. In a stream the sets are others for
+/// each batch and pane.
 /// The results are the same.
 ///
 /// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
@@ -92,7 +94,7 @@ pub enum JoinMode {
 /// that costs less than the postings that they would find, if it is a device's work at all.
 ///
 /// # Cost
-/// A look-up for each token of each prefix, and what it finds; see
+/// A posting for each token of each prefix, and those of other sets that it meets; see
 /// [the module](crate::set_similarity_join).
 ///
 /// In a stream, a look-up and a posting for each token of the prefix of a set, and now and then,
@@ -130,13 +132,15 @@ pub struct SetSimilarityJoin {
     /// The least similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
     /// exactly; for `overlap` a number of tokens.
     threshold: Threshold,
-    /// How candidates are found, if all sets have come before; in a stream there is one way.
+    /// How candidates are found when the sets are joined at the end of the input. Not for `window`
+    /// and `deduplicate`, which have one way.
     #[serde(default)]
     algorithm: JoinAlgorithm,
-    /// Whether pairs are found, or sets dropped that are similar to one before them.
+    /// Whether pairs are found, or rows dropped whose sets are similar to one before them; this is
+    /// done on the CPU, without `algorithm`, `carry` and `output`: `count`.
     #[serde(default)]
     mode: JoinMode,
-    /// How far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
+    /// For one input: how far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
     /// out when its later set comes. Without a window, all sets are joined when the input has
     /// ended; but duplicates are looked for among all that came before.
     #[serde(default)]
@@ -144,10 +148,10 @@ pub struct SetSimilarityJoin {
     /// What is answered.
     #[serde(default)]
     output: JoinOutput,
-    /// The column of ids.
+    /// The column of ids, UInt32.
     #[serde(default = "default_id")]
     id: String,
-    /// The column of sets.
+    /// The column of sets, List<UInt32>, each strictly ascending.
     #[serde(default = "default_set")]
     set: String,
     /// Columns of the input that go along into the rows of pairs, once as `left_` and once as
@@ -158,10 +162,11 @@ pub struct SetSimilarityJoin {
     #[serde(default = "default_size_min")]
     #[schemars(range(min = 1))]
     size_min: usize,
-    /// Where candidates are verified.
+    /// Where candidates are verified: `auto` (the first GPU, if there is one and it pays), `cpu`,
+    /// `cuda` or `cuda:1` (that GPU, or an error).
     #[serde(default)]
     device: Device,
-    /// How candidates are verified.
+    /// How candidates are verified; with `gpu_signatures` only `auto` and `cpu`.
     #[serde(default)]
     verify: VerifyMode,
     /// Bytes of the candidates that are verified at once; unless given, 262144 on the CPU and

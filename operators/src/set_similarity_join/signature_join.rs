@@ -75,6 +75,7 @@ fn limits(
             rank_min += 1;
         }
         rows.push(Row {
+            size: run.size,
             is_probe: not_probed.get(rank) != Some(&true),
             rank_min: narrow(rank_min),
             index_prefix: bounds.index_prefix(run.size),
