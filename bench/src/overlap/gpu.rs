@@ -27,7 +27,7 @@ pub(crate) struct Gpu {
 }
 
 /// What is measured of a kernel.
-type Candidate = (Kernel, Policy, Answer);
+type Candidate = (Policy, Answer);
 
 /// What a kernel does alone to find overlaps.
 pub(crate) struct Alone {
@@ -104,8 +104,9 @@ impl Gpu {
             // The first of each warms up.
             let times = middle(&mut alone[1..], |times| times.kernel);
             self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
-            let (kernel, Policy { threads, .. }, answer) = candidate;
+            let (policy, answer) = candidate;
             if answer == Answer::Overlaps {
+                let (kernel, threads) = (policy.kernel(), policy.threads());
                 all.push(Alone { kernel, threads, rate: workload.rate(times.kernel) });
             }
         }
@@ -121,11 +122,12 @@ impl Gpu {
     fn line(
         &self,
         workload: &Workload,
-        (kernel, policy, answer): Candidate,
+        (policy, answer): Candidate,
         times: Times,
         whole: Duration,
     ) {
-        let name = format!("{kernel}, {}, {} threads", shown(answer), policy.threads);
+        let (kernel, threads) = (policy.kernel(), policy.threads());
+        let name = format!("{kernel}, {}, {threads} threads", shown(answer));
         let gigabytes = workload.gigabytes(times.kernel);
         let us = |time: Duration| time.as_secs_f64() * 1e6;
         println!(
@@ -148,7 +150,7 @@ impl Gpu {
         candidate: Candidate,
     ) -> Result<Slot, DeviceError> {
         let slot = self.submit(slot, workload.pairs(), sets, candidate)?.collect()?;
-        match candidate.2 {
+        match candidate.1 {
             Answer::Count => workload.check_count(slot.count().expect("it was asked for")),
             _ => workload.check(slot.overlaps()),
         }
@@ -160,9 +162,9 @@ impl Gpu {
         slot: Slot,
         pairs: Pairs<'_>,
         sets: &Arc<DeviceSets>,
-        (kernel, policy, answer): Candidate,
+        (policy, answer): Candidate,
     ) -> Result<Flight, DeviceError> {
-        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        let job = Job { pairs, probes: sets, candidates: sets, policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 
@@ -197,7 +199,7 @@ impl Gpu {
         for landing in flying {
             slots.push(land(workload, landing, &mut count)?);
         }
-        if candidate.2 == Answer::Count {
+        if candidate.1 == Answer::Count {
             workload.check_count(count);
         }
         Ok(start.elapsed())
@@ -233,8 +235,7 @@ fn candidates(threads: &[u32]) -> Vec<Candidate> {
             threads.iter().map(|threads| usual.with_threads(*threads)).collect()
         };
         for policy in policies {
-            candidates
-                .extend([Answer::Overlaps, Answer::Count].map(|answer| (kernel, policy, answer)));
+            candidates.extend([Answer::Overlaps, Answer::Count].map(|answer| (policy, answer)));
         }
     }
     candidates

@@ -190,7 +190,6 @@ impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
             pairs,
             probes: &probes,
             candidates: &candidates,
-            kernel,
             policy: Policy::of(kernel),
             answer: chunk.question(),
         };

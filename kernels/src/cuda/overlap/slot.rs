@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
+use super::{Answer, DeviceSets, Policy, Verifier};
 use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
 use crate::cuda::flight::{self, SlotBuffers};
@@ -76,9 +76,7 @@ pub struct Job<'a> {
     pub probes: &'a Arc<DeviceSets>,
     /// The candidates on the device: the same as those of `pairs`.
     pub candidates: &'a Arc<DeviceSets>,
-    /// The kernel.
-    pub kernel: Kernel,
-    /// Its grid; [`Policy::of`] the kernel, unless it is being tuned.
+    /// The kernel and its grid; [`Policy::of`] the kernel, unless it is being tuned.
     pub policy: Policy,
     /// What is asked.
     pub answer: Answer,
@@ -106,7 +104,7 @@ struct PairsArgument {
 }
 
 impl Slot {
-    /// SlotBuffers for chunks up to `limits`.
+    /// Buffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -188,14 +186,15 @@ impl Slot {
         );
         let [left, right] = [job.probes.words, job.candidates.words];
         let is_signed = left > 0 && left == right;
-        assert!(is_signed || !job.kernel.is_signed(), "signatures of {left} and {right} words");
+        let reads_signatures = job.policy.kernel().is_signed();
+        assert!(is_signed || !reads_signatures, "signatures of {left} and {right} words");
         self.answered = Answered::default();
         let kept = Kept {
             verifier: Arc::clone(verifier),
             sets: [Arc::clone(job.probes), Arc::clone(job.candidates)],
             pairs: chunk.candidates.len(),
             answer: job.answer,
-            is_signed: job.kernel.is_signed(),
+            is_signed: reads_signatures,
         };
         Flight::begin(self, lane, kept, |slot, kept, lane| slot.queue(kept, lane, job))
     }
@@ -324,16 +323,17 @@ fn launch(
     mut pairs: PairsArgument,
     mut answers: u64,
 ) -> Result<(), DeviceError> {
-    let function = verifier.function(job.kernel, job.answer);
+    let function = verifier.function(job.policy.kernel(), job.answer);
     let mut tokens = job.policy.tokens(job.probes.longest.max(job.candidates.longest));
     let work = [pairs.entry_count, pairs.pair_count];
     let device = verifier.device().properties();
-    let launch: Launch = job.policy.launch(job.kernel, function.name(), device, work, tokens);
+    let launch: Launch = job.policy.launch(function.name(), device, work, tokens);
     // Kernels without shared memory have no third parameter; the driver reads as many as there are.
     let mut arguments: [*mut c_void; 3] =
         [(&raw mut pairs).cast(), (&raw mut answers).cast(), (&raw mut tokens).cast()];
     // SAFETY: the arguments are of the kernel's types; the chunk has been checked, so that all it
     // names lies within the sets, and the sets on the device are those of the host; the flight
-    // keeps all of them; the policy makes full warps and the shared memory that it names.
+    // keeps all of them; the policy is of this kernel, and no policy can be made but of full warps
+    // and with the shared memory that its kernel is told of.
     unsafe { function.launch(stream, launch, &mut arguments) }
 }

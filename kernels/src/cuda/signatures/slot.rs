@@ -104,7 +104,7 @@ struct TilesArgument {
 }
 
 impl Slot {
-    /// SlotBuffers for chunks up to `limits`.
+    /// Buffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -321,7 +321,7 @@ fn launch(
     // SAFETY: the arguments are of the kernel's types; the tiles have been checked, so that all
     // they name lies within the sets and the required overlaps, and the sets on the device are
     // those of the host; a strip appends at most one unfinished tile, for which there is room; the
-    // flight keeps all buffers; the policy makes full warps and shared memory for the probes and
-    // queues.
+    // flight keeps all buffers; no policy can be made but of full warps, and it makes shared memory
+    // for the probes and queues.
     unsafe { function.launch(stream, launch, arguments) }
 }

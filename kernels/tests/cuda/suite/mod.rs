@@ -58,23 +58,19 @@ impl Bench {
         slot: Slot,
         case: &Case,
         sets: &Arc<DeviceSets>,
-        (kernel, policy, answer): (Kernel, Policy, Answer),
+        (policy, answer): (Policy, Answer),
     ) -> Result<Flight, DeviceError> {
         let pairs = case.pairs();
-        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        let job = Job { pairs, probes: sets, candidates: sets, policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 }
 
 /// The usual policy of a kernel; one of few threads, blocks and room; one of many threads.
 fn policies(kernel: Kernel) -> [Policy; 3] {
-    let mut small = Policy::of(kernel).with_threads(32);
-    small.blocks_per_multiprocessor_max = 1;
-    let large = Policy::of(kernel).with_threads(256);
-    if small.tokens_max == 0 {
-        return [Policy::of(kernel), small, large];
-    }
-    [Policy::of(kernel), small.with_tokens_max(32), large.with_tokens_max(100)]
+    let small = Policy::of(kernel).with_threads(32).with_blocks_max(1).with_tokens_max(32);
+    let large = Policy::of(kernel).with_threads(256).with_tokens_max(100);
+    [Policy::of(kernel), small, large]
 }
 
 fn check(kernel: Kernel) {
@@ -91,12 +87,12 @@ fn check_signed(kernel: Kernel, words: usize) {
         let sets = bench.upload_signed(&case, words).unwrap();
         let mut slot = bench.slot(&case).unwrap();
         for policy in policies(kernel) {
-            let job = (kernel, policy, Answer::Overlaps);
+            let job = (policy, Answer::Overlaps);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
             let shown = format!("{kernel} on {}, {policy:?}", case.name);
             assert!(slot.overlaps() == overlaps, "{shown}: other overlaps");
             assert_eq!((slot.count(), slot.survivors()), (None, survivors), "{shown}");
-            let job = (kernel, policy, Answer::Count);
+            let job = (policy, Answer::Count);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
             assert_eq!((slot.count(), slot.survivors()), (Some(count), survivors), "{shown}");
             assert!(slot.overlaps().is_empty());
@@ -156,7 +152,7 @@ fn signatures_that_are_missing_are_noticed() {
     let case = Case::of_sizes("unsigned", &[5; 9], 18).with_pairs(&[0, 1], 1, 19);
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
-    let job = (Kernel::Signed8, Policy::of(Kernel::Signed8), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Signed8), Answer::Overlaps);
     let _ = bench.submit(slot, &case, &sets, job);
 }
 
@@ -188,7 +184,7 @@ pub(crate) fn waves(
             Some(slot) => slot,
             None => land(flying.pop_front().expect("no slot is free"), &mut overlaps)?,
         };
-        let job = (kernel, Policy::of(kernel), Answer::Overlaps);
+        let job = (Policy::of(kernel), Answer::Overlaps);
         flying.push_back(bench.submit(slot, &part, &sets, job)?);
     }
     for flight in flying {
@@ -221,7 +217,7 @@ fn a_flight_that_nobody_collects_gives_its_memory_back() {
     let sets = bench.upload(&case).unwrap();
     let before = bench.memory.used_bytes();
     let slot = bench.slot(&case).unwrap();
-    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
     drop(bench.submit(slot, &case, &sets, job).unwrap());
     assert_eq!(bench.memory.used_bytes(), before);
 }
@@ -267,7 +263,7 @@ fn a_chunk_has_times() {
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
     assert_eq!(slot.times(), Times::default());
-    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
     let slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
     let zero = std::time::Duration::ZERO;
     assert!(slot.times().kernel > zero && slot.times().copy_in > zero, "{:?}", slot.times());

@@ -100,8 +100,7 @@ pub(crate) fn expected(case: &TileCase, words: usize) -> (Vec<Match>, Counted) {
 
 /// The usual policy; one of a single block of two warps; one of many threads.
 fn policies() -> [Policy; 3] {
-    let mut small = Policy::default().with_threads(64);
-    small.blocks_per_multiprocessor_max = 1;
+    let small = Policy::default().with_threads(64).with_blocks_max(1);
     [Policy::default(), small, Policy::default().with_threads(256)]
 }
 
