@@ -8,7 +8,7 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, Pairs};
+use trommel_kernels::overlap::{Chunk, SetStore};
 
 use super::Arguments;
 use super::workload::{Part, Workload, parts};
@@ -81,7 +81,8 @@ impl Gpu {
         );
         let memory = Memory::new(&self.device, self.budget(), self.budget());
         let host = workload.sets();
-        let words = DeviceSets::words_for_mean_size(host.tokens().len() / host.len().max(1));
+        let all = host.as_sets();
+        let words = DeviceSets::words_for_mean_size(all.tokens().len() / all.len().max(1));
         let sets = DeviceSets::upload_signed(&memory, host, words)?;
         let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
         let whole = limits(workload.len(), workload.chunk().entries.len());
@@ -149,7 +150,8 @@ impl Gpu {
         slot: Slot,
         candidate: Candidate,
     ) -> Result<Slot, DeviceError> {
-        let slot = self.submit(slot, workload.pairs(), sets, candidate)?.collect()?;
+        let sets = (workload.sets(), sets);
+        let slot = self.submit(slot, workload.chunk(), sets, candidate)?.collect()?;
         match candidate.1 {
             Answer::Count => workload.check_count(slot.count().expect("it was asked for")),
             _ => workload.check(slot.overlaps()),
@@ -160,11 +162,11 @@ impl Gpu {
     fn submit(
         &self,
         slot: Slot,
-        pairs: Pairs<'_>,
-        sets: &Arc<DeviceSets>,
+        chunk: Chunk<'_>,
+        (sets, on_device): (&SetStore, &Arc<DeviceSets>),
         (policy, answer): Candidate,
     ) -> Result<Flight, DeviceError> {
-        let job = Job { pairs, probes: sets, candidates: sets, policy, answer };
+        let job = Job { chunk, sets: [sets; 2], on_device: [on_device; 2], policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 
@@ -177,15 +179,16 @@ impl Gpu {
         slots: &mut Vec<Slot>,
         (candidate, parts): (Candidate, &[Part]),
     ) -> Result<Duration, DeviceError> {
-        let whole = workload.pairs();
+        let whole = workload.chunk();
+        let sets = (workload.sets(), sets);
         let mut flying = VecDeque::<(usize, Flight)>::new();
         let mut count = 0;
         let start = Instant::now();
         for Part { begin, end, entries } in parts {
             let chunk = Chunk {
                 entries,
-                candidates: &whole.chunk.candidates[*begin..*end],
-                required: &whole.chunk.required[*begin..*end],
+                candidates: &whole.candidates[*begin..*end],
+                required: &whole.required[*begin..*end],
                 starts: &[],
             };
             if slots.is_empty() {
@@ -193,8 +196,7 @@ impl Gpu {
                 slots.push(land(workload, landing, &mut count)?);
             }
             let slot = slots.pop().expect("one is free");
-            let pairs = Pairs { chunk, ..whole };
-            flying.push_back((*begin, self.submit(slot, pairs, sets, candidate)?));
+            flying.push_back((*begin, self.submit(slot, chunk, sets, candidate)?));
         }
         for landing in flying {
             slots.push(land(workload, landing, &mut count)?);

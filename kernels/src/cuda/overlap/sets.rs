@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
-use crate::overlap::Sets;
+use crate::overlap::{SetStore, Sets};
 use crate::postings;
 
 /// The longest signature.
@@ -22,6 +22,8 @@ fn signatures_of(sets: Sets<'_>, words: usize) -> Vec<u64> {
 /// Sets that a device has, for all chunks of a join.
 #[derive(Debug)]
 pub struct DeviceSets {
+    /// Of the host's sets.
+    version: u64,
     pub(in crate::cuda) offsets: DeviceBuffer<u32>,
     pub(in crate::cuda) tokens: DeviceBuffer<u32>,
     pub(super) len: usize,
@@ -41,7 +43,7 @@ impl DeviceSets {
     /// # Errors
     ///
     /// If they do not fit, or the driver fails.
-    pub fn upload(memory: &Arc<Memory>, sets: Sets<'_>) -> Result<Arc<Self>, DeviceError> {
+    pub fn upload(memory: &Arc<Memory>, sets: &SetStore) -> Result<Arc<Self>, DeviceError> {
         Self::upload_signed(memory, sets, 0)
     }
 
@@ -60,9 +62,10 @@ impl DeviceSets {
     /// If the number of words is another one.
     pub fn upload_signed(
         memory: &Arc<Memory>,
-        sets: Sets<'_>,
+        sets: &SetStore,
         words: usize,
     ) -> Result<Arc<Self>, DeviceError> {
+        let (version, sets) = (sets.version(), sets.as_sets());
         let mut offsets = memory.device_buffer(sets.offsets().len())?;
         offsets.upload(sets.offsets())?;
         let mut tokens = memory.device_buffer(sets.tokens().len())?;
@@ -76,7 +79,7 @@ impl DeviceSets {
             buffer.upload(&signatures_of(sets, words))?;
             signatures = Some(buffer);
         }
-        Ok(Arc::new(Self { offsets, tokens, len, longest, signatures, words }))
+        Ok(Arc::new(Self { version, offsets, tokens, len, longest, signatures, words }))
     }
 
     /// What sets take of the device's memory, with signatures of so many words.
@@ -105,8 +108,9 @@ impl DeviceSets {
         self.len == 0
     }
 
-    /// Whether these could be the same sets: as many of them, with as many tokens.
-    pub(in crate::cuda) fn is_like(&self, sets: Sets<'_>) -> bool {
-        self.len == sets.len() && self.tokens.len() == sets.tokens().len()
+    /// Whether they are those of this store, or of a clone of it.
+    #[must_use]
+    pub fn are_of(&self, sets: &SetStore) -> bool {
+        self.version == sets.version()
     }
 }

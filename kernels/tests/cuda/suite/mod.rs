@@ -34,12 +34,12 @@ impl Bench {
     }
 
     pub(crate) fn upload(&self, case: &Case) -> Result<Arc<DeviceSets>, DeviceError> {
-        DeviceSets::upload(&self.memory, case.sets())
+        DeviceSets::upload(&self.memory, &case.sets)
     }
 
     /// With signatures of so many words, or with none.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
-        DeviceSets::upload_signed(&self.memory, case.sets(), words)
+        DeviceSets::upload_signed(&self.memory, &case.sets, words)
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
@@ -60,8 +60,8 @@ impl Bench {
         sets: &Arc<DeviceSets>,
         (policy, answer): (Policy, Answer),
     ) -> Result<Flight, DeviceError> {
-        let pairs = case.pairs();
-        let job = Job { pairs, probes: sets, candidates: sets, policy, answer };
+        let (chunk, on_device) = (case.chunk(), [sets; 2]);
+        let job = Job { chunk, sets: [&case.sets; 2], on_device, policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 }
@@ -154,6 +154,18 @@ fn signatures_that_are_missing_are_noticed() {
     let slot = bench.slot(&case).unwrap();
     let job = (Policy::of(Kernel::Signed8), Answer::Overlaps);
     let _ = bench.submit(slot, &case, &sets, job);
+}
+
+#[test]
+#[should_panic(expected = "the device has other sets")]
+fn sets_that_only_look_alike_are_noticed() {
+    let device = device().expect("the device has other sets, and there is no device");
+    let bench = Bench::new(&device).unwrap();
+    let alike = Case::of_sizes("as many tokens", &[4, 6], 18);
+    let case = Case::of_sizes("sets", &[5, 5], 18).with_pairs(&[0, 1], 1, 19);
+    let sets = bench.upload(&alike).unwrap();
+    let slot = bench.slot(&case).unwrap();
+    let _ = bench.submit(slot, &case, &sets, (Policy::of(Kernel::Lanes8), Answer::Overlaps));
 }
 
 /// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.
