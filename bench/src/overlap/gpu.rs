@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
 use trommel_kernels::overlap::{Chunk, SetStore};
+use trommel_kernels::signatures::words_for_mean_size;
 
 use super::Arguments;
 use super::workload::{Part, Workload, parts};
@@ -82,8 +84,9 @@ impl Gpu {
         let memory = Memory::new(&self.device, self.budget(), self.budget());
         let host = workload.sets();
         let all = host.as_sets();
-        let words = DeviceSets::words_for_mean_size(all.tokens().len() / all.len().max(1));
-        let sets = DeviceSets::upload_signed(&memory, host, words)?;
+        let isa = Isa::selected().expect("the variable names a level of this machine");
+        let words = words_for_mean_size(all.tokens().len() / all.len().max(1));
+        let sets = DeviceSets::upload_signed(&memory, host, (isa, words))?;
         let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
         let whole = limits(workload.len(), workload.chunk().entries.len());
         let part = workload.len().div_ceil(arguments.chunks.max(1)).max(1);

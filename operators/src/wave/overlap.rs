@@ -132,7 +132,7 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
             memory,
             free,
             flying: VecDeque::with_capacity(self.slots),
-            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed()),
+            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed(), self.isa),
             kernel: self.kernel,
             chunks: PhantomData,
         })

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::DeviceSets;
 use trommel_kernels::cuda::{DeviceError, Memory};
 use trommel_kernels::overlap::SetStore;
+use trommel_kernels::signatures::words_for_mean_size;
 
 /// The sets of a chunk on the device.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(super) fn mean_size([_, candidates]: [&SetStore; 2]) -> usize {
 #[derive(Debug)]
 pub(super) struct Residents {
     bytes_max: usize,
+    /// By which level signatures are made.
+    isa: Isa,
     /// Words of the signatures that are sent along: 0 if nobody reads them, else chosen by the size
     /// of the first sets.
     words: Option<usize>,
@@ -50,14 +54,14 @@ pub(super) struct Residents {
 }
 
 impl Residents {
-    pub(super) fn new(bytes_max: usize, is_signed: bool) -> Self {
+    pub(super) fn new(bytes_max: usize, is_signed: bool, isa: Isa) -> Self {
         let words = if is_signed { None } else { Some(0) };
-        Self { bytes_max, words, residents: VecDeque::new() }
+        Self { bytes_max, isa, words, residents: VecDeque::new() }
     }
 
     /// Words of a signature, now that there are sets.
     fn words(&self, wanted: [&SetStore; 2]) -> usize {
-        self.words.unwrap_or(DeviceSets::words_for_mean_size(mean_size(wanted)))
+        self.words.unwrap_or(words_for_mean_size(mean_size(wanted)))
     }
 
     /// Whether these sets are there, or fit beside those that chunks in flight need.
@@ -97,7 +101,7 @@ impl Residents {
                     let needed = DeviceSets::bytes_of(sets.as_sets(), words);
                     self.make_room(needed, wanted);
                     bytes += needed;
-                    let sets = DeviceSets::upload_signed(memory, sets, words)?;
+                    let sets = DeviceSets::upload_signed(memory, sets, (self.isa, words))?;
                     Resident { bytes: needed, sets }
                 }
             };

@@ -4,6 +4,7 @@ pub(crate) mod signatures;
 
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
@@ -39,7 +40,8 @@ impl Bench {
 
     /// With signatures of so many words, or with none.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
-        DeviceSets::upload_signed(&self.memory, &case.sets, words)
+        let isa = Isa::selected().unwrap();
+        DeviceSets::upload_signed(&self.memory, &case.sets, (isa, words))
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
