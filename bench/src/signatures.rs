@@ -210,16 +210,16 @@ fn on_device(
     let budget = device.memory_bytes()?.0 / 2;
     let memory = Memory::new(device, budget, budget);
     let (lane, joiner) = (Arc::new(Lane::new(device)?), Joiner::new(device)?);
-    let tiles = workload.tiles();
-    let sets = DeviceSets::upload(&memory, tiles.sets)?;
+    let Tiles { tiles, required, .. } = workload.tiles();
+    let sets = DeviceSets::upload(&memory, workload.collection.store())?;
     let begin = Instant::now();
     let sets = SignedSets::new(&memory, &joiner, &sets, &workload.runs, words)?;
     let signed = begin.elapsed();
-    let strips = tiles.tiles.iter().map(|tile| tile.strips() as usize).sum();
+    let strips = tiles.iter().map(|tile| tile.strips() as usize).sum();
     let limits = TileLimits {
-        tiles: tiles.tiles.len(),
+        tiles: tiles.len(),
         strips,
-        required: tiles.required.len(),
+        required: required.len(),
         matches: usize::try_from(workload.matches).expect("far below 2^31").max(1),
     };
     let mut slot = Slot::new(&memory, limits)?;
@@ -229,7 +229,7 @@ fn on_device(
             let mut times = Vec::new();
             for _ in 0..=arguments.rounds.max(1) {
                 let policy = Policy::default().with_threads(threads);
-                let job = Job { tiles, sets: &sets, policy, answer };
+                let job = Job { tiles, required, sets: &sets, policy, answer };
                 slot = slot.submit(&lane, &joiner, &job)?.collect()?;
                 workload.check(slot.counted());
                 times.push(slot.times().kernel);

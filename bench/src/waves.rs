@@ -18,7 +18,7 @@ use trommel::wave::{
 };
 use trommel::{Graph, Isa, Memory, RunOptions};
 use trommel_bench::pipeline::{numbers, schema};
-use trommel_kernels::overlap::{Chunk as PairChunk, Entry, Pairs, Sets};
+use trommel_kernels::overlap::{Chunk as PairChunk, Entry, SetStore};
 
 use crate::overlap::workload::{Part as Range, Workload, parts};
 
@@ -156,7 +156,8 @@ impl OperatorSpec for Verify {
         let entries = parts.iter().map(|part| part.entries.len()).max().unwrap_or(1);
         let limits = ChunkLimits { entries, pairs, starts: false };
         let sets = workload.sets();
-        let sets_bytes = size_of_val(sets.offsets()) + size_of_val(sets.tokens());
+        let all = sets.as_sets();
+        let sets_bytes = size_of_val(all.offsets()) + size_of_val(all.tokens());
         let isa = Isa::selected().expect("it was shown before");
         let kernel = OverlapKernel::<Candidates>::new(isa, limits, slots, sets_bytes);
         let buffers = Buffers::new(wave.chunks);
@@ -177,7 +178,7 @@ impl OperatorSpec for Verify {
 
 /// Pairs, and where they begin in the workload.
 struct Candidates {
-    sets: Sets<'static>,
+    sets: &'static SetStore,
     begin: usize,
     entries: Vec<Entry>,
     candidates: Vec<u32>,
@@ -196,18 +197,17 @@ impl WaveChunk for Candidates {
 }
 
 impl OverlapChunk for Candidates {
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&self) -> PairChunk<'_> {
         let Self { entries, candidates, required, .. } = self;
-        let chunk = PairChunk { entries, candidates, required, starts: &[] };
-        Pairs { probes: self.sets, candidates: self.sets, chunk }
+        PairChunk { entries, candidates, required, starts: &[] }
+    }
+
+    fn sets(&self) -> [&SetStore; 2] {
+        [self.sets; 2]
     }
 
     fn question(&self) -> Answer {
         Answer::Overlaps
-    }
-
-    fn set_versions(&self) -> [u64; 2] {
-        [0; 2]
     }
 
     fn answer(&mut self) -> &mut OverlapAnswer {
@@ -223,7 +223,7 @@ fn message(chunk: Box<Candidates>) -> Chunk {
 /// Copies a part of the pairs into a chunk, which is what the cheapest filter could do.
 struct Prepare {
     workload: &'static Workload,
-    sets: Sets<'static>,
+    sets: &'static SetStore,
     parts: Arc<[Range]>,
     buffers: Buffers<Candidates>,
     /// The number of the part in hand.

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, Pairs};
+use trommel_kernels::overlap::{Chunk, SetStore};
+use trommel_kernels::signatures::words_for_mean_size;
 
 use super::Arguments;
 use super::workload::{Part, Workload, parts};
@@ -27,7 +29,7 @@ pub(crate) struct Gpu {
 }
 
 /// What is measured of a kernel.
-type Candidate = (Kernel, Policy, Answer);
+type Candidate = (Policy, Answer);
 
 /// What a kernel does alone to find overlaps.
 pub(crate) struct Alone {
@@ -81,8 +83,10 @@ impl Gpu {
         );
         let memory = Memory::new(&self.device, self.budget(), self.budget());
         let host = workload.sets();
-        let words = DeviceSets::words_for_mean_size(host.tokens().len() / host.len().max(1));
-        let sets = DeviceSets::upload_signed(&memory, host, words)?;
+        let all = host.as_sets();
+        let isa = Isa::selected().expect("the variable names a level of this machine");
+        let words = words_for_mean_size(all.tokens().len() / all.len().max(1));
+        let sets = DeviceSets::upload_signed(&memory, host, (isa, words))?;
         let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
         let whole = limits(workload.len(), workload.chunk().entries.len());
         let part = workload.len().div_ceil(arguments.chunks.max(1)).max(1);
@@ -104,8 +108,9 @@ impl Gpu {
             // The first of each warms up.
             let times = middle(&mut alone[1..], |times| times.kernel);
             self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
-            let (kernel, Policy { threads, .. }, answer) = candidate;
+            let (policy, answer) = candidate;
             if answer == Answer::Overlaps {
+                let (kernel, threads) = (policy.kernel(), policy.threads());
                 all.push(Alone { kernel, threads, rate: workload.rate(times.kernel) });
             }
         }
@@ -121,11 +126,12 @@ impl Gpu {
     fn line(
         &self,
         workload: &Workload,
-        (kernel, policy, answer): Candidate,
+        (policy, answer): Candidate,
         times: Times,
         whole: Duration,
     ) {
-        let name = format!("{kernel}, {}, {} threads", shown(answer), policy.threads);
+        let (kernel, threads) = (policy.kernel(), policy.threads());
+        let name = format!("{kernel}, {}, {threads} threads", shown(answer));
         let gigabytes = workload.gigabytes(times.kernel);
         let us = |time: Duration| time.as_secs_f64() * 1e6;
         println!(
@@ -147,8 +153,9 @@ impl Gpu {
         slot: Slot,
         candidate: Candidate,
     ) -> Result<Slot, DeviceError> {
-        let slot = self.submit(slot, workload.pairs(), sets, candidate)?.collect()?;
-        match candidate.2 {
+        let sets = (workload.sets(), sets);
+        let slot = self.submit(slot, workload.chunk(), sets, candidate)?.collect()?;
+        match candidate.1 {
             Answer::Count => workload.check_count(slot.count().expect("it was asked for")),
             _ => workload.check(slot.overlaps()),
         }
@@ -158,11 +165,11 @@ impl Gpu {
     fn submit(
         &self,
         slot: Slot,
-        pairs: Pairs<'_>,
-        sets: &Arc<DeviceSets>,
-        (kernel, policy, answer): Candidate,
+        chunk: Chunk<'_>,
+        (sets, on_device): (&SetStore, &Arc<DeviceSets>),
+        (policy, answer): Candidate,
     ) -> Result<Flight, DeviceError> {
-        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        let job = Job { chunk, sets: [sets; 2], on_device: [on_device; 2], policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 
@@ -175,15 +182,16 @@ impl Gpu {
         slots: &mut Vec<Slot>,
         (candidate, parts): (Candidate, &[Part]),
     ) -> Result<Duration, DeviceError> {
-        let whole = workload.pairs();
+        let whole = workload.chunk();
+        let sets = (workload.sets(), sets);
         let mut flying = VecDeque::<(usize, Flight)>::new();
         let mut count = 0;
         let start = Instant::now();
         for Part { begin, end, entries } in parts {
             let chunk = Chunk {
                 entries,
-                candidates: &whole.chunk.candidates[*begin..*end],
-                required: &whole.chunk.required[*begin..*end],
+                candidates: &whole.candidates[*begin..*end],
+                required: &whole.required[*begin..*end],
                 starts: &[],
             };
             if slots.is_empty() {
@@ -191,13 +199,12 @@ impl Gpu {
                 slots.push(land(workload, landing, &mut count)?);
             }
             let slot = slots.pop().expect("one is free");
-            let pairs = Pairs { chunk, ..whole };
-            flying.push_back((*begin, self.submit(slot, pairs, sets, candidate)?));
+            flying.push_back((*begin, self.submit(slot, chunk, sets, candidate)?));
         }
         for landing in flying {
             slots.push(land(workload, landing, &mut count)?);
         }
-        if candidate.2 == Answer::Count {
+        if candidate.1 == Answer::Count {
             workload.check_count(count);
         }
         Ok(start.elapsed())
@@ -233,8 +240,7 @@ fn candidates(threads: &[u32]) -> Vec<Candidate> {
             threads.iter().map(|threads| usual.with_threads(*threads)).collect()
         };
         for policy in policies {
-            candidates
-                .extend([Answer::Overlaps, Answer::Count].map(|answer| (kernel, policy, answer)));
+            candidates.extend([Answer::Overlaps, Answer::Count].map(|answer| (policy, answer)));
         }
     }
     candidates

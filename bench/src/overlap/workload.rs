@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets};
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, SetStore};
 
 use crate::numbers::Numbers;
 
@@ -16,9 +16,7 @@ const REQUIRED: [usize; 2] = [4, 9];
 
 /// Sets and pairs, with the right answers.
 pub(crate) struct Workload {
-    size: usize,
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
+    sets: SetStore,
     entries: Vec<Entry>,
     candidates: Vec<u32>,
     required: Vec<u32>,
@@ -38,15 +36,35 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("workloads are far below 2^32")
 }
 
+/// Sets that share most tokens of a base, each with some of them changed.
+fn family(size: usize, numbers: &mut Numbers, mut take: impl FnMut(Vec<usize>)) {
+    let alphabet = (40 * size).max(1);
+    let len = size / 2 + numbers.below(size + 1);
+    let base = sorted((0..len).map(|_| numbers.below(alphabet)).collect());
+    for _ in 0..FAMILY {
+        let changed = numbers.below(30);
+        let tokens = base.iter().map(|token| {
+            let is_changed = numbers.below(100) < changed;
+            if is_changed { numbers.below(alphabet) } else { *token }
+        });
+        take(sorted(tokens.collect()));
+    }
+}
+
 impl Workload {
     /// Pairs of sets of a mean size, so many candidates a probe.
     pub(crate) fn new(size: usize, pairs: usize, candidates: usize) -> Self {
         let mut numbers = Numbers::default();
         let sets = (pairs / candidates.max(1)).max(FAMILY).next_multiple_of(FAMILY);
+        let (mut offsets, mut tokens) = (vec![0], Vec::new());
+        for _ in 0..sets / FAMILY {
+            family(size, &mut numbers, |set| {
+                tokens.extend(set.into_iter().map(narrow));
+                offsets.push(narrow(tokens.len()));
+            });
+        }
         let mut workload = Self {
-            size,
-            offsets: vec![0],
-            tokens: Vec::new(),
+            sets: SetStore::new(offsets, tokens),
             entries: Vec::new(),
             candidates: Vec::new(),
             required: Vec::new(),
@@ -54,9 +72,6 @@ impl Workload {
             count: 0,
             bytes: 0,
         };
-        for _ in 0..sets / FAMILY {
-            workload.family(&mut numbers);
-        }
         for probe in 0..sets {
             workload.entry(probe, candidates, sets, &mut numbers);
         }
@@ -66,22 +81,6 @@ impl Workload {
         workload.overlaps = overlaps;
         workload.count = overlap::count(Isa::Scalar, workload.pairs());
         workload
-    }
-
-    /// Sets that share most tokens of a base, each with some of them changed.
-    fn family(&mut self, numbers: &mut Numbers) {
-        let alphabet = (40 * self.size).max(1);
-        let len = self.size / 2 + numbers.below(self.size + 1);
-        let base = sorted((0..len).map(|_| numbers.below(alphabet)).collect());
-        for _ in 0..FAMILY {
-            let changed = numbers.below(30);
-            let tokens = base.iter().map(|token| {
-                let is_changed = numbers.below(100) < changed;
-                if is_changed { numbers.below(alphabet) } else { *token }
-            });
-            self.tokens.extend(sorted(tokens.collect()).into_iter().map(narrow));
-            self.offsets.push(narrow(self.tokens.len()));
-        }
     }
 
     /// Half of the candidates are of the probe's family, as far as it goes.
@@ -102,12 +101,11 @@ impl Workload {
     }
 
     fn size_of(&self, set: usize) -> usize {
-        (self.offsets[set + 1] - self.offsets[set]) as usize
+        self.sets.as_sets().set(set).len()
     }
 
-    /// Reads all offsets, which is not to be measured.
-    pub(crate) fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.offsets, &self.tokens)
+    pub(crate) fn sets(&self) -> &SetStore {
+        &self.sets
     }
 
     pub(crate) fn chunk(&self) -> Chunk<'_> {
@@ -120,7 +118,8 @@ impl Workload {
     }
 
     pub(crate) fn pairs(&self) -> Pairs<'_> {
-        Pairs { probes: self.sets(), candidates: self.sets(), chunk: self.chunk() }
+        let sets = self.sets.as_sets();
+        Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
     }
 
     /// How many pairs there are.
@@ -189,12 +188,13 @@ impl fmt::Display for Workload {
     #[expect(clippy::cast_precision_loss, reason = "shares in percent")]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffice = 100.0 * self.count as f64 / self.len() as f64;
+        let sets = self.sets.as_sets();
         write!(
             formatter,
             "{} pairs of {} sets, mean size {}, {suffice:.0}% suffice (Jaccard 4/5)",
             self.len(),
-            self.sets().len(),
-            self.tokens.len() / self.sets().len(),
+            sets.len(),
+            sets.tokens().len() / sets.len(),
         )
     }
 }

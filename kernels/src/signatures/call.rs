@@ -1,5 +1,7 @@
 //! What a call is given.
 
+use std::sync::Arc;
+
 use super::{PROBES_MAX, STRIP, WORDS};
 use crate::overlap::Sets;
 use crate::postings::sign;
@@ -86,10 +88,10 @@ pub struct Match {
 }
 
 /// Sets of the same size that follow each other, numbered: the run of each set. Sets of one size
-/// may be several runs.
+/// may be several runs. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    of_sets: Vec<u32>,
+    of_sets: Arc<[u32]>,
 }
 
 impl Runs {
@@ -112,13 +114,41 @@ impl Runs {
         }
         let (len, sets) = (of_sets.len(), sets.len());
         assert!(len == sets, "the last run ends at set {len} of {sets}");
-        Self { of_sets }
+        Self { of_sets: of_sets.into() }
     }
 
     /// By set.
     #[must_use]
     pub fn of_sets(&self) -> &[u32] {
         &self.of_sets
+    }
+
+    /// Checks that tiles are of sets with these runs, and that there is all that they require.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold.
+    pub(crate) fn check(&self, tiles: &[Tile], required: &[u32]) {
+        let of_sets = &self.of_sets;
+        let sets = of_sets.len();
+        for (index, tile) in tiles.iter().enumerate() {
+            let (probes, candidates) = (
+                tile.probe_begin as usize..tile.probe_end as usize,
+                tile.candidate_begin as usize..tile.candidate_end as usize,
+            );
+            let is_there = |range: &std::ops::Range<usize>| range.start < range.end;
+            let fits = is_there(&probes)
+                && probes.len() <= PROBES_MAX as usize
+                && is_there(&candidates)
+                && probes.end.max(candidates.end) <= sets
+                && of_sets[probes.start] == of_sets[probes.end - 1];
+            assert!(fits, "tile {index} of {sets} sets, {tile:?}");
+            let [first, last] = [candidates.start, candidates.end - 1].map(|set| of_sets[set]);
+            let row = tile.row.wrapping_add(first) as usize;
+            let end = row + (last - first) as usize;
+            let known = required.len();
+            assert!(end < known, "a required overlap at {end} of {known}, for tile {index}");
+        }
     }
 }
 
@@ -199,39 +229,17 @@ pub struct Tiles<'a> {
 }
 
 impl Tiles<'_> {
-    /// Checks all that the documentation of the type asks for.
+    /// Checks all that the documentation of the type asks for, and that there are signatures of
+    /// these sets.
     ///
     /// # Panics
     ///
     /// If it does not hold.
-    pub(crate) fn check(self) {
-        let (sets, of_sets) = (self.sets.len(), self.runs.of_sets());
-        assert!(of_sets.len() == sets, "{sets} sets need as many runs, not {}", of_sets.len());
-        for (index, tile) in self.tiles.iter().enumerate() {
-            let (probes, candidates) = (
-                tile.probe_begin as usize..tile.probe_end as usize,
-                tile.candidate_begin as usize..tile.candidate_end as usize,
-            );
-            let is_there = |range: &std::ops::Range<usize>| range.start < range.end;
-            let fits = is_there(&probes)
-                && probes.len() <= PROBES_MAX as usize
-                && is_there(&candidates)
-                && probes.end.max(candidates.end) <= sets
-                && of_sets[probes.start] == of_sets[probes.end - 1];
-            assert!(fits, "tile {index} of {sets} sets, {tile:?}");
-            let [first, last] = [candidates.start, candidates.end - 1].map(|set| of_sets[set]);
-            let row = tile.row.wrapping_add(first) as usize;
-            let end = row + (last - first) as usize;
-            let known = self.required.len();
-            assert!(end < known, "a required overlap at {end} of {known}, for tile {index}");
-        }
-    }
-
-    /// Checks also that there are signatures of these sets.
-    pub(super) fn check_signed(self, signatures: &Signatures) {
-        let (sets, signed) = (self.sets.len(), signatures.sets);
+    pub(super) fn check(self, signatures: &Signatures) {
+        let (sets, runs, signed) = (self.sets.len(), self.runs.of_sets().len(), signatures.sets);
         assert!(sets == signed, "{sets} sets need as many signatures, not {signed}");
-        self.check();
+        assert!(sets == runs, "{sets} sets need as many runs, not {runs}");
+        self.runs.check(self.tiles, self.required);
     }
 
     /// The required overlap of the probes of a tile and a candidate.

@@ -135,7 +135,7 @@ pub fn join(
     answer: &mut Joined,
 ) {
     assert!(matches_max > 0, "room for no match");
-    tiles.check_signed(signatures);
+    tiles.check(signatures);
     answer.clear();
     let mut survivors = Survivors::default();
     for (index, &tile) in tiles.tiles.iter().enumerate() {
@@ -172,7 +172,7 @@ pub fn join(
 /// As for [`join`].
 #[must_use]
 pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
-    tiles.check_signed(signatures);
+    tiles.check(signatures);
     let mut counted = Counted::default();
     let mut survivors = Survivors::default();
     for &tile in tiles.tiles {
@@ -209,7 +209,7 @@ pub fn sift(
     survivors: &mut Survivors,
     unfinished: &mut Vec<Tile>,
 ) {
-    tiles.check_signed(signatures);
+    tiles.check(signatures);
     survivors.clear();
     unfinished.clear();
     for (index, &tile) in tiles.tiles.iter().enumerate() {

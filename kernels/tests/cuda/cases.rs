@@ -1,15 +1,14 @@
 //! Chunks of candidate pairs for the overlap kernels.
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Sets, Start};
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, SetStore, Sets, Start};
 use trommel_kernels::postings;
 
 /// Sets, and a chunk of pairs among them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
+    pub(crate) sets: SetStore,
     pub(crate) entries: Vec<Entry>,
     pub(crate) candidates: Vec<u32>,
     pub(crate) required: Vec<u32>,
@@ -39,16 +38,23 @@ impl Case {
     /// A set of each size, of tokens that are dense enough to meet often.
     pub(crate) fn of_sizes(name: &str, sizes: &[usize], seed: u64) -> Self {
         let mut numbers = Numbers::new(seed);
-        let mut case = Self { name: name.to_owned(), offsets: vec![0], ..Self::default() };
+        let (mut offsets, mut tokens) = (vec![0], Vec::new());
         for size in sizes {
             let mut token = 0;
             for _ in 0..*size {
                 token += 1 + numbers.below(3);
-                case.tokens.push(token);
+                tokens.push(token);
             }
-            case.offsets.push(narrow(case.tokens.len()));
+            offsets.push(narrow(tokens.len()));
         }
-        case
+        Self {
+            name: name.to_owned(),
+            sets: SetStore::new(offsets, tokens),
+            entries: Vec::new(),
+            candidates: Vec::new(),
+            required: Vec::new(),
+            starts: Vec::new(),
+        }
     }
 
     /// An entry of each probe with every set `step` apart, requiring about the true overlap.
@@ -96,17 +102,20 @@ impl Case {
     }
 
     pub(crate) fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.offsets, &self.tokens)
+        self.sets.as_sets()
     }
 
-    pub(crate) fn pairs(&self) -> Pairs<'_> {
-        let chunk = Chunk {
+    pub(crate) fn chunk(&self) -> Chunk<'_> {
+        Chunk {
             entries: &self.entries,
             candidates: &self.candidates,
             required: &self.required,
             starts: &self.starts,
-        };
-        Pairs { probes: self.sets(), candidates: self.sets(), chunk }
+        }
+    }
+
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs { probes: self.sets(), candidates: self.sets(), chunk: self.chunk() }
     }
 
     /// The pairs from `begin` to `end`, as a chunk of their own.
@@ -121,8 +130,7 @@ impl Case {
         let starts = if self.starts.is_empty() { &[][..] } else { &self.starts[begin..end] };
         Self {
             name: self.name.clone(),
-            offsets: self.offsets.clone(),
-            tokens: self.tokens.clone(),
+            sets: self.sets.clone(),
             entries: entries.collect(),
             candidates: self.candidates[begin..end].to_vec(),
             required: self.required[begin..end].to_vec(),

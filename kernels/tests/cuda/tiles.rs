@@ -1,16 +1,15 @@
 //! Tiles of all pairs of sets, for the kernels of signatures.
 
-use trommel_kernels::overlap::Sets;
+use trommel_kernels::overlap::{SetStore, Sets};
 use trommel_kernels::signatures::{Runs, Tile, Tiles};
 
 use super::cases::{Numbers, narrow};
 
 /// Sets by size, and tiles of all their pairs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct TileCase {
     pub(crate) name: String,
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
+    pub(crate) sets: SetStore,
     ends: Vec<u32>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) required: Vec<u32>,
@@ -27,36 +26,38 @@ impl TileCase {
         let mut numbers = Numbers::new(5);
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable();
-        let mut case = Self { name: name.to_owned(), offsets: vec![0], ..Self::default() };
+        let (mut offsets, mut all_tokens, mut ends) = (vec![0], Vec::new(), Vec::new());
         for (number, &size) in sizes.iter().enumerate() {
             let first = 10_000 * numbers.below(families);
             let tokens = (0..narrow(size)).map(|token| first + 2 * token);
-            case.tokens.extend(tokens);
-            if let Some(last) = case.tokens.last_mut().filter(|_| size > 0) {
+            all_tokens.extend(tokens);
+            if let Some(last) = all_tokens.last_mut().filter(|_| size > 0) {
                 *last += numbers.below(2);
             }
-            case.offsets.push(narrow(case.tokens.len()));
+            offsets.push(narrow(all_tokens.len()));
             if sizes.get(number + 1) != Some(&size) {
-                case.ends.push(narrow(number + 1));
+                ends.push(narrow(number + 1));
             }
         }
+        let (name, sets) = (name.to_owned(), SetStore::new(offsets, all_tokens));
+        let mut case = Self { name, sets, ends, tiles: Vec::new(), required: Vec::new() };
         case.cut(shape);
         case
     }
 
     fn cut(&mut self, [probes, candidates]: [usize; 2]) {
-        let size = |end: u32| self.offsets[end as usize] - self.offsets[end as usize - 1];
+        let Self { sets, ends, tiles, required: rows, .. } = self;
+        let size = |end: u32| narrow(sets.as_sets().set(end as usize - 1).len());
         let mut begin = 0;
-        for (run, &end) in self.ends.iter().enumerate() {
-            let row = narrow(self.required.len());
-            self.required
-                .extend(self.ends[..=run].iter().map(|other| required(size(end), size(*other))));
+        for (run, &end) in ends.iter().enumerate() {
+            let row = narrow(rows.len());
+            rows.extend(ends[..=run].iter().map(|other| required(size(end), size(*other))));
             for probe_begin in (begin..end).step_by(probes) {
                 let probe_end = end.min(probe_begin + narrow(probes));
                 for candidate_begin in (0..probe_end).step_by(candidates) {
                     let candidate_end = probe_end.min(candidate_begin + narrow(candidates));
                     let resume = candidate_begin;
-                    self.tiles.push(Tile {
+                    tiles.push(Tile {
                         probe_begin,
                         probe_end,
                         candidate_begin,
@@ -71,7 +72,7 @@ impl TileCase {
     }
 
     pub(crate) fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.offsets, &self.tokens)
+        self.sets.as_sets()
     }
 
     pub(crate) fn runs(&self) -> Runs {

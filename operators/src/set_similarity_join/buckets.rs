@@ -5,6 +5,8 @@
 //! through as the join would, with numbers in place of postings.
 
 use trommel_kernels::cuda::Device;
+use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::signatures::SignedSets;
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::bounds::Bounds;
@@ -30,18 +32,20 @@ struct Bucket {
 }
 
 /// The probes that are compared with all sets before them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Tiled {
     /// By rank of the size: whether they are.
     pub(super) ranks: Vec<bool>,
     /// Whether others are left that find anything.
     pub(super) has_others: bool,
+    /// The device, if it had to be opened to know that it can be.
+    pub(super) device: Option<Device>,
 }
 
 impl Tiled {
     /// All probes.
     pub(super) fn all(collection: &SetCollection) -> Self {
-        Self { ranks: vec![true; collection.sizes().len()], has_others: false }
+        Self { ranks: vec![true; collection.sizes().len()], has_others: false, device: None }
     }
 }
 
@@ -52,7 +56,8 @@ pub(super) enum Tiling {
     /// in 0.080 s by postings and 0.88 s in tiles at Jaccard 0.8, 0.58 s and 8.1 s at 0.5; package
     /// descriptions (87,538 of 43) in 0.105 s and 0.33 s, 0.84 s and 1.05 s.
     Never,
-    /// On a device, if so much is saved that opening it pays, and there is one.
+    /// On a device, if so much is saved that opening it pays, and it can be opened: on a CPU the
+    /// same tiles would cost more than postings.
     IfItPays,
     /// On a device that is used in any case.
     Freely,
@@ -68,11 +73,23 @@ impl Tiling {
             Self::Freely => 1,
         };
         let words = words_for_mean_size(collection.tokens() / collection.len().max(1));
-        let (tiled, saved_ns) = choose(&buckets(collection, bounds), words);
-        let is_worth_it =
-            saved_ns >= saved_min_ns && (self == Self::Freely || Device::count().is_ok());
-        is_worth_it.then_some(tiled)
+        let (mut tiled, saved_ns) = choose(&buckets(collection, bounds), words);
+        if saved_ns < saved_min_ns {
+            return None;
+        }
+        if self == Self::IfItPays {
+            tiled.device = Some(open(collection, words)?);
+        }
+        Some(tiled)
     }
+}
+
+/// Opens the device of `auto`, if it has room for these sets and signatures of so many words.
+fn open(collection: &SetCollection, words: usize) -> Option<Device> {
+    let device = Device::probe(0).ok()?;
+    let (free, _) = device.memory_bytes().ok()?;
+    let sets = DeviceSets::bytes_of(collection.sets(), 0);
+    (sets + SignedSets::bytes(collection.len(), words) <= free).then_some(device)
 }
 
 impl Bucket {
@@ -90,7 +107,7 @@ fn choose(buckets: &[Bucket], words: usize) -> (Tiled, u64) {
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
     let saved_ps = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
-    (Tiled { ranks, has_others }, saved_ps / 1000)
+    (Tiled { ranks, has_others, device: None }, saved_ps / 1000)
 }
 
 /// The buckets of a collection, by rank of their size.
@@ -187,10 +204,10 @@ mod tests {
         let buckets =
             [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
         let (tiled, saved_ns) = choose(&buckets, 1);
-        assert_eq!(tiled, Tiled { ranks: vec![false, true, false, true], has_others: true });
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false, true], true));
         assert_eq!(saved_ns, 2 + 1000);
         let (tiled, saved_ns) = choose(&buckets[1..], 1);
-        assert_eq!(tiled, Tiled { ranks: vec![true, false, true], has_others: false });
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![true, false, true], false));
         assert_eq!(saved_ns, 2 + 1000);
         assert_eq!(choose(&buckets, 3).0.ranks, [false; 4]);
     }

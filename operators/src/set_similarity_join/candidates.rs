@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trommel_engine::batch::Chunk;
 use trommel_kernels::cuda::{overlap, signatures};
-use trommel_kernels::overlap::Pairs;
+use trommel_kernels::overlap::{Chunk as PairChunk, SetStore};
 use trommel_kernels::signatures::{Signatures, Tiles};
 
 use super::chunk::{CandidateChunk, JoinedSets};
@@ -126,7 +126,7 @@ impl Candidates {
 
     /// The similar pairs, if they were asked for: the left set, the right one, and their overlap.
     pub(super) fn similar(&self) -> Vec<(Partner<'_>, Partner<'_>, u32)> {
-        let sets = self.sets();
+        let sets = self.joined();
         if self.kind == Which::First {
             let similar = self.chunk.similar(&self.answer.overlaps);
             return similar.map(|pair| partners(sets, pair)).collect();
@@ -142,7 +142,7 @@ impl Candidates {
         }
     }
 
-    fn sets(&self) -> &JoinedSets {
+    fn joined(&self) -> &JoinedSets {
         self.sets.as_ref().expect(FILLED)
     }
 
@@ -178,8 +178,13 @@ impl EitherChunk for Candidates {
 }
 
 impl OverlapChunk for Candidates {
-    fn pairs(&self) -> Pairs<'_> {
-        self.chunk.pairs(self.sets())
+    fn pairs(&self) -> PairChunk<'_> {
+        self.chunk.chunk()
+    }
+
+    fn sets(&self) -> [&SetStore; 2] {
+        let JoinedSets { probes, candidates } = self.joined();
+        [probes.store(), candidates.store()]
     }
 
     fn question(&self) -> overlap::Answer {
@@ -187,11 +192,6 @@ impl OverlapChunk for Candidates {
             JoinOutput::Pairs => overlap::Answer::Overlaps,
             JoinOutput::Count => overlap::Answer::Count,
         }
-    }
-
-    fn set_versions(&self) -> [u64; 2] {
-        let JoinedSets { probes, candidates } = self.sets();
-        [probes.version(), candidates.version()]
     }
 
     fn answer(&mut self) -> &mut OverlapAnswer {
@@ -202,6 +202,10 @@ impl OverlapChunk for Candidates {
 impl TilesChunk for Candidates {
     fn tiles(&self) -> Tiles<'_> {
         self.tiled().tiles(&self.tiles.tiles, &self.tiles.required)
+    }
+
+    fn sets(&self) -> &SetStore {
+        self.joined().probes.store()
     }
 
     fn signatures(&self) -> &Signatures {
@@ -217,10 +221,6 @@ impl TilesChunk for Candidates {
             JoinOutput::Pairs => signatures::Answer::Matches,
             JoinOutput::Count => signatures::Answer::Count,
         }
-    }
-
-    fn sets_version(&self) -> u64 {
-        self.sets().probes.version()
     }
 
     fn answer(&mut self) -> &mut TilesAnswer {

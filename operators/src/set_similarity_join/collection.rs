@@ -194,6 +194,12 @@ impl SetCollection {
         self.sets.as_sets()
     }
 
+    /// The same ones, as they are kept.
+    #[must_use]
+    pub fn store(&self) -> &SetStore {
+        &self.sets
+    }
+
     /// A number that no other collection has.
     #[must_use]
     pub fn version(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_kernels::Isa;
+use trommel_kernels::cuda::Device;
 
 use super::bounds::{Bounds, Similarity};
 use super::buckets::{Tiled, Tiling};
@@ -136,6 +137,8 @@ pub struct SetJoin {
     is_exhausted: bool,
     /// What is handed over as tiles instead of candidates.
     tiler: Option<Tiler>,
+    #[expect(dead_code, reason = "what is open here is not opened anew where tiles are answered")]
+    device: Option<Device>,
     counters: JoinCounters,
 }
 
@@ -181,8 +184,8 @@ impl SetJoin {
             }
         };
         let sets = JoinedSets::of_one(collection);
-        let counters = JoinCounters::default();
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler: None, counters })
+        let (tiler, device, counters) = (None, None, JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, device, counters })
     }
 
     /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles,
@@ -218,7 +221,7 @@ impl SetJoin {
         similarity: Similarity,
         bounds: Bounds,
         isa: Isa,
-        Tiled { ranks, has_others }: Tiled,
+        Tiled { ranks, has_others, device }: Tiled,
     ) -> Result<Self, JoinError> {
         let sets = JoinedSets::of_one(collection);
         let budget = &mut collection.budget();
@@ -230,7 +233,7 @@ impl SetJoin {
             Box::new(Nothing)
         };
         let (tiler, counters) = (Some(tiler), JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, device, counters })
     }
 
     /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there

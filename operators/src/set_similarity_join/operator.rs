@@ -174,7 +174,8 @@ pub struct SetSimilarityJoin {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     chunk_bytes: Option<usize>,
-    /// Bytes that the sets and their index may use; on a device the sets may use as much.
+    /// Bytes that the sets and their index may use; on a device the sets may use as much, and as
+    /// much again where some of them are compared by signatures only.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     memory_max: usize,

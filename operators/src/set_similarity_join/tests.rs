@@ -293,7 +293,7 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
                 .zip(Isa::available().collect::<Vec<_>>().into_iter().rev().cycle())
             {
                 let ranks = (0..collection.sizes().len()).map(division).collect();
-                let tiled = buckets::Tiled { ranks, has_others: true };
+                let tiled = buckets::Tiled { ranks, has_others: true, device: None };
                 let similarity = question.similarity;
                 let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
                 let pairs = pairs_of_divided(join, similarity, isa, 2000);

@@ -10,9 +10,9 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
-use trommel_kernels::overlap::{self, Pairs};
+use trommel_kernels::overlap::{self, Chunk, Pairs, SetStore};
 
-use super::residents::{Residents, Sent, Wanted};
+use super::residents::{Residents, Sent, mean_size};
 use super::slots::open_slots;
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
@@ -27,15 +27,15 @@ pub struct OverlapAnswer {
 
 /// Candidate pairs that travel with their sets.
 pub trait OverlapChunk: WaveChunk {
-    /// The pairs and the sets that they name.
-    fn pairs(&self) -> Pairs<'_>;
+    /// The pairs.
+    fn pairs(&self) -> Chunk<'_>;
+
+    /// The sets that entries name, and those that candidates name. A device is sent them once for
+    /// all chunks that have the same ones.
+    fn sets(&self) -> [&SetStore; 2];
 
     /// What is asked.
     fn question(&self) -> Answer;
-
-    /// Numbers that name the probes and the candidates: sets are sent to a device once for all
-    /// chunks in which they have the same number.
-    fn set_versions(&self) -> [u64; 2];
 
     /// Where the answer is written.
     fn answer(&mut self) -> &mut OverlapAnswer;
@@ -108,7 +108,8 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
     fn run(&mut self, chunk: &mut C) {
         let mut answer = mem::take(chunk.answer());
         answer.overlaps.clear();
-        let pairs = chunk.pairs();
+        let [probes, candidates] = chunk.sets().map(SetStore::as_sets);
+        let pairs = Pairs { probes, candidates, chunk: chunk.pairs() };
         match chunk.question() {
             Answer::Count => answer.count = overlap::count(self.isa, pairs),
             _ => {
@@ -131,7 +132,7 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
             memory,
             free,
             flying: VecDeque::with_capacity(self.slots),
-            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed()),
+            residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed(), self.isa),
             kernel: self.kernel,
             chunks: PhantomData,
         })
@@ -158,39 +159,27 @@ pub struct OverlapFlights<C> {
     chunks: PhantomData<fn(C)>,
 }
 
-/// The sets of a chunk, named and laid out.
-fn wanted<C: OverlapChunk>(chunk: &C) -> [Wanted<'_>; 2] {
-    let (versions, pairs) = (chunk.set_versions(), chunk.pairs());
-    let wanted = |version, sets| Wanted { version, sets };
-    [wanted(versions[0], pairs.probes), wanted(versions[1], pairs.candidates)]
-}
-
 impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
     type Chunk = C;
 
     fn has_room(&self, chunk: &C) -> bool {
         let is_alone = self.flying.is_empty();
-        !self.free.is_empty() && (is_alone || self.residents.has_room(&wanted(chunk)))
+        !self.free.is_empty() && (is_alone || self.residents.has_room(chunk.sets()))
     }
 
     fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
-        let Sent { sets: [probes, candidates], mut bytes } =
-            self.residents.send(&self.memory, wanted(chunk))?;
+        let (pairs, sets) = (chunk.pairs(), chunk.sets());
+        let Sent { sets: sent, mut bytes } = self.residents.send(&self.memory, sets)?;
         let slot = self.free.pop().expect("it is asked for room before");
-        let pairs = chunk.pairs();
-        let sets = pairs.candidates;
-        let mean_size = sets.tokens().len() / sets.len().max(1);
-        let kernel = self.kernel.for_mean_size(mean_size);
-        let parts = pairs.chunk;
-        bytes += (size_of_val(parts.entries)
-            + size_of_val(parts.candidates)
-            + size_of_val(parts.required)
-            + size_of_val(parts.starts)) as u64;
+        bytes += (size_of_val(pairs.entries)
+            + size_of_val(pairs.candidates)
+            + size_of_val(pairs.required)
+            + size_of_val(pairs.starts)) as u64;
+        let kernel = self.kernel.for_mean_size(mean_size(sets));
         let job = Job {
-            pairs,
-            probes: &probes,
-            candidates: &candidates,
-            kernel,
+            chunk: pairs,
+            sets,
+            on_device: sent.each_ref(),
             policy: Policy::of(kernel),
             answer: chunk.question(),
         };

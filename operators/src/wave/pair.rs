@@ -22,7 +22,9 @@ pub trait EitherChunk: WaveChunk {
 }
 
 /// Answers chunks by one of two kernels. Each of them is opened on a device when the first chunk
-/// comes that is for it, so that one for which none comes costs nothing.
+/// comes that is for it, so that one for which none comes costs nothing. Each has memory of its own
+/// there: sets that chunks of both kinds name are sent twice, which takes milliseconds, and have
+/// room twice.
 #[derive(Debug)]
 pub struct KernelPair<A, B> {
     first: A,

@@ -114,9 +114,8 @@ impl<K: Kernel> WavePart<K> {
         }
     }
 
-    /// Opens the device if it was asked for or pays, and was not opened before, and makes it ready
-    /// for the next chunk.
-    fn open(&mut self) -> Result<(), WaveError> {
+    /// Whether the device was asked for or pays, and is not open or not ready for the next chunk.
+    fn is_to_be_opened(&self) -> bool {
         let next = self.waiting.front();
         let is_wanted = match self.wave.device {
             Device::Auto => next.is_some_and(|held| held.chunk.pays_on_device()),
@@ -127,7 +126,12 @@ impl<K: Kernel> WavePart<K> {
             Place::Unopened => false,
             Place::Device(device) => next.is_none_or(|held| device.is_ready_for(&held.chunk)),
         };
-        if !is_wanted || is_ready {
+        is_wanted && !is_ready
+    }
+
+    /// Opens the device if it is to be opened, and makes it ready for the next chunk.
+    fn open(&mut self) -> Result<(), WaveError> {
+        if !self.is_to_be_opened() {
             return Ok(());
         }
         let begin = Instant::now();
@@ -260,15 +264,14 @@ impl<K: Kernel> WavePart<K> {
         self.waiting.extend(waiting);
     }
 
+    /// Looks again now unless all that can be done is to wait for the device.
     fn plan_look(&mut self, now: Instant) {
-        self.next_look = match self.place {
-            Place::Device(_) => {
-                let passed = now.saturating_duration_since(self.first_since);
-                let early = (self.expected - self.expected / 8).saturating_sub(passed);
-                now + early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX)
-            }
-            Place::Cpu | Place::Unopened => now,
-        };
+        self.next_look = now;
+        if !self.flying.is_empty() && !self.is_to_be_opened() {
+            let passed = now.saturating_duration_since(self.first_since);
+            let early = (self.expected - self.expected / 8).saturating_sub(passed);
+            self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
+        }
     }
 }
 

@@ -3,18 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::DeviceSets;
 use trommel_kernels::cuda::{DeviceError, Memory};
-use trommel_kernels::overlap::Sets;
-
-/// Sets that a chunk needs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
-    /// What names them.
-    pub(super) version: u64,
-    /// The sets.
-    pub(super) sets: Sets<'a>,
-}
+use trommel_kernels::overlap::SetStore;
+use trommel_kernels::signatures::words_for_mean_size;
 
 /// The sets of a chunk on the device.
 #[derive(Debug)]
@@ -25,20 +18,25 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
 }
 
-/// Sets of one version.
+/// Sets that are there.
 #[derive(Debug)]
 struct Resident {
-    version: u64,
     bytes: usize,
     sets: Arc<DeviceSets>,
 }
 
 impl Resident {
     /// Whether they may be dropped: no chunk in flight needs them, nor the next one.
-    fn is_free(&self, wanted: &[Wanted<'_>; 2]) -> bool {
-        let is_wanted = wanted.iter().any(|one| one.version == self.version);
+    fn is_free(&self, wanted: [&SetStore; 2]) -> bool {
+        let is_wanted = wanted.iter().any(|sets| self.sets.are_of(sets));
         !is_wanted && Arc::strong_count(&self.sets) == 1
     }
+}
+
+/// The mean size of the candidates, of the sets of a chunk.
+pub(super) fn mean_size([_, candidates]: [&SetStore; 2]) -> usize {
+    let sets = candidates.as_sets();
+    sets.tokens().len() / sets.len().max(1)
 }
 
 /// Sets on a device within a number of bytes: when others need the room, those go first that have
@@ -46,6 +44,8 @@ impl Resident {
 #[derive(Debug)]
 pub(super) struct Residents {
     bytes_max: usize,
+    /// By which level signatures are made.
+    isa: Isa,
     /// Words of the signatures that are sent along: 0 if nobody reads them, else chosen by the size
     /// of the first sets.
     words: Option<usize>,
@@ -54,23 +54,21 @@ pub(super) struct Residents {
 }
 
 impl Residents {
-    pub(super) fn new(bytes_max: usize, is_signed: bool) -> Self {
+    pub(super) fn new(bytes_max: usize, is_signed: bool, isa: Isa) -> Self {
         let words = if is_signed { None } else { Some(0) };
-        Self { bytes_max, words, residents: VecDeque::new() }
+        Self { bytes_max, isa, words, residents: VecDeque::new() }
     }
 
     /// Words of a signature, now that there are sets.
-    fn words(&self, [_, candidates]: &[Wanted<'_>; 2]) -> usize {
-        let sets = candidates.sets;
-        let mean_size = sets.tokens().len() / sets.len().max(1);
-        self.words.unwrap_or(DeviceSets::words_for_mean_size(mean_size))
+    fn words(&self, wanted: [&SetStore; 2]) -> usize {
+        self.words.unwrap_or(words_for_mean_size(mean_size(wanted)))
     }
 
     /// Whether these sets are there, or fit beside those that chunks in flight need.
-    pub(super) fn has_room(&self, wanted: &[Wanted<'_>; 2]) -> bool {
+    pub(super) fn has_room(&self, wanted: [&SetStore; 2]) -> bool {
         let words = self.words(wanted);
-        let [probes, candidates] = wanted.map(|one| self.bytes_to_send(one, words));
-        let is_same = wanted[0].version == wanted[1].version;
+        let [probes, candidates] = wanted.map(|sets| self.bytes_to_send(sets, words));
+        let is_same = wanted[0].version() == wanted[1].version();
         let bytes = if is_same { probes } else { probes + candidates };
         let kept = self.residents.iter().filter(|there| !there.is_free(wanted));
         let kept: usize = kept.map(|there| there.bytes).sum();
@@ -78,9 +76,9 @@ impl Residents {
     }
 
     /// Bytes of these sets, unless they are there.
-    fn bytes_to_send(&self, one: Wanted<'_>, words: usize) -> usize {
-        let is_there = self.residents.iter().any(|there| there.version == one.version);
-        if is_there { 0 } else { DeviceSets::bytes_of(one.sets, words) }
+    fn bytes_to_send(&self, sets: &SetStore, words: usize) -> usize {
+        let is_there = self.residents.iter().any(|there| there.sets.are_of(sets));
+        if is_there { 0 } else { DeviceSets::bytes_of(sets.as_sets(), words) }
     }
 
     /// Sends the sets that are not there.
@@ -90,34 +88,34 @@ impl Residents {
     pub(super) fn send(
         &mut self,
         memory: &Arc<Memory>,
-        wanted: [Wanted<'_>; 2],
+        wanted: [&SetStore; 2],
     ) -> Result<Sent, DeviceError> {
-        let words = self.words(&wanted);
+        let words = self.words(wanted);
         self.words = Some(words);
         let mut bytes = 0;
-        for one in &wanted {
-            let place = self.residents.iter().position(|there| there.version == one.version);
+        for sets in wanted {
+            let place = self.residents.iter().position(|there| there.sets.are_of(sets));
             let resident = match place.and_then(|place| self.residents.remove(place)) {
                 Some(resident) => resident,
                 None => {
-                    let needed = DeviceSets::bytes_of(one.sets, words);
-                    self.make_room(needed, &wanted);
+                    let needed = DeviceSets::bytes_of(sets.as_sets(), words);
+                    self.make_room(needed, wanted);
                     bytes += needed;
-                    let sets = DeviceSets::upload_signed(memory, one.sets, words)?;
-                    Resident { version: one.version, bytes: needed, sets }
+                    let sets = DeviceSets::upload_signed(memory, sets, (self.isa, words))?;
+                    Resident { bytes: needed, sets }
                 }
             };
             self.residents.push_back(resident);
         }
-        let sets = wanted.map(|one| {
-            let there = self.residents.iter().find(|there| there.version == one.version);
+        let sets = wanted.map(|sets| {
+            let there = self.residents.iter().find(|there| there.sets.are_of(sets));
             Arc::clone(&there.expect("it has been sent").sets)
         });
         Ok(Sent { sets, bytes: bytes as u64 })
     }
 
     /// Drops sets until there is room for so many bytes, or none is left that may be dropped.
-    fn make_room(&mut self, bytes: usize, wanted: &[Wanted<'_>; 2]) {
+    fn make_room(&mut self, bytes: usize, wanted: [&SetStore; 2]) {
         let mut used: usize = self.residents.iter().map(|there| there.bytes).sum();
         self.residents.retain(|there| {
             let stays = used + bytes <= self.bytes_max || !there.is_free(wanted);

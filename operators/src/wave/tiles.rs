@@ -11,6 +11,7 @@ use trommel_kernels::cuda::signatures::{
     Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
+use trommel_kernels::overlap::SetStore;
 use trommel_kernels::signatures::{self, Counted, Joined, Signatures, Tiles};
 
 use super::slots::open_slots;
@@ -28,8 +29,11 @@ pub struct TilesAnswer {
 
 /// Tiles that travel with their sets.
 pub trait TilesChunk: WaveChunk {
-    /// The tiles and the sets that they name.
+    /// The tiles and the sets that they name: all chunks of the same sets have the same runs.
     fn tiles(&self) -> Tiles<'_>;
+
+    /// Those sets. A device is sent them once for all chunks that have the same ones.
+    fn sets(&self) -> &SetStore;
 
     /// The signatures of the sets, for the CPU.
     fn signatures(&self) -> &Signatures;
@@ -39,9 +43,6 @@ pub trait TilesChunk: WaveChunk {
 
     /// What is asked.
     fn question(&self) -> Answer;
-
-    /// A number that chunks of the same sets have in common: sets are sent to a device once.
-    fn sets_version(&self) -> u64;
 
     /// Where the answer is written.
     fn answer(&mut self) -> &mut TilesAnswer;
@@ -120,27 +121,24 @@ pub struct TilesFlights<C> {
     limits: TileLimits,
     free: Vec<Slot>,
     flying: VecDeque<Flying>,
-    /// The sets that the device has, and their version.
-    sets: Option<(u64, Arc<SignedSets>)>,
+    /// The sets that the device has.
+    sets: Option<Arc<SignedSets>>,
     chunks: PhantomData<fn(C)>,
 }
 
 impl<C: TilesChunk> TilesFlights<C> {
     /// The sets of a chunk on the device, and how many bytes had to be sent.
     fn send_sets(&mut self, chunk: &C) -> Result<(Arc<SignedSets>, u64), DeviceError> {
-        let version = chunk.sets_version();
-        if let Some((known, sets)) = &self.sets
-            && *known == version
-        {
+        if let Some(sets) = self.sets.as_ref().filter(|there| there.are_of(chunk.sets())) {
             return Ok((Arc::clone(sets), 0));
         }
         // What is in flight keeps the sets that it needs.
         self.sets = None;
         let Tiles { sets, runs, .. } = chunk.tiles();
-        let sent = DeviceSets::upload(&self.memory, sets)?;
+        let sent = DeviceSets::upload(&self.memory, chunk.sets())?;
         let words = chunk.words();
         let signed = SignedSets::new(&self.memory, &self.joiner, &sent, runs, words)?;
-        self.sets = Some((version, Arc::clone(&signed)));
+        self.sets = Some(Arc::clone(&signed));
         let bytes = DeviceSets::bytes_of(sets, 0) + size_of_val(runs.of_sets());
         Ok((signed, bytes as u64))
     }
@@ -150,17 +148,17 @@ impl<C: TilesChunk> OnDevice for TilesFlights<C> {
     type Chunk = C;
 
     fn has_room(&self, chunk: &C) -> bool {
-        let is_known =
-            self.sets.as_ref().is_none_or(|(version, _)| *version == chunk.sets_version());
+        let is_known = self.sets.as_ref().is_none_or(|there| there.are_of(chunk.sets()));
         !self.free.is_empty() && (is_known || self.flying.is_empty())
     }
 
     fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
         let (sets, mut bytes) = self.send_sets(chunk)?;
         let slot = self.free.pop().expect("it is asked for room before");
-        let (tiles, question) = (chunk.tiles(), chunk.question());
-        bytes += (size_of_val(tiles.tiles) + size_of_val(tiles.required)) as u64;
-        let job = Job { tiles, sets: &sets, policy: Policy::default(), answer: question };
+        let (Tiles { tiles, required, .. }, question) = (chunk.tiles(), chunk.question());
+        bytes += (size_of_val(tiles) + size_of_val(required)) as u64;
+        let policy = Policy::default();
+        let job = Job { tiles, required, sets: &sets, policy, answer: question };
         let flight = slot.submit(&self.lane, &self.joiner, &job)?;
         self.flying.push_back(Flying { flight, question, bytes });
         Ok(())

@@ -11,17 +11,17 @@ const QUEUE_WORDS: u32 = 2 * 2 * WARP;
 /// Dynamic shared memory that every device gives a block without being asked for more.
 const SHARED_BYTES_MAX: u32 = 48 * 1024;
 
-/// Numbers that change how fast a kernel is, and nothing else.
+/// A kernel, and the numbers that change how fast it is, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Policy {
+    kernel: Kernel,
     /// Threads of a block: full warps, at most 256.
-    pub threads: u32,
+    threads: u32,
     /// Blocks for each multiprocessor at most; work beyond that is done by striding over the grid.
-    pub blocks_per_multiprocessor_max: u32,
+    blocks_per_multiprocessor_max: u32,
     /// Tokens of a set that shared memory has room for; longer sets take a slower path. Zero for
     /// kernels that use none.
-    pub tokens_max: u32,
+    tokens_max: u32,
 }
 
 impl Policy {
@@ -30,24 +30,29 @@ impl Policy {
     /// for alternative B.
     #[must_use]
     pub const fn of(kernel: Kernel) -> Self {
-        match kernel {
-            Kernel::ThreadPerProbe => {
-                Self { threads: 128, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
-            }
-            Kernel::BlockPerProbe => {
-                Self { threads: 32, blocks_per_multiprocessor_max: 1024, tokens_max: 4096 }
-            }
-            Kernel::BlockPerPair => {
-                Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 2048 }
-            }
+        let (threads, blocks_per_multiprocessor_max, tokens_max) = match kernel {
+            Kernel::ThreadPerProbe => (128, 256, 0),
+            Kernel::BlockPerProbe => (32, 1024, 4096),
+            Kernel::BlockPerPair => (64, 256, 2048),
             Kernel::Lanes8
             | Kernel::Lanes16
             | Kernel::Lanes32
             | Kernel::Signed8
-            | Kernel::Signed32 => {
-                Self { threads: 64, blocks_per_multiprocessor_max: 256, tokens_max: 0 }
-            }
-        }
+            | Kernel::Signed32 => (64, 256, 0),
+        };
+        Self { kernel, threads, blocks_per_multiprocessor_max, tokens_max }
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub const fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// The threads of a block.
+    #[must_use]
+    pub const fn threads(&self) -> u32 {
+        self.threads
     }
 
     /// Changes the threads of a block.
@@ -60,7 +65,13 @@ impl Policy {
         Self { threads: full_warps(threads), ..self }
     }
 
-    /// Changes the room for tokens in shared memory.
+    /// Changes the most blocks for each multiprocessor.
+    #[must_use]
+    pub const fn with_blocks_max(self, blocks_per_multiprocessor_max: u32) -> Self {
+        Self { blocks_per_multiprocessor_max, ..self }
+    }
+
+    /// Changes the room for tokens in shared memory, for kernels that use it.
     ///
     /// # Panics
     ///
@@ -69,6 +80,9 @@ impl Policy {
     pub fn with_tokens_max(self, tokens_max: u32) -> Self {
         let fits = (1..=SHARED_BYTES_MAX / 8 - WARP).contains(&tokens_max);
         assert!(fits, "shared memory for {tokens_max} tokens");
+        if self.tokens_max == 0 {
+            return self;
+        }
         Self { tokens_max, ..self }
     }
 
@@ -81,14 +95,13 @@ impl Policy {
     /// The launch for a chunk of so many entries and pairs.
     pub(super) fn launch(
         &self,
-        kernel: Kernel,
         function: &'static str,
         device: &Properties,
         [entries, pairs]: [u32; 2],
         tokens: u32,
     ) -> Launch {
         let threads = self.threads;
-        let (wanted, shared_words) = match kernel {
+        let (wanted, shared_words) = match self.kernel {
             Kernel::ThreadPerProbe => (entries.div_ceil(threads), 0),
             Kernel::BlockPerProbe => (entries, tokens),
             Kernel::BlockPerPair => (entries, 2 * tokens + threads / WARP),
@@ -108,13 +121,8 @@ mod tests {
     use crate::cuda::grid::small_device;
 
     fn launch(kernel: Kernel, work: [u32; 2]) -> Launch {
-        Policy::of(kernel).launch(
-            kernel,
-            "k",
-            &small_device(),
-            work,
-            Policy::of(kernel).tokens(100),
-        )
+        let policy = Policy::of(kernel);
+        policy.launch("k", &small_device(), work, policy.tokens(100))
     }
 
     #[test]
@@ -137,8 +145,29 @@ mod tests {
         assert_eq!(Policy::of(Kernel::BlockPerProbe).tokens(0), 32);
         let largest = Policy::of(Kernel::BlockPerPair).with_tokens_max(6112).with_threads(256);
         let tokens = largest.tokens(1 << 20);
-        let launch = largest.launch(Kernel::BlockPerPair, "k", &small_device(), [1, 1], tokens);
+        let launch = largest.launch("k", &small_device(), [1, 1], tokens);
         assert!(launch.shared_bytes <= SHARED_BYTES_MAX, "{launch}");
+    }
+
+    #[test]
+    fn kernels_without_shared_memory_are_given_none() {
+        for kernel in Kernel::ALL {
+            let policy = Policy::of(kernel);
+            let has_room = matches!(kernel, Kernel::BlockPerProbe | Kernel::BlockPerPair);
+            assert_eq!(policy.with_tokens_max(64) != policy, has_room, "{kernel}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "shared memory for 0 tokens")]
+    fn no_room_for_tokens_is_refused() {
+        let _ = Policy::of(Kernel::BlockPerPair).with_tokens_max(0);
+    }
+
+    #[test]
+    #[should_panic(expected = "shared memory for 6113 tokens")]
+    fn more_room_for_tokens_than_blocks_are_given_is_refused() {
+        let _ = Policy::of(Kernel::BlockPerPair).with_tokens_max(6113);
     }
 
     #[test]

@@ -2,26 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::Isa;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
-use crate::overlap::Sets;
+use crate::overlap::{SetStore, Sets};
 use crate::postings;
-
-/// The longest signature.
-const WORDS_MAX: usize = 8;
-
-/// The signatures of all sets, one after the other.
-fn signatures_of(sets: Sets<'_>, words: usize) -> Vec<u64> {
-    let mut signatures = vec![0; sets.len() * words];
-    for (set, signature) in signatures.chunks_exact_mut(words).enumerate() {
-        postings::sign(sets.set(set), signature);
-    }
-    signatures
-}
 
 /// Sets that a device has, for all chunks of a join.
 #[derive(Debug)]
 pub struct DeviceSets {
+    /// Of the host's sets.
+    version: u64,
     pub(in crate::cuda) offsets: DeviceBuffer<u32>,
     pub(in crate::cuda) tokens: DeviceBuffer<u32>,
     pub(super) len: usize,
@@ -41,15 +32,16 @@ impl DeviceSets {
     /// # Errors
     ///
     /// If they do not fit, or the driver fails.
-    pub fn upload(memory: &Arc<Memory>, sets: Sets<'_>) -> Result<Arc<Self>, DeviceError> {
-        Self::upload_signed(memory, sets, 0)
+    pub fn upload(memory: &Arc<Memory>, sets: &SetStore) -> Result<Arc<Self>, DeviceError> {
+        Self::upload_signed(memory, sets, (Isa::Scalar, 0))
     }
 
-    /// The same with signatures of so many words: 1, 2, 4 or 8, or 0 for none.
+    /// The same with signatures of so many words: 1, 2, 4 or 8, or 0 for none. The host makes them,
+    /// on this level.
     ///
     /// # Cost
     ///
-    /// In addition, a multiplication for each token, and 8 B a word and set.
+    /// In addition, what [`postings::sign_sets`] takes, and 8 B a word and set.
     ///
     /// # Errors
     ///
@@ -57,12 +49,13 @@ impl DeviceSets {
     ///
     /// # Panics
     ///
-    /// If the number of words is another one.
+    /// If the number of words is another one, or the level is not available.
     pub fn upload_signed(
         memory: &Arc<Memory>,
-        sets: Sets<'_>,
-        words: usize,
+        sets: &SetStore,
+        (isa, words): (Isa, usize),
     ) -> Result<Arc<Self>, DeviceError> {
+        let (version, sets) = (sets.version(), sets.as_sets());
         let mut offsets = memory.device_buffer(sets.offsets().len())?;
         offsets.upload(sets.offsets())?;
         let mut tokens = memory.device_buffer(sets.tokens().len())?;
@@ -72,11 +65,13 @@ impl DeviceSets {
         let len = sets.len();
         let mut signatures = None;
         if words > 0 {
-            let mut buffer = memory.device_buffer(len * words)?;
-            buffer.upload(&signatures_of(sets, words))?;
+            let mut made = vec![0; len * words];
+            postings::sign_sets(isa, sets.offsets(), sets.tokens(), words, &mut made);
+            let mut buffer = memory.device_buffer(made.len())?;
+            buffer.upload(&made)?;
             signatures = Some(buffer);
         }
-        Ok(Arc::new(Self { offsets, tokens, len, longest, signatures, words }))
+        Ok(Arc::new(Self { version, offsets, tokens, len, longest, signatures, words }))
     }
 
     /// What sets take of the device's memory, with signatures of so many words.
@@ -84,13 +79,6 @@ impl DeviceSets {
     pub fn bytes_of(sets: Sets<'_>, words: usize) -> usize {
         let signatures = sets.len() * words * size_of::<u64>();
         size_of_val(sets.offsets()) + size_of_val(sets.tokens()).max(1) + signatures
-    }
-
-    /// Words of a signature, about four bits for each token of a set of this mean size: 1 to 8.
-    #[must_use]
-    pub const fn words_for_mean_size(tokens: usize) -> usize {
-        let words = tokens.saturating_mul(4).div_ceil(u64::BITS as usize).next_power_of_two();
-        if words > WORDS_MAX { WORDS_MAX } else { words }
     }
 
     /// How many sets there are.
@@ -105,8 +93,9 @@ impl DeviceSets {
         self.len == 0
     }
 
-    /// Whether these could be the same sets: as many of them, with as many tokens.
-    pub(in crate::cuda) fn is_like(&self, sets: Sets<'_>) -> bool {
-        self.len == sets.len() && self.tokens.len() == sets.tokens().len()
+    /// Whether they are those of this store, or of a clone of it.
+    #[must_use]
+    pub fn are_of(&self, sets: &SetStore) -> bool {
+        self.version == sets.version()
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::{Answer, DeviceSets, Kernel, Policy, Verifier};
+use super::{Answer, DeviceSets, Policy, Verifier};
 use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
 use crate::cuda::flight::{self, SlotBuffers};
@@ -13,7 +13,7 @@ use crate::cuda::lane::{Lane, Timeline, Times};
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::module::Launch;
 use crate::cuda::stream::Stream;
-use crate::overlap::{Entry, Pairs, Start};
+use crate::overlap::{Chunk, Entry, Pairs, SetStore, Start};
 
 /// Grids stride by up to 2^31 threads, and positions must not overflow with them.
 const COUNT_MAX: usize = 1 << 31;
@@ -70,15 +70,13 @@ struct Answered {
 /// What a flight is to do.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// The chunk, with the host's view of the sets.
-    pub pairs: Pairs<'a>,
-    /// The probes on the device: the same as those of `pairs`.
-    pub probes: &'a Arc<DeviceSets>,
-    /// The candidates on the device: the same as those of `pairs`.
-    pub candidates: &'a Arc<DeviceSets>,
-    /// The kernel.
-    pub kernel: Kernel,
-    /// Its grid; [`Policy::of`] the kernel, unless it is being tuned.
+    /// The pairs.
+    pub chunk: Chunk<'a>,
+    /// The sets that entries name, and those that candidates name.
+    pub sets: [&'a SetStore; 2],
+    /// The same ones on the device.
+    pub on_device: [&'a Arc<DeviceSets>; 2],
+    /// The kernel and its grid; [`Policy::of`] the kernel, unless it is being tuned.
     pub policy: Policy,
     /// What is asked.
     pub answer: Answer,
@@ -106,7 +104,7 @@ struct PairsArgument {
 }
 
 impl Slot {
-    /// SlotBuffers for chunks up to `limits`.
+    /// Buffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -168,34 +166,34 @@ impl Slot {
     ///
     /// # Panics
     ///
-    /// If the chunk exceeds the slot's limits, breaks its own contract, or the sets on the device
-    /// are not as many as those of the host or lack the signatures that the kernel reads.
+    /// If the chunk exceeds the slot's limits, breaks its own contract ([`Pairs`]), or the sets on
+    /// the device are not those of the host or lack the signatures that the kernel reads.
     pub fn submit(
         mut self,
         lane: &Arc<Lane>,
         verifier: &Arc<Verifier>,
         job: &Job<'_>,
     ) -> Result<Flight, DeviceError> {
-        let chunk = job.pairs.chunk;
-        job.pairs.check();
+        let chunk = job.chunk;
+        let [probes, candidates] = job.sets.map(SetStore::as_sets);
+        Pairs { probes, candidates, chunk }.check();
         let fits = chunk.entries.len() <= self.limits.entries
             && chunk.candidates.len() <= self.limits.pairs
             && (chunk.starts.is_empty() || self.limits.starts);
         assert!(fits, "a chunk of {} pairs exceeds {:?}", chunk.candidates.len(), self.limits);
-        assert!(
-            job.probes.is_like(job.pairs.probes) && job.candidates.is_like(job.pairs.candidates),
-            "the device has other sets"
-        );
-        let [left, right] = [job.probes.words, job.candidates.words];
+        let mut pairs = job.on_device.iter().zip(job.sets);
+        assert!(pairs.all(|(there, sets)| there.are_of(sets)), "the device has other sets");
+        let [left, right] = job.on_device.map(|sets| sets.words);
         let is_signed = left > 0 && left == right;
-        assert!(is_signed || !job.kernel.is_signed(), "signatures of {left} and {right} words");
+        let reads_signatures = job.policy.kernel().is_signed();
+        assert!(is_signed || !reads_signatures, "signatures of {left} and {right} words");
         self.answered = Answered::default();
         let kept = Kept {
             verifier: Arc::clone(verifier),
-            sets: [Arc::clone(job.probes), Arc::clone(job.candidates)],
+            sets: job.on_device.map(Arc::clone),
             pairs: chunk.candidates.len(),
             answer: job.answer,
-            is_signed: job.kernel.is_signed(),
+            is_signed: reads_signatures,
         };
         Flight::begin(self, lane, kept, |slot, kept, lane| slot.queue(kept, lane, job))
     }
@@ -203,7 +201,7 @@ impl Slot {
     /// Queues the three steps, for a flight: it keeps all buffers and the sets until the device has
     /// let go of them.
     fn queue(&mut self, kept: &Kept, lane: &Lane, job: &Job<'_>) -> Result<(), DeviceError> {
-        let chunk = job.pairs.chunk;
+        let chunk = job.chunk;
         let Self { entries, candidates, required, starts, .. } = self;
         // Before the first copy is queued, so that the device does not wait for the host between
         // two of them.
@@ -294,7 +292,7 @@ fn argument(
     counts: &DeviceBuffer<u64>,
     job: &Job<'_>,
 ) -> PairsArgument {
-    let chunk = job.pairs.chunk;
+    let chunk = job.chunk;
     let signatures =
         |sets: &DeviceSets| sets.signatures.as_ref().map_or(0, |buffer| buffer.pointer());
     let count = |len| u32::try_from(len).expect("within the slot's limits");
@@ -324,16 +322,18 @@ fn launch(
     mut pairs: PairsArgument,
     mut answers: u64,
 ) -> Result<(), DeviceError> {
-    let function = verifier.function(job.kernel, job.answer);
-    let mut tokens = job.policy.tokens(job.probes.longest.max(job.candidates.longest));
+    let function = verifier.function(job.policy.kernel(), job.answer);
+    let [left, right] = job.on_device.map(|sets| sets.longest);
+    let mut tokens = job.policy.tokens(left.max(right));
     let work = [pairs.entry_count, pairs.pair_count];
     let device = verifier.device().properties();
-    let launch: Launch = job.policy.launch(job.kernel, function.name(), device, work, tokens);
+    let launch: Launch = job.policy.launch(function.name(), device, work, tokens);
     // Kernels without shared memory have no third parameter; the driver reads as many as there are.
     let mut arguments: [*mut c_void; 3] =
         [(&raw mut pairs).cast(), (&raw mut answers).cast(), (&raw mut tokens).cast()];
     // SAFETY: the arguments are of the kernel's types; the chunk has been checked, so that all it
     // names lies within the sets, and the sets on the device are those of the host; the flight
-    // keeps all of them; the policy makes full warps and the shared memory that it names.
+    // keeps all of them; the policy is of this kernel, and no policy can be made but of full warps
+    // and with the shared memory that its kernel is told of.
     unsafe { function.launch(stream, launch, &mut arguments) }
 }

@@ -9,12 +9,11 @@ const QUEUE_BYTES: u32 = 2 * WARP * 4;
 
 /// Numbers that change how fast a kernel is, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Policy {
     /// Threads of a block: full warps, at most 256.
-    pub threads: u32,
+    threads: u32,
     /// Blocks for each multiprocessor at most; work beyond that is done by striding over the grid.
-    pub blocks_per_multiprocessor_max: u32,
+    blocks_per_multiprocessor_max: u32,
 }
 
 impl Default for Policy {
@@ -32,6 +31,12 @@ impl Policy {
     #[must_use]
     pub fn with_threads(self, threads: u32) -> Self {
         Self { threads: full_warps(threads), ..self }
+    }
+
+    /// Changes the most blocks for each multiprocessor.
+    #[must_use]
+    pub const fn with_blocks_max(self, blocks_per_multiprocessor_max: u32) -> Self {
+        Self { blocks_per_multiprocessor_max, ..self }
     }
 
     /// The launch for so many tiles, of so many probes at most with signatures of so many words.
@@ -70,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_grid_covers_its_work_up_to_a_limit() {
-        let policy = Policy { blocks_per_multiprocessor_max: 3, ..Policy::default() };
+        let policy = Policy::default().with_blocks_max(3);
         let blocks = |tiles| policy.launch_tiles("k", &small_device(), tiles, [1, 1]).blocks;
         assert_eq!([0, 1, 5, 6, 7, u32::MAX].map(blocks), [1, 1, 5, 6, 6, 6]);
         let blocks = |sets| policy.launch_sets("k", &small_device(), sets).blocks;

@@ -10,13 +10,16 @@ use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::overlap::DeviceSets;
 use crate::cuda::stream::Stream;
+use crate::overlap::SetStore;
 use crate::signatures::{Runs, STRIP, Signatures};
 
 /// Sets that a device has, with the run and the signature of each, for all tiles of a join.
 #[derive(Debug)]
 pub struct SignedSets {
     pub(super) sets: Arc<DeviceSets>,
-    pub(super) runs: DeviceBuffer<u32>,
+    /// The same ones here and there.
+    pub(super) runs: Runs,
+    pub(super) runs_there: DeviceBuffer<u32>,
     pub(super) signatures: DeviceBuffer<u64>,
     pub(super) words: usize,
 }
@@ -53,9 +56,16 @@ impl SignedSets {
         let mut buffer = memory.device_buffer(len)?;
         buffer.upload(runs.of_sets())?;
         let signatures = memory.device_buffer(Signatures::len(len, words))?;
-        let signed = Self { sets: Arc::clone(sets), runs: buffer, signatures, words };
+        let (sets, runs) = (Arc::clone(sets), runs.clone());
+        let signed = Self { sets, runs, runs_there: buffer, signatures, words };
         signed.sign(joiner)?;
         Ok(Arc::new(signed))
+    }
+
+    /// Whether they are those of this store, or of a clone of it.
+    #[must_use]
+    pub fn are_of(&self, sets: &SetStore) -> bool {
+        self.sets.are_of(sets)
     }
 
     /// What they take of the device's memory, for so many sets, in addition to the sets.

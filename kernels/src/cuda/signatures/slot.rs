@@ -12,7 +12,7 @@ use crate::cuda::flight::{self, SlotBuffers};
 use crate::cuda::lane::{Lane, Timeline, Times};
 use crate::cuda::memory::Memory;
 use crate::cuda::stream::Stream;
-use crate::signatures::{Counted, Match, Tile, Tiles};
+use crate::signatures::{Counted, Match, Tile};
 
 /// Positions in buffers have 32 bits.
 const COUNT_MAX: usize = 1 << 31;
@@ -79,9 +79,11 @@ struct Answered {
 /// What a flight is to do.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// The tiles, with the host's view of the sets.
-    pub tiles: Tiles<'a>,
-    /// The sets on the device: the same as those of `tiles`.
+    /// The tiles, as [`Tiles`](crate::signatures::Tiles) has them.
+    pub tiles: &'a [Tile],
+    /// Rows of required overlaps, by run.
+    pub required: &'a [u32],
+    /// The sets, on the device.
     pub sets: &'a Arc<SignedSets>,
     /// The grid; the default unless it is being tuned.
     pub policy: Policy,
@@ -104,7 +106,7 @@ struct TilesArgument {
 }
 
 impl Slot {
-    /// SlotBuffers for chunks up to `limits`.
+    /// Buffers for chunks up to `limits`.
     ///
     /// # Errors
     ///
@@ -168,23 +170,21 @@ impl Slot {
     ///
     /// # Panics
     ///
-    /// If the chunk exceeds the slot's limits, breaks its own contract, or the sets on the device
-    /// are not as many as those of the host.
+    /// If the chunk exceeds the slot's limits, or its tiles are not of these sets.
     pub fn submit(
         mut self,
         lane: &Arc<Lane>,
         joiner: &Arc<Joiner>,
         job: &Job<'_>,
     ) -> Result<Flight, DeviceError> {
-        let Tiles { tiles, required, .. } = job.tiles;
-        job.tiles.check();
+        let Job { tiles, required, .. } = job;
+        job.sets.runs.check(tiles, required);
         let strips: usize = tiles.iter().map(|tile| tile.strips() as usize).sum();
         let fits = tiles.len() <= self.limits.tiles
             && strips <= self.limits.strips
             && required.len() <= self.limits.required;
         let len = tiles.len();
         assert!(fits, "a chunk of {len} tiles of {strips} strips exceeds {:?}", self.limits);
-        assert!(job.sets.sets.is_like(job.tiles.sets), "the device has other sets");
         self.answered = Answered::default();
         let sets = Arc::clone(job.sets);
         let kept = Kept { joiner: Arc::clone(joiner), sets, answer: job.answer };
@@ -194,7 +194,7 @@ impl Slot {
     /// Queues the three steps, for a flight: it keeps all buffers and the sets until the device has
     /// let go of them.
     fn queue(&mut self, kept: &Kept, lane: &Lane, job: &Job<'_>) -> Result<(), DeviceError> {
-        let Tiles { tiles, required, .. } = job.tiles;
+        let Job { tiles, required, .. } = job;
         self.tiles.fill(tiles);
         self.required.fill(required);
         let Self { tiles: tile_buffer, required: required_buffer, timeline, .. } = self;
@@ -268,12 +268,12 @@ impl SlotBuffers for Slot {
 pub type Flight = flight::Flight<Slot>;
 
 fn argument(slot: &Slot, signed: &SignedSets, job: &Job<'_>) -> TilesArgument {
-    let Tiles { tiles, .. } = job.tiles;
+    let tiles = job.tiles;
     let probes = tiles.iter().map(|tile| tile.probe_end - tile.probe_begin);
     TilesArgument {
         offsets: signed.sets.offsets.pointer(),
         tokens: signed.sets.tokens.pointer(),
-        runs: signed.runs.pointer(),
+        runs: signed.runs_there.pointer(),
         signatures: signed.signatures.pointer(),
         tiles: slot.tiles.device.pointer(),
         required: slot.required.device.pointer(),
@@ -318,10 +318,10 @@ fn launch(
         Answer::Matches => &mut join[..],
         Answer::Count => &mut count[..],
     };
-    // SAFETY: the arguments are of the kernel's types; the tiles have been checked, so that all
-    // they name lies within the sets and the required overlaps, and the sets on the device are
-    // those of the host; a strip appends at most one unfinished tile, for which there is room; the
-    // flight keeps all buffers; the policy makes full warps and shared memory for the probes and
-    // queues.
+    // SAFETY: the arguments are of the kernel's types; the tiles have been checked against the sets
+    // and the runs that the device has, so that all they name lies within them and the required
+    // overlaps; a strip appends at most one unfinished tile, for which there is room; the
+    // flight keeps all buffers; no policy can be made but of full warps, and it makes shared memory
+    // for the probes and queues.
     unsafe { function.launch(stream, launch, arguments) }
 }

@@ -4,6 +4,7 @@ pub(crate) mod signatures;
 
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
@@ -34,12 +35,13 @@ impl Bench {
     }
 
     pub(crate) fn upload(&self, case: &Case) -> Result<Arc<DeviceSets>, DeviceError> {
-        DeviceSets::upload(&self.memory, case.sets())
+        DeviceSets::upload(&self.memory, &case.sets)
     }
 
     /// With signatures of so many words, or with none.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
-        DeviceSets::upload_signed(&self.memory, case.sets(), words)
+        let isa = Isa::selected().unwrap();
+        DeviceSets::upload_signed(&self.memory, &case.sets, (isa, words))
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
@@ -58,23 +60,19 @@ impl Bench {
         slot: Slot,
         case: &Case,
         sets: &Arc<DeviceSets>,
-        (kernel, policy, answer): (Kernel, Policy, Answer),
+        (policy, answer): (Policy, Answer),
     ) -> Result<Flight, DeviceError> {
-        let pairs = case.pairs();
-        let job = Job { pairs, probes: sets, candidates: sets, kernel, policy, answer };
+        let (chunk, on_device) = (case.chunk(), [sets; 2]);
+        let job = Job { chunk, sets: [&case.sets; 2], on_device, policy, answer };
         slot.submit(&self.lane, &self.verifier, &job)
     }
 }
 
 /// The usual policy of a kernel; one of few threads, blocks and room; one of many threads.
 fn policies(kernel: Kernel) -> [Policy; 3] {
-    let mut small = Policy::of(kernel).with_threads(32);
-    small.blocks_per_multiprocessor_max = 1;
-    let large = Policy::of(kernel).with_threads(256);
-    if small.tokens_max == 0 {
-        return [Policy::of(kernel), small, large];
-    }
-    [Policy::of(kernel), small.with_tokens_max(32), large.with_tokens_max(100)]
+    let small = Policy::of(kernel).with_threads(32).with_blocks_max(1).with_tokens_max(32);
+    let large = Policy::of(kernel).with_threads(256).with_tokens_max(100);
+    [Policy::of(kernel), small, large]
 }
 
 fn check(kernel: Kernel) {
@@ -91,12 +89,12 @@ fn check_signed(kernel: Kernel, words: usize) {
         let sets = bench.upload_signed(&case, words).unwrap();
         let mut slot = bench.slot(&case).unwrap();
         for policy in policies(kernel) {
-            let job = (kernel, policy, Answer::Overlaps);
+            let job = (policy, Answer::Overlaps);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
             let shown = format!("{kernel} on {}, {policy:?}", case.name);
             assert!(slot.overlaps() == overlaps, "{shown}: other overlaps");
             assert_eq!((slot.count(), slot.survivors()), (None, survivors), "{shown}");
-            let job = (kernel, policy, Answer::Count);
+            let job = (policy, Answer::Count);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
             assert_eq!((slot.count(), slot.survivors()), (Some(count), survivors), "{shown}");
             assert!(slot.overlaps().is_empty());
@@ -156,8 +154,20 @@ fn signatures_that_are_missing_are_noticed() {
     let case = Case::of_sizes("unsigned", &[5; 9], 18).with_pairs(&[0, 1], 1, 19);
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
-    let job = (Kernel::Signed8, Policy::of(Kernel::Signed8), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Signed8), Answer::Overlaps);
     let _ = bench.submit(slot, &case, &sets, job);
+}
+
+#[test]
+#[should_panic(expected = "the device has other sets")]
+fn sets_that_only_look_alike_are_noticed() {
+    let device = device().expect("the device has other sets, and there is no device");
+    let bench = Bench::new(&device).unwrap();
+    let alike = Case::of_sizes("as many tokens", &[4, 6], 18);
+    let case = Case::of_sizes("sets", &[5, 5], 18).with_pairs(&[0, 1], 1, 19);
+    let sets = bench.upload(&alike).unwrap();
+    let slot = bench.slot(&case).unwrap();
+    let _ = bench.submit(slot, &case, &sets, (Policy::of(Kernel::Lanes8), Answer::Overlaps));
 }
 
 /// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.
@@ -188,7 +198,7 @@ pub(crate) fn waves(
             Some(slot) => slot,
             None => land(flying.pop_front().expect("no slot is free"), &mut overlaps)?,
         };
-        let job = (kernel, Policy::of(kernel), Answer::Overlaps);
+        let job = (Policy::of(kernel), Answer::Overlaps);
         flying.push_back(bench.submit(slot, &part, &sets, job)?);
     }
     for flight in flying {
@@ -221,7 +231,7 @@ fn a_flight_that_nobody_collects_gives_its_memory_back() {
     let sets = bench.upload(&case).unwrap();
     let before = bench.memory.used_bytes();
     let slot = bench.slot(&case).unwrap();
-    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
     drop(bench.submit(slot, &case, &sets, job).unwrap());
     assert_eq!(bench.memory.used_bytes(), before);
 }
@@ -267,7 +277,7 @@ fn a_chunk_has_times() {
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
     assert_eq!(slot.times(), Times::default());
-    let job = (Kernel::Lanes32, Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
     let slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
     let zero = std::time::Duration::ZERO;
     assert!(slot.times().kernel > zero && slot.times().copy_in > zero, "{:?}", slot.times());

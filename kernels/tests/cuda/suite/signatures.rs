@@ -8,7 +8,7 @@ use trommel_kernels::cuda::signatures::{
     Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
 };
 use trommel_kernels::cuda::{Device, DeviceError, FailureKind, Lane, Memory, Times};
-use trommel_kernels::signatures::{self, Counted, Joined, Match, Signatures, Tile, WORDS};
+use trommel_kernels::signatures::{self, Counted, Joined, Match, Runs, Signatures, Tile, WORDS};
 
 use super::super::device;
 use super::super::tiles::{self, TileCase};
@@ -35,7 +35,7 @@ impl Bench {
         case: &TileCase,
         words: usize,
     ) -> Result<Arc<SignedSets>, DeviceError> {
-        let sets = DeviceSets::upload(&self.memory, case.sets())?;
+        let sets = DeviceSets::upload(&self.memory, &case.sets)?;
         SignedSets::new(&self.memory, &self.joiner, &sets, &case.runs(), words)
     }
 
@@ -52,8 +52,7 @@ impl Bench {
         sets: &Arc<SignedSets>,
         (policy, answer): (Policy, Answer),
     ) -> Result<Flight, DeviceError> {
-        let runs = case.runs();
-        let job = Job { tiles: case.tiles(&runs, list), sets, policy, answer };
+        let job = Job { tiles: list, required: &case.required, sets, policy, answer };
         slot.submit(&self.lane, &self.joiner, &job)
     }
 
@@ -100,8 +99,7 @@ pub(crate) fn expected(case: &TileCase, words: usize) -> (Vec<Match>, Counted) {
 
 /// The usual policy; one of a single block of two warps; one of many threads.
 fn policies() -> [Policy; 3] {
-    let mut small = Policy::default().with_threads(64);
-    small.blocks_per_multiprocessor_max = 1;
+    let small = Policy::default().with_threads(64).with_blocks_max(1);
     [Policy::default(), small, Policy::default().with_threads(256)]
 }
 
@@ -145,6 +143,20 @@ fn signatures_of_4_words_matches_the_reference() {
 #[test]
 fn signatures_of_8_words_matches_the_reference() {
     check(WORDS[3]);
+}
+
+#[test]
+#[should_panic(expected = "a required overlap at 3 of 1, for tile 0")]
+fn tiles_are_checked_by_the_runs_of_the_device() {
+    let device = device().expect("a required overlap at 3 of 1, for tile 0, and no device");
+    let bench = Bench::new(&device).unwrap();
+    let case = TileCase::of_sizes("one run", &[6; 4], 1, [128, 128]);
+    let sets = DeviceSets::upload(&bench.memory, &case.sets).unwrap();
+    let runs = Runs::new(case.sets(), 1..=4);
+    let sets = SignedSets::new(&bench.memory, &bench.joiner, &sets, &runs, 1).unwrap();
+    let last = Tile { probe_begin: 3, ..case.tiles[0] };
+    let job = (Policy::default(), Answer::Count);
+    let _ = bench.submit(bench.slot(&case, 1).unwrap(), &case, &[last], &sets, job);
 }
 
 #[test]

@@ -302,6 +302,7 @@ fn child() {
     }
     let algorithm = match env::var(IS_ONE).as_deref() {
         Ok("until it fails") => return run_tiles_until_it_fails(),
+        Ok("has tiles") => return println!("OUTCOME {}", has_tiles()),
         Ok(which @ ("small" | "large" | "both")) => {
             match run_auto(which) {
                 Ok(chunks) => println!("OUTCOME {chunks} chunks"),
@@ -396,6 +397,30 @@ fn auto_opens_only_the_kernels_that_it_has_chunks_for() {
     assert_eq!(run(&plain, "both"), "2 chunks");
     let failed = run(&second_fails, "both");
     assert!(failed.contains("`device` is \"cuda\", but cuModuleLoad"), "{failed}");
+}
+
+/// Whether `auto` makes tiles of sets that find 225 million postings.
+fn has_tiles() -> bool {
+    let set = BTreeSet::from([1, 2, 3, 4]);
+    let collection = collect(&vec![set; 15_000], None);
+    let bounds = bounds::Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
+    buckets::Tiling::IfItPays.choose(&collection, bounds).is_some()
+}
+
+#[test]
+fn auto_makes_tiles_only_for_a_device_that_can_be_opened() {
+    let plain = StandIn::new(Form::Plain);
+    let cases = [
+        (plain.clone(), "true"),
+        (plain.clone().devices(0), "false"),
+        (plain.clone().capability(61), "false"),
+        (plain.clone().memory_bytes(300_000), "false"),
+        (plain.failure("cuDevicePrimaryCtxRetain", 1, 2), "false"),
+    ];
+    for (stand_in, expected) in cases {
+        let said = outcome(on(&stand_in).env(IS_ONE, "has tiles"), "auto");
+        assert_eq!(said, expected, "{stand_in:?}");
+    }
 }
 
 /// Joins tiles on a device until it fails, and the chunk that failed and all others on the CPU.

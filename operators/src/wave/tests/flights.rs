@@ -357,6 +357,54 @@ fn chunks_that_do_not_pay_stay_on_the_cpu_with_auto() {
     assert_eq!(counter(&run(absent, Device::Auto, [4, 100], Cores::One), "waves"), 30);
 }
 
+/// A part that was given four chunks, when the first one has landed on the device.
+fn part_with_four(script: Script) -> WavePart<DoubleKernel> {
+    let script = Script { flight: Duration::from_millis(3), ..script };
+    let dear = script.dear.clone();
+    let wave = Wave { device: Device::Auto, chunks: 4 };
+    let mut part = WavePart::new(DoubleKernel(script), wave);
+    for number in 0..4 {
+        let (dear, numbers) = (dear.clone(), vec![number]);
+        let chunk = Doubles { size: 1, dear, numbers, ..Doubles::default() };
+        let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
+        part.process(0, chunk, &mut Output::new()).unwrap();
+    }
+    while counter(&part.counters(), "waves_on_device") == 0 {
+        part.wake(Instant::now(), &mut Output::new()).unwrap();
+    }
+    part
+}
+
+/// Whether it wants to go on at once.
+fn is_due(part: &WavePart<DoubleKernel>) -> bool {
+    part.wake_at().is_some_and(|look| look <= Instant::now())
+}
+
+#[test]
+fn a_part_does_not_wait_when_nothing_is_in_flight() {
+    let mut part = part_with_four(Script { dear: 1..4, ..script() });
+    for waves in 2..4 {
+        assert_eq!(counter(&part.counters(), "waves"), waves, "one a call");
+        assert!(is_due(&part), "after {waves} of 4");
+        part.wake(Instant::now(), &mut Output::new()).unwrap();
+    }
+    assert_eq!(counter(&part.counters(), "waves"), 4);
+    assert_eq!(part.wake_at(), None, "nothing is left");
+}
+
+#[test]
+fn a_part_does_not_wait_to_open_what_the_next_chunk_needs() {
+    let mut part = part_with_four(Script { other: 3..4, ..script() });
+    assert!(is_due(&part), "the third one flies, the fourth is of another kind");
+    let opening = counter(&part.counters(), "opening_ns");
+    part.wake(Instant::now(), &mut Output::new()).unwrap();
+    assert!(counter(&part.counters(), "opening_ns") > opening);
+    while part.wake_at().is_some() {
+        part.wake(Instant::now(), &mut Output::new()).unwrap();
+    }
+    assert_eq!(counter(&part.counters(), "waves_on_device"), 4);
+}
+
 #[test]
 fn a_device_is_asked_for_although_the_stream_is_empty() {
     let absent = Script { absent: Some(NoDevice::NoDriver), ..script() };

@@ -7,7 +7,7 @@ use std::process::Command;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{Answer, ChunkLimits};
 use trommel_kernels::cuda::{Device as Gpu, NoDevice};
-use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, Sets};
+use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, SetStore};
 use trommel_shim::{Form, StandIn};
 
 use super::super::{OverlapAnswer, OverlapChunk, OverlapKernel};
@@ -25,34 +25,22 @@ const PAIRS: u32 = SETS * SETS;
 const PANE_BYTES: usize = 4 * (41 + 39 * 40 / 2);
 
 /// Sets of ascending tokens, of sizes 0 to 39.
-struct Tokens {
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
+fn pane() -> SetStore {
+    let (mut offsets, mut tokens) = (vec![0], Vec::new());
+    for set in 0..SETS {
+        let step = 1 + set % 3;
+        tokens.extend((0..set).map(|token| token * step));
+        offsets.push(u32::try_from(tokens.len()).unwrap());
+    }
+    SetStore::new(offsets, tokens)
 }
 
-impl Tokens {
-    fn new() -> Arc<Self> {
-        let mut all = Self { offsets: vec![0], tokens: Vec::new() };
-        for set in 0..SETS {
-            let step = 1 + set % 3;
-            all.tokens.extend((0..set).map(|token| token * step));
-            all.offsets.push(u32::try_from(all.tokens.len()).unwrap());
-        }
-        Arc::new(all)
-    }
-
-    fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.offsets, &self.tokens)
-    }
-}
-
-/// Pairs of sets: number n is probe n / 40 with candidate n % 40. Candidates are of one pane after
-/// the other, a chunk each; all of them have the same sets.
+/// Pairs of sets: number n is probe n / 40 with candidate n % 40. Probes are of the first pane,
+/// candidates of one pane after the other, a chunk each; all of them have equal sets.
 struct PairNumbers {
-    tokens: Arc<Tokens>,
+    panes: Arc<[SetStore]>,
     size: usize,
-    panes: u64,
-    pane: u64,
+    pane: usize,
     entries: Vec<Entry>,
     candidates: Vec<u32>,
     required: Vec<u32>,
@@ -84,9 +72,8 @@ impl WaveChunk for PairNumbers {
 
 impl NumberChunk for PairNumbers {
     fn fill(&mut self, from: &mut std::vec::IntoIter<u32>) {
-        let size = self.size as u64;
-        let first = from.as_slice().first().map_or(0, |&number| u64::from(number));
-        self.pane = first / size % self.panes;
+        let first = from.as_slice().first().map_or(0, |&number| number as usize);
+        self.pane = first / self.size % self.panes.len();
         from.take(self.size).for_each(|number| self.push(number));
     }
 
@@ -110,19 +97,17 @@ impl NumberChunk for PairNumbers {
 }
 
 impl OverlapChunk for PairNumbers {
-    fn pairs(&self) -> Pairs<'_> {
-        let sets = self.tokens.sets();
+    fn pairs(&self) -> PairChunk<'_> {
         let Self { entries, candidates, required, .. } = self;
-        let chunk = PairChunk { entries, candidates, required, starts: &[] };
-        Pairs { probes: sets, candidates: sets, chunk }
+        PairChunk { entries, candidates, required, starts: &[] }
+    }
+
+    fn sets(&self) -> [&SetStore; 2] {
+        [&self.panes[0], &self.panes[self.pane]]
     }
 
     fn question(&self) -> Answer {
         Answer::Overlaps
-    }
-
-    fn set_versions(&self) -> [u64; 2] {
-        [0, self.pane]
     }
 
     fn answer(&mut self) -> &mut OverlapAnswer {
@@ -130,11 +115,10 @@ impl OverlapChunk for PairNumbers {
     }
 }
 
-fn empty_chunk(tokens: &Arc<Tokens>, size: usize, panes: u64) -> PairNumbers {
+fn empty_chunk(panes: &Arc<[SetStore]>, size: usize) -> PairNumbers {
     PairNumbers {
-        tokens: Arc::clone(tokens),
+        panes: Arc::clone(panes),
         size,
-        panes,
         pane: 0,
         entries: Vec::new(),
         candidates: Vec::new(),
@@ -144,22 +128,23 @@ fn empty_chunk(tokens: &Arc<Tokens>, size: usize, panes: u64) -> PairNumbers {
 }
 
 /// The overlaps of all pairs, from the reference.
-fn expected(tokens: &Arc<Tokens>) -> Vec<u32> {
-    let mut all = empty_chunk(tokens, PAIRS as usize, 1);
+fn expected(panes: &Arc<[SetStore]>) -> Vec<u32> {
+    let mut all = empty_chunk(panes, PAIRS as usize);
     (0..PAIRS).for_each(|number| all.push(number));
     let mut overlaps = vec![0; PAIRS as usize];
-    overlap::verify(Isa::Scalar, all.pairs(), &mut overlaps);
+    let [probes, candidates] = all.sets().map(SetStore::as_sets);
+    overlap::verify(Isa::Scalar, Pairs { probes, candidates, chunk: all.pairs() }, &mut overlaps);
     overlaps
 }
 
 /// Runs all pairs through, checks every answer, and says what was counted.
 fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counters, Box<RunError>> {
-    let tokens = Tokens::new();
-    let expected = expected(&tokens);
+    let panes: Arc<[SetStore]> = (0..panes).map(|_| pane()).collect();
+    let expected = expected(&panes);
     let slots = chunks.saturating_sub(2).clamp(1, 3);
     let limits = ChunkLimits { entries: size, pairs: size, starts: false };
     let kernel = OverlapKernel::new(Isa::Scalar, limits, slots, room * PANE_BYTES);
-    let make = move || empty_chunk(&tokens, size, panes as u64);
+    let make = move || empty_chunk(&panes, size);
     let wave = Wave { device, chunks };
     let batches = (0..PAIRS).step_by(400).map(|begin| batch(begin..begin + 400));
     let (graph, collected) =
