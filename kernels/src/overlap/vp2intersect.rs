@@ -56,12 +56,11 @@ impl Vp2Intersect {
             return self.load(block);
         }
         let lanes: __mmask16 = (1 << block.len()) - 1;
+        // SAFETY: features as in `load`.
+        let last = unsafe { _mm512_set1_epi32(block[block.len() - 1].cast_signed()) };
         // SAFETY: only as many lanes are read as the block has tokens, fewer than 16; features as
         // in `load`.
-        unsafe {
-            let last = _mm512_set1_epi32(block[block.len() - 1].cast_signed());
-            _mm512_mask_loadu_epi32(last, lanes, block.as_ptr().cast())
-        }
+        unsafe { _mm512_mask_loadu_epi32(last, lanes, block.as_ptr().cast()) }
     }
 }
 
