@@ -17,7 +17,7 @@
 //! | `outputs` | the whole join, to count and to select | none (§3.3.2) |
 //!
 //! A figure for which nothing was run is not drawn. Where sizes of chunks or outputs are compared,
-//! these are all that is.
+//! only these comparisons are drawn.
 
 use std::io;
 use std::path::Path;

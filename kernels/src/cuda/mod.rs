@@ -18,8 +18,9 @@
 //! A [`Lane`] has the three streams; a slot of a primitive (such as [`overlap::Slot`]) owns the
 //! pinned and device buffers of one chunk and the events of its [`Timeline`]. Submitting moves the
 //! slot into a flight, which gives it back when the answer is there, so that nothing can touch or
-//! free a buffer that the device still uses. All buffers come from a [`Memory`] with a byte budget
-//! and are made at start: the steady state allocates nothing on either side.
+//! free a buffer that the device still uses. All buffers come from a [`Memory`] with a byte
+//! budget. Those of slots are made once and used again; only sets that a device does not have yet
+//! need new ones.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -52,9 +52,8 @@ impl Tiled {
 /// Where all pairs may be compared instead of postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tiling {
-    /// Nowhere: on a CPU, postings cost less. One core joins sentences (239,467 sets of 14 tokens)
-    /// in 0.080 s by postings and 0.88 s in tiles at Jaccard 0.8, 0.58 s and 8.1 s at 0.5; package
-    /// descriptions (87,538 of 43) in 0.105 s and 0.33 s, 0.84 s and 1.05 s.
+    /// Nowhere: on a CPU, postings cost less (`trommel-bench set-join --algorithms
+    /// auto,gpu_signatures`).
     Never,
     /// On a device, if so much is saved that opening it pays, and it can be opened: on a CPU the
     /// same tiles would cost more than postings.

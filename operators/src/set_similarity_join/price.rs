@@ -11,8 +11,8 @@
 use super::chunk::JoinedSets;
 use super::collection::SetCollection;
 
-/// Opening a device: the driver and its context, 0.3 to 0.45 s beside an H200, the kernels and
-/// pinned memory, 0.02 s (docs/gpu.md).
+/// Opening a device: the driver and its context, 0.2 to 0.4 s beside an H200, the kernels and
+/// pinned memory, 0.02 to 0.07 s (docs/gpu.md).
 pub(super) const OPENING_NS: u64 = 400_000_000;
 
 /// What the host sends while it copies from pageable memory (docs/gpu.md, *The whole way*).

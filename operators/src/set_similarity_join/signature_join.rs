@@ -120,7 +120,8 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 }
 
 /// The postings of all tokens that two sets of a pair can have in common, a slice of the tokens at
-/// a time: so many that they take at most three quarters of the memory of the tokens of the sets.
+/// a time: so many that they take three quarters of the memory of the tokens of the sets, more only
+/// for [`SLICE_MIN`] postings or for the longest list.
 struct Index {
     /// The token of the first list.
     token_min: u32,

@@ -19,7 +19,8 @@
 //! **Budget.** There are as many chunks as [`Wave::chunks`] says, each as large as the operator
 //! makes it. They are made once, by [`Buffers`], and travel in circles: collect gives a used chunk
 //! back, the wave part passes it on, prepare fills it again and waits when all are under way. So
-//! the memory is known at the start and nothing is allocated later.
+//! their memory is known at the start. A device gets buffers for a kind of chunks with the first of
+//! them, and sets when a chunk first names them.
 //!
 //! **Waiting.** The wave part does not wait for a device: it says [`Flow::InFlight`] and when it
 //! wants to look again, so that its thread does other things or sleeps. It looks shortly before a
