@@ -244,8 +244,8 @@ impl StreamJoin {
         Ok(budget)
     }
 
-    /// Gives the index all memory that nothing else uses, and so many bytes of which it does not
-    /// know.
+    /// Gives the index all memory that nothing else uses; so many bytes are used besides those that
+    /// are remembered.
     fn widen_index(&mut self, held: usize) {
         let left = self.room().saturating_sub(held);
         let Self { dictionary, finder, .. } = self;

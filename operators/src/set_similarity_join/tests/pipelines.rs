@@ -49,7 +49,7 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
 /// What goes along with a set: nothing, a little, or more than a batch should have.
 fn text(id: u32) -> Option<String> {
     let repeats = [0, 3, 19, 1, carried::BATCH_BYTES][id as usize % 5];
-    (id % 7 > 0).then(|| format!("{id} ").repeat(repeats))
+    (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
 }
 
 /// The operator over these inputs, in front of a sink.
