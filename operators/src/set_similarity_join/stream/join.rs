@@ -99,8 +99,8 @@ struct Copies {
 pub(super) enum Next {
     /// Candidates of these sets.
     Chunk(JoinedSets),
-    /// There are no more, and the micro-batch has become a pane. By place, unless each pair is asked
-    /// for: whether no earlier set was [marked](StreamJoin::mark) as similar.
+    /// There are no more, and the micro-batch has become a pane. Unless each pair is asked for, by
+    /// place: whether no earlier set was [marked](StreamJoin::mark) as similar.
     Settled(Vec<bool>),
 }
 
