@@ -381,8 +381,8 @@ fn memory_holds_the_window_and_no_more() {
     assert!(error.contains("may use 20000 (`memory_max`)"), "{error}");
 }
 
-/// How many bytes a stream takes where there is room for everything, and its renumberings; and
-/// whether with a share of them it has more than those, in percent.
+/// Joins a stream in shares of the memory that it takes where there is room for everything, in
+/// percent; with each comes whether tokens are numbered less often then.
 fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, bool)]) {
     let stream = cut(sets, &[5, 1]);
     let case = Case::new(jaccard(percent), Extent::Endless);
@@ -399,11 +399,11 @@ fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, b
             (bytes, renumberings)
         };
         let (bytes, renumberings) = numbers(case);
-        for &(share, is_left_out) in shares {
+        for &(share, is_less_often) in shares {
             let memory_max = usize::try_from(bytes * share / 100).unwrap();
             let case = Case { memory_max, ..case };
             let (_, in_it) = numbers(case);
-            assert_eq!(in_it < renumberings, is_left_out, "{share}: {in_it} of {renumberings}");
+            assert_eq!(in_it < renumberings, is_less_often, "{share}: {in_it} of {renumberings}");
             match is_each_pair {
                 true => assert_eq!(pairs(case, &stream), expected),
                 false => assert_eq!(passing(case, &stream), firsts),
