@@ -1,54 +1,160 @@
 //! Columns of the input that go with sets into the rows of their pairs.
+//!
+//! They lie in batches of a bounded size, so that no column has to hold all the text of an input:
+//! offsets of 32 bits end at 2 GiB.
 
-use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::concat::concat_batches;
-use arrow_select::take::{take, take_record_batch};
+use arrow_select::interleave::interleave;
 
 use super::collection::SetCollection;
 use super::collector::Side;
 
+/// Bytes of columns after which another batch is begun.
+pub(super) const BATCH_BYTES: usize = if cfg!(test) { 1 << 9 } else { 1 << 26 };
+
 /// Columns by place of a set on its side.
 #[derive(Debug)]
 pub(super) struct Carried {
-    sides: [RecordBatch; 2],
+    sides: [Rows; 2],
+}
+
+/// The rows of some batches, one after the other.
+#[derive(Debug, Clone)]
+struct Rows {
+    batches: Vec<RecordBatch>,
+    /// By batch: how many rows it and those before it have.
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    /// Small batches that follow each other are made one.
+    fn new(
+        schema: &SchemaRef,
+        parts: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<Self, ArrowError> {
+        let mut rows = Self { batches: Vec::new(), ends: Vec::new() };
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        for part in parts {
+            let bytes_of_part = row_bytes(part.columns(), 0..part.num_rows());
+            if bytes + bytes_of_part > BATCH_BYTES {
+                rows.add(schema, &mut group)?;
+                bytes = 0;
+            }
+            bytes += bytes_of_part;
+            group.push(part);
+        }
+        rows.add(schema, &mut group)?;
+        Ok(rows)
+    }
+
+    fn add(&mut self, schema: &SchemaRef, group: &mut Vec<RecordBatch>) -> Result<(), ArrowError> {
+        let batch = match &group[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            _ => concat_batches(schema, &group[..])?,
+        };
+        group.clear();
+        self.ends.push(self.ends.last().unwrap_or(&0) + batch.num_rows());
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    /// The batch of a place, and the row in it.
+    fn find(&self, place: u32) -> (usize, usize) {
+        let place = place as usize;
+        let batch = self.ends.partition_point(|end| *end <= place);
+        let end = self.ends[batch];
+        (batch, place + self.batches[batch].num_rows() - end)
+    }
 }
 
 impl Carried {
     /// Of a stream, in which sets of both sides come from the same input.
     pub(super) fn of_one(rows: RecordBatch) -> Self {
+        let ends = vec![rows.num_rows()];
+        Self::of_both(Rows { batches: vec![rows], ends })
+    }
+
+    fn of_both(rows: Rows) -> Self {
         Self { sides: [rows.clone(), rows] }
     }
 
-    /// The columns of the sets at some places of a side.
+    /// The columns of the sets at some places of a side, of which there must be one.
     pub(super) fn take(
         &self,
         side: Side,
         places: impl IntoIterator<Item = u32>,
     ) -> Result<Vec<ArrayRef>, ArrowError> {
-        let places = PrimitiveArray::<UInt32Type>::from_iter_values(places);
-        let columns = self.sides[side.index()].columns().iter();
-        columns.map(|column| take(column, &places, None)).collect()
+        let rows = &self.sides[side.index()];
+        let places: Vec<(usize, usize)> =
+            places.into_iter().map(|place| rows.find(place)).collect();
+        let columns = 0..rows.batches[0].num_columns();
+        let column = |column: usize| {
+            let parts: Vec<&dyn Array> =
+                rows.batches.iter().map(|batch| &**batch.column(column)).collect();
+            interleave(&parts, &places)
+        };
+        columns.map(column).collect()
     }
 
-    /// The rows of the sets of some collections, one after the other.
+    /// About how many bytes the columns of a set have.
+    pub(super) fn row_bytes(&self, side: Side, place: u32) -> usize {
+        let rows = &self.sides[side.index()];
+        let (batch, row) = rows.find(place);
+        row_bytes(rows.batches[batch].columns(), row..row + 1)
+    }
+
+    /// The rows of the sets of some collections of a stream, one after the other.
     pub(super) fn gather<'a>(
         sets: impl Iterator<Item = &'a SetCollection>,
     ) -> Result<Option<Self>, ArrowError> {
-        let mut all = Vec::new();
+        let mut parts = Vec::new();
         for sets in sets {
+            // A stream has its columns in the order of its sets.
             let Some(carried) = sets.carried() else { return Ok(None) };
-            let places = PrimitiveArray::<UInt32Type>::from_iter_values(sets.places().to_vec());
-            all.push(take_record_batch(&carried.sides[0], &places)?);
+            parts.extend_from_slice(&carried.sides[0].batches);
         }
-        let Some(first) = all.first() else { return Ok(None) };
-        Ok(Some(Self::of_one(concat_batches(&first.schema(), &all)?)))
+        let Some(schema) = parts.first().map(RecordBatch::schema) else { return Ok(None) };
+        Ok(Some(Self::of_both(Rows::new(&schema, parts)?)))
     }
 
     /// Bytes of the columns.
     pub(super) fn bytes(&self) -> usize {
-        self.sides[0].get_array_memory_size()
+        self.sides[0].batches.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+}
+
+/// Bytes of some rows of columns.
+fn row_bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
+    columns.iter().map(|column| value_bytes(column, rows.clone())).sum()
+}
+
+/// Bytes of some values that are copied when they are taken; where that is not known, as many as a
+/// view has.
+fn value_bytes(values: &ArrayRef, rows: Range<usize>) -> usize {
+    fn within<O: OffsetSizeTrait>(offsets: &[O], rows: Range<usize>) -> Range<usize> {
+        offsets[rows.start].as_usize()..offsets[rows.end].as_usize()
+    }
+    match values.data_type() {
+        DataType::Utf8 => within(values.as_string::<i32>().value_offsets(), rows).len(),
+        DataType::LargeUtf8 => within(values.as_string::<i64>().value_offsets(), rows).len(),
+        DataType::Binary => within(values.as_binary::<i32>().value_offsets(), rows).len(),
+        DataType::LargeBinary => within(values.as_binary::<i64>().value_offsets(), rows).len(),
+        DataType::List(_) => {
+            let lists = values.as_list::<i32>();
+            value_bytes(lists.values(), within(lists.value_offsets(), rows))
+        }
+        DataType::LargeList(_) => {
+            let lists = values.as_list::<i64>();
+            value_bytes(lists.values(), within(lists.value_offsets(), rows))
+        }
+        DataType::Struct(_) => row_bytes(values.as_struct().columns(), rows),
+        other => rows.len() * other.primitive_width().unwrap_or(size_of::<u128>()),
     }
 }
 
@@ -83,10 +189,10 @@ impl Carrier {
 
     /// Gives the columns to the sets, whose ids are places so far.
     pub(super) fn finish(self, sets: &mut SetCollection) -> Result<(), ArrowError> {
-        let [left, right] =
-            [0, 1].map(|side| concat_batches(&self.schemas[side], &self.rows[side]));
-        sets.label(|side, place| self.ids[side.index()][place as usize]);
-        sets.carry(Carried { sides: [left?, right?] });
+        let Self { schemas, rows: [left, right], ids } = self;
+        sets.label(|side, place| ids[side.index()][place as usize]);
+        let sides = [Rows::new(&schemas[0], left)?, Rows::new(&schemas[1], right)?];
+        sets.carry(Carried { sides });
         Ok(())
     }
 }

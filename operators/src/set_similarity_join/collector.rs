@@ -61,6 +61,14 @@ pub enum JoinError {
     /// There are more tokens than can be joined at once.
     #[error("a join has at most {TOKENS_MAX} tokens; there are more")]
     TooManyTokens,
+    /// There are more of them than a stream can number.
+    #[error("a join of a stream has at most {most} {what}; there are more")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there can be.
+        most: usize,
+    },
     /// It does not fit the memory that it may use.
     #[error(
         "{what} of this join need {needed} bytes in all, and it may use {allowed} (`memory_max`)"

@@ -75,12 +75,19 @@ pub enum JoinMode {
 /// window of sets, on the size of batches.
 ///
 /// # State
-/// All sets, until the inputs have ended; then they are joined. With `window`, the sets in it and
-/// up to a quarter more, with an index, and for a moment up to a quarter of the window once more,
-/// or 8 bytes for each token that is known. Duplicates are looked for among distinct sets: of equal
-/// ones only one is kept. At most `memory_max` bytes,
-/// then an error. On top come five chunks that travel between filter, verification and rows: when
-/// all are under way, the filter waits.
+/// All sets and the columns that go with them, until the inputs have ended; then they are joined.
+/// While they are sorted they are there twice.
+///
+/// A stream keeps the sets in the window and up to a quarter more, or without a window all, with an
+/// index and the numbers of their tokens. Now and then sets are copied, up to a quarter of the
+/// window or without one up to all; when tokens are numbered anew, up to 16 bytes for each token
+/// that is known come on top for a moment. Where there is no room for that, it is left out. With
+/// `deduplicate`, of equal sets that come within a quarter of the window only one is kept.
+///
+/// At most `memory_max` bytes, then an error; and in a stream at most 2^31 - 1 sets in the window
+/// and 2^32 - 1 postings. On top come five chunks that travel between filter, verification and
+/// rows, with the sets that they name where those have been copied since: when all are under way,
+/// the filter waits. Rows come in batches of about 64 MiB of columns that go along.
 ///
 /// # Devices
 /// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which

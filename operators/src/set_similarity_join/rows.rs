@@ -6,7 +6,11 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::bounds::Similarity;
+use super::carried::BATCH_BYTES;
 use super::join::{Partner, SimilarPair};
+
+/// The left set, the right one, and their overlap.
+type Pair<'a> = (Partner<'a>, Partner<'a>, u32);
 
 /// Makes rows of pairs.
 #[derive(Debug, Clone)]
@@ -38,11 +42,13 @@ impl PairRows {
         &self.schema
     }
 
-    /// The pairs of a chunk that are similar: the left set, the right one, and their overlap.
-    pub(super) fn of(
-        &self,
-        similar: &[(Partner<'_>, Partner<'_>, u32)],
-    ) -> Result<RecordBatch, ArrowError> {
+    /// Takes the first of the similar pairs of a chunk, as many as one batch has room for.
+    pub(super) fn take(&self, similar: &mut &[Pair<'_>]) -> Result<RecordBatch, ArrowError> {
+        let pairs = similar.split_off(..rows_of_batch(similar)).expect("a part of them");
+        self.of(pairs)
+    }
+
+    fn of(&self, similar: &[Pair<'_>]) -> Result<RecordBatch, ArrowError> {
         let pairs: Vec<SimilarPair> =
             similar.iter().map(|&pair| SimilarPair::new(self.similarity, pair)).collect();
         let numbers = |number: fn(&SimilarPair) -> u32| -> ArrayRef {
@@ -67,4 +73,17 @@ impl PairRows {
         }
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }
+}
+
+/// How many of the first pairs carry no more bytes than a batch should have; at least one.
+fn rows_of_batch(similar: &[Pair<'_>]) -> usize {
+    let bytes = |set: Partner<'_>| {
+        set.carried().map_or(0, |carried| carried.row_bytes(set.side(), set.place()))
+    };
+    let mut sum = 0;
+    let is_full = |&(left, right, _): &Pair<'_>| {
+        sum += bytes(left) + bytes(right);
+        sum > BATCH_BYTES
+    };
+    similar.iter().position(is_full).map_or(similar.len(), |rows| rows.max(1))
 }

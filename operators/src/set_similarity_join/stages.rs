@@ -174,6 +174,9 @@ impl Operator for Prepare {
 /// Makes rows of what is similar.
 pub(super) struct Collect {
     rows: Rows,
+    /// The chunk whose pairs are being made rows, and how many of them have been.
+    chunk: Option<Box<Candidates>>,
+    taken: usize,
     verified: u64,
     results: u64,
 }
@@ -199,7 +202,7 @@ impl Rows {
 
 impl Collect {
     pub(super) fn new(rows: Rows) -> Self {
-        Self { rows, verified: 0, results: 0 }
+        Self { rows, chunk: None, taken: 0, verified: 0, results: 0 }
     }
 }
 
@@ -210,14 +213,27 @@ impl Operator for Collect {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let mut chunk: Box<Candidates> = input.into_chunk().into_box();
+        let chunk: Box<Candidates> = input.into_chunk().into_box();
         self.verified += chunk.verified();
+        (self.chunk, self.taken) = (Some(chunk), 0);
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(mut chunk) = self.chunk.take() else { return Ok(Flow::NeedInput) };
         match &self.rows {
             Rows::Count(_) => self.results += chunk.count(),
             Rows::Pairs(rows) => {
-                let rows = rows.of(&chunk.similar())?;
+                let similar = chunk.similar();
+                let mut left = &similar[self.taken..];
+                let rows = rows.take(&mut left)?;
+                self.taken += rows.num_rows();
                 self.results += rows.num_rows() as u64;
                 out.send(rows);
+                if !left.is_empty() {
+                    self.chunk = Some(chunk);
+                    return Ok(Flow::HaveOutput);
+                }
             }
         }
         chunk.release_sets();

@@ -30,6 +30,9 @@ const WASTE: usize = 4;
 /// With less room than this many times that, it is not.
 const ROOM_MIN: usize = 16;
 
+/// The most postings, and rooms for them, that there can be.
+pub(super) const POSTINGS_MAX: usize = if cfg!(test) { 1 << 19 } else { u32::MAX as usize };
+
 /// The index of all sets that are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -55,13 +58,18 @@ impl Index {
         self.lists[slot as usize].begin
     }
 
-    /// Has a list for each of so many slots from now on, and room for at most so many postings.
-    pub(super) fn widen(&mut self, slots: usize, postings_max: usize) {
+    /// Has a list for each of so many slots from now on, and so many bytes for postings at most.
+    pub(super) fn widen(&mut self, slots: usize, bytes_max: usize) {
         if slots > self.lists.capacity() {
             self.lists.reserve_exact(slots - self.lists.len() + slots / 4);
         }
         self.lists.resize(slots.max(self.lists.len()), List::default());
-        self.postings_max = postings_max.min(u32::MAX as usize);
+        self.postings_max = (bytes_max / size_of::<Posting>()).min(POSTINGS_MAX);
+    }
+
+    /// Whether it is not memory that there may be no room for another posting.
+    pub(super) fn may_be_largest(&self) -> bool {
+        self.postings_max == POSTINGS_MAX
     }
 
     /// Adds a posting to a list; returns how many it had before, or none if there is no room.
@@ -98,8 +106,8 @@ impl Index {
             return None;
         }
         if self.postings.capacity() - begin < size {
-            // By a half, not twice as many.
-            self.postings.reserve_exact(size.max(begin / 2).min(left));
+            // By a half, not twice as many; and others need what is left, too.
+            self.postings.reserve_exact(size.max(begin.min(left) / 2));
         }
         self.postings.resize(begin + size, Posting::default());
         Some(u32::try_from(begin).expect("fewer than 2^32 postings"))
@@ -154,9 +162,13 @@ impl Index {
 
     pub(super) fn bytes(&self) -> usize {
         let rooms: usize = self.rooms.iter().map(Vec::capacity).sum();
-        size_of::<List>() * self.lists.capacity()
-            + size_of::<Posting>() * self.postings.capacity()
-            + size_of::<u32>() * rooms
+        let of_lists = size_of::<List>() * self.lists.capacity();
+        of_lists + self.bytes_of_postings() + size_of::<u32>() * rooms
+    }
+
+    /// Bytes of the postings, and of the room for them.
+    pub(super) fn bytes_of_postings(&self) -> usize {
+        size_of::<Posting>() * self.postings.capacity()
     }
 
     /// Bytes that lists for so many slots take more.

@@ -16,18 +16,18 @@ use super::super::chunk::{CandidateChunk, JoinedSets};
 use super::super::collection::SetCollection;
 use super::super::collector::{Budget, JoinError, TOKENS_MAX};
 use super::super::join::JoinCounters;
+use super::index::POSTINGS_MAX;
 use super::look_up::{Among, Finder, Found, IndexFull, Met};
-use super::pane::{Arrivals, Pane, SET_BYTES};
-use super::tokens::{Dictionary, TOKENS_NUMBERED_MAX, number_of};
+use super::pane::{Arrivals, Pane};
+use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
 use super::window::Extent;
 
 /// Panes are made one with what came after them if they are at most so many times as large.
 const GROWTH: usize = 2;
 
-/// Candidates that are looked for at a time; and when it is only asked whether there is a similar
-/// set, because a set that has one need not be looked up any more.
-const FOUND_MAX: usize = 1 << 14;
-const FOUND_FIRST_MAX: usize = 1 << 8;
+/// The most sets in a window: of two numbers that are not further apart, it can be said which one
+/// is before the other.
+const SETS_MAX: usize = if cfg!(test) { 1 << 13 } else { (1 << 31) - 1 };
 
 /// The number of the first set. It is not long to 0 from here, so that every stream gets there.
 const FIRST: u32 = u32::MAX - 31;
@@ -72,15 +72,18 @@ pub(super) struct StreamJoin {
 struct MicroBatch {
     /// What will be remembered of them.
     pane: Pane,
+    /// Unless each pair is asked for.
+    firsts: Option<Firsts>,
+}
+
+/// Which sets of a micro-batch have no earlier one that is similar.
+struct Firsts {
     /// By set: when it came.
     arrived: Vec<u64>,
     /// By set: its place among those that came.
     places: Vec<u32>,
     /// By place: whether no earlier set is known to be similar.
     is_first: Vec<bool>,
-    /// By pane, from `emitted` on not yet handed over.
-    found: Vec<Found>,
-    emitted: usize,
 }
 
 /// Which sets of the present cell are there, to leave out copies of them.
@@ -96,8 +99,8 @@ struct Copies {
 pub(super) enum Next {
     /// Candidates of these sets.
     Chunk(JoinedSets),
-    /// There are no more, and the micro-batch has become a pane. By place: whether no earlier set
-    /// was [marked](StreamJoin::mark) as similar.
+    /// There are no more, and the micro-batch has become a pane. Unless each pair is asked for, by
+    /// place: whether no earlier set was [marked](StreamJoin::mark) as similar.
     Settled(Vec<bool>),
 }
 
@@ -106,7 +109,7 @@ impl StreamJoin {
         Self {
             rules,
             dictionary: Dictionary::default(),
-            finder: Finder::new(rules.bounds),
+            finder: Finder::new(rules.bounds, rules.is_each_pair),
             panes: Vec::new(),
             next: FIRST,
             copies: Copies::default(),
@@ -129,19 +132,19 @@ impl StreamJoin {
 
     /// Bytes of all that is remembered.
     pub(super) fn bytes(&self) -> usize {
-        let Self { dictionary, finder, panes, copies, .. } = self;
-        let panes: usize = panes.iter().map(Pane::bytes).sum();
+        let Self { dictionary, finder, panes, copies, batch, .. } = self;
+        let of_batch = batch.iter().map(|batch| &batch.pane);
+        let panes: usize = panes.iter().chain(of_batch).map(Pane::bytes).sum();
         panes + dictionary.bytes() + finder.bytes() + copies.bytes()
     }
 
-    fn budget(&self) -> Result<Budget, JoinError> {
-        let mut budget = Budget::new(self.rules.memory_max);
-        budget.take("the sets in the window", self.bytes())?;
-        Ok(budget)
+    /// Bytes that may yet be used.
+    fn room(&self) -> usize {
+        self.rules.memory_max.saturating_sub(self.bytes())
     }
 
     /// Whether a set of so many tokens can be similar to any, at least to itself.
-    pub(super) fn can_match(&mut self, tokens: usize) -> bool {
+    pub(super) fn can_match(&self, tokens: usize) -> bool {
         tokens >= self.rules.size_min
             && u32::try_from(tokens).is_ok_and(|size| self.finder.prefix(size) > 0)
     }
@@ -149,7 +152,7 @@ impl StreamJoin {
     /// Makes ready for a micro-batch, of which the first set comes at this time.
     ///
     /// # Errors
-    /// If what is remembered does not fit the memory.
+    /// If columns cannot be joined.
     pub(super) fn open(&mut self, stamp: u64) -> Result<(), OperatorError> {
         self.forget(stamp);
         let cell = self.rules.window.cell(stamp);
@@ -179,23 +182,18 @@ impl StreamJoin {
     ) -> Result<(), OperatorError> {
         let Some(&first) = arrivals.stamps.first() else { return Ok(()) };
         let cell = self.rules.window.cell(first);
-        self.make_room(&arrivals, carried.as_ref().map_or(0, Carried::bytes))?;
-        let hashes = if self.rules.is_each_pair { Vec::new() } else { self.copies.hash(&arrivals) };
+        let held = arrivals.bytes() + carried.as_ref().map_or(0, Carried::bytes);
+        self.make_room(&arrivals, held)?;
+        let hashes = (!self.rules.is_each_pair).then(|| self.copies.hash(&arrivals));
         for token in &mut arrivals.tokens {
             *token = self.dictionary.slot(*token);
         }
         if self.should_renumber() {
-            self.renumber(&mut arrivals.tokens)?;
+            self.renumber(&mut arrivals.tokens, held)?;
         }
         arrivals.tokens.iter_mut().for_each(|token| *token = number_of(*token));
         (0..arrivals.len()).for_each(|set| arrivals.set_mut(set).sort_unstable());
-        let mut is_first = vec![true; arrivals.len()];
-        let mut places: Vec<u32> = (0..).take(arrivals.len()).collect();
-        let arrived = if self.rules.is_each_pair {
-            arrivals.stamps.clone()
-        } else {
-            self.leave_out_copies(&mut arrivals, &hashes, &mut is_first, &mut places)
-        };
+        let firsts = hashes.map(|hashes| self.leave_out_copies(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
         let sets = Arc::new(SetCollection::of_stream(sets, ids, carried.map(Arc::new)));
@@ -203,50 +201,56 @@ impl StreamJoin {
         self.next = begin.wrapping_add(narrow(sets.len()));
         let oldest = self.panes.first().map_or(begin, |pane| pane.begin);
         self.finder.met.widen(oldest, begin, self.next);
-        self.widen_index();
         self.finder.begin(self.rules.isa, &sets);
         let newest = stamps.iter().copied().max().unwrap_or_default();
         let pane = Pane { sets, stamps, begin, cell, newest };
-        let (found, emitted) = (Vec::new(), 0);
-        self.batch = Some(MicroBatch { pane, arrived, places, is_first, found, emitted });
+        self.batch = Some(MicroBatch { pane, firsts });
+        self.widen_index(0);
         Ok(())
     }
 
-    /// Makes sure that there is memory for a micro-batch; if there is none, by forgetting tokens
-    /// that are not in the window any more.
-    fn make_room(&mut self, arrivals: &Arrivals, carried: usize) -> Result<(), OperatorError> {
+    /// Makes sure that there are numbers and memory for a micro-batch, which itself takes so many
+    /// bytes; tokens that are not in the window any more are forgotten before there is no room for
+    /// numbering the others anew.
+    fn make_room(&mut self, arrivals: &Arrivals, held: usize) -> Result<(), JoinError> {
         let (sets, tokens) = (arrivals.len(), arrivals.tokens.len());
-        if self.dictionary.len() + tokens > TOKENS_NUMBERED_MAX {
-            return Err(JoinError::TooManyTokens.into());
+        let is_room_left = self.room_for(sets, tokens, held).is_ok_and(|mut budget| {
+            budget.take("the numbers of tokens", self.renumbering_bytes()).is_ok()
+        });
+        if !is_room_left && self.dictionary.may_forget() {
+            self.renumber(&mut [], held)?;
         }
-        let result = self.room_for(sets, tokens, carried);
-        if result.is_ok() || !self.dictionary.may_forget() {
-            return Ok(result?);
-        }
-        self.renumber(&mut [])?;
-        Ok(self.room_for(sets, tokens, carried)?)
+        self.room_for(sets, tokens, held).map(drop)
     }
 
-    fn room_for(&self, sets: usize, tokens: usize, carried: usize) -> Result<(), JoinError> {
-        let mut budget = self.budget()?;
-        budget.take("the columns", carried)?;
-        budget.take("the sets", SET_BYTES * sets + size_of::<u32>() * tokens)?;
+    fn room_for(&self, sets: usize, tokens: usize, held: usize) -> Result<Budget, JoinError> {
+        let of_window = sets + self.panes.iter().map(|pane| pane.sets.len()).sum::<usize>();
+        let slots = self.dictionary.len() + tokens;
+        for (what, number, most) in [
+            ("sets in its window", of_window, SETS_MAX),
+            ("different tokens", slots, TOKENS_NUMBERED_MAX),
+        ] {
+            if number > most {
+                return Err(JoinError::TooMany { what, most });
+            }
+        }
+        let mut budget = Budget::new(self.rules.memory_max);
+        budget.take("the sets in the window", self.bytes())?;
+        budget.take("the sets", held)?;
         let copies = if self.rules.is_each_pair { 0 } else { self.copies.growth(sets) };
         budget.take("the numbers of tokens", self.dictionary.growth(tokens))?;
-        let slots = self.dictionary.len() + tokens;
-        let held: usize = self.panes.iter().map(|pane| pane.sets.len()).sum();
-        let met = Met::bytes_for(held + sets);
-        budget.take("the index", self.finder.index.growth(slots) + met + copies)
+        let met = Met::bytes_for(of_window);
+        budget.take("the index", self.finder.index.growth(slots) + met + copies)?;
+        Ok(budget)
     }
 
-    fn widen_index(&mut self) {
-        let Self { rules, dictionary, finder, .. } = self;
-        let index = size_of_val(finder.index.postings());
-        let others = self.panes.iter().map(Pane::bytes).sum::<usize>()
-            + dictionary.bytes()
-            + finder.bytes().saturating_sub(index);
-        let left = rules.memory_max.saturating_sub(others);
-        finder.index.widen(dictionary.len(), left / size_of::<Posting>());
+    /// Gives the index all memory that nothing else uses; so many bytes are used besides those that
+    /// are remembered.
+    fn widen_index(&mut self, held: usize) {
+        let left = self.room().saturating_sub(held);
+        let Self { dictionary, finder, .. } = self;
+        let bytes_max = left.saturating_add(finder.index.bytes_of_postings());
+        finder.index.widen(dictionary.len(), bytes_max);
     }
 
     /// Whether numbering tokens anew is likely to pay.
@@ -258,12 +262,24 @@ impl StreamJoin {
             || looked_at / POSTINGS_PER_TOKEN > tokens as u64
     }
 
+    /// Bytes that numbering tokens anew takes for a moment: its tables, and a pane that is copied
+    /// and signed.
+    fn renumbering_bytes(&self) -> usize {
+        let of_pane = |pane: &Pane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
+        let of_panes = self.panes.iter().map(of_pane).max();
+        RENUMBERING_BYTES * self.dictionary.len() + of_panes.unwrap_or(0)
+    }
+
     /// Numbers the tokens anew, by how often they are in the window and in the slots of a
-    /// micro-batch, and makes the index anew.
+    /// micro-batch, which takes so many bytes; and makes the index anew. Where there is no room for
+    /// that, the numbers stay as they are.
     ///
     /// # Cost
     /// Sorts all sets and adds them to the index.
-    fn renumber(&mut self, slots: &mut [u32]) -> Result<(), OperatorError> {
+    fn renumber(&mut self, slots: &mut [u32], held: usize) -> Result<(), JoinError> {
+        if held.saturating_add(self.renumbering_bytes()) > self.room() {
+            return Ok(());
+        }
         self.renumberings += 1;
         self.postings_then = self.counters.postings;
         let mut counts = vec![0_u32; self.dictionary.len()];
@@ -273,15 +289,14 @@ impl StreamJoin {
             let count = &mut counts[slot as usize];
             *count = count.saturating_add(1);
         }
-        let moved = self.dictionary.renumber(&counts);
-        drop(counts);
+        let moved = self.dictionary.renumber(counts);
         slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
         self.finder.index.clear();
         for pane in &mut self.panes {
             pane.renumber(|token| number_of(moved[number_of(token) as usize]));
         }
         drop(moved);
-        self.widen_index();
+        self.widen_index(held);
         for pane in &self.panes {
             let added = self.finder.add(self.rules.isa, pane);
             added.map_err(|IndexFull| self.index_error())?;
@@ -290,25 +305,23 @@ impl StreamJoin {
         Ok(())
     }
 
-    /// Says that the index needs more memory than there is.
+    /// Says why there is no room in the index.
     fn index_error(&self) -> JoinError {
-        let mut budget = Budget::new(self.rules.memory_max);
+        if self.finder.index.may_be_largest() {
+            return JoinError::TooMany { what: "postings", most: POSTINGS_MAX };
+        }
         // What there is fits, and the room that is asked for, of twice the longest list, does not.
-        let needed = self.bytes().max(self.rules.memory_max) + size_of::<Posting>();
-        budget.take("the index", needed).expect_err("more than is allowed")
+        let allowed = self.rules.memory_max;
+        let needed = self.bytes().max(allowed).saturating_add(size_of::<Posting>());
+        JoinError::MemoryFull { what: "the index", needed, allowed }
     }
 
     /// Leaves out sets of a micro-batch that are equal to one before them in their cell, which is
-    /// remembered in their stead and as long; and says when the others came.
-    fn leave_out_copies(
-        &mut self,
-        arrivals: &mut Arrivals,
-        hashes: &[u64],
-        is_first: &mut [bool],
-        places: &mut Vec<u32>,
-    ) -> Vec<u64> {
-        let mut kept: Vec<u32> = Vec::with_capacity(places.len());
-        let mut arrived = Vec::with_capacity(places.len());
+    /// remembered in their stead and as long.
+    fn leave_out_copies(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
+        let mut is_first = vec![true; arrivals.len()];
+        let mut kept: Vec<u32> = Vec::with_capacity(arrivals.len());
+        let mut arrived = Vec::with_capacity(arrivals.len());
         for (place, &hash) in (0_u32..).zip(hashes) {
             let stamp = arrivals.stamps[place as usize];
             let number = self.next.wrapping_add(narrow(kept.len()));
@@ -337,11 +350,10 @@ impl StreamJoin {
             kept.push(place);
             arrived.push(stamp);
         }
-        if kept.len() < places.len() {
-            arrivals.retain(is_first);
+        if kept.len() < arrivals.len() {
+            arrivals.retain(&is_first);
         }
-        *places = kept;
-        arrived
+        Firsts { arrived, places: kept, is_first }
     }
 
     /// Whether a micro-batch is under way.
@@ -352,7 +364,7 @@ impl StreamJoin {
     /// Puts the next candidates of the micro-batch in the chunk, in place of what it holds.
     ///
     /// # Errors
-    /// If the index, or a pane, does not fit the memory.
+    /// If the index does not fit the memory, or columns cannot be joined.
     ///
     /// # Panics
     /// If no micro-batch is under way.
@@ -360,26 +372,24 @@ impl StreamJoin {
         chunk.clear();
         let Self { rules, finder, panes, batch, counters, .. } = self;
         let batch = batch.as_mut().expect("a micro-batch is under way");
-        let found_max = if rules.is_each_pair { FOUND_MAX } else { FOUND_FIRST_MAX };
         loop {
-            if let Some(sets) = batch.hand_over(panes, rules.is_each_pair, chunk) {
+            if let Some(sets) = batch.hand_over(finder, panes, chunk) {
                 counters.verified += chunk.len() as u64;
                 return Ok(Next::Chunk(sets));
             }
-            (batch.found, batch.emitted) = (std::mem::take(&mut batch.found), 0);
-            batch.found.clear();
+            let Pane { sets, stamps, begin, .. } = &batch.pane;
             let among = Among {
-                sets: &batch.pane.sets,
-                stamps: &batch.pane.stamps,
-                arrived: &batch.arrived,
-                begin: batch.pane.begin,
+                sets,
+                stamps,
+                arrived: batch.firsts.as_ref().map_or(stamps, |firsts| &firsts.arrived),
+                begin: *begin,
                 panes,
                 window: rules.window,
                 isa: rules.isa,
             };
-            match finder.find(&among, &mut batch.found, found_max, counters) {
-                Ok(()) if batch.found.is_empty() => return self.settle().map(Next::Settled),
-                Ok(()) => batch.found.sort_by_key(|found| found.pane),
+            match finder.find(&among, counters) {
+                Ok(true) => {}
+                Ok(false) => return self.settle().map(Next::Settled),
                 Err(IndexFull) => return Err(self.index_error().into()),
             }
         }
@@ -387,28 +397,33 @@ impl StreamJoin {
 
     /// Takes notice of similar pairs: their newer sets need not be looked up any more.
     pub(super) fn mark(&mut self, chunk: &CandidateChunk, overlaps: &[u32]) {
-        let Some(batch) = &mut self.batch else { return };
+        let firsts = self.batch.as_mut().and_then(|batch| batch.firsts.as_mut());
+        let Some(Firsts { places, is_first, .. }) = firsts else { return };
         for (probe, ..) in chunk.similar(overlaps) {
-            batch.is_first[batch.places[probe as usize] as usize] = false;
+            is_first[places[probe as usize] as usize] = false;
         }
     }
 
-    /// Makes the micro-batch a pane, together with those before it that are not much larger.
+    /// Makes the micro-batch a pane, together with those before it that are not much larger, as far
+    /// as there is room for a copy.
     fn settle(&mut self) -> Result<Vec<bool>, OperatorError> {
-        let MicroBatch { pane, is_first, .. } =
-            self.batch.take().expect("a micro-batch is under way");
+        let room = self.room();
+        let MicroBatch { pane, firsts } = self.batch.take().expect("a micro-batch is under way");
+        let is_first = firsts.map_or_else(Vec::new, |firsts| firsts.is_first);
         if pane.sets.is_empty() {
             return Ok(is_first);
         }
         let mut begin = self.panes.len();
         let (mut weight, mut tokens) = (pane.weight(), pane.sets.tokens());
+        let mut bytes = pane.bytes();
         while let Some(before) = begin.checked_sub(1).map(|index| &self.panes[index]) {
-            let is_room = before.sets.tokens() <= TOKENS_MAX - tokens;
-            if before.cell != pane.cell || before.weight() > GROWTH * weight || !is_room {
-                break;
-            }
+            let is_small = before.cell == pane.cell && before.weight() <= GROWTH * weight;
             weight += before.weight();
             tokens += before.sets.tokens();
+            bytes += before.bytes();
+            if !is_small || tokens > TOKENS_MAX || bytes > room {
+                break;
+            }
             begin -= 1;
         }
         self.panes.push(pane);
@@ -416,22 +431,23 @@ impl StreamJoin {
         Ok(is_first)
     }
 
-    /// Makes one pane of each cell but this one.
+    /// Makes one pane of each cell but this one, if there is room for a copy.
     fn close_cells(&mut self, open: u64) -> Result<(), OperatorError> {
         let Some(cell) = self.panes.last().map(|pane| pane.cell) else { return Ok(()) };
         if cell == open {
             return Ok(());
         }
         let begin = self.panes.partition_point(|pane| pane.cell < cell);
-        let tokens: usize = self.panes[begin..].iter().map(|pane| pane.sets.tokens()).sum();
-        if tokens > TOKENS_MAX { Ok(()) } else { self.merge(begin) }
+        let parts = &self.panes[begin..];
+        let tokens: usize = parts.iter().map(|pane| pane.sets.tokens()).sum();
+        let bytes: usize = parts.iter().map(Pane::bytes).sum();
+        if tokens > TOKENS_MAX || bytes > self.room() { Ok(()) } else { self.merge(begin) }
     }
 
     /// Makes one pane of those from `begin` on.
     fn merge(&mut self, begin: usize) -> Result<(), OperatorError> {
         let parts = &self.panes[begin..];
         if parts.len() > 1 {
-            self.budget()?.take("sets that are copied", parts.iter().map(Pane::bytes).sum())?;
             let merged = Pane::merged(parts)?;
             self.merges += 1;
             self.panes.truncate(begin);
@@ -444,18 +460,19 @@ impl StreamJoin {
 impl MicroBatch {
     /// Puts candidates of one pane in the chunk, if there are any; says whose they are.
     fn hand_over(
-        &mut self,
+        &self,
+        Finder { found, handed_over, .. }: &mut Finder,
         panes: &[Pane],
-        is_each_pair: bool,
         chunk: &mut CandidateChunk,
     ) -> Option<JoinedSets> {
         let mut pane = None;
-        for &Found { pane: of, probe, set, required, start } in &self.found[self.emitted..] {
+        for &Found { pane: of, probe, set, required, start } in &found[*handed_over..] {
             if chunk.is_full() || pane.is_some_and(|pane| pane != of) {
                 break;
             }
-            self.emitted += 1;
-            if is_each_pair || self.is_first[self.places[probe as usize] as usize] {
+            *handed_over += 1;
+            let firsts = self.firsts.as_ref();
+            if firsts.is_none_or(|firsts| firsts.is_first[firsts.places[probe as usize] as usize]) {
                 pane = Some(of);
                 chunk.push(probe, set, required, start);
             }

@@ -26,18 +26,25 @@ use super::window::Extent;
 
 /// Look-ups that are done together, so that what they read is still in the nearest caches where
 /// they were added.
-const GROUP: usize = 1 << 11;
+const GROUP: usize = if cfg!(test) { 8 } else { 1 << 11 };
 
-/// Rows of all sizes after which they are made anew.
-const ROWS_MAX: usize = 1 << 18;
+/// Candidates that are looked for at a time; and when it is only asked whether there is a similar
+/// set, because a set that has one need not be looked up any more.
+const FOUND_MAX: usize = if cfg!(test) { 16 } else { 1 << 14 };
+const FOUND_FIRST_MAX: usize = if cfg!(test) { 4 } else { 1 << 8 };
+
+/// Reaches of all sizes after which they are made anew.
+const REACHES_MAX: usize = if cfg!(test) { 32 } else { 1 << 18 };
 
 /// The bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
 
 /// What the partners of a set can be that have the token at some position of it in common, and none
-/// before.
+/// before. Positions that follow each other and say the same have one.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct Reach {
+    /// Behind the last position.
+    end: u32,
     size_min: u16,
     size_max: u16,
     distance_max: u32,
@@ -47,59 +54,71 @@ struct Row {
 #[derive(Debug)]
 pub(super) struct Reaches {
     bounds: Bounds,
-    /// By size: a row for each token of the prefix.
-    rows: HashMap<u32, Box<[Row]>, RandomState>,
+    /// By size: those of all positions of the prefix.
+    of_size: HashMap<u32, Box<[Reach]>, RandomState>,
     held: usize,
 }
 
 impl Reaches {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, rows: HashMap::default(), held: 0 }
+    fn new(bounds: Bounds) -> Self {
+        Self { bounds, of_size: HashMap::default(), held: 0 }
     }
 
-    /// A row for each token of the prefix of a set of this size.
-    fn of(&mut self, size: u32) -> &[Row] {
-        if self.held > ROWS_MAX && !self.rows.contains_key(&size) {
-            self.rows.clear();
+    /// The reaches of a set of this size, the first positions first.
+    fn of(&mut self, size: u32) -> &[Reach] {
+        if self.held > REACHES_MAX && !self.of_size.contains_key(&size) {
+            self.of_size.clear();
             self.held = 0;
         }
-        let Self { bounds, rows, held } = self;
-        rows.entry(size).or_insert_with(|| {
-            let rows = rows_of(size, *bounds);
-            *held += rows.len();
-            rows
+        let Self { bounds, of_size, held } = self;
+        of_size.entry(size).or_insert_with(|| {
+            let reaches = reaches_of(size, *bounds);
+            *held += reaches.len();
+            reaches
         })
+    }
+
+    fn bytes(&self) -> usize {
+        let entry = size_of::<(u32, Box<[Reach]>)>() + 1;
+        size_of::<Reach>() * self.held + entry * self.of_size.capacity() * 8 / 7
     }
 }
 
 /// # Cost
-/// For each token of the prefix a binary search for the greatest size.
-fn rows_of(size: u32, bounds: Bounds) -> Box<[Row]> {
-    let size_min = bounds.size_min(size);
+/// A few steps for each size of a partner below 2^16, however large the set is.
+fn reaches_of(size: u32, bounds: Bounds) -> Box<[Reach]> {
+    let (size_min, prefix) = (bounds.size_min(size), bounds.probe_prefix(size));
     // Of two sets, in how many tokens they may differ.
     let distance = |other: u32| {
         let required = u64::from(bounds.required(size, other));
         (u64::from(size) + u64::from(other)).saturating_sub(2 * required)
     };
-    let row = |left: u32| {
-        let is_reached =
-            |other: u32| bounds.size_min(other) <= size && bounds.required(size, other) <= left;
-        let (mut reached, mut beyond) = (size_min, u32::from(PLACE_MAX) + 1);
-        while reached + 1 < beyond {
-            let middle = reached.midpoint(beyond);
-            if is_reached(middle) { reached = middle } else { beyond = middle }
+    let known = |size: u32| u16::try_from(size).unwrap_or(PLACE_MAX);
+    let (mut reached, mut beyond) = (size_min, u32::from(PLACE_MAX) + 1);
+    while reached + 1 < beyond {
+        let middle = reached.midpoint(beyond);
+        if bounds.required(size, middle) <= size { reached = middle } else { beyond = middle }
+    }
+    let mut reaches: Vec<Reach> = Vec::new();
+    let mut begin = 0;
+    while begin < prefix {
+        // A partner of this size is possible as long as so many tokens are left.
+        let end = prefix.min((size + 1).saturating_sub(bounds.required(size, reached)));
+        if end > begin {
+            // The real bound is largest at one of the ends; rounding makes it one less there at
+            // most.
+            let distance_max = distance(size_min).max(distance(reached)) + 1;
+            let distance_max = match known(reached) {
+                PLACE_MAX => SIGNATURE_BITS,
+                _ => u32::try_from(distance_max).unwrap_or(SIGNATURE_BITS),
+            };
+            let (size_min, size_max) = (known(size_min), known(reached));
+            reaches.push(Reach { end, size_min, size_max, distance_max });
+            begin = end;
         }
-        let [least, greatest] =
-            [size_min, reached].map(|size| u16::try_from(size).unwrap_or(PLACE_MAX));
-        // The real bound is largest at one of the ends; rounding makes it one less there at most.
-        let distance_max = distance(size_min).max(distance(reached)) + 1;
-        let distance_max = match greatest {
-            PLACE_MAX => SIGNATURE_BITS,
-            _ => u32::try_from(distance_max).unwrap_or(SIGNATURE_BITS),
-        };
-        Row { size_min: least, size_max: greatest, distance_max }
-    };
-    (0..bounds.probe_prefix(size)).map(|position| row(size - position)).collect()
+        reached -= 1;
+    }
+    reaches.into()
 }
 
 /// A set that may be similar to a probe.
@@ -200,10 +219,15 @@ pub(super) struct Finder {
     /// How many of the look-ups are done.
     done: usize,
     hits: Vec<Hit>,
+    /// By pane, and from `handed_over` on not yet in a chunk.
+    pub(super) found: Vec<Found>,
+    pub(super) handed_over: usize,
+    found_max: usize,
 }
 
 impl Finder {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    /// Finds all candidates of a set, or as many as it takes to see that there is a similar one.
+    pub(super) fn new(bounds: Bounds, is_each_pair: bool) -> Self {
         Self {
             reaches: Reaches::new(bounds),
             index: Index::default(),
@@ -214,21 +238,36 @@ impl Finder {
             origins: Vec::new(),
             done: 0,
             hits: Vec::new(),
+            found: Vec::new(),
+            handed_over: 0,
+            found_max: if is_each_pair { FOUND_MAX } else { FOUND_FIRST_MAX },
         }
     }
 
     /// How many tokens a set of this size is found by, and looks up; none if nothing is similar to
     /// it.
-    pub(super) fn prefix(&mut self, size: u32) -> usize {
-        self.reaches.of(size).len()
+    pub(super) fn prefix(&self, size: u32) -> u32 {
+        self.reaches.bounds.probe_prefix(size)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.index.bytes() + self.met.bytes()
+        let Self { reaches, index, met, signatures, look_ups, origins, hits, found, .. } = self;
+        let of_all = reaches.bytes() + index.bytes() + met.bytes();
+        of_all
+            + size_of::<u64>() * signatures.capacity()
+            + size_of::<LookUp>() * look_ups.capacity()
+            + size_of::<Origin>() * origins.capacity()
+            + size_of::<Hit>() * hits.capacity()
+            + size_of::<Found>() * found.capacity()
     }
 
     /// Begins with the first set of these.
     pub(super) fn begin(&mut self, isa: Isa, sets: &SetCollection) {
+        // What one long list took is given back.
+        self.hits.clear();
+        self.hits.shrink_to(2 * self.found_max);
+        self.found.clear();
+        self.found.shrink_to(2 * self.found_max);
         self.signatures.clear();
         self.signatures.resize(sets.len(), 0);
         sign_sets(isa, sets.offsets(), sets.all_tokens(), 1, &mut self.signatures);
@@ -245,6 +284,7 @@ impl Finder {
             self.look_ups.clear();
             self.origins.clear();
         }
+        self.signatures = Vec::new();
         Ok(())
     }
 
@@ -254,7 +294,7 @@ impl Finder {
         let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
         for ends in sets.offsets().windows(2) {
             let prefix = self.prefix(ends[1] - ends[0]);
-            for &token in &sets.all_tokens()[ends[0] as usize..][..prefix] {
+            for &token in &sets.all_tokens()[ends[0] as usize..][..prefix as usize] {
                 self.index.forget(number_of(token), is_before);
             }
         }
@@ -269,47 +309,60 @@ impl Finder {
         let tokens = sets.set(probe);
         let size = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
         let set = begin.wrapping_add(probe);
-        for ((position, &token), row) in (0_u32..).zip(tokens).zip(reaches.of(size)) {
-            let slot = number_of(token);
-            let [size, at] =
-                [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
-            let posting = Posting { set, size, position: at, signature };
-            let len = index.push(slot, posting).ok_or(IndexFull)?;
-            if len > 0 {
-                let &Row { size_min, size_max, distance_max } = row;
-                // The list may yet move.
-                let begin = 0;
-                look_ups.push(LookUp { begin, len, signature, distance_max, size_min, size_max });
-                origins.push(Origin { probe, position, slot });
+        let mut begin = 0;
+        for &Reach { end, size_min, size_max, distance_max } in reaches.of(size) {
+            let tokens = &tokens[begin as usize..end as usize];
+            for (position, &token) in (begin..end).zip(tokens) {
+                let slot = number_of(token);
+                let [size, at] =
+                    [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
+                let posting = Posting { set, size, position: at, signature };
+                let len = index.push(slot, posting).ok_or(IndexFull)?;
+                if len > 0 {
+                    // The list may yet move.
+                    let begin = 0;
+                    look_ups.push(LookUp {
+                        begin,
+                        len,
+                        signature,
+                        distance_max,
+                        size_min,
+                        size_max,
+                    });
+                    origins.push(Origin { probe, position, slot });
+                }
             }
+            begin = end;
         }
         Ok(())
     }
 
-    /// Adds candidates to `found`, until there are `found_max` or more, or no more.
+    /// Finds the next candidates, in place of those that were found before; false if there are no
+    /// more.
     pub(super) fn find(
         &mut self,
         among: &Among<'_>,
-        found: &mut Vec<Found>,
-        found_max: usize,
         counters: &mut JoinCounters,
-    ) -> Result<(), IndexFull> {
-        while found.len() < found_max {
+    ) -> Result<bool, IndexFull> {
+        self.found.clear();
+        self.handed_over = 0;
+        while self.found.len() < self.found_max {
             if self.done == self.look_ups.len() && !self.plan(among)? {
-                return Ok(());
+                break;
             }
             self.hits.clear();
             let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
-            let done = arrivals::sift(among.isa, postings, look_ups, &mut self.hits, found_max);
+            let done =
+                arrivals::sift(among.isa, postings, look_ups, &mut self.hits, self.found_max);
             let looked_at = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
             counters.postings += looked_at.sum::<u64>();
             counters.pre_candidates += self.hits.len() as u64;
-            let before = found.len();
-            self.take_hits(among, found);
-            counters.candidates += (found.len() - before) as u64;
+            self.take_hits(among);
             self.done += done;
         }
-        Ok(())
+        counters.candidates += self.found.len() as u64;
+        self.found.sort_unstable_by_key(|found| (found.pane, found.probe));
+        Ok(!self.found.is_empty())
     }
 
     /// Adds the next sets, so that there are look-ups to be done; false if there are no more.
@@ -327,8 +380,8 @@ impl Finder {
     }
 
     /// Tests hits by their own bounds.
-    fn take_hits(&mut self, among: &Among<'_>, found: &mut Vec<Found>) {
-        let Self { reaches, index, met, look_ups, origins, .. } = self;
+    fn take_hits(&mut self, among: &Among<'_>) {
+        let Self { reaches, index, met, look_ups, origins, found, .. } = self;
         let first = among.panes.first().map_or(among.begin, |pane| pane.begin);
         for hit in &self.hits {
             let look_up = self.done + hit.look_up as usize;
@@ -366,5 +419,62 @@ impl Finder {
                 found.push(Found { pane, probe, set, required, start });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::super::bounds::Similarity;
+    use super::super::super::threshold::Threshold;
+    use super::*;
+
+    fn bounds(similarity: Similarity, percent: u32) -> Bounds {
+        let whole = if similarity == Similarity::Overlap { 1 } else { 100 };
+        Bounds::new(similarity, Threshold::new(percent, whole).unwrap()).unwrap()
+    }
+
+    const ALL: [Similarity; 4] =
+        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
+
+    #[test]
+    fn reaches_are_the_sizes_for_which_enough_tokens_are_left() {
+        for (similarity, percent) in
+            ALL.into_iter().flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
+        {
+            let bounds = bounds(similarity, percent);
+            for size in 1..=120 {
+                let mut begin = 0;
+                for reach in reaches_of(size, bounds) {
+                    for position in begin..reach.end {
+                        for other in 1..=2000 {
+                            let required = bounds.required(size, other);
+                            let is_possible = required <= other && required <= size - position;
+                            let is_in_reach = (reach.size_min..=reach.size_max)
+                                .contains(&u16::try_from(other).unwrap());
+                            assert_eq!(
+                                is_in_reach, is_possible,
+                                "{similarity:?} {percent}: {other} at {position} of {size}"
+                            );
+                        }
+                    }
+                    begin = reach.end;
+                }
+                assert_eq!(begin, bounds.probe_prefix(size));
+            }
+        }
+    }
+
+    #[test]
+    fn reaches_of_large_sets_are_few() {
+        let begun = Instant::now();
+        for similarity in ALL {
+            for size in [1 << 16, 100_000_000] {
+                let reaches = reaches_of(size, bounds(similarity, 1));
+                assert!((1..=1 << 16).contains(&reaches.len()), "{similarity:?}");
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

@@ -25,10 +25,10 @@
 //! chunks can name it wherever they are verified. Panes are merged as in a log-structured index
 //! (O'Neil et al., *The Log-Structured Merge-Tree*, 1996): those that are not more than twice as
 //! large as what has come after them are copied together with that, so that there are a logarithmic
-//! number of them. No pane reaches over the border of a *cell*, of which a window has
-//! [`CELLS`](window::CELLS), so memory holds the window and at most one cell more. Which pairs are
-//! results does not depend on it: whether the older set is still in the window is tested for
-//! each pair, exactly.
+//! number of them; more where there is no room for a copy. No pane reaches over the border of a
+//! *cell*, of which a window has [`CELLS`](window::CELLS), so memory holds the window and at most
+//! one cell more. Which pairs are results does not depend on it: whether the older set is still in
+//! the window is tested for each pair, exactly.
 //!
 //! | file | what it holds |
 //! |---|---|

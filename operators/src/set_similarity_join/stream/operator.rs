@@ -49,9 +49,9 @@ struct Batch {
 pub(crate) enum Fed {
     /// Candidates of these sets, in the chunk.
     Chunk(JoinedSets),
-    /// All candidates of these rows have been found. By place: whether a set is still unmarked; its
-    /// row.
-    Settled { records: RecordBatch, rows: Vec<usize>, is_first: Vec<bool> },
+    /// All candidates of some [rows](Feed::settled) have been found. By place of a set, unless each
+    /// pair is asked for: whether it is still unmarked.
+    Settled(Vec<bool>),
     /// The batch has ended.
     End,
 }
@@ -84,25 +84,26 @@ impl Feed {
     /// Goes on with the batch: finds candidates, or takes more of its rows.
     pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Fed, OperatorError> {
         let Some(batch) = &self.batch else { return Ok(Fed::End) };
-        let is_first = if self.join.is_busy() {
-            match self.join.next_chunk(chunk)? {
-                Next::Chunk(sets) => return Ok(Fed::Chunk(sets)),
-                Next::Settled(is_first) => is_first,
+        if !self.join.is_busy() {
+            if batch.end == batch.records.num_rows() {
+                self.batch = None;
+                return Ok(Fed::End);
             }
-        } else if batch.end == batch.records.num_rows() {
-            self.batch = None;
-            return Ok(Fed::End);
-        } else {
             self.begin()?;
-            if self.join.is_busy() {
-                return self.next(chunk);
+            if !self.join.is_busy() {
+                return Ok(Fed::Settled(Vec::new()));
             }
-            Vec::new()
-        };
-        let batch = self.batch.as_mut().expect("just seen");
-        let records = batch.records.slice(batch.begin, batch.end - batch.begin);
-        let rows = batch.rows.iter().map(|row| row - batch.begin).collect();
-        Ok(Fed::Settled { records, rows, is_first })
+        }
+        Ok(match self.join.next_chunk(chunk)? {
+            Next::Chunk(sets) => Fed::Chunk(sets),
+            Next::Settled(is_first) => Fed::Settled(is_first),
+        })
+    }
+
+    /// The rows that have settled last; by place of a set: its row among them.
+    fn settled(&self) -> Option<(RecordBatch, impl Iterator<Item = usize>)> {
+        let Batch { records, begin, end, rows } = self.batch.as_ref()?;
+        Some((records.slice(*begin, end - begin), rows.iter().map(move |row| row - begin)))
     }
 
     /// Makes a micro-batch of the next rows: those that come in the same cell.
@@ -171,19 +172,14 @@ struct Deduplicate {
 }
 
 impl Deduplicate {
-    fn send(
-        &mut self,
-        records: &RecordBatch,
-        rows: &[usize],
-        is_first: &[bool],
-        out: &mut Output,
-    ) -> Result<(), OperatorError> {
+    fn send(&mut self, is_first: &[bool], out: &mut Output) -> Result<(), OperatorError> {
+        let Some((records, rows)) = self.feed.settled() else { return Ok(()) };
         let mut passes = vec![true; records.num_rows()];
-        for (&row, &is_first) in rows.iter().zip(is_first) {
+        for (row, &is_first) in rows.zip(is_first) {
             passes[row] = is_first;
             self.duplicates += u64::from(!is_first);
         }
-        out.send(filter_record_batch(records, &BooleanArray::from(passes))?);
+        out.send(filter_record_batch(&records, &BooleanArray::from(passes))?);
         Ok(())
     }
 }
@@ -207,8 +203,8 @@ impl Operator for Deduplicate {
                     self.verified += self.chunk.len() as u64;
                     self.feed.join.mark(&self.chunk, &overlaps);
                 }
-                Fed::Settled { records, rows, is_first } => {
-                    self.send(&records, &rows, &is_first, out)?;
+                Fed::Settled(is_first) => {
+                    self.send(&is_first, out)?;
                     return Ok(Flow::HaveOutput);
                 }
                 Fed::End => return Ok(Flow::NeedInput),
@@ -254,7 +250,7 @@ impl Operator for Filter {
                     self.outbox.send(chunk, sets, out);
                     return Ok(Flow::HaveOutput);
                 }
-                Fed::Settled { .. } => {}
+                Fed::Settled(_) => {}
                 Fed::End => {
                     self.outbox.keep(chunk);
                     return Ok(Flow::NeedInput);

@@ -7,8 +7,13 @@ use super::super::collection::SetCollection;
 use super::super::collector::JoinError;
 use super::super::collector::TOKENS_MAX;
 
-/// Bytes of a set besides its tokens: offset, id, side, and stamp.
-pub(super) const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
+/// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
+const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
+
+/// Bytes of so many sets of so many tokens in all.
+fn bytes_of(sets: usize, tokens: usize) -> usize {
+    SET_BYTES * sets + size_of::<u32>() * tokens
+}
 
 /// Sets as they come, until they are numbered.
 #[derive(Debug)]
@@ -29,6 +34,10 @@ impl Arrivals {
     /// How many sets there are.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        bytes_of(self.len(), self.tokens.len())
     }
 
     /// The tokens of a set.
@@ -122,7 +131,11 @@ impl Pane {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let carried = self.sets.carried().map_or(0, Carried::bytes);
-        carried + SET_BYTES * self.sets.len() + size_of::<u32>() * self.sets.tokens()
+        self.sets.carried().map_or(0, Carried::bytes) + self.bytes_of_sets()
+    }
+
+    /// Bytes of all but the columns.
+    pub(super) fn bytes_of_sets(&self) -> usize {
+        bytes_of(self.sets.len(), self.sets.tokens())
     }
 }

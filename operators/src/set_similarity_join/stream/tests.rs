@@ -103,7 +103,7 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
                     let found = similar_pairs(&sets, case.question.similarity, &chunk, &overlaps);
                     pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
                 }
-                Fed::Settled { .. } => {}
+                Fed::Settled(_) => {}
                 Fed::End => break,
             }
         }
@@ -131,6 +131,22 @@ fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
         out.drain_sent().flat_map(|(_, payload)| ids(payload)).collect()
     };
     stream.iter().map(of_batch).collect()
+}
+
+/// Feeds a stream, and looks at the feed behind each batch; or says why it cannot be joined.
+fn feed(rules: Rules, stream: &[Entry], mut look: impl FnMut(&Feed)) -> Result<(), String> {
+    let mut feed = Feed::new(rules, columns());
+    let mut chunk = CandidateChunk::with_bytes(1 << 16);
+    for entry in stream {
+        feed.take(payload(entry, Instant::now()));
+        while !matches!(feed.next(&mut chunk).map_err(|error| error.to_string())?, Fed::End) {}
+        look(&feed);
+    }
+    Ok(())
+}
+
+fn number(feed: &Feed, name: &str) -> u64 {
+    feed.counters().iter().find(|counter| counter.0 == name).unwrap().1
 }
 
 /// The sets of a stream in order: their batch, id, time, and themselves.
@@ -320,14 +336,9 @@ fn tokens_may_come_and_go() {
     {
         let stream = cut(&sets, &[23, 1, 8]);
         check(jaccard(percent), window, &stream);
-        let mut feed = Feed::new(Case::new(jaccard(percent), window).rules(true), columns());
-        let mut chunk = CandidateChunk::with_bytes(1 << 16);
-        for entry in &stream {
-            feed.take(payload(entry, Instant::now()));
-            while !matches!(feed.next(&mut chunk).unwrap(), Fed::End) {}
-        }
-        let counters = feed.counters();
-        let renumberings = counters.iter().find(|counter| counter.0 == "renumberings").unwrap().1;
+        let mut renumberings = 0;
+        let rules = Case::new(jaccard(percent), window).rules(true);
+        feed(rules, &stream, |feed| renumberings = number(feed, "renumberings")).unwrap();
         assert!((5..150).contains(&renumberings), "{renumberings}");
     }
 }
@@ -350,33 +361,91 @@ fn memory_holds_the_window_and_no_more() {
     let sets: Vec<BTreeSet<u32>> =
         (0..4000_u32).map(|id| (0..8).map(|token| id * 8 + token).collect()).collect();
     let window = Extent::Sets(400);
-    let rules = Case { memory_max: 1 << 18, ..Case::new(jaccard(80), window) }.rules(true);
-    let mut feed = Feed::new(rules, columns());
-    let mut chunk = CandidateChunk::with_bytes(1 << 16);
-    let number = |feed: &Feed, name| feed.counters().iter().find(|c| c.0 == name).unwrap().1;
-    for entry in cut(&sets, &[20]) {
-        feed.take(payload(&entry, Instant::now()));
-        while !matches!(feed.next(&mut chunk).unwrap(), Fed::End) {}
-        assert!(number(&feed, "panes") <= 5 + 3, "five cells, and those that grow");
+    let stream = cut(&sets, &[20]);
+    let case = Case::new(jaccard(80), window);
+    for memory_max in [1 << 30, 1 << 18] {
+        let rules = Case { memory_max, ..case }.rules(true);
+        let mut merges = 0;
+        feed(rules, &stream, |feed| {
+            assert!(number(feed, "panes") <= 5 + 3, "five cells, and those that grow");
+            let bytes = number(feed, "state_bytes");
+            assert!(bytes < 500 * (8 * 4 + 8 * 80 + 60), "{bytes}");
+            merges = number(feed, "merges");
+        })
+        .unwrap();
+        // A pane is made anew when as much has come again: three times in a cell, and when it ends.
+        assert!(merges <= 40 * 4);
     }
-    let full = number(&feed, "state_bytes");
-    assert!(full < 500 * (8 * 4 + 8 * 60 + 60), "{full}");
-    // A pane is made anew when as much has come again: three times in a cell, and when it ends.
-    assert!(number(&feed, "merges") <= 40 * 4);
+    let rules = Case { memory_max: 20_000, ..case }.rules(true);
+    let error = feed(rules, &stream, |_| {}).unwrap_err();
+    assert!(error.contains("may use 20000 (`memory_max`)"), "{error}");
+}
 
-    let case = Case { memory_max: 20_000, ..Case::new(jaccard(80), window) };
-    let mut feed = Feed::new(case.rules(true), columns());
-    let error = cut(&sets, &[20]).iter().find_map(|entry| {
-        feed.take(payload(entry, Instant::now()));
-        loop {
-            match feed.next(&mut chunk) {
-                Ok(Fed::End) => return None,
-                Ok(_) => {}
-                Err(error) => return Some(error.to_string()),
+/// Joins a stream in shares of the memory that it takes where there is room for everything, in
+/// percent; with each comes whether tokens are numbered less often then.
+fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, bool)]) {
+    let stream = cut(sets, &[5, 1]);
+    let case = Case::new(jaccard(percent), Extent::Endless);
+    let (expected, firsts) = (pairs_by_hand(case, &stream), passing_by_hand(case, &stream));
+    for is_each_pair in [true, false] {
+        let numbers = |case: Case| {
+            let (mut bytes, mut renumberings) = (0, 0);
+            feed(case.rules(is_each_pair), &stream, |feed| {
+                bytes = number(feed, "state_bytes").max(bytes);
+                renumberings = number(feed, "renumberings");
+            })
+            .unwrap();
+            assert!(bytes <= case.memory_max as u64);
+            (bytes, renumberings)
+        };
+        let (bytes, renumberings) = numbers(case);
+        for &(share, is_less_often) in shares {
+            let memory_max = usize::try_from(bytes * share / 100).unwrap();
+            let case = Case { memory_max, ..case };
+            let (_, in_it) = numbers(case);
+            assert_eq!(in_it < renumberings, is_less_often, "{share}: {in_it} of {renumberings}");
+            match is_each_pair {
+                true => assert_eq!(pairs(case, &stream), expected),
+                false => assert_eq!(passing(case, &stream), firsts),
             }
         }
-    });
-    assert!(error.unwrap().contains("may use 20000 (`memory_max`)"));
+    }
+}
+
+#[test]
+fn panes_stay_apart_where_there_is_no_room_for_a_copy() {
+    let set = |id: u32| (0..200).map(move |token| (id / 2 * 31 + 3 * token) % 700 + id % 2);
+    let sets: Vec<BTreeSet<u32>> = (0..400).map(|id| set(id).collect()).collect();
+    check_in_tight_memory(97, &sets, &[(120, false), (140, false), (170, false)]);
+}
+
+#[test]
+fn tokens_keep_their_numbers_where_there_is_no_room_for_others() {
+    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are new.
+    let many = |id: u32| (0..60).map(move |token| (id / 2 * 31 + token * token) % 300 + id % 2);
+    let new = |id: u32| (0..8).map(move |token| 1000 + 8 * id + token);
+    let sets = (0..400).map(|id| many(id).collect());
+    let sets: Vec<BTreeSet<u32>> = sets.chain((0..80).map(|id| new(id).collect())).collect();
+    check_in_tight_memory(90, &sets, &[(115, true), (120, true), (130, false)]);
+}
+
+#[test]
+fn streams_with_more_than_can_be_numbered_are_refused() {
+    let case = Case { memory_max: usize::MAX, ..Case::new(jaccard(80), Extent::Endless) };
+    let sets: Vec<BTreeSet<u32>> = (0..1 << 13).map(|id| [id].into()).collect();
+    let mut stream = cut(&sets, &[1000]);
+    feed(case.rules(false), &stream, |_| {}).unwrap();
+    stream.push(Entry { after: Duration::ZERO, rows: vec![(0, Some([1 << 13].into()))] });
+    let error = feed(case.rules(false), &stream, |_| {}).unwrap_err();
+    assert_eq!(error, "a join of a stream has at most 8192 sets in its window; there are more");
+
+    let overlap = Question { similarity: Similarity::Overlap, numerator: 1, denominator: 1 };
+    let case = Case { question: overlap, ..case };
+    let tokens = 1 << 10;
+    let sets: Vec<BTreeSet<u32>> =
+        (0..600).map(|id| (id * tokens..(id + 1) * tokens).collect()).collect();
+    let error = feed(case.rules(true), &cut(&sets, &[10]), |_| {}).unwrap_err();
+    assert_eq!(error, "a join of a stream has at most 524288 postings; there are more");
 }
 
 fn stream() -> impl Strategy<Value = Vec<Entry>> {

@@ -22,6 +22,9 @@ const NUMBER_MAX: u32 = (1 << 31) - 1;
 /// The most tokens that can have a number.
 pub(super) const TOKENS_NUMBERED_MAX: usize = NUMBER_MAX as usize;
 
+/// Bytes a slot that numbering anew takes for a moment.
+pub(super) const RENUMBERING_BYTES: usize = 4 * size_of::<u32>();
+
 /// With fewer tokens than twice this many, none is numbered anew.
 const NUMBERED_MIN: usize = 8;
 
@@ -110,19 +113,25 @@ impl Dictionary {
 
     /// Numbers the tokens by how often they are there, by slot; returns their new slots, by old
     /// ones. Those that are not there are forgotten.
-    pub(super) fn renumber(&mut self, counts: &[u32]) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..).take(counts.len()).collect();
+    ///
+    /// # Cost
+    /// Needs up to [`RENUMBERING_BYTES`] a slot for a moment, with the counts and what it returns.
+    pub(super) fn renumber(&mut self, counts: Vec<u32>) -> Vec<u32> {
+        let slots = counts.len();
+        let mut order: Vec<u32> = (0..).take(slots).collect();
         order.retain(|&slot| counts[slot as usize] > 0);
         order.sort_unstable_by_key(|&slot| {
             (Reverse(counts[slot as usize]), self.names[slot as usize])
         });
-        let mut moved = vec![FORGOTTEN; counts.len()];
+        drop(counts);
+        let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
+        // Given back before the new ones are allocated.
+        (self.direct, self.slots, self.names) = (Vec::new(), HashMap::default(), Vec::new());
+        let mut moved = vec![FORGOTTEN; slots];
         for (new, &old) in (0..).zip(&order) {
             moved[old as usize] = new;
         }
-        let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
-        // Given back before the new ones are allocated.
-        (self.direct, self.slots) = (Vec::new(), HashMap::default());
+        drop(order);
         let direct = direct_len(&names);
         self.direct = vec![NONE; direct];
         let others = names.iter().filter(|&&token| token as usize >= direct).count();
@@ -179,7 +188,7 @@ mod tests {
             let mut counts = vec![0; dictionary.len()];
             slots.iter().for_each(|&slot| counts[slot as usize] += 1);
             counts[slots[3] as usize] = 0;
-            let moved = dictionary.renumber(&counts);
+            let moved = dictionary.renumber(counts);
             assert_eq!(moved[slots[3] as usize], FORGOTTEN);
             slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
             assert_eq!(slots, [0, 1, 0, FORGOTTEN, 1, 0, 2]);

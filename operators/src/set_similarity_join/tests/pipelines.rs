@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
 use trommel_engine::channel::QueueLimits;
 use trommel_engine::graph::Graph;
 use trommel_engine::metrics::{Metrics, StageMetrics};
@@ -35,12 +35,21 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
         let mut lists = ListBuilder::new(UInt32Builder::new());
         sets.iter().for_each(|set| lists.append_value(set.iter().copied().map(Some)));
         let lists: ArrayRef = Arc::new(lists.finish());
-        RecordBatch::try_from_iter([("id", ids), ("set", lists)]).unwrap()
+        let texts = (number..).take(sets.len()).map(text);
+        let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
+        let columns = [("id", ids, false), ("set", lists, true), ("text", texts, true)];
+        RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     };
     if sets.is_empty() {
         return vec![batch((0, sets))];
     }
     (0..).step_by(9).zip(sets.chunks(9)).map(batch).collect()
+}
+
+/// What goes along with a set: nothing, a little, or more than a batch should have.
+fn text(id: u32) -> Option<String> {
+    let repeats = [0, 3, 19, 1, carried::BATCH_BYTES][id as usize % 5];
+    (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
 }
 
 /// The operator over these inputs, in front of a sink.
@@ -473,6 +482,44 @@ fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
         let failing = StandIn::new(Form::Plain).failure(call, nth, 719);
         let said = outcome(on(&failing).env(IS_ONE, "until it fails"), "cuda");
         assert_eq!(said, "1 failures", "{call} {nth}");
+    }
+}
+
+#[test]
+fn columns_go_along_in_batches_of_a_bounded_size() {
+    let sets = families(60, 9, 1);
+    let others: Vec<_> = sets.iter().skip(20).rev().cloned().collect();
+    let spec = || SetSimilarityJoin::new(Threshold::new(1, 2).unwrap()).carry(["text", "set"]);
+    let windowed = spec().window(JoinWindow::sets(100));
+    let inputs: [&[&[BTreeSet<u32>]]; 2] = [&[&sets], &[&sets, &others]];
+    for (inputs, spec) in [(inputs[0], spec()), (inputs[1], spec()), (inputs[0], windowed)] {
+        let (sink, collected) = Collect::new();
+        let metrics = end(start(inputs, spec, sink, &[])).unwrap();
+        let batches = collected.batches();
+        let all = rows(&batches, JoinOutput::Pairs);
+        let expected = JACCARD_HALF.by_hand(inputs[0], inputs.get(1).copied());
+        assert_eq!(all, Rows::Pairs(expected.into_iter().collect()));
+        let counters = counters(metrics.stage("join").unwrap());
+        assert!(batches.len() as u64 > 2 * counter(&counters, "chunks"), "{counters:?}");
+        for batch in &batches {
+            let mut bytes = 0;
+            for (side, (id, input)) in
+                [(0, inputs[0]), (1, inputs[inputs.len() - 1])].into_iter().enumerate()
+            {
+                let ids = batch.column(id).as_primitive::<UInt32Type>().values();
+                let texts = batch.column(4 + 2 * side).as_string::<i32>();
+                let lists = batch.column(5 + 2 * side).as_list::<i32>();
+                bytes += texts.value_data().len() + size_of::<u32>() * lists.values().len();
+                for (row, &id) in ids.iter().enumerate() {
+                    let set = lists.value(row);
+                    let set = set.as_primitive::<UInt32Type>().values().iter().copied();
+                    assert_eq!(set.collect::<BTreeSet<_>>(), input[id as usize]);
+                    let carried = texts.is_valid(row).then(|| texts.value(row).to_owned());
+                    assert_eq!(carried, text(id));
+                }
+            }
+            assert!(batch.num_rows() == 1 || bytes <= carried::BATCH_BYTES, "{bytes}");
+        }
     }
 }
 
