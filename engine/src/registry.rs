@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
 use crate::operator::OperatorSpec;
 
@@ -27,7 +28,28 @@ pub struct Entry {
     name: &'static str,
     summary: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
-    load: fn(Value) -> Result<Box<dyn OperatorSpec>, serde_json::Error>,
+    load: fn(Value) -> Result<Box<dyn OperatorSpec>, ParameterError>,
+}
+
+/// Why a parameter does not fit.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+#[non_exhaustive]
+pub struct ParameterError {
+    /// Where it is among the parameters, from the outside: names and indexes.
+    pub path: Vec<String>,
+    /// What serde says.
+    pub source: serde_json::Error,
+}
+
+impl From<serde_path_to_error::Error<serde_json::Error>> for ParameterError {
+    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let step = |segment: &Segment| match segment {
+            Segment::Seq { index } => index.to_string(),
+            other => other.to_string(),
+        };
+        Self { path: error.path().iter().map(step).collect(), source: error.into_inner() }
+    }
 }
 
 impl fmt::Debug for Entry {
@@ -57,8 +79,8 @@ impl Entry {
     /// Makes the operator from parameters that fit the schema.
     ///
     /// # Errors
-    /// What serde says of parameters that do not fit.
-    pub fn load(&self, parameters: Value) -> Result<Box<dyn OperatorSpec>, serde_json::Error> {
+    /// What serde says of a parameter that does not fit.
+    pub fn load(&self, parameters: Value) -> Result<Box<dyn OperatorSpec>, ParameterError> {
         (self.load)(parameters)
     }
 }
@@ -82,7 +104,7 @@ impl Registry {
             name: T::NAME,
             summary: T::SUMMARY,
             schema: |generator| generator.subschema_for::<T>(),
-            load: |parameters| Ok(Box::new(serde_json::from_value::<T>(parameters)?)),
+            load: |parameters| Ok(Box::new(serde_path_to_error::deserialize::<_, T>(parameters)?)),
         };
         self.entries.insert(T::NAME, entry);
         self

@@ -116,7 +116,9 @@ fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph
                 inputs.push((index, id, stage.inputs));
             }
             Err(error) => {
-                let steps = ["stages", &index.to_string(), "with"];
+                let index = index.to_string();
+                let mut steps = vec!["stages", &index, "with"];
+                steps.extend(error.path.iter().map(String::as_str));
                 mistakes.push(mistake(document, &steps, error.to_string()));
             }
         }
