@@ -11,7 +11,7 @@ use trommel::Override;
 use trommel::frequent_items::COUNTERS_MAX;
 use trommel::registry::Entry;
 
-/// Finds what is frequent in streams, while they run
+/// Finds what is frequent and what is similar in streams, while they run
 #[derive(Debug, Parser)]
 #[command(
     name = "trommel",
