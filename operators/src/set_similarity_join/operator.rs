@@ -158,7 +158,7 @@ pub struct SetSimilarityJoin {
     /// The column of ids, UInt32.
     #[serde(default = "default_id")]
     id: String,
-    /// The column of sets, List<UInt32>, each strictly ascending.
+    /// The column of sets, `List<UInt32>`, each strictly ascending.
     #[serde(default = "default_set")]
     set: String,
     /// Columns of the input that go along into the rows of pairs, once as `left_` and once as
