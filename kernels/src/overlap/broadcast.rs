@@ -1,5 +1,5 @@
-//! Blocks on the registers of any instruction set: a register of the candidate is compared with each
-//! token of the block.
+//! Blocks on the registers of any instruction set: a register of the candidate is compared with
+//! each token of the block.
 //!
 //! Broadcasting from memory leaves the shuffle port to the comparisons; rotating a register, the
 //! usual form, needs it for both.

@@ -115,8 +115,8 @@ pub fn count(isa: Isa, pairs: Pairs<'_>) -> u64 {
 ///
 /// # Cost
 ///
-/// A step or two a pair if the candidate fits a register and the match is in the first two blocks of
-/// the probe; else as [`verify`] for the tokens before the match.
+/// A step or two a pair if the candidate fits a register and the match is in the first two blocks
+/// of the probe; else as [`verify`] for the tokens before the match.
 ///
 /// # Panics
 ///
@@ -169,7 +169,8 @@ trait Intersect: Copy {
 trait Verification {
     /// What the call returns.
     type Output;
-    /// The loop over pairs; `#[inline(always)]`, so that it is compiled for the level that calls it.
+    /// The loop over pairs; `#[inline(always)]`, so that it is compiled for the level that calls
+    /// it.
     fn run(self, intersect: impl Intersect) -> Self::Output;
 }
 

@@ -197,7 +197,8 @@ impl SetCollector {
     /// Adds a set. With the first one of the right side, the join is one of two inputs.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, there are too many in all, or they do not fit the memory.
+    /// If the tokens do not ascend strictly, there are too many in all, or they do not fit the
+    /// memory.
     pub fn push(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), JoinError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(JoinError::NotAscending { id });
@@ -301,7 +302,8 @@ struct Place {
 /// How often a token occurs on each side; later its number.
 type Occurrences = [u32; 2];
 
-/// What tokens are numbered by: whether two sets of a pair can have it, how often it occurs, itself.
+/// What tokens are numbered by: whether two sets of a pair can have it, how often it occurs,
+/// itself.
 type Frequency = (bool, u32, u32);
 
 /// The numbers of tokens, by token.

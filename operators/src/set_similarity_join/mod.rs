@@ -8,8 +8,9 @@
 //! Collection mode: when all sets have come, tokens are numbered anew so that rare ones come first.
 //! In the published joins each set in turn looks up the tokens of its prefix in an index of those
 //! before it, which are not larger; `auto` joins the list of postings of each token to itself, and
-//! `gpu_signatures` has no index. What the filters leave goes to the verification in chunks of bounded size, which
-//! describe themselves, so that another part, or a device, may verify one while the next is made.
+//! `gpu_signatures` has no index. What the filters leave goes to the verification in chunks of
+//! bounded size, which describe themselves, so that another part, or a device, may verify one while
+//! the next is made.
 //!
 //! Stream mode, with a `window` or to deduplicate: each set is joined to those before it when it
 //! comes.

@@ -57,12 +57,12 @@ pub enum JoinMode {
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
 /// # Ports
-/// In: one input, which is joined to itself, or two (a stream: one); `id` (UInt32) and `set` (`List<UInt32>`, each
-/// strictly ascending). Rows in which either is null are not joined, and an empty set is similar to
-/// none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common tokens), `similarity`
-/// (Float64), and for each column that is carried one of the left and one of the right set; or
-/// `count` (UInt64). With one input `left` < `right`; with two, `left` is of the first one. Each
-/// pair comes once, in no particular order.
+/// In: one input, which is joined to itself, or two (a stream: one); `id` (UInt32) and `set`
+/// (`List<UInt32>`, each strictly ascending). Rows in which either is null are not joined, and an
+/// empty set is similar to none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common
+/// tokens), `similarity` (Float64), and for each column that is carried one of the left and one of
+/// the right set; or `count` (UInt64). With one input `left` < `right`; with two, `left` is of the
+/// first one. Each pair comes once, in no particular order.
 ///
 /// With `window`, sets are joined as they come, each to those before it in the window: `left` is
 /// the older one, whatever the ids are, and a pair comes with the batch of the newer one. With
@@ -147,9 +147,9 @@ pub struct SetSimilarityJoin {
     /// done on the CPU, without `algorithm`, `carry` and `output`: `count`.
     #[serde(default)]
     mode: JoinMode,
-    /// For one input: how far back a set looks for similar ones: {"sets": 100000} or {"seconds": 60}. A pair comes
-    /// out when its later set comes. Without a window, all sets are joined when the input has
-    /// ended; but duplicates are looked for among all that came before.
+    /// For one input: how far back a set looks for similar ones: {"sets": 100000} or
+    /// {"seconds": 60}. A pair comes out when its later set comes. Without a window, all sets are
+    /// joined when the input has ended; but duplicates are looked for among all that came before.
     #[serde(default)]
     window: Option<JoinWindow>,
     /// What is answered.

@@ -1,4 +1,5 @@
-//! What AllPairs, PPJoin, GroupJoin, buckets and streams share: prefixes, required overlaps, and lists of postings.
+//! What AllPairs, PPJoin, GroupJoin, buckets and streams share: prefixes, required overlaps, and
+//! lists of postings.
 
 use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::POSITION_MAX;

@@ -17,8 +17,8 @@ use crate::wave::{Device, PairKernel};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum VerifyMode {
-    /// On a device, where it pays, 8 lanes of a warp a pair, or 32 where sets are large; else on the
-    /// CPU.
+    /// On a device, where it pays, 8 lanes of a warp a pair, or 32 where sets are large; else on
+    /// the CPU.
     #[default]
     Auto,
     /// On a device, a thread for all candidates of a probe.

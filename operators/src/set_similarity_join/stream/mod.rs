@@ -17,10 +17,10 @@
 //!
 //! All sets have their tokens numbered in one order, which is by frequency only as long as
 //! frequencies stay what they were. A token that is new counts as the rarest. Tokens are numbered
-//! anew, and the index is made anew, when there are twice as many as the last time, when most of the
-//! index is empty, when memory is short, or when so many postings have been tested that it costs
-//! little beside (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy
-//! Caching*, Algorithmica 3, 1988).
+//! anew, and the index is made anew, when there are twice as many as the last time, when most of
+//! the index is empty, when memory is short, or when so many postings have been tested that it
+//! costs little beside (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive
+//! Snoopy Caching*, Algorithmica 3, 1988).
 //!
 //! A *pane* holds sets that came one after the other, to be verified; it never changes, so that
 //! chunks can name it wherever they are verified. Panes are merged as in a log-structured index

@@ -72,7 +72,8 @@ pub struct Generate {
     #[serde(default = "default_skew")]
     #[schemars(range(min = 0.0, max = 10.0))]
     skew: f64,
-    /// The least size of a set, 1 when left out; for `sets` only, as are `size_max`, `size_skew` and `duplicates`.
+    /// The least size of a set, 1 when left out; for `sets` only, as are `size_max`, `size_skew`
+    /// and `duplicates`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65_536))]
     size_min: Option<u32>,
