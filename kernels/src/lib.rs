@@ -9,6 +9,8 @@
 //! What is absent: nothing here knows a batch, a thread, a channel or a configuration.
 
 pub mod arrivals;
+#[cfg(target_arch = "x86_64")]
+mod bits;
 pub mod cuda;
 pub mod filter;
 mod isa;

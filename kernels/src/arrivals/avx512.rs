@@ -14,13 +14,8 @@ use super::{BLOCK, Blocks, LookUp, Posting, Sift};
 /// A posting is two words: set, size and position; and the signature.
 const _: () = assert!(size_of::<Posting>() == 16 && size_of::<[Posting; BLOCK / 2]>() == 64);
 
-/// Whether the processor counts the bits of vectors.
-pub(super) fn has_popcount() -> bool {
-    is_x86_feature_detected!("avx512vpopcntdq")
-}
-
 /// Runs the loop on 512-bit registers. The features are those of `Isa::Avx512` and
-/// [`has_popcount`].
+/// [`has_popcount`](crate::bits::has_popcount).
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
 )]

@@ -110,7 +110,7 @@ pub fn sift(
     let sift = Sift { postings, look_ups, hits, hits_max };
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 if isa.is_available() && avx512::has_popcount() => run_on_avx512(sift),
+        Isa::Avx512 if isa.is_available() && crate::bits::has_popcount() => run_on_avx512(sift),
         _ => dispatch(isa, sift),
     }
 }
@@ -119,7 +119,7 @@ pub fn sift(
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "a function with target features is entered here, after the check")]
 fn run_on_avx512(sift: Sift<'_>) -> usize {
-    assert!(Isa::Avx512.is_available() && avx512::has_popcount());
+    assert!(Isa::Avx512.is_available() && crate::bits::has_popcount());
     // SAFETY: the processor has the features, as asserted above.
     unsafe { avx512::run(sift) }
 }

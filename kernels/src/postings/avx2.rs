@@ -4,16 +4,15 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
-    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32,
-    _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_max_epu32, _mm256_movemask_pd,
-    _mm256_movemask_ps, _mm256_or_si256, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32,
-    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_srli_epi16, _mm256_xor_si256,
+    __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64,
+    _mm256_loadu_si256, _mm256_max_epu32, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256,
+    _mm256_sad_epu8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_xor_si256,
 };
 
 use super::BLOCK;
 use super::registers::{BEFORES, Kernel, Line, OneByOne, PLACES, Registers, SIGNATURES, Sought};
+use crate::bits;
 
 /// Runs a kernel on 256-bit registers. The features are those of `Isa::Avx2`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -44,17 +43,7 @@ impl Avx2 {
     /// How many bits each 64-bit lane has set.
     #[inline(always)]
     fn count_bits(self, words: __m256i) -> __m256i {
-        let of_half = avx2!(_mm256_setr_epi8(
-            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2,
-            3, 3, 4,
-        ));
-        let low = avx2!(_mm256_set1_epi8(0x0f));
-        let high_bits = avx2!(_mm256_srli_epi16::<4>(words));
-        let high_bits = avx2!(_mm256_and_si256(high_bits, low));
-        let low_bits = avx2!(_mm256_and_si256(words, low));
-        let of_high = avx2!(_mm256_shuffle_epi8(of_half, high_bits));
-        let of_low = avx2!(_mm256_shuffle_epi8(of_half, low_bits));
-        let bytes = avx2!(_mm256_add_epi8(of_high, of_low));
+        let bytes = avx2!(bits::of_bytes(words));
         let zero = avx2!(_mm256_setzero_si256());
         avx2!(_mm256_sad_epu8(bytes, zero))
     }

@@ -4,13 +4,13 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpgt_epi64,
-    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi64x,
-    _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+    __m256i, _mm256_add_epi8, _mm256_castsi256_pd, _mm256_cmpgt_epi64, _mm256_loadu_si256,
+    _mm256_movemask_pd, _mm256_sad_epu8, _mm256_set1_epi64x, _mm256_setzero_si256,
     _mm256_xor_si256,
 };
 
 use super::registers::{GROUP, Kernel, Registers};
+use crate::bits;
 
 /// Lanes of a register.
 const LANES: usize = 4;
@@ -40,22 +40,6 @@ impl Avx2 {
         // `avx2!`.
         unsafe { _mm256_loadu_si256(std::ptr::from_ref(words).cast()) }
     }
-
-    /// How many bits each byte has set.
-    #[inline(always)]
-    fn count_bits(self, words: __m256i) -> __m256i {
-        let of_half = avx2!(_mm256_setr_epi8(
-            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2,
-            3, 3, 4,
-        ));
-        let low = avx2!(_mm256_set1_epi8(0x0f));
-        let high_bits = avx2!(_mm256_srli_epi16::<4>(words));
-        let high_bits = avx2!(_mm256_and_si256(high_bits, low));
-        let low_bits = avx2!(_mm256_and_si256(words, low));
-        let of_high = avx2!(_mm256_shuffle_epi8(of_half, high_bits));
-        let of_low = avx2!(_mm256_shuffle_epi8(of_half, low_bits));
-        avx2!(_mm256_add_epi8(of_high, of_low))
-    }
 }
 
 impl Registers for Avx2 {
@@ -76,7 +60,8 @@ impl Registers for Avx2 {
                 let (words, _) = lanes[word].as_chunks::<LANES>();
                 let own = avx2!(_mm256_set1_epi64x(signature[word].cast_signed()));
                 let difference = avx2!(_mm256_xor_si256(self.load(&words[half]), own));
-                bytes = avx2!(_mm256_add_epi8(bytes, self.count_bits(difference)));
+                let counts = avx2!(bits::of_bytes(difference));
+                bytes = avx2!(_mm256_add_epi8(bytes, counts));
             }
             let distances = avx2!(_mm256_sad_epu8(bytes, zero));
             let is_less = avx2!(_mm256_cmpgt_epi64(self.load(&halves[half]), distances));

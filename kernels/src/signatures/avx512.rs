@@ -5,18 +5,12 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512, _mm512_cmplt_epu64_mask,
-    _mm512_loadu_si512, _mm512_popcnt_epi64, _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi64,
-    _mm512_set4_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16,
-    _mm512_xor_si512,
+    __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_popcnt_epi64,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_xor_si512,
 };
 
 use super::registers::{GROUP, Kernel, Registers};
-
-/// Whether the processor counts bits of vectors.
-pub(super) fn has_popcount() -> bool {
-    is_x86_feature_detected!("avx512vpopcntdq")
-}
+use crate::bits;
 
 /// Runs a kernel on 512-bit registers. The features are those of `Isa::Avx512`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -57,20 +51,7 @@ impl<const POPCOUNT: bool> Avx512<POPCOUNT> {
     /// How many bits each 64-bit lane has set.
     #[inline(always)]
     fn count_bits(self, words: __m512i) -> __m512i {
-        if POPCOUNT {
-            return avx512!(_mm512_popcnt_epi64(words));
-        }
-        let of_half =
-            avx512!(_mm512_set4_epi32(0x0403_0302, 0x0302_0201, 0x0302_0201, 0x0201_0100));
-        let low = avx512!(_mm512_set1_epi8(0x0f));
-        let high_bits = avx512!(_mm512_srli_epi16::<4>(words));
-        let high_bits = avx512!(_mm512_and_si512(high_bits, low));
-        let low_bits = avx512!(_mm512_and_si512(words, low));
-        let of_high = avx512!(_mm512_shuffle_epi8(of_half, high_bits));
-        let of_low = avx512!(_mm512_shuffle_epi8(of_half, low_bits));
-        let bytes = avx512!(_mm512_add_epi8(of_high, of_low));
-        let zero = avx512!(_mm512_setzero_si512());
-        avx512!(_mm512_sad_epu8(bytes, zero))
+        if POPCOUNT { avx512!(_mm512_popcnt_epi64(words)) } else { avx512!(bits::of_words(words)) }
     }
 }
 

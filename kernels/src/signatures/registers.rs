@@ -77,7 +77,7 @@ pub(super) fn dispatch<T: Kernel>(isa: Isa, kernel: T) -> T::Output {
         // SAFETY: the processor has the features of the level, as asserted above.
         Isa::Avx2 => unsafe { avx2::run(kernel) },
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 if avx512::has_popcount() => {
+        Isa::Avx512 if crate::bits::has_popcount() => {
             // SAFETY: the processor has the features of the level, as asserted above, and the
             // population count, as just asked.
             unsafe { avx512::run_with_popcount(kernel) }
