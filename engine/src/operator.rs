@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -63,6 +64,9 @@ pub enum SourceFlow {
     HaveOutput,
     /// Nothing at present: call again after this time. Meanwhile queries and `stop` are served.
     Idle(Duration),
+    /// Nothing at present: call again when [`Source::descriptor`] is readable or closed by its
+    /// writer, at the latest after this time. The call may come early.
+    AwaitReadable(Duration),
     /// The stream has ended.
     Finished,
 }
@@ -85,19 +89,37 @@ pub type Counters = Vec<(&'static str, u64)>;
 /// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
 /// error.
 pub trait Source: Send {
-    /// Writes the next batch, or a few, to `out`; should return after some thousand items and must
-    /// not block for long (a source that waits for data returns [`SourceFlow::Idle`]).
+    /// Writes the next batch, or a few, to `out`; returns after some thousand items. Never sleeps
+    /// and never blocks on a pipe, a socket or a terminal: a source without data returns
+    /// [`SourceFlow::AwaitReadable`] or [`SourceFlow::Idle`], and the runtime waits.
     ///
     /// # Errors
     /// Any error ends the run and is reported with the stage's id.
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError>;
+
+    /// The run drains: takes nothing more from the input and sends the items that were taken from
+    /// it. Called instead of [`Source::next`] until it returns [`SourceFlow::Finished`]. The
+    /// provided method is right for a source that keeps nothing back between two calls.
+    ///
+    /// # Errors
+    /// As [`Source::next`].
+    fn stop(&mut self, _out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        Ok(SourceFlow::Finished)
+    }
+
+    /// The descriptor that [`SourceFlow::AwaitReadable`] refers to. Asked right after that was
+    /// returned; the descriptor stays open until the next call of the source.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// How far it has come. Called once a batch.
     fn progress(&self) -> Progress {
         Progress::default()
     }
 
-    /// Numbers for the run report. Called at the end of the run.
+    /// Numbers for metrics and the run report. Called a few times a second while the source works,
+    /// at its end, and after a failure.
     fn counters(&self) -> Counters {
         Counters::new()
     }
@@ -213,7 +235,8 @@ pub trait Operator: Send {
         None
     }
 
-    /// Numbers for the run report. Called at the end of the run.
+    /// Numbers for metrics and the run report. Called a few times a second while the operator
+    /// works, at its end, and after a failure.
     fn counters(&self) -> Counters {
         Counters::new()
     }

@@ -415,13 +415,12 @@ fn run_work(
     }
     let is_running = node.life == Life::Running;
     let (result, is_data) = match &mut node.body {
-        Body::Source(_) if work == Work::StopSource => {
-            node.life = Life::Finishing;
-            return Ok(false);
-        }
         Body::Source(source) => {
             output.set_origin(Origin { entered: begin, ..node.origin });
-            let flow = source.next(output);
+            let flow = match work {
+                Work::StopSource => source.stop(output),
+                _ => source.next(output),
+            };
             node.counters.record_progress(source.progress());
             return produced(node, flow, output).map(|()| false);
         }
@@ -483,6 +482,9 @@ fn produced(
     match flow.map_err(|error| node.error(RunErrorCause::Failed(error)))? {
         SourceFlow::HaveOutput => node.wake_at = None,
         SourceFlow::Idle(wait) => node.wake_at = Some(Instant::now() + wait),
+        SourceFlow::AwaitReadable(_) => {
+            node.wake_at = Some(Instant::now() + Duration::from_millis(2));
+        }
         SourceFlow::Finished => node.life = Life::Finishing,
     }
     Ok(())

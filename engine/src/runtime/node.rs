@@ -222,7 +222,9 @@ impl Node {
             (Life::Done, ..) => None,
             (_, Flow::HaveOutput, _) => Some(Work::Resume),
             (_, Flow::AwaitReply, _) => self.find_reply(),
-            (_, Flow::NeedInput, Body::Source(_)) if is_draining => Some(Work::StopSource),
+            (Life::Running, Flow::NeedInput, Body::Source(_)) if is_draining => {
+                Some(Work::StopSource)
+            }
             (_, Flow::NeedInput, Body::Source(_)) => {
                 self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
             }
