@@ -79,8 +79,12 @@ impl PartCounters {
         self.bytes_total.store(progress.bytes_total.unwrap_or(UNKNOWN), Ordering::Relaxed);
     }
 
-    pub(crate) fn finish(&self, counters: Counters) {
+    /// Shows readers the operator's own numbers.
+    pub(crate) fn publish(&self, counters: Counters) {
         *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+    }
+
+    pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
     }
 
@@ -186,9 +190,9 @@ pub struct PartMetrics {
     pub batches_out: u64,
     /// Time inside the operator's code.
     pub busy: Duration,
-    /// Time its thread waited while an output had no space.
+    /// Time during which an output had no space for what it had sent.
     pub blocked: Duration,
-    /// Time its thread waited for input.
+    /// Time its thread waited, with nothing to do for it and space in its outputs.
     pub idle: Duration,
     /// Time from source to here, a batch.
     pub latency: Latency,
@@ -196,7 +200,7 @@ pub struct PartMetrics {
     pub progress: Progress,
     /// Whether it has ended.
     pub is_finished: bool,
-    /// The operator's own numbers; filled in when the part has ended.
+    /// The operator's own numbers; while it works, as of at most some tenths of a second ago.
     pub counters: Counters,
 }
 
@@ -252,6 +256,8 @@ pub struct EdgeMetrics {
     pub depth_max: u64,
     /// Bytes that wait at present.
     pub bytes: u64,
+    /// Time during which the producer had a batch that did not fit.
+    pub blocked: Duration,
 }
 
 /// What a pipeline has counted so far.
@@ -284,7 +290,13 @@ pub(crate) struct WatchedEdge {
 impl WatchedEdge {
     pub(crate) fn read(&self) -> EdgeMetrics {
         let (depth, bytes) = self.state.waiting();
-        let depth_max = self.state.depth_max();
-        EdgeMetrics { from: self.from.clone(), to: self.to.clone(), depth, depth_max, bytes }
+        EdgeMetrics {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            depth,
+            depth_max: self.state.depth_max(),
+            bytes,
+            blocked: Duration::from_nanos(self.state.blocked_ns()),
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! Which parts share a thread, and which core a thread is pinned to.
 //!
-//! Parts are grouped into at most as many threads as the process has cores. Consecutive parts of
+//! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts of
 //! the graph stay together, heavy ones are spread evenly over the cores that are left, light ones
-//! join the part before them. A stage that names cores gets them for its parts; when that leaves no
-//! core, the others join the named ones. So every group has a core of its own and its thread is
-//! pinned there. Where the operating system does not tell the cores, nothing is pinned and nobody
-//! spins (spinning with more threads than cores is tens of times slower).
+//! join the part before them. A stage that names cores gets threads for its parts that are pinned
+//! there; when that leaves no core, the others join the named ones.
+//!
+//! Other threads are left to the operating system, which knows what else runs on the machine: two
+//! pipelines that pinned themselves would share their first cores while others idle. Asked to pin
+//! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread looks
+//! around for work for a moment before it parks; with more, spinning is tens of times slower.
 
 use std::sync::OnceLock;
+use std::thread::available_parallelism;
 
 use crate::operator::Load;
 
@@ -28,6 +32,14 @@ pub fn available_cores() -> &'static [usize] {
         cores.dedup();
         cores
     })
+}
+
+/// Cores whose time this process may use at once: those of [`available_cores`], or fewer where the
+/// control group has a quota of processor time.
+pub fn parallelism() -> usize {
+    let cores = available_cores().len();
+    // Where the operating system does not tell, the affinity mask is all there is.
+    available_parallelism().map_or(cores, |allowed| allowed.get().min(cores))
 }
 
 /// How parts that name no core are placed.
@@ -65,18 +77,29 @@ pub struct Group {
 pub struct Plan {
     /// The threads.
     pub groups: Vec<Group>,
-    /// Whether every thread has a core of its own; only then threads are pinned and may spin.
+    /// Whether there are at most as many threads as cores; only then threads may spin.
     pub has_core_per_group: bool,
+}
+
+/// The cores that parts are placed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cores<'a> {
+    /// Their numbers.
+    pub ids: &'a [usize],
+    /// How many of them may be busy at once, at least 1.
+    pub parallelism: usize,
+    /// Whether every thread is pinned, and not only those of named cores.
+    pub pin: bool,
 }
 
 /// Groups `parts` (in topological order) on `cores`.
 #[must_use]
-pub fn place(parts: &[PartRequest], cores: &[usize], placement: Placement) -> Plan {
+pub fn place(parts: &[PartRequest], cores: Cores<'_>, placement: Placement) -> Plan {
     let mut groups = named_groups(parts);
     let named: Vec<usize> = groups.iter().filter_map(|g| g.core).collect();
-    let free: Vec<usize> = cores.iter().copied().filter(|c| !named.contains(c)).collect();
+    let free: Vec<usize> = cores.ids.iter().copied().filter(|c| !named.contains(c)).collect();
     let threads_max = match placement {
-        Placement::Auto => free.len().max(1),
+        Placement::Auto => free.len().min(cores.parallelism.saturating_sub(named.len())).max(1),
         Placement::Fused => 1,
     };
     if free.is_empty() && !groups.is_empty() {
@@ -84,11 +107,10 @@ pub fn place(parts: &[PartRequest], cores: &[usize], placement: Placement) -> Pl
     } else {
         groups.extend(shared_groups(parts, threads_max));
     }
-    let has_core_per_group = groups.len() <= cores.len();
-    let mut next_free = free.iter().copied();
-    for group in &mut groups {
-        group.core =
-            if has_core_per_group { group.core.or_else(|| next_free.next()) } else { None };
+    let has_core_per_group = groups.len() <= cores.ids.len().min(cores.parallelism);
+    if cores.pin && groups.len() <= cores.ids.len() {
+        let unpinned = groups.iter_mut().filter(|group| group.core.is_none());
+        unpinned.zip(free).for_each(|(group, core)| group.core = Some(core));
     }
     groups.sort_by_key(|g| g.parts[0]);
     Plan { groups, has_core_per_group }
@@ -152,34 +174,59 @@ mod tests {
     const HEAVY: PartRequest = PartRequest { load: Load::Heavy, core: None };
     const LIGHT: PartRequest = PartRequest { load: Load::Light, core: None };
 
+    fn cores(ids: &[usize]) -> Cores<'_> {
+        Cores { ids, parallelism: ids.len(), pin: false }
+    }
+
+    fn pinned(ids: &[usize]) -> Cores<'_> {
+        Cores { pin: true, ..cores(ids) }
+    }
+
     fn parts_of(plan: &Plan) -> Vec<Vec<usize>> {
         plan.groups.iter().map(|g| g.parts.clone()).collect()
     }
 
+    fn cores_of(plan: &Plan) -> Vec<Option<usize>> {
+        plan.groups.iter().map(|g| g.core).collect()
+    }
+
     #[test]
-    fn every_heavy_part_gets_a_core_while_there_are_cores() {
-        let plan = place(&[HEAVY, LIGHT, HEAVY, LIGHT, HEAVY], &[0, 1, 2, 3], Placement::Auto);
+    fn every_heavy_part_gets_a_thread_while_there_are_cores() {
+        let parts = [HEAVY, LIGHT, HEAVY, LIGHT, HEAVY];
+        let plan = place(&parts, cores(&[0, 1, 2, 3]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3], vec![4]]);
-        assert_eq!(
-            plan.groups.iter().map(|g| g.core).collect::<Vec<_>>(),
-            [Some(0), Some(1), Some(2)]
-        );
+        assert_eq!(cores_of(&plan), [None; 3], "no core was named");
+        let plan = place(&parts, pinned(&[0, 1, 2, 3]), Placement::Auto);
+        assert_eq!(cores_of(&plan), [Some(0), Some(1), Some(2)]);
     }
 
     #[test]
     fn heavy_parts_are_spread_evenly_over_too_few_cores() {
-        let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY, LIGHT], &[4, 6], Placement::Auto);
+        let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY, LIGHT], pinned(&[4, 6]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3, 4]]);
+        assert_eq!(cores_of(&plan), [Some(4), Some(6)]);
         assert!(plan.has_core_per_group);
     }
 
     #[test]
+    fn a_quota_of_processor_time_limits_the_threads() {
+        let quota = Cores { ids: &[0, 1, 2, 3], parallelism: 2, pin: false };
+        let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY], quota, Placement::Auto);
+        assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
+        assert!(plan.has_core_per_group);
+        let named = |core| PartRequest { load: Load::Heavy, core: Some(core) };
+        let plan = place(&[named(0), named(1), named(2)], quota, Placement::Auto);
+        assert_eq!(cores_of(&plan), [Some(0), Some(1), Some(2)], "named cores are kept");
+        assert!(!plan.has_core_per_group, "three threads on two cores must not spin");
+    }
+
+    #[test]
     fn there_are_never_more_groups_than_cores_unless_cores_are_named() {
-        for cores in 1..6 {
-            let ids: Vec<usize> = (0..cores).collect();
+        for count in 1..6 {
+            let ids: Vec<usize> = (0..count).collect();
             for parts in 1..8 {
-                let plan = place(&vec![HEAVY; parts], &ids, Placement::Auto);
-                assert_eq!(plan.groups.len(), parts.min(cores));
+                let plan = place(&vec![HEAVY; parts], cores(&ids), Placement::Auto);
+                assert_eq!(plan.groups.len(), parts.min(count));
                 let placed: Vec<usize> = plan.groups.iter().flat_map(|g| g.parts.clone()).collect();
                 assert_eq!(placed, (0..parts).collect::<Vec<_>>());
             }
@@ -189,35 +236,31 @@ mod tests {
     #[test]
     fn named_cores_are_kept_and_shared_parts_take_the_others() {
         let named = PartRequest { load: Load::Heavy, core: Some(0) };
-        let plan = place(&[HEAVY, named, LIGHT], &[0, 1], Placement::Auto);
-        assert_eq!(
-            plan.groups,
-            [Group { parts: vec![0, 2], core: Some(1) }, Group { parts: vec![1], core: Some(0) }]
-        );
+        let plan = place(&[HEAVY, named, LIGHT], cores(&[0, 1]), Placement::Auto);
+        assert_eq!(parts_of(&plan), [vec![0, 2], vec![1]]);
+        assert_eq!(cores_of(&plan), [None, Some(0)], "only the named core is pinned");
+        let plan = place(&[HEAVY, named, LIGHT], pinned(&[0, 1]), Placement::Auto);
+        assert_eq!(cores_of(&plan), [Some(1), Some(0)]);
     }
 
     #[test]
     fn parts_join_their_neighbours_when_the_named_cores_leave_none() {
         let named = |core| PartRequest { load: Load::Light, core: Some(core) };
-        let plan = place(&[HEAVY, named(0), named(1), HEAVY], &[0, 1], Placement::Auto);
-        assert_eq!(
-            plan.groups,
-            [
-                Group { parts: vec![0, 1], core: Some(0) },
-                Group { parts: vec![2, 3], core: Some(1) }
-            ]
-        );
+        let plan = place(&[HEAVY, named(0), named(1), HEAVY], cores(&[0, 1]), Placement::Auto);
+        assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
+        assert_eq!(cores_of(&plan), [Some(0), Some(1)]);
         assert!(plan.has_core_per_group);
     }
 
     #[test]
     fn fused_placement_uses_one_thread() {
-        let plan = place(&[HEAVY, HEAVY, HEAVY], &[0, 1, 2], Placement::Fused);
+        let plan = place(&[HEAVY, HEAVY, HEAVY], cores(&[0, 1, 2]), Placement::Fused);
         assert_eq!(parts_of(&plan), [vec![0, 1, 2]]);
     }
 
     #[test]
     fn a_process_has_at_least_one_core() {
         assert!(!available_cores().is_empty());
+        assert!((1..=available_cores().len()).contains(&parallelism()));
     }
 }

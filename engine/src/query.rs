@@ -9,6 +9,10 @@
 //! waits behind a full one. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core
 //! hardware, §5.)
 //!
+//! While data waits, answers take at most a fifth of a thread's time; queries beyond that wait in
+//! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without data
+//! answers at once.
+//!
 //! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
 //! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
 //! waiting, and says how old it is.
@@ -23,8 +27,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::channel::{NotGiven, oneshot};
-use crate::runtime::{Address, AnswerTo, Published, Ticket, WatchSlot};
+use crate::channel::NotGiven;
+use crate::runtime::{Address, Published, WatchSlot};
 
 /// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,7 +191,8 @@ impl QueryHandle {
         self.query_within(stage, request, Duration::MAX)
     }
 
-    /// As [`QueryHandle::query`], but gives up after `limit`.
+    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
+    /// answered yet is dropped without being computed.
     ///
     /// # Errors
     /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
@@ -198,15 +203,12 @@ impl QueryHandle {
         limit: Duration,
     ) -> Result<RecordBatch, QueryError> {
         let address = self.address(stage)?;
-        let (caller, answer) = oneshot();
-        address.send_query(Ticket {
-            request: request.clone(),
-            carried: None,
-            after: None,
-            answer_to: AnswerTo::Caller(caller),
-        });
+        let waiting = address.enter();
+        let answer = address.ask(request.clone());
         let stage = || stage.to_owned();
-        match answer.take(limit) {
+        // With several callers each waits for the others' answers too, and looking for its own would
+        // take the time of the stages.
+        match answer.take(limit, waiting.is_alone) {
             Ok(answer) => answer.map(|compute| compute()),
             Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
             Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
@@ -225,7 +227,7 @@ impl QueryHandle {
         Ok(Watch { slot, address })
     }
 
-    fn address(&self, stage: &str) -> Result<&Address, QueryError> {
+    pub(crate) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
         self.stages.iter().find(|(id, _)| id == stage).map(|(_, address)| address).ok_or_else(
             || QueryError::UnknownStage {
                 stage: stage.to_owned(),

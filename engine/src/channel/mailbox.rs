@@ -55,19 +55,26 @@ pub(crate) fn mailbox<T>(limit: usize) -> (Slot<T>, Mailbox<T>) {
 }
 
 impl<T> Slot<T> {
-    /// Leaves a message; ring the reader's bell then.
-    pub(crate) fn put(&self, message: T) -> Result<(), Refused<T>> {
-        let mut queue = self.0.lock();
-        match &mut *queue {
-            None => Err(Refused::Closed(message)),
-            Some(queue) if queue.len() >= self.0.limit => Err(Refused::Full(message)),
-            Some(queue) => {
-                queue.push_back(message);
-                // Relaxed: the lock orders the message, and the doorbell the flag against a wait.
-                self.0.has_mail.store(true, Ordering::Relaxed);
-                Ok(())
-            }
+    /// Leaves a message; ring the reader's bell then. When the mailbox is full, messages that are
+    /// not `wanted` any more make room.
+    pub(crate) fn put(&self, message: T, wanted: impl Fn(&T) -> bool) -> Result<(), Refused<T>> {
+        let mut unwanted = VecDeque::new();
+        let mut guard = self.0.lock();
+        let Some(queue) = &mut *guard else { return Err(Refused::Closed(message)) };
+        if queue.len() >= self.0.limit {
+            let (kept, dropped) = queue.drain(..).partition(wanted);
+            (*queue, unwanted) = (kept, dropped);
         }
+        if queue.len() >= self.0.limit {
+            return Err(Refused::Full(message));
+        }
+        queue.push_back(message);
+        // Relaxed: the lock orders the message, and the doorbell the flag against a wait.
+        self.0.has_mail.store(true, Ordering::Relaxed);
+        drop(guard);
+        // Dropped outside of the lock: a message may do anything then.
+        drop(unwanted);
+        Ok(())
     }
 }
 
@@ -76,12 +83,13 @@ impl<T> Mailbox<T> {
         !self.0.has_mail.load(Ordering::Relaxed)
     }
 
-    /// Takes the first message.
-    pub(crate) fn take(&self) -> Option<T> {
-        let mut queue = self.0.lock();
-        let message = queue.as_mut()?.pop_front();
-        self.0.has_mail.store(queue.as_ref().is_some_and(|q| !q.is_empty()), Ordering::Relaxed);
-        message
+    /// Moves all messages to the end of `target`.
+    pub(crate) fn take_all(&self, target: &mut VecDeque<T>) {
+        let mut guard = self.0.lock();
+        if let Some(queue) = &mut *guard {
+            target.append(queue);
+        }
+        self.0.has_mail.store(false, Ordering::Relaxed);
     }
 }
 
@@ -97,24 +105,43 @@ impl<T> Drop for Mailbox<T> {
 mod tests {
     use super::*;
 
+    fn any<T>(_: &T) -> bool {
+        true
+    }
+
     #[test]
     fn messages_come_out_in_order_up_to_the_limit() {
         let (slot, mailbox) = mailbox(2);
         assert!(mailbox.is_empty());
-        assert_eq!((slot.put(1), slot.put(2)), (Ok(()), Ok(())));
-        assert_eq!(slot.clone().put(3), Err(Refused::Full(3)));
+        assert_eq!((slot.put(1, any), slot.put(2, any)), (Ok(()), Ok(())));
+        assert_eq!(slot.clone().put(3, any), Err(Refused::Full(3)));
         assert!(!mailbox.is_empty());
-        assert_eq!((mailbox.take(), mailbox.take(), mailbox.take()), (Some(1), Some(2), None));
+        let mut taken = VecDeque::from([0]);
+        mailbox.take_all(&mut taken);
+        assert_eq!(taken, [0, 1, 2]);
         assert!(mailbox.is_empty());
+        assert_eq!(slot.put(3, any), Ok(()));
+    }
+
+    #[test]
+    fn messages_that_nobody_wants_make_room() {
+        let (slot, mailbox) = mailbox(3);
+        for message in 1..=3 {
+            slot.put(message, any).unwrap();
+        }
+        assert_eq!(slot.put(4, |message| message % 2 == 1), Ok(()));
+        let mut taken = VecDeque::new();
+        mailbox.take_all(&mut taken);
+        assert_eq!(taken, [1, 3, 4]);
     }
 
     #[test]
     fn what_the_reader_leaves_is_dropped_and_what_comes_later_is_returned() {
         let (slot, mailbox) = mailbox(2);
         let message = Arc::new(());
-        slot.put(Arc::clone(&message)).unwrap();
+        slot.put(Arc::clone(&message), any).unwrap();
         drop(mailbox);
         assert_eq!(Arc::strong_count(&message), 1);
-        assert_eq!(slot.put(Arc::clone(&message)), Err(Refused::Closed(message)));
+        assert_eq!(slot.put(Arc::clone(&message), any), Err(Refused::Closed(message)));
     }
 }

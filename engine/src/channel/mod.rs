@@ -16,14 +16,16 @@ mod oneshot;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crossbeam_channel::{TryRecvError, TrySendError};
 
 pub(crate) use doorbell::Doorbell;
 pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
-pub(crate) use oneshot::{Giver, NotGiven, oneshot};
+pub(crate) use oneshot::{Giver, NotGiven, Taker, oneshot};
 
 use crate::batch::Payload;
+use crate::metrics::nanoseconds;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
 /// What travels along an edge.
@@ -74,6 +76,10 @@ pub(crate) struct EdgeState {
     sent_messages: AtomicU64,
     taken_messages: AtomicU64,
     depth_max: AtomicU64,
+    /// Time that the producer spent with a message that did not fit.
+    blocked_ns: AtomicU64,
+    /// The producer's end was dropped: nothing more will be sent.
+    is_closed: AtomicBool,
     /// The producer has something that did not fit, and wants to be woken when half of the queue is
     /// free again.
     wants_space: AtomicBool,
@@ -87,6 +93,8 @@ impl EdgeState {
             sent_messages: AtomicU64::new(0),
             taken_messages: AtomicU64::new(0),
             depth_max: AtomicU64::new(0),
+            blocked_ns: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
             wants_space: AtomicBool::new(false),
         }
     }
@@ -105,6 +113,10 @@ impl EdgeState {
     pub(crate) fn depth_max(&self) -> u64 {
         self.depth_max.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn blocked_ns(&self) -> u64 {
+        self.blocked_ns.load(Ordering::Relaxed)
+    }
 }
 
 /// Adds to a number that only the calling thread writes.
@@ -122,6 +134,8 @@ pub(crate) struct EdgeSender {
     limits: QueueLimits,
     consumer: Arc<Doorbell>,
     pending: VecDeque<Envelope>,
+    /// Since when something is pending.
+    blocked_since: Option<Instant>,
     pushed: u64,
 }
 
@@ -147,6 +161,7 @@ pub(crate) fn edge(
         limits,
         consumer,
         pending: VecDeque::new(),
+        blocked_since: None,
         pushed: 0,
     };
     let receiver = EdgeReceiver { queue: receiver, state: Arc::clone(&state), limits, producer };
@@ -168,14 +183,34 @@ impl EdgeSender {
             return true;
         }
         if self.try_flush() {
+            self.note_space();
             return true;
         }
+        self.blocked_since.get_or_insert_with(Instant::now);
         // The consumer may have taken everything between the attempt and this mark, and then nobody
         // would wake us: the mark is set before the second attempt, and the consumer looks at it
         // after it has taken (both sides fence).
         self.state.wants_space.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        self.try_flush()
+        let has_space = self.try_flush();
+        if has_space {
+            self.note_space();
+        }
+        has_space
+    }
+
+    fn note_space(&mut self) {
+        self.count_blocked();
+        self.blocked_since = None;
+    }
+
+    /// Counts the time for which something has been pending.
+    pub(crate) fn count_blocked(&mut self) {
+        if let Some(since) = &mut self.blocked_since {
+            let now = Instant::now();
+            add(&self.state.blocked_ns, nanoseconds(now.duration_since(*since)));
+            *since = now;
+        }
     }
 
     fn try_flush(&mut self) -> bool {
@@ -198,8 +233,9 @@ impl EdgeSender {
     fn try_send(&mut self, envelope: Envelope) -> Result<(), Envelope> {
         let bytes = envelope.bytes;
         let sent = self.state.sent_bytes.load(Ordering::Relaxed);
-        // Acquire is not needed: an old value only makes the queue look fuller than it is.
-        let waiting = sent - self.state.taken_bytes.load(Ordering::Relaxed);
+        // Acquire is not needed: an old value only makes the queue look fuller than it is. The
+        // consumer may have counted a message that is not counted here yet, so it saturates.
+        let waiting = sent.saturating_sub(self.state.taken_bytes.load(Ordering::Relaxed));
         if waiting > 0 && waiting + bytes > self.limits.bytes {
             return Err(envelope);
         }
@@ -275,8 +311,10 @@ impl EdgeReceiver {
     /// Wakes a blocked producer once half of the queue is free, so that it is not woken for every
     /// single message.
     fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
-        let messages = self.state.sent_messages.load(Ordering::Relaxed) - taken_messages;
-        let bytes = self.state.sent_bytes.load(Ordering::Relaxed) - taken_bytes;
+        // A message is in the queue before it is counted as sent, so the counts may be behind.
+        let sent = &self.state.sent_messages;
+        let messages = sent.load(Ordering::Relaxed).saturating_sub(taken_messages);
+        let bytes = self.state.sent_bytes.load(Ordering::Relaxed).saturating_sub(taken_bytes);
         if messages <= self.limits.batches as u64 / 2 && bytes <= self.limits.bytes / 2 {
             self.state.wants_space.store(false, Ordering::Relaxed);
             self.producer.ring();
@@ -295,9 +333,17 @@ impl EdgeReceiver {
         producer.ring();
     }
 
-    /// Whether [`EdgeReceiver::take`] would find something.
+    /// Whether [`EdgeReceiver::take`] would find a message, or the end of an edge that was cut off.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.queue.is_empty()
+        !self.queue.is_empty() || self.state.is_closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for EdgeSender {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `is_ready`, so that everything sent is seen first.
+        self.state.is_closed.store(true, Ordering::Release);
+        self.consumer.ring();
     }
 }
 

@@ -65,6 +65,12 @@ pub(crate) fn oneshot<T>() -> (Giver<T>, Taker<T>) {
 }
 
 impl<T> Giver<T> {
+    /// Whether somebody still waits for the value.
+    pub(crate) fn is_wanted(&self) -> bool {
+        // The taker holds the other reference.
+        Arc::strong_count(&self.0) > 1
+    }
+
     pub(crate) fn give(self, value: T) {
         *self.0.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
@@ -78,10 +84,11 @@ impl<T> Drop for Giver<T> {
 }
 
 impl<T> Taker<T> {
-    /// Waits for the value, at most for `limit`.
-    pub(crate) fn take(&self, limit: Duration) -> Result<T, NotGiven> {
+    /// Waits for the value, at most for `limit`. With `may_spin` it looks for it for a while before
+    /// it parks.
+    pub(crate) fn take(&self, limit: Duration, may_spin: bool) -> Result<T, NotGiven> {
         let start = Instant::now();
-        while start.elapsed() < LOOK.min(limit) {
+        while may_spin && start.elapsed() < LOOK.min(limit) {
             for _ in 0..LOOKS_PER_YIELD {
                 if self.0.is_settled() {
                     return self.0.take();
@@ -107,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_value_reaches_a_taker_that_waits_and_one_that_comes_late() {
-        for pause in [Duration::ZERO, Duration::from_millis(5)] {
+        let pauses = [Duration::ZERO, Duration::from_millis(5)];
+        for (pause, may_spin) in pauses.into_iter().flat_map(|p| [(p, false), (p, true)]) {
             let (giver, taker) = oneshot();
             let thread = thread::Builder::new()
                 .spawn(move || {
@@ -115,19 +123,27 @@ mod tests {
                     giver.give("gold");
                 })
                 .unwrap();
-            assert_eq!(taker.take(Duration::MAX), Ok("gold"));
+            assert_eq!(taker.take(Duration::MAX, may_spin), Ok("gold"));
             thread.join().unwrap();
         }
         let (giver, taker) = oneshot();
         giver.give(7);
-        assert_eq!(taker.take(Duration::ZERO), Ok(7));
+        assert_eq!(taker.take(Duration::ZERO, true), Ok(7));
     }
 
     #[test]
     fn a_giver_that_is_dropped_and_one_that_is_late_are_told_apart() {
         let (giver, taker) = oneshot::<u32>();
-        assert_eq!(taker.take(Duration::from_millis(1)), Err(NotGiven::TimedOut));
+        assert!(giver.is_wanted());
+        assert_eq!(taker.take(Duration::from_millis(1), false), Err(NotGiven::TimedOut));
         drop(giver);
-        assert_eq!(taker.take(Duration::MAX), Err(NotGiven::GivenUp));
+        assert_eq!(taker.take(Duration::MAX, true), Err(NotGiven::GivenUp));
+    }
+
+    #[test]
+    fn a_giver_knows_that_nobody_waits() {
+        let (giver, taker) = oneshot::<u32>();
+        drop(taker);
+        assert!(!giver.is_wanted());
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct RawPipeline {
     #[serde(default)]
     pub(super) placement: Placement,
     #[serde(default)]
+    pub(super) pin: bool,
+    #[serde(default)]
     pub(super) queue: RawQueue,
     pub(super) stages: Vec<RawStage>,
 }
@@ -68,6 +70,7 @@ pub fn schema(registry: &Registry) -> Value {
             "$schema": { "type": "string", "description": "Where this schema is, for editors." },
             "name": { "type": "string", "minLength": 1, "description": "Names the pipeline in reports." },
             "placement": placement,
+            "pin": { "type": "boolean", "default": false, "description": "Pins every thread to a core of its own, and not only the threads of named cores." },
             "queue": queue,
             "stages": { "type": "array", "minItems": 1, "items": { "oneOf": stages } }
         },

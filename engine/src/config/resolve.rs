@@ -101,7 +101,7 @@ fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
 /// The described graph; every stage is loaded, so that all mistakes in parameters are found.
 fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph, Vec<Mistake>> {
     let mut graph = Graph::new();
-    graph.placement(raw.placement);
+    graph.placement(raw.placement).pin(raw.pin);
     let mut mistakes = Vec::new();
     let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
 use crate::operator::{BindContext, Part};
-use crate::placement::{PartRequest, available_cores, place};
+use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
 pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     let mut errors = Vec::new();
@@ -32,7 +32,8 @@ pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     if !errors.is_empty() {
         return Err(GraphErrors(errors));
     }
-    let plan = place(&requests, available_cores(), graph.placement);
+    let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
+    let plan = place(&requests, cores, graph.placement);
     Ok(Topology { stages: binding.stages, parts: binding.parts, links: binding.links, plan })
 }
 

@@ -51,6 +51,7 @@ struct Stage {
 pub struct Graph {
     stages: Vec<Stage>,
     placement: Placement,
+    pin: bool,
 }
 
 impl fmt::Debug for Graph {
@@ -106,6 +107,13 @@ impl Graph {
     /// Says how stages that name no core are placed.
     pub fn placement(&mut self, placement: Placement) -> &mut Self {
         self.placement = placement;
+        self
+    }
+
+    /// Pins every thread to a core of its own, and not only the threads of named cores. Pays on a
+    /// machine that runs nothing else; by default the operating system places the threads.
+    pub fn pin(&mut self, pin: bool) -> &mut Self {
+        self.pin = pin;
         self
     }
 

@@ -4,13 +4,13 @@
 //! memory or stop the data.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 
-use crate::channel::{Doorbell, Giver, Refused, Slot};
+use crate::channel::{Doorbell, Giver, Refused, Slot, Taker, oneshot};
 use crate::query::{Carried, Computation, QueryError, Request};
 
 /// How many queries may wait at one thread.
@@ -25,16 +25,53 @@ pub(crate) struct Ticket {
     /// the first part.
     pub(crate) after: Option<u64>,
     pub(crate) answer_to: AnswerTo,
+    /// Held while later parts answer a query that the first part has sent on.
+    pub(crate) pass: Option<Pass>,
 }
+
+impl Ticket {
+    /// Whether somebody still waits for the answer.
+    pub(crate) fn is_wanted(&self) -> bool {
+        match &self.answer_to {
+            AnswerTo::Caller(caller) => caller.is_wanted(),
+            AnswerTo::Watch(_) => true,
+        }
+    }
+}
+
+/// Counts the queries of one stage that its later parts have not answered yet, and rings the bell
+/// of the first part when one is answered.
+pub(crate) struct Pass {
+    under_way: Arc<AtomicUsize>,
+    bell: Arc<Doorbell>,
+}
+
+impl Pass {
+    pub(crate) fn new(under_way: &Arc<AtomicUsize>, bell: &Arc<Doorbell>) -> Self {
+        // Relaxed, as below: a number that limits, without data.
+        under_way.fetch_add(1, Ordering::Relaxed);
+        Self { under_way: Arc::clone(under_way), bell: Arc::clone(bell) }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.bell.ring();
+    }
+}
+
+/// An answer, which its caller computes, or the reason why there is none.
+pub(crate) type Answer = Result<Computation, QueryError>;
 
 /// Who waits for the answer.
 pub(crate) enum AnswerTo {
-    Caller(Giver<Result<Computation, QueryError>>),
+    Caller(Giver<Answer>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
-    pub(crate) fn give(self, answer: Result<Computation, QueryError>) {
+    pub(crate) fn give(self, answer: Answer) {
         match self {
             Self::Caller(caller) => caller.give(answer),
             Self::Watch(slot) => slot.publish(answer.map(|compute| compute())),
@@ -86,6 +123,17 @@ pub(crate) enum Control {
     Watch { part: usize, slot: Arc<WatchSlot> },
 }
 
+impl Control {
+    /// Whether somebody still waits for what comes of it.
+    fn is_wanted(&self) -> bool {
+        match self {
+            Self::Query { ticket, .. } => ticket.is_wanted(),
+            // One reference is the message's: a slot without another has lost its reader.
+            Self::Watch { slot, .. } => Arc::strong_count(slot) > 1,
+        }
+    }
+}
+
 /// The way to a part's mailbox.
 #[derive(Clone)]
 pub(crate) struct Address {
@@ -93,6 +141,21 @@ pub(crate) struct Address {
     bell: Arc<Doorbell>,
     part: usize,
     stage: Arc<str>,
+    /// Callers that wait for an answer.
+    callers: Arc<AtomicUsize>,
+}
+
+/// One caller that waits for an answer.
+pub(crate) struct Caller<'a> {
+    callers: &'a AtomicUsize,
+    /// Nobody else waits at the same stage.
+    pub(crate) is_alone: bool,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        self.callers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Address {
@@ -102,7 +165,23 @@ impl Address {
         part: usize,
         stage: &str,
     ) -> Self {
-        Self { mailbox, bell, part, stage: stage.into() }
+        Self { mailbox, bell, part, stage: stage.into(), callers: Arc::default() }
+    }
+
+    /// Announces a caller that waits until it drops the result.
+    pub(crate) fn enter(&self) -> Caller<'_> {
+        // Relaxed: a number that says how to wait, without data.
+        let is_alone = self.callers.fetch_add(1, Ordering::Relaxed) == 0;
+        Caller { callers: &self.callers, is_alone }
+    }
+
+    /// Sends the query of a caller, who waits for the answer on the thread that calls this.
+    pub(crate) fn ask(&self, request: Request) -> Taker<Answer> {
+        let (caller, answer) = oneshot();
+        let (carried, after, pass) = (None, None, None);
+        let answer_to = AnswerTo::Caller(caller);
+        self.send_query(Ticket { request, carried, after, answer_to, pass });
+        answer
     }
 
     /// Sends a query; one that cannot be delivered is answered with the reason.
@@ -126,7 +205,7 @@ impl Address {
     }
 
     fn send(&self, control: Control) -> Result<(), Refused<Control>> {
-        self.mailbox.put(control)?;
+        self.mailbox.put(control, Control::is_wanted)?;
         self.bell.ring();
         Ok(())
     }

@@ -1,51 +1,71 @@
 //! The stage loop: everything that one thread does.
 //!
-//! A thread runs a group of parts. It looks for the most downstream part that can do something,
-//! does it, hands the output on, and looks again; so what has been produced is consumed before more
-//! is produced, and a burst is bounded by what one call of an operator writes. A part whose output
-//! did not fit does nothing until it does: back-pressure stops parts, not threads, and since the
-//! graph has no cycle some part can always go on. When no part can, the thread waits on its
-//! doorbell.
+//! A thread runs a group of parts and gives them turns. In its turn a part does one piece of work,
+//! one call of its operator; then the parts that it has sent something to process that, the most
+//! downstream ones first, and what they send in turn. After that the next part has its turn. So of
+//! the sources and inputs of a thread each gets as many turns as every other one that has data, and
+//! what waits inside the group is bounded by the output of one call of each part.
+//!
+//! A part whose output did not fit does nothing until it does: back-pressure stops parts, not
+//! threads, and since the graph has no cycle some part can always go on. When no part can, the
+//! thread waits on its doorbell.
 //!
 //! Queries are looked for after an input has been taken and before it is processed. So a query that
 //! a part sent on before it sent a chunk is seen before that chunk is processed (see
-//! [`crate::query`]).
+//! [`crate::query`]). How they are answered is in `serve`.
 
+use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Ticket};
-use super::node::{Life, Node, Target, Work};
+use super::allowance::Allowance;
+use super::control::Control;
+use super::node::{Life, Node, Target, View, Work};
 use super::shared::{Phase, Shared};
 use crate::batch::{Chunk, Origin, Payload};
 use crate::channel::{Doorbell, Mailbox, Message, add};
 use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
 use crate::operator::{Body, OperatorError, Output, SourceFlow};
-use crate::query::{QueryError, Response};
 
-/// How long a thread with a core of its own looks for work before it parks: about what waking it
-/// would cost.
+/// How long a thread that may spin looks for work before it parks: about what waking it would cost.
 const SPIN: Duration = Duration::from_micros(50);
 /// Looks between two readings of the clock while spinning.
 const LOOKS_PER_CLOCK: u32 = 64;
+/// Time between two publications of the operators' own numbers.
+const PUBLISHING: Duration = Duration::from_millis(100);
+/// Time between two looks at queries that wait for the allowance of another thread.
+const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
 pub(super) struct Group {
     pub(super) nodes: Vec<Node>,
     pub(super) mailbox: Mailbox<Control>,
     pub(super) bell: Arc<Doorbell>,
     pub(super) shared: Arc<Shared>,
-    /// Whether the thread has a core for itself.
+    /// Whether there is a core for each thread of the run.
     pub(super) may_spin: bool,
-    /// The node at work, for whoever has to say which one panicked or hangs.
+    /// The node at work, to name the culprit of a panic or a hang.
     pub(super) current: Arc<AtomicUsize>,
+    pub(super) allowance: Arc<Allowance>,
+    /// The node whose turn was last.
+    turn: usize,
+    /// The nodes that process what one turn has brought, each after the node that sent it.
+    line: Vec<usize>,
     output: Output,
-    now: Instant,
-    seen_phase: Phase,
-    has_watches: bool,
+    pub(super) now: Instant,
+    pub(super) seen_phase: Phase,
+    pub(super) mail: VecDeque<Control>,
+    pub(super) has_watches: bool,
+    /// Queries of callers that wait, at all nodes.
+    pub(super) asked: usize,
+    /// The node whose callers were served last.
+    pub(super) served: usize,
+    /// When to publish the operators' own numbers again.
+    publish_at: Instant,
 }
 
 impl Group {
@@ -54,19 +74,27 @@ impl Group {
         mailbox: Mailbox<Control>,
         bell: Arc<Doorbell>,
         shared: Arc<Shared>,
-        may_spin: bool,
+        allowance: Arc<Allowance>,
     ) -> Self {
+        let now = Instant::now();
         Self {
             nodes,
             mailbox,
             bell,
             shared,
-            may_spin,
+            may_spin: false,
             current: Arc::new(AtomicUsize::new(0)),
+            allowance,
+            turn: 0,
+            line: Vec::new(),
             output: Output::new(),
-            now: Instant::now(),
+            now,
             seen_phase: Phase::Running,
+            mail: VecDeque::new(),
             has_watches: false,
+            asked: 0,
+            served: 0,
+            publish_at: now,
         }
     }
 
@@ -75,14 +103,17 @@ impl Group {
         self.bell.own();
         loop {
             self.look_at_phase()?;
-            if self.step()? {
+            if self.take_turn()? {
                 continue;
             }
             self.serve_mailbox();
             if self.is_finished() {
+                self.answer_last();
                 return Ok(());
             }
-            self.wait();
+            if !self.answer_at_leisure() {
+                self.wait();
+            }
         }
     }
 
@@ -106,40 +137,69 @@ impl Group {
         Ok(())
     }
 
-    /// Does one piece of work, and what follows from it in a chain of nodes; false if there was
-    /// none.
-    fn step(&mut self) -> Result<bool, RunError> {
-        for index in (0..self.nodes.len()).rev() {
-            if let Some(work) = self.find_work(index) {
-                self.perform(index, work)?;
-                self.follow_chain(index)?;
+    /// Gives the next part that can do something its turn; false if there is none.
+    fn take_turn(&mut self) -> Result<bool, RunError> {
+        for _ in 0..self.nodes.len() {
+            // Downwards: of parts that have work at once, the downstream ones are first.
+            self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
+            if let Some(work) = self.find_work(self.turn) {
+                self.perform(self.turn, work)?;
+                self.follow(self.turn)?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
+    fn view(&self) -> View {
+        View {
+            is_draining: self.seen_phase >= Phase::Draining,
+            may_answer: self.allowance.is_open(),
+            now: Some(self.now),
+        }
+    }
+
     fn find_work(&mut self, index: usize) -> Option<Work> {
-        if self.nodes[index].is_stuck && !self.nodes[index].flush() {
+        if self.nodes[index].is_stuck && !self.nodes[index].flush(self.now) {
             return None;
         }
         if self.has_unread_output(index) {
             return None;
         }
-        self.nodes[index].find_work(self.seen_phase >= Phase::Draining, self.now)
+        let view = self.view();
+        self.nodes[index].find_work(view)
     }
 
-    /// While a node has one consumer in this group and sent it something, that is the most
-    /// downstream work: found without a search.
-    fn follow_chain(&mut self, mut index: usize) -> Result<(), RunError> {
-        while let &[target] = self.nodes[index].local_targets.as_slice()
-            && !self.nodes[target].inbox.is_empty()
-            && let Some(work) = self.find_work(target)
-        {
-            self.perform(target, work)?;
-            index = target;
+    /// Processes what a node has sent to others of this group, and what they send in turn. Only
+    /// messages are followed: an operator with more output than one call should write goes on in
+    /// its own turn.
+    fn follow(&mut self, index: usize) -> Result<(), RunError> {
+        self.line.push(index);
+        while let Some(&index) = self.line.last() {
+            match self.unread_target(index) {
+                Some(target) if self.find_work(target) == Some(Work::Take) => {
+                    self.look_at_phase()?;
+                    self.perform(target, Work::Take)?;
+                    self.line.push(target);
+                }
+                _ => drop(self.line.pop()),
+            }
         }
         Ok(())
+    }
+
+    /// The most downstream node of this group that has not read everything from `index` and can
+    /// process a message.
+    fn unread_target(&self, index: usize) -> Option<usize> {
+        let view = self.view();
+        let can_take = |&target: &usize| {
+            let node = &self.nodes[target];
+            !node.inbox.is_empty()
+                && !node.is_stuck
+                && !self.has_unread_output(target)
+                && node.next_step(view) == Some(Work::Take)
+        };
+        self.nodes[index].local_targets.iter().copied().filter(can_take).max()
     }
 
     /// Whether a reader of the node in this group has not taken everything yet.
@@ -150,13 +210,20 @@ impl Group {
 
     fn perform(&mut self, index: usize, work: Work) -> Result<(), RunError> {
         self.serve_mailbox();
+        self.answer_asked();
+        if work == Work::Take && !self.may_process(index) {
+            return Ok(());
+        }
         // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
         let is_data = run_work(node, work, begin, &mut self.output)?;
         self.now = Instant::now();
-        add(&node.counters.busy_ns, nanoseconds(self.now - begin));
+        let busy_ns = nanoseconds(self.now - begin);
+        add(&node.counters.busy_ns, busy_ns);
+        self.allowance.earn(busy_ns);
+        node.is_dirty = true;
         if is_data && node.is_at_boundary() {
             node.latency.record(self.now.saturating_duration_since(node.origin.entered));
         }
@@ -167,7 +234,34 @@ impl Group {
         }
         self.serve_held(index);
         self.serve_watches(index);
+        if self.now >= self.publish_at {
+            self.publish();
+        }
         Ok(())
+    }
+
+    /// Whether the message that was taken for the node may be processed. A query that was sent on
+    /// before it may have been found in the meantime, and waits for the work that is in flight.
+    fn may_process(&self, index: usize) -> bool {
+        let node = &self.nodes[index];
+        node.is_at_boundary() || node.may_take_in_flight(self.allowance.is_open())
+    }
+
+    /// Shows readers the numbers of the operators that have worked since the last time.
+    fn publish(&mut self) {
+        for node in self.nodes.iter_mut().filter(|node| node.is_dirty && node.life != Life::Done) {
+            node.publish_counters();
+        }
+        self.publish_at = self.now + PUBLISHING;
+    }
+
+    /// Shows readers the last numbers of the operators after a failure.
+    pub(super) fn publish_last(&mut self) {
+        for node in self.nodes.iter_mut().filter(|node| node.life != Life::Done) {
+            node.latency.flush();
+            // An operator that has panicked may do so again; its last numbers stay then.
+            let _ = catch_unwind(AssertUnwindSafe(|| node.publish_counters()));
+        }
     }
 
     /// Moves what the operator wrote to its consumers.
@@ -197,7 +291,11 @@ impl Group {
     fn deliver(&mut self, index: usize, port: usize, consumer: usize, message: Message) {
         let node = &mut self.nodes[index];
         match &mut node.outputs[port][consumer] {
-            Target::Remote(edge) => node.is_stuck |= !edge.push(message),
+            Target::Remote(edge) => {
+                if !edge.push(message) {
+                    node.stick(self.now);
+                }
+            }
             Target::Local { node, port, pushed } => {
                 *pushed += 1;
                 let (node, port) = (*node, *port);
@@ -210,7 +308,9 @@ impl Group {
         let node = &mut self.nodes[index];
         match &mut node.reply_output {
             Some(Target::Remote(edge)) => {
-                node.is_stuck |= !edge.push(Message::Payload(Payload::Chunk(reply)));
+                if !edge.push(Message::Payload(Payload::Chunk(reply))) {
+                    node.stick(self.now);
+                }
             }
             Some(Target::Local { node, .. }) => {
                 let node = *node;
@@ -227,22 +327,15 @@ impl Group {
 
     /// Sends the end markers of a node that has finished.
     fn end(&mut self, index: usize) {
-        for slot in &self.nodes[index].watches {
-            slot.want();
-        }
-        // Before the end markers, so that the parts behind still run when such a query reaches
-        // them.
-        self.serve_watches(index);
+        // Before the end markers, so that the later parts still run when such a query reaches them.
+        self.publish_watches(index);
         let node = &mut self.nodes[index];
         node.life = Life::Done;
         node.wake_at = None;
         node.close_replies();
-        let counters = match &node.body {
-            Body::Source(source) => source.counters(),
-            Body::Operator(operator) => operator.counters(),
-        };
         node.latency.flush();
-        node.counters.finish(counters);
+        node.publish_counters();
+        node.counters.finish();
         for port in 0..self.nodes[index].outputs.len() {
             for consumer in 0..self.nodes[index].outputs[port].len() {
                 self.deliver(index, port, consumer, Message::End);
@@ -250,102 +343,19 @@ impl Group {
         }
     }
 
-    fn serve_mailbox(&mut self) {
-        if self.mailbox.is_empty() && !self.has_watches {
-            return;
-        }
-        while let Some(control) = self.mailbox.take() {
-            match control {
-                Control::Query { part, ticket } => self.accept(part, ticket),
-                Control::Watch { part, slot } => {
-                    // One reference is ours: a slot without another has lost its reader.
-                    self.nodes[part].watches.retain(|slot| Arc::strong_count(slot) > 1);
-                    self.nodes[part].watches.push(slot);
-                    self.has_watches = true;
-                }
-            }
-        }
-        if self.has_watches {
-            for index in 0..self.nodes.len() {
-                self.serve_watches(index);
-            }
-        }
-    }
-
-    /// Answers a query now, or keeps it until its time has come.
-    fn accept(&mut self, index: usize, ticket: Ticket) {
-        let node = &mut self.nodes[index];
-        if node.can_answer(&ticket) {
-            self.answer(index, ticket);
-        } else if node.held.len() < MAILBOX_QUERIES_MAX {
-            node.held.push(ticket);
-        } else {
-            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
-            ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
-        }
-    }
-
-    fn serve_held(&mut self, index: usize) {
-        if self.nodes[index].held.is_empty() || !self.nodes[index].is_at_boundary() {
-            return;
-        }
-        for ticket in mem::take(&mut self.nodes[index].held) {
-            self.accept(index, ticket);
-        }
-    }
-
-    /// Renews the standing answers that were read since the last time.
-    fn serve_watches(&mut self, index: usize) {
-        if !self.nodes[index].wants_publishing() {
-            return;
-        }
-        for position in 0..self.nodes[index].watches.len() {
-            let slot = Arc::clone(&self.nodes[index].watches[position]);
-            if slot.take_wish() {
-                let request = slot.request.clone();
-                let answer_to = AnswerTo::Watch(slot);
-                self.answer(index, Ticket { request, carried: None, after: None, answer_to });
-            }
-        }
-    }
-
-    fn answer(&mut self, index: usize, ticket: Ticket) {
-        let Ticket { request, carried, answer_to, .. } = ticket;
-        let response = match &self.nodes[index].body {
-            Body::Operator(operator) => operator.query(&request, carried),
-            Body::Source(_) => Err(QueryError::unsupported(&request, &[])),
-        };
-        let carried = match response {
-            Ok(Response::Forward(carried)) => Some(carried),
-            Ok(Response::Answer(rows)) => return answer_to.give(Ok(Box::new(|| rows))),
-            Ok(Response::Compute(computation)) => return answer_to.give(Ok(computation)),
-            Err(error) => return answer_to.give(Err(error)),
-        };
-        match &self.nodes[index].outputs[0][0] {
-            Target::Remote(edge) => {
-                let after = Some(edge.pushed());
-                let next = self.nodes[index].next_part.as_ref();
-                next.expect("only a part with a successor forwards a query").send_query(Ticket {
-                    request,
-                    carried,
-                    after,
-                    answer_to,
-                });
-            }
-            Target::Local { node, pushed, .. } => {
-                let (next, after) = (*node, Some(*pushed));
-                self.accept(next, Ticket { request, carried, after, answer_to });
-            }
-        }
-    }
-
     /// Waits for anything that could give a node work.
     fn wait(&mut self) {
+        self.allowance.forgive();
+        let begin = Instant::now();
         for node in &mut self.nodes {
             node.latency.flush();
         }
-        let begin = Instant::now();
-        let until = self.wake_time();
+        let is_dirty = self.nodes.iter().any(|node| node.is_dirty && node.life != Life::Done);
+        if is_dirty && begin >= self.publish_at {
+            self.publish();
+        }
+        let publish_at = (is_dirty && begin < self.publish_at).then_some(self.publish_at);
+        let until = self.wake_time().into_iter().chain(publish_at).min();
         if !(self.may_spin && self.spin(begin, until)) {
             let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
             let bell = Arc::clone(&self.bell);
@@ -353,22 +363,24 @@ impl Group {
         }
         self.now = Instant::now();
         for node in &mut self.nodes {
-            node.count_wait(self.now - begin);
-            node.wake_source(self.now);
+            node.count_wait(self.now - begin, self.now);
         }
     }
 
     /// When the wait must end though nobody rings: a source becomes active, an operator wants to be
-    /// called, or the deadline of a drain passes.
+    /// called, the deadline of a drain passes, or another thread may have credit for queries.
     fn wake_time(&self) -> Option<Instant> {
         let deadline = match self.seen_phase {
             Phase::Draining => self.shared.deadline(),
             Phase::Running | Phase::Aborted => None,
         };
+        let waits_for_credit =
+            self.nodes.iter().any(|node| !node.asked.is_empty() && node.is_at_boundary());
+        let look = waits_for_credit.then(|| Instant::now() + ALLOWANCE_LOOK);
         // A node that waits for space, or for its reader, is not called before it is rung for.
         let nodes = self.nodes.iter().enumerate();
         let free = nodes.filter(|&(index, node)| !node.is_stuck && !self.has_unread_output(index));
-        free.filter_map(|(_, node)| node.wake_time()).chain(deadline).min()
+        free.filter_map(|(_, node)| node.wake_time()).chain(deadline).chain(look).min()
     }
 
     /// Looks for work for a while; true if there is some.
@@ -394,11 +406,14 @@ impl Group {
         if !self.mailbox.is_empty() || self.shared.phase() != self.seen_phase {
             return true;
         }
-        let is_draining = self.seen_phase >= Phase::Draining;
+        let view = View { now: None, ..self.view() };
         self.nodes.iter().enumerate().any(|(index, node)| {
             node.can_flush()
                 || node.wants_publishing()
-                || (!node.is_stuck && !self.has_unread_output(index) && node.has_work(is_draining))
+                || node.can_answer_asked()
+                || (!node.is_stuck
+                    && !self.has_unread_output(index)
+                    && node.next_step(view).is_some())
         })
     }
 }
@@ -415,15 +430,7 @@ fn run_work(
     }
     let is_running = node.life == Life::Running;
     let (result, is_data) = match &mut node.body {
-        Body::Source(source) => {
-            output.set_origin(Origin { entered: begin, ..node.origin });
-            let flow = match work {
-                Work::StopSource => source.stop(output),
-                _ => source.next(output),
-            };
-            node.counters.record_progress(source.progress());
-            return produced(node, flow, output).map(|()| false);
-        }
+        Body::Source(_) => return produce(node, work, begin, output).map(|()| false),
         Body::Operator(operator) => match work {
             Work::Take => {
                 node.taken += 1;
@@ -469,23 +476,31 @@ fn run_work(
     Ok(is_data)
 }
 
-/// Numbers the batches that a source sent, and notes when to call it again.
-fn produced(
+/// Calls a source, numbers the batches that it sent, and notes when to call it again.
+fn produce(
     node: &mut Node,
-    flow: Result<SourceFlow, OperatorError>,
+    work: Work,
+    begin: Instant,
     output: &mut Output,
 ) -> Result<(), RunError> {
+    node.end_pause();
+    let Body::Source(source) = &mut node.body else { unreachable!("operators do not produce") };
+    output.set_origin(Origin { entered: begin, ..node.origin });
+    let flow = if work == Work::StopSource {
+        node.is_stopping = true;
+        source.stop(output)
+    } else {
+        source.next(output)
+    };
+    node.counters.record_progress(source.progress());
     for (_, payload) in &mut output.sent {
         payload.set_sequence(node.origin.sequence);
         node.origin.sequence += 1;
     }
-    match flow.map_err(|error| node.error(RunErrorCause::Failed(error)))? {
-        SourceFlow::HaveOutput => node.wake_at = None,
-        SourceFlow::Idle(wait) => node.wake_at = Some(Instant::now() + wait),
-        SourceFlow::AwaitReadable(_) => {
-            node.wake_at = Some(Instant::now() + Duration::from_millis(2));
-        }
-        SourceFlow::Finished => node.life = Life::Finishing,
+    let flow: Result<SourceFlow, OperatorError> = flow;
+    let flow = flow.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
+    if flow == SourceFlow::Finished {
+        node.life = Life::Finishing;
     }
-    Ok(())
+    node.pause(flow, Instant::now())
 }

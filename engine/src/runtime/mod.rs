@@ -1,12 +1,16 @@
 //! Runs a topology: starts its threads, answers for them while they run, and brings them to an end.
 //!
 //! This is the only place where threads are made. Each runs one group of parts (see
-//! [`crate::placement`]) and never waits for anything but its doorbell. How a run ends is in
-//! `shared`, what a thread does in `group`.
+//! [`crate::placement`]) and never waits for anything but its doorbell; one more waits for the
+//! descriptors of all sources (`poller`). How a run ends is in `shared`, the stage loop in `group`,
+//! queries in `serve`.
 
+mod allowance;
 mod control;
 mod group;
 mod node;
+mod poller;
+mod serve;
 mod shared;
 mod start;
 #[cfg(test)]
@@ -21,9 +25,8 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-#[cfg(test)]
-use control::MAILBOX_QUERIES_MAX;
-pub(crate) use control::{Address, AnswerTo, Published, Ticket, WatchSlot};
+pub(crate) use control::{Address, Published, WatchSlot};
+use poller::Poller;
 use shared::{Phase, Shared};
 
 use crate::channel::QueueLimits;
@@ -91,23 +94,102 @@ struct Worker {
     current: Arc<AtomicUsize>,
 }
 
+/// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
+#[derive(Clone)]
+pub struct RunHandle {
+    shared: Arc<Shared>,
+    queries: QueryHandle,
+    stages: Arc<[StageNumbers]>,
+    edges: Arc<[WatchedEdge]>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunPhase {
+    /// The sources produce.
+    Running,
+    /// The sources have been stopped; everything that was taken from the inputs is processed.
+    Draining,
+    /// Every stage leaves at its next batch boundary.
+    Aborted,
+    /// All threads have ended.
+    Ended,
+}
+
+impl fmt::Debug for RunHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunHandle")
+            .field("stages", &self.queries)
+            .field("phase", &self.phase())
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunHandle {
+    /// The way to ask the stages.
+    #[must_use]
+    pub fn queries(&self) -> &QueryHandle {
+        &self.queries
+    }
+
+    /// How far the run is.
+    #[must_use]
+    pub fn phase(&self) -> RunPhase {
+        match self.shared.phase() {
+            _ if self.shared.has_ended() => RunPhase::Ended,
+            Phase::Running => RunPhase::Running,
+            Phase::Draining => RunPhase::Draining,
+            Phase::Aborted => RunPhase::Aborted,
+        }
+    }
+
+    /// What has been counted so far; after the end, also of a run that failed, what was counted in
+    /// all. The numbers of different stages are not from the same instant.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
+            wall: self.shared.wall(),
+            stages: self.stages.iter().map(StageNumbers::read).collect(),
+            edges: self.edges.iter().map(WatchedEdge::read).collect(),
+        }
+    }
+
+    /// Drains the run: sources take nothing more from their inputs, everything that they took is
+    /// processed, and operators finish. Further calls change nothing.
+    pub fn stop(&self) {
+        self.shared.advance(Phase::Draining);
+    }
+
+    /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. Of
+    /// several limits the earliest counts.
+    pub fn stop_within(&self, limit: Duration) {
+        self.shared.set_deadline(limit);
+        self.stop();
+    }
+
+    /// Ends the run at the next batch boundary of every stage; batches in flight are dropped, and
+    /// [`Running::join`] says so.
+    pub fn abort(&self) {
+        self.shared.advance(Phase::Aborted);
+    }
+}
+
 /// A pipeline at work. Dropping it aborts the run without waiting for it.
 pub struct Running {
     workers: Vec<Worker>,
     /// Receives the index of each worker that has ended.
     ended: Receiver<usize>,
     workers_running: usize,
-    shared: Arc<Shared>,
-    queries: QueryHandle,
-    stages: Vec<StageNumbers>,
-    edges: Vec<WatchedEdge>,
-    ended_at: Option<Instant>,
+    /// Ends with the last worker.
+    poller: Option<Arc<Poller>>,
+    handle: RunHandle,
 }
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
-            .field("stages", &self.queries)
+            .field("handle", &self.handle)
             .field("workers_running", &self.workers_running)
             .finish_non_exhaustive()
     }
@@ -120,7 +202,7 @@ impl Running {
     /// If there is no such stage, it does not know the request, too many queries wait at it, or it
     /// has finished.
     pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
-        self.queries.query(stage, request)
+        self.handle.queries.query(stage, request)
     }
 
     /// Registers a standing query, whose last answer can be read at any time without waiting.
@@ -129,45 +211,40 @@ impl Running {
     /// As [`Running::query`]; that the stage does not know the request is said by
     /// [`Watch::latest`].
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
-        self.queries.watch(stage, request)
+        self.handle.queries.watch(stage, request)
+    }
+
+    /// A handle for other threads, which may outlive this one.
+    #[must_use]
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
     }
 
     /// A handle for queries from other threads, which may outlive this one.
     #[must_use]
     pub fn queries(&self) -> QueryHandle {
-        self.queries.clone()
+        self.handle.queries.clone()
     }
 
-    /// What has been counted so far. The numbers of different stages are not from the same instant.
+    /// See [`RunHandle::metrics`].
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let until = self.ended_at.unwrap_or_else(Instant::now);
-        Metrics {
-            wall: until.duration_since(self.shared.started()),
-            stages: self.stages.iter().map(StageNumbers::read).collect(),
-            edges: self.edges.iter().map(WatchedEdge::read).collect(),
-        }
+        self.handle.metrics()
     }
 
-    /// Ends the sources; what is in flight is processed and operators finish. A second call aborts.
+    /// See [`RunHandle::stop`].
     pub fn stop(&self) {
-        let next = match self.shared.phase() {
-            Phase::Running => Phase::Draining,
-            Phase::Draining | Phase::Aborted => Phase::Aborted,
-        };
-        self.shared.advance(next);
+        self.handle.stop();
     }
 
-    /// As [`Running::stop`], and aborts when the pipeline has not drained within `limit`.
+    /// See [`RunHandle::stop_within`].
     pub fn stop_within(&self, limit: Duration) {
-        self.shared.set_deadline(limit);
-        self.stop();
+        self.handle.stop_within(limit);
     }
 
-    /// Ends the run at the next batch boundary of every stage; what is in flight is dropped, and
-    /// [`Running::join`] says so.
+    /// See [`RunHandle::abort`].
     pub fn abort(&self) {
-        self.shared.advance(Phase::Aborted);
+        self.handle.abort();
     }
 
     /// Waits until the pipeline has ended, at most for `limit`; true when it has.
@@ -192,11 +269,13 @@ impl Running {
         {
             let (stage, operator) = self.workers[worker].labels[0].clone();
             let cause = RunErrorCause::panicked(&*payload);
-            self.shared.fail(RunError { stage, operator, cause });
+            self.handle.shared.fail(RunError { stage, operator, cause });
         }
         self.workers_running -= 1;
         if self.workers_running == 0 {
-            self.ended_at = Some(Instant::now());
+            self.handle.shared.end();
+            // Ours is the last reference: this joins its thread.
+            self.poller = None;
         }
     }
 
@@ -207,12 +286,12 @@ impl Running {
     /// finished.
     pub fn join(mut self) -> Result<Metrics, RunError> {
         while !self.wait(Duration::from_millis(100)) {
-            if self.shared.phase() == Phase::Aborted && !self.wait(ABORT_GRACE) {
+            if self.handle.shared.phase() == Phase::Aborted && !self.wait(ABORT_GRACE) {
                 let hanging = self.hanging_worker();
-                return Err(self.shared.take_first_cause().unwrap_or(hanging));
+                return Err(self.handle.shared.take_first_cause().unwrap_or(hanging));
             }
         }
-        match self.shared.take_first_cause() {
+        match self.handle.shared.take_first_cause() {
             Some(error) => Err(error),
             None => Ok(self.metrics()),
         }

@@ -1,16 +1,26 @@
 //! A part at its place in a thread's group: its inputs and outputs, and what it could do next.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::allowance::Allowance;
 use super::control::{Address, Ticket, WatchSlot};
+use super::poller::Readiness;
 use crate::batch::{Chunk, Origin, Payload};
-use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken};
+use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken, add};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::PlacedPart;
-use crate::metrics::{LatencyRecorder, PartCounters};
-use crate::operator::{Body, Flow};
+use crate::metrics::{LatencyRecorder, PartCounters, nanoseconds};
+use crate::operator::{Body, Flow, SourceFlow};
+
+/// Queries that the first part of a stage sends on before one of them is answered.
+const UNDER_WAY_MAX: usize = 16;
+/// Pause of a source that waits for a descriptor which cannot be waited for, such as that of a
+/// regular file.
+const UNWATCHABLE: Duration = Duration::from_millis(1);
 
 /// Where an output goes.
 pub(super) enum Target {
@@ -42,7 +52,7 @@ pub(super) enum Life {
 pub(super) enum Work {
     /// Ask the source for more.
     Produce,
-    /// End the source: the run drains.
+    /// Ask the source for what it has taken: the run drains.
     StopSource,
     /// Process the first message of the inbox.
     Take,
@@ -54,6 +64,13 @@ pub(super) enum Work {
     Finish,
     /// An input closed without its end.
     Truncated,
+}
+
+/// A source that has nothing at present.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    /// When to call it at the latest; `None` if never.
+    until: Option<Instant>,
 }
 
 pub(super) struct Node {
@@ -77,6 +94,8 @@ pub(super) struct Node {
     pub(super) local_targets: Vec<usize>,
     /// Whether something that it sent waits for space in a queue.
     pub(super) is_stuck: bool,
+    /// Since when, or since when it is not counted yet.
+    stuck_since: Option<Instant>,
     /// The address of the next part of the operator, if that is on another thread.
     pub(super) next_part: Option<Address>,
     /// Replies to process next, and the edge they come from when the next part is elsewhere.
@@ -88,15 +107,29 @@ pub(super) struct Node {
     pub(super) reply_output: Option<Target>,
     pub(super) flow: Flow,
     pub(super) life: Life,
-    /// A source that is idle until then, or an operator that wants to be called then.
+    /// When an operator wants to be called.
     pub(super) wake_at: Option<Instant>,
+    /// Of a source without data; `None` if it is to be called.
+    pause: Option<Pause>,
+    /// What a source without data waits for.
+    readiness: Option<Readiness>,
+    /// Whether a source has been asked to stop.
+    pub(super) is_stopping: bool,
     /// Of the batch in hand; of the next batch, for a source.
     pub(super) origin: Origin,
     /// Messages taken so far, end markers included: the position that forwarded queries refer to.
     pub(super) taken: u64,
-    /// Queries that wait for a batch boundary or for their position.
+    /// Queries from the part before that wait for a batch boundary or for their position.
     pub(super) held: Vec<Ticket>,
+    /// Queries of callers, in order.
+    pub(super) asked: VecDeque<Ticket>,
+    /// Queries that later parts have not answered yet.
+    pub(super) under_way: Arc<AtomicUsize>,
+    /// The allowances of the other threads that later parts run on.
+    pub(super) later_allowances: Vec<Arc<Allowance>>,
     pub(super) watches: Vec<Arc<WatchSlot>>,
+    /// Worked since its own numbers were published.
+    pub(super) is_dirty: bool,
 }
 
 impl Node {
@@ -121,6 +154,7 @@ impl Node {
             outputs: Vec::new(),
             local_targets: Vec::new(),
             is_stuck: false,
+            stuck_since: None,
             next_part: None,
             replies: VecDeque::new(),
             reply_input: None,
@@ -128,11 +162,27 @@ impl Node {
             flow: Flow::NeedInput,
             life: Life::Running,
             wake_at: None,
+            pause: None,
+            readiness: None,
+            is_stopping: false,
             origin: Origin { sequence: 0, entered: Instant::now() },
             taken: 0,
             held: Vec::new(),
+            asked: VecDeque::new(),
+            under_way: Arc::default(),
+            later_allowances: Vec::new(),
             watches: Vec::new(),
+            is_dirty: true,
         }
+    }
+
+    /// Lets a source wait for its descriptor here.
+    pub(super) fn set_readiness(&mut self, readiness: Readiness) {
+        self.readiness = Some(readiness);
+    }
+
+    pub(super) fn is_source(&self) -> bool {
+        matches!(self.body, Body::Source(_))
     }
 
     pub(super) fn error(&self, cause: RunErrorCause) -> RunError {
@@ -160,28 +210,24 @@ impl Node {
         self.is_at_boundary() && ticket.after.is_none_or(|after| self.taken >= after)
     }
 
-    /// Whether a query would be answered now, if this were a batch boundary.
-    fn owes_an_answer(&self) -> bool {
-        self.watches.iter().any(|slot| slot.is_wanted())
-            || self.held.iter().any(|held| held.after.is_none_or(|after| self.taken >= after))
+    /// Whether an answer waits for a batch boundary, of those that may be given now.
+    fn owes_an_answer(&self, may_answer: bool) -> bool {
+        self.held.iter().any(|held| held.after.is_none_or(|after| self.taken >= after))
+            || (may_answer
+                && (!self.asked.is_empty() || self.watches.iter().any(|slot| slot.is_wanted())))
     }
 
     /// Whether input may come while work is in flight.
-    fn may_take_in_flight(&self) -> bool {
-        self.life == Life::Running && !self.owes_an_answer()
+    pub(super) fn may_take_in_flight(&self, may_answer: bool) -> bool {
+        self.life == Life::Running && !self.owes_an_answer(may_answer)
     }
 
-    /// Whether the time has come that the operator named.
-    fn is_due(&self, now: Instant) -> bool {
-        self.wake_at.is_some_and(|at| at <= now)
-    }
-
-    /// When it could do something though nothing arrives, given that its outputs have space.
-    pub(super) fn wake_time(&self) -> Option<Instant> {
-        match (self.life, self.flow) {
-            (Life::Done, _) | (_, Flow::HaveOutput | Flow::AwaitReply) => None,
-            (_, Flow::NeedInput | Flow::InFlight) => self.wake_at,
-        }
+    /// Whether the oldest query of a caller can be answered or sent on now.
+    pub(super) fn can_answer_asked(&self) -> bool {
+        !self.asked.is_empty()
+            && self.is_at_boundary()
+            && self.under_way.load(Ordering::Relaxed) < UNDER_WAY_MAX
+            && self.later_allowances.iter().all(|allowance| allowance.is_open())
     }
 
     /// Whether a standing query should be answered again. The last answer is given when the node
@@ -192,15 +238,85 @@ impl Node {
             && self.watches.iter().any(|slot| slot.is_wanted())
     }
 
+    /// Notes when the source is to be called again.
+    ///
+    /// # Errors
+    /// If the operating system refuses to wait for its descriptor.
+    pub(super) fn pause(&mut self, flow: SourceFlow, now: Instant) -> Result<(), RunError> {
+        self.pause = match flow {
+            SourceFlow::HaveOutput | SourceFlow::Finished => None,
+            SourceFlow::Idle(wait) => Some(Pause { until: now.checked_add(wait) }),
+            SourceFlow::AwaitReadable(wait) => {
+                let is_watched =
+                    self.watch().map_err(|e| self.error(RunErrorCause::Failed(e.into())))?;
+                let wait = if is_watched { wait } else { wait.min(UNWATCHABLE) };
+                Some(Pause { until: now.checked_add(wait) })
+            }
+        };
+        Ok(())
+    }
+
+    fn watch(&mut self) -> io::Result<bool> {
+        let Body::Source(source) = &self.body else { unreachable!("only sources pause") };
+        let descriptor = source.descriptor();
+        let descriptor =
+            descriptor.expect("a source that returns `AwaitReadable` names a descriptor");
+        let readiness = self.readiness.as_mut().expect("every source of a run has one");
+        readiness.watch(descriptor)
+    }
+
+    /// The source is about to be called.
+    pub(super) fn end_pause(&mut self) {
+        self.pause = None;
+        if let Some(readiness) = &mut self.readiness {
+            readiness.unwatch();
+        }
+    }
+
+    fn is_paused(&self, now: Option<Instant>) -> bool {
+        let Some(pause) = self.pause else { return false };
+        let is_over = pause.until.zip(now).is_some_and(|(until, now)| until <= now);
+        !is_over && !self.readiness.as_ref().is_some_and(Readiness::is_ready)
+    }
+
+    /// When it could do something though nothing arrives, given that its outputs have space.
+    pub(super) fn wake_time(&self) -> Option<Instant> {
+        match (self.life, self.flow) {
+            (Life::Done, _) | (_, Flow::HaveOutput | Flow::AwaitReply) => None,
+            (_, Flow::NeedInput | Flow::InFlight) => match self.pause {
+                Some(pause) => pause.until,
+                None => self.wake_at,
+            },
+        }
+    }
+
+    /// Notes that something waits for space.
+    pub(super) fn stick(&mut self, now: Instant) {
+        self.is_stuck = true;
+        self.stuck_since.get_or_insert(now);
+    }
+
     /// Sends what did not fit before; true when nothing is left.
-    pub(super) fn flush(&mut self) -> bool {
-        self.is_stuck = false;
+    pub(super) fn flush(&mut self, now: Instant) -> bool {
+        let mut is_stuck = false;
         for target in self.outputs.iter_mut().flatten().chain(&mut self.reply_output) {
             if let Target::Remote(edge) = target {
-                self.is_stuck |= !edge.flush();
+                is_stuck |= !edge.flush();
             }
         }
-        !self.is_stuck
+        if !is_stuck {
+            self.count_blocked(now);
+            self.stuck_since = None;
+        }
+        self.is_stuck = is_stuck;
+        !is_stuck
+    }
+
+    /// Counts the time for which it was stuck, up to `now`.
+    fn count_blocked(&mut self, now: Instant) {
+        if let Some(since) = self.stuck_since.replace(now) {
+            add(&self.counters.blocked_ns, nanoseconds(now.saturating_duration_since(since)));
+        }
     }
 
     fn remote_edges(&self) -> impl Iterator<Item = &EdgeSender> {
@@ -215,70 +331,65 @@ impl Node {
         self.is_stuck && self.remote_edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
-    /// Finds the next piece of work, given that its outputs have space, and fetches what it needs
-    /// from an edge.
-    pub(super) fn find_work(&mut self, is_draining: bool, now: Instant) -> Option<Work> {
-        match (self.life, self.flow, &self.body) {
-            (Life::Done, ..) => None,
-            (_, Flow::HaveOutput, _) => Some(Work::Resume),
-            (_, Flow::AwaitReply, _) => self.find_reply(),
-            (Life::Running, Flow::NeedInput, Body::Source(_)) if is_draining => {
-                Some(Work::StopSource)
+    /// The next piece of work, given that its outputs have space. Without `now`, no work that only
+    /// a time brings.
+    pub(super) fn next_step(&self, group: View) -> Option<Work> {
+        let is_due = group.now.zip(self.wake_at).is_some_and(|(now, at)| at <= now);
+        match (self.life, self.flow) {
+            (Life::Done, _) => None,
+            (_, Flow::HaveOutput) => Some(Work::Resume),
+            (_, Flow::AwaitReply) => self.has_reply().then_some(Work::Reply),
+            (_, Flow::NeedInput) if self.is_source() => self.source_step(group),
+            (_, Flow::NeedInput) => {
+                let step = self.returned_step().or_else(|| self.input_step());
+                step.or_else(|| is_due.then_some(Work::Wake))
             }
-            (_, Flow::NeedInput, Body::Source(_)) => {
-                self.wake_at.is_none_or(|at| at <= now).then_some(Work::Produce)
-            }
-            (_, Flow::NeedInput, Body::Operator(_)) => {
-                let is_due = self.is_due(now);
-                self.find_returned()
-                    .or_else(|| self.find_input())
-                    .or_else(|| is_due.then_some(Work::Wake))
-            }
-            // What has landed is nearest to the end of the stream.
-            (_, Flow::InFlight, _) if self.is_due(now) => Some(Work::Wake),
-            (_, Flow::InFlight, _) => self
-                .find_returned()
-                .or_else(|| if self.may_take_in_flight() { self.find_input() } else { None }),
+            // The chunk that has landed is nearest to the end of the stream.
+            (_, Flow::InFlight) if is_due => Some(Work::Wake),
+            (_, Flow::InFlight) => self.returned_step().or_else(|| {
+                let may_take = self.may_take_in_flight(group.may_answer);
+                if may_take { self.input_step() } else { None }
+            }),
         }
     }
 
-    /// Whether [`Node::find_work`] would find something, apart from what a time brings.
-    pub(super) fn has_work(&self, is_draining: bool) -> bool {
-        match (self.life, self.flow, &self.body) {
-            (Life::Done, ..) => false,
-            (_, Flow::HaveOutput, _) => true,
-            (_, Flow::AwaitReply, _) => self.has_reply(),
-            (_, Flow::NeedInput, Body::Source(_)) => is_draining || self.wake_at.is_none(),
-            (_, Flow::NeedInput, Body::Operator(_)) => self.has_returned() || self.has_input(),
-            (_, Flow::InFlight, _) => {
-                self.has_returned() || (self.may_take_in_flight() && self.has_input())
-            }
+    fn source_step(&self, group: View) -> Option<Work> {
+        let begins_to_stop = group.is_draining && !self.is_stopping;
+        if !begins_to_stop && self.is_paused(group.now) {
+            return None;
+        }
+        Some(if group.is_draining { Work::StopSource } else { Work::Produce })
+    }
+
+    fn input_step(&self) -> Option<Work> {
+        let is_ready = |input: &Input| !input.has_ended && input.edge.is_ready();
+        if !self.inbox.is_empty() || self.inputs.iter().any(is_ready) {
+            Some(Work::Take)
+        } else {
+            (self.open_inputs == 0).then_some(Work::Finish)
         }
     }
 
-    fn has_input(&self) -> bool {
-        !self.inbox.is_empty()
-            || self.open_inputs == 0
-            || self.inputs.iter().any(|i| !i.has_ended && i.edge.is_ready())
+    /// A reply, for a part that takes them at any time.
+    fn returned_step(&self) -> Option<Work> {
+        (self.takes_replies && self.has_reply()).then_some(Work::Reply)
     }
 
     fn has_reply(&self) -> bool {
         !self.replies.is_empty() || self.reply_input.as_ref().is_some_and(EdgeReceiver::is_ready)
     }
 
-    fn has_returned(&self) -> bool {
-        self.takes_replies && self.has_reply()
-    }
-
-    /// A reply, for a part that takes them at any time.
-    fn find_returned(&mut self) -> Option<Work> {
-        if self.takes_replies { self.find_reply() } else { None }
-    }
-
-    fn find_reply(&mut self) -> Option<Work> {
-        if !self.replies.is_empty() {
-            return Some(Work::Reply);
+    /// Finds the next piece of work as [`Self::next_step`] does, and fetches from an edge what it
+    /// needs.
+    pub(super) fn find_work(&mut self, group: View) -> Option<Work> {
+        match self.next_step(group)? {
+            Work::Take if self.inbox.is_empty() => self.fetch_input(),
+            Work::Reply if self.replies.is_empty() => self.fetch_reply(),
+            step => Some(step),
         }
+    }
+
+    fn fetch_reply(&mut self) -> Option<Work> {
         match self.reply_input.as_ref()?.take() {
             Taken::Message(Message::Payload(Payload::Chunk(reply))) => {
                 self.replies.push_back(reply);
@@ -289,10 +400,8 @@ impl Node {
         }
     }
 
-    fn find_input(&mut self) -> Option<Work> {
-        if !self.inbox.is_empty() {
-            return Some(Work::Take);
-        }
+    /// Takes a message from the next of its inputs that has one, in turn.
+    fn fetch_input(&mut self) -> Option<Work> {
         let inputs = self.inputs.len();
         for _ in 0..inputs {
             let input = &mut self.inputs[self.next_input];
@@ -310,7 +419,7 @@ impl Node {
                 Taken::Truncated => return Some(Work::Truncated),
             }
         }
-        (self.open_inputs == 0).then_some(Work::Finish)
+        None
     }
 
     /// Ends the way of replies when the part has ended.
@@ -321,20 +430,36 @@ impl Node {
         }
     }
 
-    /// Lets an idle source be called again when its time has come.
-    pub(super) fn wake_source(&mut self, now: Instant) {
-        if let Body::Source(_) = self.body {
-            self.wake_at = self.wake_at.filter(|&at| at > now);
+    /// Counts the time that its thread spent waiting, up to `now`.
+    pub(super) fn count_wait(&mut self, waited: Duration, now: Instant) {
+        if self.is_stuck {
+            self.count_blocked(now);
+            for target in self.outputs.iter_mut().flatten().chain(&mut self.reply_output) {
+                if let Target::Remote(edge) = target {
+                    edge.count_blocked();
+                }
+            }
+        } else if self.life != Life::Done {
+            add(&self.counters.idle_ns, nanoseconds(waited));
         }
     }
 
-    /// Time its thread spent waiting.
-    pub(super) fn count_wait(&self, waited: Duration) {
-        if self.life == Life::Done {
-            return;
-        }
-        let counter =
-            if self.is_stuck { &self.counters.blocked_ns } else { &self.counters.idle_ns };
-        crate::channel::add(counter, crate::metrics::nanoseconds(waited));
+    /// Shows readers the operator's own numbers.
+    pub(super) fn publish_counters(&mut self) {
+        self.is_dirty = false;
+        self.counters.publish(match &self.body {
+            Body::Source(source) => source.counters(),
+            Body::Operator(operator) => operator.counters(),
+        });
     }
+}
+
+/// What a node needs to know of its group to find its next work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    pub(super) is_draining: bool,
+    /// Whether callers and readers of standing queries may be answered now.
+    pub(super) may_answer: bool,
+    /// `None` to leave out work that only a time brings.
+    pub(super) now: Option<Instant>,
 }

@@ -2,7 +2,7 @@
 //! everybody's doorbell.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
@@ -12,8 +12,8 @@ use crate::metrics::nanoseconds;
 /// How a run ends. Phases only advance.
 ///
 /// ```text
-/// Running ── stop() ──► Draining ── stop() again, deadline ──► Aborted
-///    └────────────── a stage fails ──────────────────────────────▲
+/// Running ── stop() ──► Draining ── abort(), deadline ──► Aborted
+///    └────────── abort(), a stage fails ────────────────────▲
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     /// Nanoseconds after the start at which draining becomes aborting.
     deadline_ns: AtomicU64,
     first_cause: Mutex<Option<RunError>>,
+    ended_at: OnceLock<Instant>,
     bells: Vec<Arc<Doorbell>>,
 }
 
@@ -43,12 +44,24 @@ impl Shared {
             started: Instant::now(),
             deadline_ns: AtomicU64::new(NEVER),
             first_cause: Mutex::new(None),
+            ended_at: OnceLock::new(),
             bells,
         }
     }
 
-    pub(crate) fn started(&self) -> Instant {
-        self.started
+    /// Notes that every thread has ended.
+    pub(crate) fn end(&self) {
+        let _first_end_stays = self.ended_at.set(Instant::now());
+    }
+
+    /// Time since the start, or from start to end.
+    pub(crate) fn wall(&self) -> Duration {
+        let until = self.ended_at.get().copied().unwrap_or_else(Instant::now);
+        until.duration_since(self.started)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended_at.get().is_some()
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -60,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Moves on to `phase`, unless the run is there already.
+    /// Moves on to `phase`, unless the run is there or further already.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.fetch_max(phase as u8, Ordering::Relaxed);
         for bell in &self.bells {

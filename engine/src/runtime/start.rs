@@ -1,6 +1,7 @@
 //! From a topology to threads: makes nodes, joins them by local targets or edges, and starts the
 //! groups.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,11 +9,13 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded};
 
+use super::allowance::Allowance;
 use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::group::Group;
 use super::node::{Input, Node, Target};
+use super::poller::{Poller, Readiness};
 use super::shared::Shared;
-use super::{RunOptions, Running, StageNumbers, Worker};
+use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
 use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
@@ -31,23 +34,29 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
     for link in links {
         wiring.join(link);
     }
-    let may_spin = plan.has_core_per_group;
+    let poller = wiring.add_poller();
+    wiring.share_allowances(&stages);
     let addresses =
         stages.iter().map(|stage| (stage.id.clone(), wiring.address(stage.parts[0]))).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
+    let shared = Arc::new(Shared::new(wiring.bells.clone()));
     let mut running = Running {
         workers: Vec::new(),
         ended,
         workers_running: 0,
-        shared: Arc::new(Shared::new(wiring.bells.clone())),
-        queries: QueryHandle::new(addresses),
-        stages: stage_numbers,
-        edges: wiring.edges,
-        ended_at: None,
+        poller: Some(poller),
+        handle: RunHandle {
+            shared: Arc::clone(&shared),
+            queries: QueryHandle::new(addresses),
+            stages: stage_numbers.into(),
+            edges: wiring.edges.into(),
+        },
     };
-    let groups = wiring.nodes.into_iter().zip(wiring.bells).zip(wiring.mailboxes);
-    for (index, ((nodes, bell), (_, mailbox))) in groups.enumerate() {
-        let group = Group::new(nodes, mailbox, bell, Arc::clone(&running.shared), may_spin);
+    let groups = wiring.nodes.into_iter().zip(wiring.threads);
+    for (index, (nodes, thread)) in groups.enumerate() {
+        let ThreadEnds { bell, mailbox, allowance, .. } = thread;
+        let mut group = Group::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
+        group.may_spin = plan.has_core_per_group;
         let core = plan.groups[index].core;
         running.workers.push(spawn(index, group, core, ended_sender.clone())?);
         running.workers_running += 1;
@@ -115,7 +124,23 @@ fn work(group: &mut Group) {
             node.error(RunErrorCause::panicked(&*payload))
         }
     };
+    group.publish_last();
     shared.fail(error);
+}
+
+/// What a thread is reached by.
+struct ThreadEnds {
+    bell: Arc<Doorbell>,
+    slot: Slot<Control>,
+    mailbox: Mailbox<Control>,
+    allowance: Arc<Allowance>,
+}
+
+impl ThreadEnds {
+    fn new() -> Self {
+        let (slot, mailbox) = mailbox(MAILBOX_QUERIES_MAX);
+        Self { bell: Arc::new(Doorbell::new()), slot, mailbox, allowance: Arc::default() }
+    }
 }
 
 /// The threads of a run while they are put together.
@@ -123,8 +148,8 @@ struct Wiring {
     /// Of each part, its group and its index in it.
     places: Vec<(usize, usize)>,
     nodes: Vec<Vec<Node>>,
+    threads: Vec<ThreadEnds>,
     bells: Vec<Arc<Doorbell>>,
-    mailboxes: Vec<(Slot<Control>, Mailbox<Control>)>,
     edges: Vec<WatchedEdge>,
     counters: Vec<(String, Arc<PartCounters>)>,
     options: RunOptions,
@@ -138,11 +163,12 @@ impl Wiring {
                 places[part] = (group, index);
             }
         }
+        let threads: Vec<_> = plan.groups.iter().map(|_| ThreadEnds::new()).collect();
         let mut wiring = Self {
             places,
             nodes: plan.groups.iter().map(|_| Vec::new()).collect(),
-            bells: plan.groups.iter().map(|_| Arc::new(Doorbell::new())).collect(),
-            mailboxes: plan.groups.iter().map(|_| mailbox(MAILBOX_QUERIES_MAX)).collect(),
+            bells: threads.iter().map(|thread| Arc::clone(&thread.bell)).collect(),
+            threads,
             edges: Vec::new(),
             counters: Vec::new(),
             options,
@@ -173,8 +199,35 @@ impl Wiring {
 
     fn address(&mut self, part: usize) -> Address {
         let (group, index) = self.places[part];
-        let stage = &self.nodes[group][index].stage;
-        Address::new(self.mailboxes[group].0.clone(), Arc::clone(&self.bells[group]), index, stage)
+        let (stage, thread) = (&self.nodes[group][index].stage, &self.threads[group]);
+        Address::new(thread.slot.clone(), Arc::clone(&thread.bell), index, stage)
+    }
+
+    /// Lets every source wait for descriptors.
+    fn add_poller(&mut self) -> Arc<Poller> {
+        let nodes = self.nodes.iter_mut().zip(&self.bells);
+        let nodes = nodes.flat_map(|(nodes, bell)| nodes.iter_mut().map(move |node| (node, bell)));
+        let (sources, bells): (Vec<_>, Vec<_>) = nodes
+            .filter(|(node, _)| node.is_source())
+            .map(|(node, bell)| (node, Arc::clone(bell)))
+            .unzip();
+        let poller = Poller::new(bells);
+        for (index, node) in sources.into_iter().enumerate() {
+            node.set_readiness(Readiness::new(&poller, index));
+        }
+        poller
+    }
+
+    /// Lets the first part of each stage see whether later parts have time for queries.
+    fn share_allowances(&mut self, stages: &[StageInfo]) {
+        for stage in stages {
+            let first = self.places[stage.parts[0]];
+            let groups: BTreeSet<usize> =
+                stage.parts.iter().map(|&part| self.places[part].0).collect();
+            let later = groups.into_iter().filter(|&group| group != first.0);
+            let later = later.map(|group| Arc::clone(&self.threads[group].allowance)).collect();
+            self.nodes[first.0][first.1].later_allowances = later;
+        }
     }
 
     /// Makes the way from one part to another, and for parts of one operator the way back for

@@ -14,9 +14,12 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 mod ending;
 mod in_flight;
+mod queries;
+mod turns;
+mod waiting;
 mod waking;
 
-use super::{MAILBOX_QUERIES_MAX, RunOptions, Running};
+use super::{RunOptions, Running};
 use crate::batch::{Chunk, Payload};
 use crate::channel::QueueLimits;
 use crate::error::{BindError, RunErrorCause};
@@ -88,7 +91,7 @@ fn operator(operator: impl Operator + 'static) -> impl OperatorSpec {
 }
 
 fn sink(operator: impl Operator + 'static) -> impl OperatorSpec {
-    Spec { inputs: 1..=2, bind: move || Fragment::operator(Load::Heavy, operator, Vec::new()) }
+    Spec { inputs: 1..=1, bind: move || Fragment::operator(Load::Heavy, operator, Vec::new()) }
 }
 
 /// 0, 1, 2, … up to `end` (or without end), `batch` a time.
@@ -357,7 +360,7 @@ fn stop_drains_what_is_in_flight() {
 }
 
 #[test]
-fn a_second_stop_or_the_deadline_aborts_a_drain_that_hangs() {
+fn an_abort_or_the_deadline_ends_a_drain_that_hangs() {
     for by_deadline in [true, false] {
         watched(move || {
             let mut graph = Graph::new();
@@ -371,8 +374,9 @@ fn a_second_stop_or_the_deadline_aborts_a_drain_that_hangs() {
                 running.stop_within(Duration::from_millis(20));
             } else {
                 running.stop();
-                assert!(!running.wait(Duration::from_millis(20)));
                 running.stop();
+                assert!(!running.wait(Duration::from_millis(20)), "stopping again changes nothing");
+                running.abort();
             }
             let error = running.join().expect_err("the run was aborted");
             assert_eq!(
@@ -573,14 +577,17 @@ fn a_standing_query_is_renewed_when_it_is_read_and_once_at_the_end() {
     }
 }
 
+/// Never has anything.
+struct Sleeper;
+
+impl Source for Sleeper {
+    fn next(&mut self, _: &mut Output) -> Result<SourceFlow, OperatorError> {
+        Ok(SourceFlow::Idle(Duration::MAX))
+    }
+}
+
 #[test]
 fn an_idle_stage_answers_and_an_idle_source_stops() {
-    struct Sleeper;
-    impl Source for Sleeper {
-        fn next(&mut self, _: &mut Output) -> Result<SourceFlow, OperatorError> {
-            Ok(SourceFlow::Idle(Duration::from_secs(3600)))
-        }
-    }
     watched(|| {
         let mut graph = Graph::new();
         let sleeper = graph.add("sleeper", source(Sleeper));
@@ -616,100 +623,6 @@ fn an_idle_source_is_called_again_when_its_time_has_come() {
     let metrics = run(graph, QueueLimits::default()).unwrap();
     assert_eq!(*kept.lock().unwrap(), [1, 2, 3, 4, 5]);
     assert!(metrics.wall >= Duration::from_millis(8));
-}
-
-#[test]
-fn queries_that_cannot_be_answered_say_why() {
-    watched(|| {
-        let mut graph = Graph::new();
-        let numbers = graph.add("numbers", source(Numbers::endless()));
-        graph.add_after(numbers, "sums", two_parts());
-        let running = start(graph, QueueLimits::default());
-        let ask = |stage, name| running.query(stage, &Request::new(name)).unwrap_err().to_string();
-        assert_eq!(ask("sum", "sums"), "there is no stage `sum`; the stages are numbers, sums");
-        assert_eq!(ask("sums", "top"), "the operator has no query `top`; it answers sums");
-        assert_eq!(ask("numbers", "top"), "the operator has no query `top`; it answers none");
-        let queries = running.queries();
-        running.stop();
-        running.join().unwrap();
-        let error = queries.query("sums", &Request::new("sums")).unwrap_err();
-        assert_eq!(error.to_string(), "stage `sums` has finished; its results are at its outputs");
-    });
-}
-
-#[test]
-fn a_query_to_a_stage_that_hangs_gives_up_in_time() {
-    watched(|| {
-        let (spec, permits, _kept) = gated();
-        let mut graph = Graph::new();
-        let numbers = graph.add("numbers", source(Numbers::to(1)));
-        graph.add_after(numbers, "end", spec);
-        let mut running = start(graph, QueueLimits::default());
-        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
-        let (queries, limit) = (running.queries(), Duration::from_millis(1));
-        let late = queries.query_within("end", &Request::new("x"), limit).unwrap_err();
-        assert_eq!(
-            late.to_string(),
-            "stage `end` did not answer within 1ms: it is still busy with one batch"
-        );
-        drop(permits);
-        running.join().unwrap();
-    });
-}
-
-#[test]
-fn a_full_mailbox_refuses_queries_instead_of_growing() {
-    watched(|| {
-        let (spec, permits, _kept) = gated();
-        let mut graph = Graph::new();
-        let numbers = graph.add("numbers", source(Numbers::to(1)));
-        graph.add_after(numbers, "end", spec);
-        let mut running = start(graph, QueueLimits::default());
-        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
-        let mut refused = None;
-        for _ in 0..=MAILBOX_QUERIES_MAX {
-            refused = running.watch("end", Request::new("x")).err();
-        }
-        let refused = refused.expect("one too many").to_string();
-        assert!(refused.starts_with("stage `end` already has 1024 queries waiting"), "{refused}");
-        let limit = Duration::from_millis(1);
-        let late = running.queries().query_within("end", &Request::new("x"), limit).unwrap_err();
-        assert!(matches!(late, QueryError::Busy { .. }), "{late}");
-        drop(permits);
-        running.join().unwrap();
-    });
-}
-
-#[test]
-fn queries_that_wait_for_a_batch_boundary_are_limited_too() {
-    watched(|| {
-        let mut graph = Graph::new();
-        let numbers = graph.add("numbers", source(Numbers::to(1)));
-        graph.add_after(numbers, "end", sink(NeverReady));
-        let running = start(graph, SMALL);
-        while running.metrics().stage("end").unwrap().items_in() == 0 {
-            thread::yield_now();
-        }
-        let (queries, request) = (running.queries(), Request::new("x"));
-        for _ in 0..MAILBOX_QUERIES_MAX {
-            let waits = queries.query_within("end", &request, Duration::ZERO).unwrap_err();
-            // The mailbox itself may be full for a moment: then the query has not been delivered.
-            assert!(matches!(waits, QueryError::TimedOut { .. } | QueryError::Busy { .. }));
-        }
-        let limit = Duration::from_millis(1);
-        loop {
-            match queries.query_within("end", &request, limit).unwrap_err() {
-                QueryError::TimedOut { .. } => {}
-                QueryError::Busy { stage, limit } => {
-                    assert_eq!((stage.as_str(), limit), ("end", MAILBOX_QUERIES_MAX));
-                    break;
-                }
-                other => panic!("{other}"),
-            }
-        }
-        running.abort();
-        running.join().expect_err("the sink waits for ever");
-    });
 }
 
 #[test]

@@ -245,3 +245,87 @@ fn a_thread_with_work_in_flight_sleeps_until_it_lands() {
     assert!(metrics.wall >= flights, "{:?}", metrics.wall);
     assert!(device.busy < metrics.wall / 2, "busy {:?} of {:?}", device.busy, metrics.wall);
 }
+
+/// As [`Prepare`], but takes buffers back at any time, so that it waits for one seldom.
+struct Eager(Prepare);
+
+impl Operator for Eager {
+    fn process(
+        &mut self,
+        port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.0.process(port, input, out)
+    }
+
+    fn takes_replies(&self) -> bool {
+        true
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.0.free.push(reply.into_box());
+        Ok(if self.0.batch.is_empty() { Flow::NeedInput } else { self.0.send(out) })
+    }
+
+    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+        self.0.query(request, carried)
+    }
+}
+
+/// Numbers with pauses, so that the parts after it are at a boundary or have free buffers.
+struct Paced(u64);
+
+impl Source for Paced {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        self.0 += 1;
+        out.send(batch([self.0]));
+        Ok(SourceFlow::Idle(Duration::from_micros(120)))
+    }
+}
+
+#[test]
+fn a_query_is_answered_at_its_position_though_later_chunks_arrive_while_work_is_in_flight() {
+    let stages = waves(Numbers::endless(), collect().0).1;
+    let make = || {
+        let part = |name: &'static str, operator| Part {
+            name: name.into(),
+            load: Load::Heavy,
+            body: Body::Operator(operator),
+        };
+        let free = (0..15).map(|_| Buffer::default()).collect();
+        let prepare = Eager(Prepare { sum: 0, free, batch: Vec::new() });
+        let bind = move || Fragment {
+            parts: vec![
+                part("prepare", Box::new(prepare)),
+                part("device", Box::new(Device { flying: VecDeque::new(), flying_max: 0, sum: 0 })),
+                part("collect", Box::new(Collector(0))),
+            ],
+            outputs: vec![schema()],
+        };
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Paced(0)));
+        let waves = graph.add_after(numbers, "waves", Spec { inputs: 1..=1, bind });
+        graph.add_after(waves, "end", collect().0);
+        graph
+    };
+    let mut graphs = placements(&stages, make);
+    let cores = available_cores();
+    if cores.len() > 1 {
+        let mut graph = make();
+        graph.cores(stages[1], [cores[0], cores[1], cores[1]]);
+        graphs.push(graph);
+    }
+    for graph in graphs {
+        watched(move || {
+            let running = start(graph, QueueLimits::default());
+            for _ in 0..300 {
+                let sums = values(&running.query("waves", &Request::new("sums")).unwrap());
+                assert_eq!(sums, [sums[0]; 3], "exact at a batch boundary");
+                thread::park_timeout(Duration::from_micros(333));
+            }
+            running.stop();
+            running.join().unwrap();
+        });
+    }
+}

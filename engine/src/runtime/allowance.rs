@@ -1,0 +1,84 @@
+//! How much time of a thread queries may take from the data.
+//!
+//! Work earns credit, an answer spends it. A fresh query is answered only while the credit is not
+//! negative, so over time queries take at most one part in [`SHARE`] + 1 of a busy thread, however
+//! many callers ask again as soon as they are answered. A thread without work forgives its debt:
+//! its time is free.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Time of work that earns one unit of time for queries: they get at most a fifth.
+const SHARE: i64 = 4;
+/// Credit that a thread may keep, so that a long time without queries is not followed by a burst.
+const CREDIT_NS_MAX: i64 = 2_000_000;
+
+/// The credit of one thread. Its thread writes it; threads that send queries on to it read it.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    credit_ns: AtomicI64,
+}
+
+impl Allowance {
+    /// Adds what `busy_ns` of work have earned.
+    pub(super) fn earn(&self, busy_ns: u64) {
+        let earned = i64::try_from(busy_ns).unwrap_or(i64::MAX) / SHARE;
+        self.set(self.get().saturating_add(earned).min(CREDIT_NS_MAX));
+    }
+
+    /// Takes the price of an answer.
+    pub(super) fn spend(&self, answer_ns: u64) {
+        self.set(self.get().saturating_sub(i64::try_from(answer_ns).unwrap_or(i64::MAX)));
+    }
+
+    /// Forgives the debt.
+    pub(super) fn forgive(&self) {
+        self.set(self.get().max(0));
+    }
+
+    /// Whether a query may be answered now.
+    pub(super) fn is_open(&self) -> bool {
+        self.get() >= 0
+    }
+
+    fn get(&self) -> i64 {
+        // Relaxed: one writer, and other readers only want to know roughly.
+        self.credit_ns.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, credit_ns: i64) {
+        self.credit_ns.store(credit_ns, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_take_a_fifth_of_a_busy_thread_at_most() {
+        let allowance = Allowance::default();
+        let (mut work_ns, mut answers_ns) = (0_u64, 0_u64);
+        for _ in 0..10_000 {
+            allowance.earn(10_000);
+            work_ns += 10_000;
+            while allowance.is_open() {
+                allowance.spend(114_000);
+                answers_ns += 114_000;
+            }
+        }
+        let share = answers_ns * 1_000 / (answers_ns + work_ns);
+        assert!((190..=202).contains(&share), "{share} in a thousand");
+    }
+
+    #[test]
+    fn debts_are_forgiven_and_credit_is_limited() {
+        let allowance = Allowance::default();
+        allowance.spend(u64::MAX);
+        assert!(!allowance.is_open());
+        allowance.forgive();
+        assert!(allowance.is_open());
+        allowance.earn(u64::MAX);
+        allowance.spend(u64::try_from(CREDIT_NS_MAX).unwrap() + 1);
+        assert!(!allowance.is_open());
+    }
+}

@@ -1,0 +1,167 @@
+//! Waits for the descriptors of all sources of a run in one thread.
+//!
+//! A source without data names a descriptor. Its stage thread registers that here and goes on with
+//! other work, or parks; when the descriptor becomes readable, or its writer hangs up, the poller
+//! marks the source and rings the bell of its thread. The thread of the poller starts with the
+//! first registration and costs nothing while no descriptor changes.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+
+use crate::channel::Doorbell;
+
+/// The token of the waker, which ends the thread. Sources have the tokens from 0.
+const END: Token = Token(usize::MAX);
+/// Events taken from the operating system at a time.
+const EVENTS: usize = 64;
+
+/// Whether the descriptor of a source has become readable, and the bell of the source's thread.
+struct Signal {
+    is_ready: AtomicBool,
+    bell: Arc<Doorbell>,
+}
+
+/// The poller of a run.
+pub(super) struct Poller {
+    signals: Arc<[Signal]>,
+    thread: Mutex<Option<PollerThread>>,
+}
+
+struct PollerThread {
+    registry: Registry,
+    waker: Waker,
+    handle: JoinHandle<()>,
+}
+
+impl Poller {
+    /// A poller for sources whose threads wait on these bells, one bell a source.
+    pub(super) fn new(bells: impl IntoIterator<Item = Arc<Doorbell>>) -> Arc<Self> {
+        let signal = |bell| Signal { is_ready: AtomicBool::new(false), bell };
+        let signals = bells.into_iter().map(signal).collect();
+        Arc::new(Self { signals, thread: Mutex::new(None) })
+    }
+
+    fn register(&self, index: usize, descriptor: RawFd) -> io::Result<()> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = match &mut *thread {
+            Some(thread) => thread,
+            empty => empty.insert(start(Arc::clone(&self.signals))?),
+        };
+        if thread.handle.is_finished() {
+            return Err(io::Error::other("the thread that waits for descriptors has failed"));
+        }
+        let interest = Interest::READABLE;
+        thread.registry.register(&mut SourceFd(&descriptor), Token(index), interest)
+    }
+
+    fn deregister(&self, descriptor: RawFd) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = &*thread {
+            // Fails only if the source closed the descriptor, which deregistered it.
+            let _ = thread.registry.deregister(&mut SourceFd(&descriptor));
+        }
+    }
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(PollerThread { waker, handle, .. }) = thread
+            && waker.wake().is_ok()
+        {
+            // A panic there has been reported by the hook, and nobody waits for it any more.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn start(signals: Arc<[Signal]>) -> io::Result<PollerThread> {
+    let poll = Poll::new()?;
+    let registry = poll.registry().try_clone()?;
+    let waker = Waker::new(&registry, END)?;
+    let run = move || {
+        if let Err(error) = poll_until_end(poll, &signals) {
+            tracing::error!(%error, "cannot wait for descriptors");
+            // Their sources find out when they register again.
+            signals.iter().for_each(Signal::set);
+        }
+    };
+    let handle = thread::Builder::new().name("trommel poller".to_owned()).spawn(run)?;
+    Ok(PollerThread { registry, waker, handle })
+}
+
+fn poll_until_end(mut poll: Poll, signals: &[Signal]) -> io::Result<()> {
+    let mut events = Events::with_capacity(EVENTS);
+    loop {
+        match poll.poll(&mut events, None) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            result => result?,
+        }
+        for event in &events {
+            match event.token() {
+                END => return Ok(()),
+                Token(source) => signals[source].set(),
+            }
+        }
+    }
+}
+
+impl Signal {
+    fn set(&self) {
+        // Relaxed: a mark without data; the doorbell orders it against a wait.
+        self.is_ready.store(true, Ordering::Relaxed);
+        self.bell.ring();
+    }
+}
+
+/// The descriptor that one source waits for.
+pub(super) struct Readiness {
+    poller: Arc<Poller>,
+    index: usize,
+    watched: Option<RawFd>,
+}
+
+impl Readiness {
+    /// The readiness of the source that has this index among the bells of `poller`.
+    pub(super) fn new(poller: &Arc<Poller>, index: usize) -> Self {
+        Self { poller: Arc::clone(poller), index, watched: None }
+    }
+
+    /// Waits for `descriptor` from now on. `false` if that cannot be waited for because it never
+    /// blocks, such as a regular file.
+    pub(super) fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {
+        self.unwatch();
+        let descriptor = descriptor.as_raw_fd();
+        self.signal().is_ready.store(false, Ordering::Relaxed);
+        match self.poller.register(self.index, descriptor) {
+            Ok(()) => {
+                self.watched = Some(descriptor);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the watched descriptor has become readable.
+    pub(super) fn is_ready(&self) -> bool {
+        self.watched.is_some() && self.signal().is_ready.load(Ordering::Relaxed)
+    }
+
+    /// Waits no longer. The descriptor is still open.
+    pub(super) fn unwatch(&mut self) {
+        if let Some(descriptor) = self.watched.take() {
+            self.poller.deregister(descriptor);
+        }
+    }
+
+    fn signal(&self) -> &Signal {
+        &self.poller.signals[self.index]
+    }
+}

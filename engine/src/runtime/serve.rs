@@ -1,0 +1,210 @@
+//! Queries at a group: which are answered when, and how they travel on.
+//!
+//! A caller's query waits in the order of its arrival until its part is at a batch boundary and the
+//! thread has time for it (see `allowance`). One that the part before has sent on is answered at its
+//! position in the chunks, whatever that costs: it was admitted by the first part, which admits no
+//! more while a later one owes time. Nobody's query is computed after its caller gave up.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
+use super::group::Group;
+use super::node::{Life, Target};
+use crate::metrics::nanoseconds;
+use crate::operator::Body;
+use crate::query::{Computation, QueryError, Response};
+
+impl Group {
+    /// Takes everything from the mailbox. Queries that were sent on are accepted, so that they are
+    /// known before the chunk that follows them is processed.
+    pub(super) fn serve_mailbox(&mut self) {
+        if self.mailbox.is_empty() {
+            return;
+        }
+        let mut mail = mem::take(&mut self.mail);
+        self.mailbox.take_all(&mut mail);
+        for control in mail.drain(..) {
+            match control {
+                Control::Query { part, ticket } if ticket.after.is_some() => {
+                    self.accept(part, ticket);
+                }
+                Control::Query { part, ticket } => self.enqueue(part, ticket),
+                Control::Watch { part, slot } => self.add_watch(part, slot),
+            }
+        }
+        self.mail = mail;
+    }
+
+    /// Lets the query of a caller wait for its turn.
+    fn enqueue(&mut self, index: usize, ticket: Ticket) {
+        let node = &mut self.nodes[index];
+        if node.asked.len() >= MAILBOX_QUERIES_MAX {
+            let before = node.asked.len();
+            node.asked.retain(Ticket::is_wanted);
+            self.asked -= before - node.asked.len();
+        }
+        if node.asked.len() >= MAILBOX_QUERIES_MAX {
+            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
+            return ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
+        }
+        node.asked.push_back(ticket);
+        self.asked += 1;
+    }
+
+    fn add_watch(&mut self, index: usize, slot: Arc<WatchSlot>) {
+        // One reference is ours: a slot without another has lost its reader.
+        self.nodes[index].watches.retain(|slot| Arc::strong_count(slot) > 1);
+        self.nodes[index].watches.push(slot);
+        self.has_watches = true;
+        if self.nodes[index].life == Life::Done {
+            // Nothing changes any more: one answer is the last.
+            self.publish_watches(index);
+            self.nodes[index].watches.clear();
+        }
+    }
+
+    /// Answers callers in turn, as long as the thread has time for them.
+    pub(super) fn answer_asked(&mut self) {
+        while self.asked > 0 && self.allowance.is_open() && self.answer_one() {}
+    }
+
+    /// Answers one caller, and standing queries, on a thread that has nothing else to do; false if
+    /// nobody can be answered.
+    pub(super) fn answer_at_leisure(&mut self) -> bool {
+        self.allowance.forgive();
+        let mut has_published = false;
+        if self.has_watches {
+            for index in 0..self.nodes.len() {
+                has_published |= self.serve_watches(index);
+            }
+        }
+        (self.asked > 0 && self.answer_one()) || has_published
+    }
+
+    /// Answers the callers that wait when everything else has ended.
+    pub(super) fn answer_last(&mut self) {
+        for _ in 0..self.asked {
+            self.answer_one();
+        }
+    }
+
+    /// Answers, or sends on, the oldest query at the next part that can do so.
+    fn answer_one(&mut self) -> bool {
+        for _ in 0..self.nodes.len() {
+            self.served = (self.served + 1) % self.nodes.len();
+            let index = self.served;
+            if !self.nodes[index].can_answer_asked() {
+                continue;
+            }
+            while let Some(ticket) = self.nodes[index].asked.pop_front() {
+                self.asked -= 1;
+                if ticket.is_wanted() {
+                    self.answer(index, ticket);
+                    self.refresh_clock();
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The time that queries took is no work of the part that comes next.
+    fn refresh_clock(&mut self) {
+        self.now = Instant::now();
+    }
+
+    /// Answers a query that was sent on now, or keeps it until its time has come.
+    fn accept(&mut self, index: usize, ticket: Ticket) {
+        let node = &mut self.nodes[index];
+        if node.can_answer(&ticket) {
+            self.answer(index, ticket);
+        } else if node.held.len() < MAILBOX_QUERIES_MAX {
+            node.held.push(ticket);
+        } else {
+            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
+            ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
+        }
+    }
+
+    /// Answers the queries that were sent on and whose position is reached.
+    pub(super) fn serve_held(&mut self, index: usize) {
+        if self.nodes[index].held.is_empty() || !self.nodes[index].is_at_boundary() {
+            return;
+        }
+        for ticket in mem::take(&mut self.nodes[index].held) {
+            self.accept(index, ticket);
+        }
+    }
+
+    /// Renews the standing answers that were read since the last time, if there is time for them.
+    pub(super) fn serve_watches(&mut self, index: usize) -> bool {
+        let is_due = self.has_watches && self.nodes[index].wants_publishing();
+        is_due && self.allowance.is_open() && {
+            self.renew_watches(index);
+            true
+        }
+    }
+
+    /// Renews all standing answers.
+    pub(super) fn publish_watches(&mut self, index: usize) {
+        for slot in &self.nodes[index].watches {
+            slot.want();
+        }
+        self.renew_watches(index);
+    }
+
+    fn renew_watches(&mut self, index: usize) {
+        for position in 0..self.nodes[index].watches.len() {
+            let slot = Arc::clone(&self.nodes[index].watches[position]);
+            if slot.take_wish() {
+                let (request, answer_to) = (slot.request.clone(), AnswerTo::Watch(slot));
+                let (carried, after, pass) = (None, None, None);
+                self.answer(index, Ticket { request, carried, after, answer_to, pass });
+            }
+        }
+    }
+
+    fn answer(&mut self, index: usize, mut ticket: Ticket) {
+        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        self.current.store(index, Ordering::Relaxed);
+        let begin = Instant::now();
+        let (request, carried) = (&ticket.request, ticket.carried.take());
+        let response = match &self.nodes[index].body {
+            Body::Operator(operator) => operator.query(request, carried),
+            Body::Source(_) => Err(QueryError::unsupported(request, &[])),
+        };
+        let spend = || self.allowance.spend(nanoseconds(begin.elapsed()));
+        let answer = match response {
+            Ok(Response::Forward(carried)) => {
+                spend();
+                return self.send_on(index, Ticket { carried: Some(carried), ..ticket });
+            }
+            Ok(Response::Answer(rows)) => Ok(Box::new(|| rows) as Computation),
+            Ok(Response::Compute(computation)) => Ok(computation),
+            Err(error) => Err(error),
+        };
+        ticket.answer_to.give(answer);
+        spend();
+    }
+
+    /// Sends a query on to the next part, to be answered after the chunks sent so far.
+    fn send_on(&mut self, index: usize, ticket: Ticket) {
+        let Ticket { request, carried, answer_to, pass, .. } = ticket;
+        let pass = pass.or_else(|| Some(Pass::new(&self.nodes[index].under_way, &self.bell)));
+        match &self.nodes[index].outputs[0][0] {
+            Target::Remote(edge) => {
+                let after = Some(edge.pushed());
+                let next = self.nodes[index].next_part.as_ref();
+                let next = next.expect("only a part with a successor forwards a query");
+                next.send_query(Ticket { request, carried, after, answer_to, pass });
+            }
+            Target::Local { node, pushed, .. } => {
+                let (next, after) = (*node, Some(*pushed));
+                self.accept(next, Ticket { request, carried, after, answer_to, pass });
+            }
+        }
+    }
+}
