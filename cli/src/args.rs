@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -59,15 +60,17 @@ pub(crate) struct PipelineArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ctrl-C ends the sources: what was read is processed and results are written. A second Ctrl-C aborts.
+Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results are
+written. Asking again changes nothing, except a second Ctrl-C at least a second later, which aborts.
 
 With --listen, while the pipeline runs:
   GET  /                          the stages and what can be asked
-  GET  /metrics                   the report so far
+  GET  /metrics                   what was counted so far, for Prometheus
+  GET  /api/metrics               the same as JSON
   GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
-  POST /stop                      as Ctrl-C does
-There is neither encryption nor authentication: an address other than the default 127.0.0.1 is
-for trusted networks only.")]
+  POST /stop                      as the first Ctrl-C
+  POST /abort                     as the second one
+The address is of this machine only, unless --token-file is given. Nothing is encrypted.")]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArguments,
@@ -77,6 +80,15 @@ pub(crate) struct RunArguments {
     /// Answer queries over HTTP: PORT, :PORT or HOST:PORT; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Answer only requests with `Authorization: Bearer TOKEN`, with the token in this file
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Abort a run that has not ended this long after it was stopped
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) drain_seconds: Option<Duration>,
+    /// Pin every thread to a core of its own, and not only the threads of named cores
+    #[arg(long)]
+    pub(crate) pin: bool,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -194,6 +206,11 @@ fn counter_count(text: &str) -> Result<usize, String> {
 fn number_up_to(most: usize, text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| format!("expected a number from 1 to {most}"))
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or("expected a number of seconds from 0 to 1e9")
 }
 
 /// An address to listen at; without a host it is reachable from this machine only.

@@ -6,11 +6,11 @@
 //!
 //! ```text
 //! args ──► commands ──► session (waits, signals, progress) ──► report
-//!                           └── server (HTTP), while it waits
+//!                           ┊
+//!                        server (HTTP), on a thread of its own
 //! ```
 //!
-//! The main thread does nothing but wait, so signals, progress and HTTP are all served there,
-//! between two looks at the pipeline; there is no other thread than those of the pipeline.
+//! The main thread does nothing but wait for the pipeline, for signals, and draw progress.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -21,6 +21,7 @@ mod progress;
 mod report;
 mod server;
 mod session;
+mod signals;
 mod units;
 
 use std::io::{self, Write as _};

@@ -31,12 +31,13 @@ impl Progress {
         Self { line, sources }
     }
 
-    /// Shows what has been counted so far.
-    pub(crate) fn draw(&self, metrics: &Metrics) {
+    /// Shows what has been counted so far; `metrics` is not called when nobody would see it.
+    pub(crate) fn draw(&self, metrics: impl FnOnce() -> Metrics) {
         if self.line.is_hidden() {
             return;
         }
-        let read = Reading::of(metrics, &self.sources);
+        let metrics = metrics();
+        let read = Reading::of(&metrics, &self.sources);
         if read.bytes_total.is_some() && self.line.length().is_none() {
             self.line.set_style(style("{bar:24} {percent:>3} %  {msg}"));
         }

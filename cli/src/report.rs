@@ -1,4 +1,4 @@
-//! The report of a run: the object that `--report` writes and that `GET /metrics` answers.
+//! The report of a run: the object that `--report` writes and that `GET /api/metrics` answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -84,6 +84,7 @@ struct EdgeReport<'a> {
     depth: u64,
     depth_max: u64,
     bytes: u64,
+    blocked_seconds: f64,
 }
 
 impl<'a> Report<'a> {
@@ -183,6 +184,7 @@ impl<'a> EdgeReport<'a> {
             depth: edge.depth,
             depth_max: edge.depth_max,
             bytes: edge.bytes,
+            blocked_seconds: edge.blocked.as_secs_f64(),
         }
     }
 }

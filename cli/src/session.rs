@@ -1,118 +1,129 @@
 //! A run under the control of its user: waits for the end, shows progress, obeys Ctrl-C.
 //!
 //! ```text
-//! running ── Ctrl-C, SIGTERM, POST /stop ──► draining ── the same again ──► aborted
+//! running ── Ctrl-C, SIGTERM, SIGHUP, POST /stop ──► draining ── Ctrl-C again, POST /abort,
+//!                                                        --drain-seconds ──► aborted
 //! ```
+//!
+//! A drain that is asked for twice goes on: supervisors repeat themselves, and a terminal sends its
+//! signals to all processes of a job. Only a second Ctrl-C, some time after the first, aborts.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use trommel::error::RunError;
-use trommel::{Metrics, QueryHandle, RunOptions, Running, Topology};
+use signal_hook::consts::SIGINT;
+use trommel::error::{RunError, RunErrorCause};
+use trommel::runtime::{RunHandle, RunPhase};
+use trommel::{Metrics, RunOptions, Running, Topology};
 
 use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
+use crate::signals::EndSignals;
 
 /// How long a signal may wait; short enough to feel instant.
-pub(crate) const SLICE: Duration = Duration::from_millis(50);
-
+const SLICE: Duration = Duration::from_millis(50);
+/// Least time between a first Ctrl-C and one that aborts.
+const SECOND_THOUGHT: Duration = Duration::from_secs(1);
 /// What a shell adds to the number of a signal that ended a program.
 const SIGNAL_STATUS: i32 = 128;
 
 /// A pipeline at work.
 pub(crate) struct Session {
     running: Running,
-    signals: Signals,
+    signals: EndSignals,
     progress: Progress,
+    /// Limit of a drain.
+    drain: Option<Duration>,
     /// The first signal that asked for the end.
     signal: Option<i32>,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Running,
-    Draining,
-    Aborted,
+    first_interrupt: Option<Instant>,
+    /// How far the run was when that was said last.
+    said: RunPhase,
 }
 
 impl Session {
-    /// Starts the pipeline; from here on, signals are the session's.
+    /// Starts the pipeline; from here to the end of the run, signals are the session's. A drain is
+    /// aborted after `drain`.
     pub(crate) fn start(
         topology: Topology,
         options: RunOptions,
         progress: Progress,
+        drain: Option<Duration>,
     ) -> Result<Self, Failure> {
-        let signals = Signals::new([SIGINT, SIGTERM])
+        let signals = EndSignals::receive()
             .map_err(|error| Failure::run(format!("cannot receive signals: {error}")))?;
         let running = topology.start(options).map_err(Failure::run)?;
-        Ok(Self { running, signals, progress, signal: None, phase: Phase::Running })
+        let (signal, first_interrupt, said) = (None, None, RunPhase::Running);
+        Ok(Self { running, signals, progress, drain, signal, first_interrupt, said })
     }
 
-    /// Waits for at most `limit` and does what is due; true when there is nothing left to wait for.
-    pub(crate) fn step(&mut self, limit: Duration) -> bool {
-        if self.running.wait(limit) {
-            return true;
-        }
-        let pending: Vec<i32> = self.signals.pending().collect();
-        for signal in pending {
-            self.signal.get_or_insert(signal);
-            self.stop();
-        }
-        self.progress.draw(&self.running.metrics());
-        self.phase == Phase::Aborted
-    }
-
-    /// Ends the sources; when they are at it already, ends everything.
-    pub(crate) fn stop(&mut self) {
-        self.phase = match self.phase {
-            Phase::Running => {
-                self.running.stop();
-                let note =
-                    "stopping: what was read is still processed; press Ctrl-C again to abort";
-                self.progress.say(note);
-                Phase::Draining
-            }
-            Phase::Draining => {
-                self.running.abort();
-                self.progress.say("aborting: what is in flight is lost");
-                Phase::Aborted
-            }
-            Phase::Aborted => Phase::Aborted,
-        };
+    /// The way to the run for other threads.
+    pub(crate) fn handle(&self) -> RunHandle {
+        self.running.handle()
     }
 
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Outcome {
-        while !self.step(SLICE) {}
-        self.end()
-    }
-
-    /// What came of it, when [`Self::step`] has said that nothing is left to wait for.
-    pub(crate) fn end(self) -> Outcome {
-        let before = self.running.metrics();
+        let handle = self.running.handle();
+        while !self.running.wait(SLICE) && handle.phase() != RunPhase::Aborted {
+            self.obey_signals();
+            self.say_phase(handle.phase());
+            self.progress.draw(|| handle.metrics());
+        }
+        // A signal of the last moment is in the exit code; the results are printed all the same.
+        self.signal = self.signal.or(self.signals.pending().first().copied());
         let result = self.running.join();
-        self.progress.clear();
-        let (metrics, error) = match result {
-            Ok(metrics) => (metrics, None),
-            Err(error) => (before, Some(error)),
+        let is_abort = |error: &RunError| {
+            matches!(error.cause, RunErrorCause::Aborted | RunErrorCause::Unresponsive(_))
         };
-        Outcome { metrics, error, signal: self.signal, was_aborted: self.phase == Phase::Aborted }
+        let was_aborted = result.as_ref().is_err_and(is_abort);
+        if was_aborted {
+            say_phase(RunPhase::Aborted, &self.progress, &mut self.said);
+        }
+        self.progress.clear();
+        Outcome { metrics: handle.metrics(), error: result.err(), signal: self.signal, was_aborted }
     }
 
-    pub(crate) fn metrics(&self) -> Metrics {
-        self.running.metrics()
+    fn obey_signals(&mut self) {
+        for signal in self.signals.pending() {
+            self.signal.get_or_insert(signal);
+            let is_second = |first: Instant| first.elapsed() >= SECOND_THOUGHT;
+            if signal == SIGINT && self.first_interrupt.is_some_and(is_second) {
+                self.running.abort();
+                self.say_phase(RunPhase::Aborted);
+            } else {
+                match self.drain {
+                    Some(limit) => self.running.stop_within(limit),
+                    None => self.running.stop(),
+                }
+                self.say_phase(RunPhase::Draining);
+            }
+            if signal == SIGINT {
+                self.first_interrupt.get_or_insert_with(Instant::now);
+            }
+        }
     }
 
-    pub(crate) fn queries(&self) -> QueryHandle {
-        self.running.queries()
+    /// Tells the user that the run ends, whoever ended it. Says each thing once.
+    fn say_phase(&mut self, phase: RunPhase) {
+        say_phase(phase, &self.progress, &mut self.said);
     }
+}
+
+fn say_phase(phase: RunPhase, progress: &Progress, said: &mut RunPhase) {
+    match phase {
+        RunPhase::Draining if *said == RunPhase::Running => progress
+            .say("stopping: everything that was read is processed; press Ctrl-C again to abort"),
+        RunPhase::Aborted if *said != phase => {
+            progress.say("aborting: batches in flight are lost");
+        }
+        _ => return,
+    }
+    *said = phase;
 }
 
 /// How a run ended.
 pub(crate) struct Outcome {
-    /// What was counted, up to the failure if it failed.
+    /// What was counted, also if the run failed.
     pub(crate) metrics: Metrics,
     /// The first cause, if the pipeline did not reach its end.
     pub(crate) error: Option<RunError>,
@@ -128,7 +139,7 @@ impl Outcome {
         }
         match self.signal {
             Some(signal) if self.was_aborted || self.error.is_none() => {
-                u8::try_from(SIGNAL_STATUS + signal).expect("SIGINT and SIGTERM are below 128")
+                u8::try_from(SIGNAL_STATUS + signal).expect("the signals are below 128")
             }
             _ if self.error.is_some() => RUN_FAILED,
             _ => 0,

@@ -1,10 +1,13 @@
 //! Ctrl-C, termination, and readers that leave.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::support::{Files, Live, trommel};
 
-const STOPPING: &str = "stopping: what was read is still processed; press Ctrl-C again to abort\n";
+const STOPPING: &str =
+    "stopping: everything that was read is processed; press Ctrl-C again to abort\n";
 
 /// An endless stream whose five most frequent items are printed over and over.
 fn endless() -> Live {
@@ -23,7 +26,7 @@ fn endless() -> Live {
 
 #[test]
 fn the_first_signal_drains_and_names_itself_in_the_exit_code() {
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let live = endless();
         live.signal(signal);
         let ended = live.end();
@@ -45,8 +48,14 @@ fn the_second_signal_aborts_a_run_that_does_not_drain() {
     assert!(live.line().starts_with("{\"rank\":1,"));
     live.signal(Signal::INT);
     assert_eq!(live.error_line(), STOPPING);
+    // Signals that come at once, or of other kinds, change nothing; nor does an impatient finger.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::INT] {
+        live.signal(signal);
+    }
+    std::thread::park_timeout(Duration::from_millis(1_100));
+    assert!(live.is_running());
     live.signal(Signal::INT);
-    assert_eq!(live.error_line(), "aborting: what is in flight is lost\n");
+    assert_eq!(live.error_line(), "aborting: batches in flight are lost\n");
     let ended = live.end();
     assert_eq!(ended.status, 130, "{}", ended.stderr);
     assert!(ended.stderr.ends_with("aborted before the stage had finished\n"), "{}", ended.stderr);

@@ -109,6 +109,10 @@ impl Live {
         kill_process(pid_of(&self.child), signal).expect("it is running");
     }
 
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("it was started").is_none()
+    }
+
     /// Reads what is left and waits for the end.
     pub(crate) fn end(mut self) -> Ended {
         let (mut stdout, mut stderr) = (String::new(), String::new());
@@ -171,6 +175,14 @@ impl Files {
 
     fn path_buf(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Makes a named pipe; returns its path.
+    pub(crate) fn fifo(&self, name: &str) -> String {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let path = self.path(name);
+        mknodat(CWD, path.as_str(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        path
     }
 
     /// Writes a file; returns its path.

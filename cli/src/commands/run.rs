@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
-use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::Value;
@@ -13,23 +12,31 @@ use crate::config::ConfigText;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::server::serve_until_end;
+use crate::server::{Listener, Server};
 use crate::session::{Outcome, Session};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let config = ConfigText::read(&arguments.pipeline.file)?;
-    let pipeline = config.load(&arguments.pipeline.overrides)?;
+    let mut overrides = arguments.pipeline.overrides.clone();
+    if arguments.pin {
+        overrides.push("pin=true".parse().expect("a path and a value"));
+    }
+    let pipeline = config.load(&overrides)?;
     // Before the run, so that it is not in vain.
     let report = arguments.report.as_deref().map(create).transpose()?;
+    let listen = |address| Listener::bind(address, arguments.token_file.as_deref());
     let listener = arguments.listen.map(listen).transpose()?;
     let shares_terminal = io::stdout().is_terminal() && prints(&config.text);
     let is_wanted = !arguments.quiet && !shares_terminal;
     let progress = Progress::new(sources(&pipeline.topology), is_wanted);
-    let session = Session::start(pipeline.topology, pipeline.options, progress)?;
-    let outcome = match listener {
-        None => session.wait(),
-        Some(listener) => serve_until_end(session, &pipeline.name, listener)?.end(),
-    };
+    let drain = arguments.drain_seconds;
+    let session = Session::start(pipeline.topology, pipeline.options, progress, drain)?;
+    let serve = |listener| Server::start(listener, &pipeline.name, session.handle(), drain);
+    let server = listener.map(serve).transpose()?;
+    let outcome = session.wait();
+    if let Some(server) = server {
+        server.end();
+    }
     let status = outcome.conclude();
     if let Some((file, path)) = report {
         write_report(file, path, &pipeline.name, &outcome)?;
@@ -52,14 +59,6 @@ fn write_report(
     let report = Report::new(pipeline, &outcome.metrics, outcome.error.as_ref());
     file.write_all(report.to_string().as_bytes())
         .map_err(|error| Failure::run(format!("cannot write {}: {error}", path.display())))
-}
-
-fn listen(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
-    let cannot = |error| Failure::usage(format!("cannot listen at {address}: {error}"));
-    let listener = TcpListener::bind(address).map_err(cannot)?;
-    let bound = listener.local_addr().map_err(cannot)?;
-    crate::say(&format!("listening at http://{bound}/"));
-    Ok(listener)
 }
 
 fn sources(topology: &Topology) -> Vec<String> {

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     }
     let (topology, rows) = counting(arguments, files).map_err(mistakes)?;
     let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
-    let outcome = Session::start(topology, RunOptions::new(), progress)?.wait();
+    let outcome = Session::start(topology, RunOptions::new(), progress, None)?.wait();
     let status = outcome.conclude();
     if outcome.error.is_none() {
         let rows = rows.take();
