@@ -168,7 +168,7 @@ fn stopping_twice_and_by_a_signal_too_loses_nothing() {
         r#"{{ "stages": [
             {{ "id": "items", "operator": "generate", "with": {{ "alphabet": 1000, "rate": 1e6 }} }},
             {{ "id": "top", "operator": "frequent_items", "inputs": ["items"],
-               "with": {{ "counters": 100, "snapshot": "{state}" }} }},
+               "with": {{ "counters": 100, "n": 100, "snapshot": "{state}" }} }},
             {{ "id": "out", "operator": "write", "inputs": ["top"], "with": {{ "path": "{rows}" }} }} ] }}"#
     );
     let (live, address) = listening(trommel(["run", "-", "--listen", ":0"]).input(pipeline));
