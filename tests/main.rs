@@ -9,6 +9,7 @@ mod queries;
 mod set_similarity_join;
 mod set_streams;
 mod snapshots;
+mod soak;
 mod support;
 mod tidy;
 mod windows;

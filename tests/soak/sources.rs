@@ -1,0 +1,146 @@
+//! Sources of numbered items.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel::error::BindError;
+use trommel::operator::{
+    BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source, SourceFlow,
+};
+
+/// Items of a source that are taken at a time, to be sent in several calls.
+const TAKEN: u64 = 500;
+/// Bytes that the writer of a pipe writes at a time; no multiple of an item's.
+const WRITTEN: usize = 1001;
+
+/// The number of the first item of a source.
+pub(super) fn first_item(source: usize) -> u64 {
+    (source as u64) << 40
+}
+
+pub(super) fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("item", DataType::UInt64, false)]))
+}
+
+pub(super) fn batch(items: impl IntoIterator<Item = u64>) -> RecordBatch {
+    let column: ArrayRef = Arc::new(UInt64Array::from_iter_values(items));
+    RecordBatch::try_new(schema(), vec![column]).unwrap()
+}
+
+/// Items from `first` on, `batch` a call; `taken` are out of its input.
+pub(super) struct Numbers {
+    pub(super) first: u64,
+    pub(super) items: u64,
+    pub(super) batch: u64,
+    pub(super) pause: Option<Duration>,
+    pub(super) reads_ahead: bool,
+    pub(super) sent: u64,
+    pub(super) taken: Arc<AtomicU64>,
+}
+
+impl Numbers {
+    fn send(&mut self, out: &mut Output) {
+        let until = (self.sent + self.batch).min(self.taken.load(Ordering::Relaxed));
+        out.send(batch(self.first + self.sent..self.first + until));
+        self.sent = until;
+    }
+
+    fn has_taken(&self) -> bool {
+        self.sent < self.taken.load(Ordering::Relaxed)
+    }
+}
+
+impl Source for Numbers {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        if !self.has_taken() {
+            let take = if self.reads_ahead { TAKEN } else { self.batch };
+            self.taken.store((self.sent + take).min(self.items), Ordering::Relaxed);
+        }
+        self.send(out);
+        Ok(match self.pause {
+            _ if self.sent == self.items => SourceFlow::Finished,
+            Some(pause) => SourceFlow::Idle(pause),
+            None => SourceFlow::HaveOutput,
+        })
+    }
+
+    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        self.send(out);
+        Ok(if self.has_taken() { SourceFlow::HaveOutput } else { SourceFlow::Finished })
+    }
+}
+
+impl OperatorSpec for Numbers {
+    fn operator(&self) -> &'static str {
+        "numbers"
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        Ok(Fragment::source(Load::Heavy, *self, schema()))
+    }
+}
+
+/// A thread that writes items into a named pipe, and a second reading end to see what was not read.
+pub(super) struct PipeWriter {
+    thread: JoinHandle<u64>,
+    look: File,
+}
+
+impl PipeWriter {
+    /// Writes `items` items from `first` on into the pipe at `path`.
+    pub(super) fn start(path: &Path, first: u64, items: u64) -> Self {
+        use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let look = options.open(path).unwrap();
+        let mut pipe = OpenOptions::new().write(true).open(path).unwrap();
+        let bytes: Vec<u8> = (first..first + items).flat_map(u64::to_le_bytes).collect();
+        let write = move || {
+            let mut written = 0;
+            // It fails when nobody reads any more.
+            while written < bytes.len()
+                && let Ok(count) = pipe.write(&bytes[written..bytes.len().min(written + WRITTEN)])
+            {
+                written += count;
+            }
+            written as u64
+        };
+        Self { thread: thread::Builder::new().spawn(write).unwrap(), look }
+    }
+
+    /// How many whole items were taken out of the pipe; the reader has ended.
+    pub(super) fn taken(self) -> u64 {
+        // The writer may wait for space: what it writes now was not read by the pipeline.
+        let mut unread = 0;
+        while !self.thread.is_finished() {
+            unread += drain(&self.look);
+            thread::park_timeout(Duration::from_micros(100));
+        }
+        unread += drain(&self.look);
+        (self.thread.join().unwrap() - unread) / 8
+    }
+}
+
+/// Reads what is in the pipe; returns how much that was.
+fn drain(mut pipe: &File) -> u64 {
+    let mut bytes = vec![0; 1 << 16];
+    let mut read = 0;
+    while let Ok(count @ 1..) = std::io::Read::read(&mut pipe, &mut bytes) {
+        read += count as u64;
+    }
+    read
+}
