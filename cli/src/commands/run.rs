@@ -18,7 +18,7 @@ use crate::session::{Outcome, Session};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let config = ConfigText::read(&arguments.pipeline.file)?;
-    let pipeline = config.load(&arguments.pipeline.overrides)?;
+    let pipeline = config.load_to_run(&arguments.pipeline.overrides)?;
     // Before the run, so that it is not in vain.
     let report = arguments.report.as_deref().map(create).transpose()?;
     let listener = arguments.listen.map(listen).transpose()?;

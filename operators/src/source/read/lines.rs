@@ -1,7 +1,9 @@
 //! Lines: cutting blocks of bytes into them, and making text or sets of them.
 
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::builder::StringBuilder;
@@ -10,16 +12,16 @@ use memchr::{memchr_iter, memrchr};
 use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
 
 use super::error::ReadError;
-use super::input::{Got, IDLE, Inputs};
+use super::input::{Got, Inputs, Opened};
 use crate::columns::{SetsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
 /// What is read from a file at a time: large enough for the system call, small enough for the
 /// second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How many blocks, files or runs of lines one call may handle, so that it returns even if it finds
-/// nothing to send.
-const STEPS_MAX: usize = 64;
+/// Blocks, files or runs of lines that one call handles at most, so that it returns even if it
+/// finds nothing to send.
+pub(super) const STEPS_MAX: usize = 64;
 /// The longest piece of a bad token that a message repeats.
 const TOKEN_BYTES_SHOWN: usize = 40;
 
@@ -32,6 +34,10 @@ pub(super) trait LineFormat: Send {
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
     /// All lines of the open file have come.
     fn end_file(&mut self, _inputs: &Inputs) {}
+    /// The lines of the open file break off: drops a row that is not complete. Returns its bytes.
+    fn abandon(&mut self) -> usize {
+        0
+    }
     /// Rows so far.
     fn rows(&self) -> usize;
     /// Bytes of the rows so far.
@@ -80,6 +86,31 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The mark with which a text in UTF-8 may begin; no part of its first line.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The marks with which a text in UTF-16 begins.
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// How a file of text begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// Too few bytes to tell.
+    Unknown,
+    Text,
+    Utf16,
+}
+
+/// What bytes have made of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Added {
+    /// Nothing to speak of.
+    Bytes,
+    /// The line of this number has just become too long.
+    TooLong(u64),
+    /// It is no text in UTF-8.
+    Utf16,
+}
+
 /// Cuts the bytes of a file into lines.
 ///
 /// ```text
@@ -94,6 +125,8 @@ struct LineBuffer {
     ends: Vec<usize>,
     /// Number of the line at `start`, from 1.
     line: u64,
+    /// Whether the first bytes of the file have been looked at.
+    has_begun: bool,
     /// The line at `start` is too long: what comes up to the next newline is dropped.
     dropping: bool,
     line_bytes_max: usize,
@@ -108,9 +141,37 @@ impl LineBuffer {
             filled: 0,
             ends: Vec::new(),
             line: 1,
+            has_begun: false,
             dropping: false,
             line_bytes_max,
         }
+    }
+
+    /// Looks at the first bytes of the file when they have come, and passes over a mark of UTF-8.
+    fn begin(&mut self) -> Start {
+        let text = &self.buffer[self.start..self.filled];
+        let is_mark = |mark: &&[u8]| text.starts_with(mark);
+        let may_become = |mark: &[u8]| text.len() < mark.len() && mark.starts_with(text);
+        if UTF16_MARKS.iter().any(is_mark) {
+            return Start::Utf16;
+        }
+        if may_become(UTF8_MARK) || UTF16_MARKS.into_iter().any(may_become) {
+            return Start::Unknown;
+        }
+        if is_mark(&UTF8_MARK) {
+            self.start += UTF8_MARK.len();
+            self.complete = self.start;
+        }
+        self.has_begun = true;
+        Start::Text
+    }
+
+    /// The file breaks off: drops the line that is not complete and starts again with the next
+    /// file. Returns the bytes of that line.
+    fn abandon(&mut self) -> usize {
+        let bytes = self.filled - self.start;
+        self.last_run();
+        bytes
     }
 
     fn has_lines(&self) -> bool {
@@ -135,11 +196,17 @@ impl LineBuffer {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes over `bytes` that were read into [`Self::free`]. Returns the number of the line that
-    /// has just become too long, if one has.
-    fn add(&mut self, bytes: usize) -> Option<u64> {
+    /// Takes over `bytes` that were read into [`Self::free`].
+    fn add(&mut self, bytes: usize) -> Added {
         let added = self.filled..self.filled + bytes;
         self.filled = added.end;
+        if !self.has_begun {
+            match self.begin() {
+                Start::Unknown => return Added::Bytes,
+                Start::Utf16 => return Added::Utf16,
+                Start::Text => {}
+            }
+        }
         if self.dropping {
             self.drop_to_newline(added.start);
         }
@@ -150,16 +217,16 @@ impl LineBuffer {
         let beginning = self.complete.max(self.start);
         // One more byte may still be the carriage return of the line end.
         if self.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
-            return None;
+            return Added::Bytes;
         }
         // Reported as soon as it is seen, with the lines before it still waiting: their numbers
         // come first.
         if self.has_lines() {
-            return None;
+            return Added::Bytes;
         }
         self.dropping = true;
         self.start = self.filled;
-        Some(self.line)
+        Added::TooLong(self.line)
     }
 
     fn drop_to_newline(&mut self, from: usize) {
@@ -202,7 +269,7 @@ impl LineBuffer {
         self.ends.clear();
         self.ends.push(bytes.len());
         (self.start, self.complete, self.filled) = (0, 0, 0);
-        (self.line, self.dropping) = (1, false);
+        (self.line, self.has_begun, self.dropping) = (1, false, false);
         let line_bytes_max = self.line_bytes_max;
         is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
     }
@@ -252,17 +319,23 @@ impl<F: LineFormat> LineSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
+    /// Reads once.
     fn read_block(&mut self) -> Result<Got, ReadError> {
-        let has_output = self.format.rows() > 0;
-        let got = self.inputs.read(self.lines.free(), has_output)?;
+        let got = self.inputs.read(self.lines.free())?;
         match got {
-            Got::Bytes(bytes) => {
-                if let Some(line) = self.lines.add(bytes) {
+            Got::Bytes(bytes) => match self.lines.add(bytes) {
+                Added::Bytes => {}
+                Added::TooLong(line) => {
                     let bytes_max = self.lines.line_bytes_max;
                     self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                     self.format.pass_over(&mut self.inputs, line)?;
                 }
-            }
+                Added::Utf16 => {
+                    self.inputs.leave_out(ReadError::Utf16 { path: self.inputs.path() })?;
+                    self.lines.abandon();
+                    self.inputs.close();
+                }
+            },
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
@@ -270,7 +343,16 @@ impl<F: LineFormat> LineSource<F> {
                 self.format.end_file(&self.inputs);
                 self.inputs.close();
             }
-            Got::Nothing => {}
+            Got::Broken => {
+                self.lines.abandon();
+                self.format.abandon();
+                self.inputs.close();
+            }
+            Got::Stopped => {
+                let unfinished_bytes = self.lines.abandon() + self.format.abandon();
+                self.inputs.close_stopped(unfinished_bytes);
+            }
+            Got::Nothing | Got::Again => {}
         }
         Ok(got)
     }
@@ -284,18 +366,33 @@ impl<F: LineFormat> Source for LineSource<F> {
             }
             if self.lines.has_lines() {
                 self.append_run()?;
-            } else if !self.inputs.open_next()? {
-                self.send(out);
-                return Ok(SourceFlow::Finished);
-            } else if self.read_block()? == Got::Nothing {
-                if self.format.rows() == 0 {
-                    return Ok(SourceFlow::Idle(IDLE));
+                continue;
+            }
+            match self.inputs.open_next()? {
+                Opened::Yes if self.read_block()? == Got::Nothing => {
+                    if self.format.rows() == 0 {
+                        return Ok(SourceFlow::AwaitReadable(Duration::MAX));
+                    }
+                    break;
                 }
-                break;
+                Opened::Yes | Opened::Skipped => {}
+                Opened::NoMore => {
+                    self.send(out);
+                    return Ok(SourceFlow::Finished);
+                }
             }
         }
         self.send(out);
         Ok(SourceFlow::HaveOutput)
+    }
+
+    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        self.inputs.stop();
+        self.next(out)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.inputs.descriptor()
     }
 
     fn progress(&self) -> Progress {
