@@ -102,8 +102,8 @@ fn standard_input_holds_the_pipeline_or_the_data() {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
+    encoder.write_all(bytes).expect("written to memory");
+    encoder.finish().expect("written to memory")
 }
 
 #[test]

@@ -79,13 +79,15 @@ fn top_shows_what_it_has_read_when_it_is_interrupted() {
 /// Bytes in a pipe that nobody has read.
 fn unread(path: &str) -> usize {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
-    let pipe = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap();
-    usize::try_from(rustix::io::ioctl_fionread(&pipe).unwrap()).unwrap()
+    let pipe = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).expect("the pipe is there");
+    usize::try_from(rustix::io::ioctl_fionread(&pipe).expect("the pipe is there"))
+        .expect("the pipe is there")
 }
 
 fn make_fifo(path: &str) {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("the pipe is there");
 }
 
 #[test]
