@@ -147,3 +147,25 @@ fn packed_standard_input_is_recognised() {
         assert_eq!(table.lines().nth(2).unwrap().split_whitespace().nth(2), Some("2"));
     }
 }
+
+#[test]
+fn files_are_followed_until_the_run_is_stopped() {
+    let files = Files::new();
+    let log = files.write("app.log", "one\n");
+    let append = |text: &str| {
+        let mut file =
+            std::fs::File::options().append(true).create(true).open(&log).expect("a file");
+        file.write_all(text.as_bytes()).expect("room");
+    };
+    let arguments = ["run", "-", "-q", "--set", "stages.in.with.follow=true"];
+    let mut live = trommel(arguments).input(reading(&log, "lines")).start();
+    assert_eq!(live.line(), "{\"line\":\"one\"}\n");
+    append("two\nthr");
+    assert_eq!(live.line(), "{\"line\":\"two\"}\n");
+    std::fs::rename(&log, files.path("app.log.1")).expect("the same folder");
+    append("four\n");
+    assert_eq!(live.line(), "{\"line\":\"four\"}\n");
+    live.signal(rustix::process::Signal::INT);
+    let ended = live.end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (130, ""));
+}

@@ -21,7 +21,9 @@ const NAMED_MAX: u64 = 20;
 /// The files that are still to be read, the open one, and what was met so far.
 pub(super) struct Inputs {
     left: std::vec::IntoIter<Entry>,
-    open: Option<Open>,
+    open: Option<Stream>,
+    /// The open file, for messages.
+    path: Arc<str>,
     bytes_closed: u64,
     bytes_total: Option<u64>,
     files: u64,
@@ -40,11 +42,6 @@ enum Entry {
     Place(super::paths::Place),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
-}
-
-struct Open {
-    path: Arc<str>,
-    stream: Stream,
 }
 
 /// What a read brought.
@@ -84,6 +81,7 @@ impl Inputs {
         Self {
             left: entries.into_iter(),
             open: None,
+            path: "".into(),
             bytes_closed: 0,
             bytes_total,
             files: 0,
@@ -107,6 +105,11 @@ impl Inputs {
             Entry::Stream(path.into(), Stream::new(Raw::of_reader(reader), named, true))
         });
         Self::of_entries(entries.collect(), None, on_error)
+    }
+
+    /// Inputs for a source that opens files itself.
+    pub(super) fn none(on_error: OnError) -> Self {
+        Self::of_entries(Vec::new(), None, on_error)
     }
 
     /// Opens the next file if none is open.
@@ -136,27 +139,27 @@ impl Inputs {
             Entry::Stream(path, stream) => (path, stream),
         };
         self.files += 1;
-        self.open = Some(Open { path, stream });
+        (self.path, self.open) = (path, Some(stream));
         Ok(Opened::Yes)
     }
 
     /// Reads from the open file what there is at present.
     pub(super) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
         let open = self.open.as_mut().expect("a file is open");
-        let error = match open.stream.pull(target) {
+        let error = match open.pull(target) {
             Ok(Pull::Bytes(bytes)) => return Ok(Got::Bytes(bytes)),
             Ok(Pull::Pause(Pause::Empty)) => return Ok(Got::Nothing),
             Ok(Pull::Pause(Pause::Spent)) => return Ok(Got::Again),
             Ok(Pull::Pause(Pause::Stopped)) => return Ok(Got::Stopped),
-            Ok(Pull::End) => match open.stream.bytes_before_cut() {
+            Ok(Pull::End) => match open.bytes_before_cut() {
                 Ok(None) => return Ok(Got::FileEnd),
                 Ok(Some(bytes)) => {
-                    let read = open.stream.bytes();
-                    ReadError::Cut { path: Arc::clone(&open.path), bytes, read }
+                    let read = open.bytes();
+                    ReadError::Cut { path: Arc::clone(&self.path), bytes, read }
                 }
-                Err(source) => ReadError::Read { path: Arc::clone(&open.path), source },
+                Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
             },
-            Err(source) => ReadError::Read { path: Arc::clone(&open.path), source },
+            Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
         };
         self.leave_out(error)?;
         Ok(Got::Broken)
@@ -164,7 +167,7 @@ impl Inputs {
 
     /// The descriptor to wait for after [`Got::Nothing`].
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.open.as_ref().and_then(|open| open.stream.descriptor())
+        self.open.as_ref().and_then(Stream::descriptor)
     }
 
     /// Takes nothing more from any file. What was taken from the open one is still read.
@@ -173,19 +176,19 @@ impl Inputs {
             self.say_how_many_were_left_out();
         }
         if let Some(open) = &mut self.open {
-            open.stream.stop();
+            open.stop();
         }
     }
 
     /// Closes the open file.
     pub(super) fn close(&mut self) {
-        self.bytes_closed += self.open.take().map_or(0, |open| open.stream.bytes());
+        self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());
     }
 
     /// Closes the open file, of which nothing is taken any more, with this many bytes of an item
     /// that is not complete.
     pub(super) fn close_stopped(&mut self, unfinished_bytes: usize) {
-        self.unfinished_bytes += unfinished_bytes as u64;
+        self.count_unfinished(unfinished_bytes as u64);
         self.close();
     }
 
@@ -222,11 +225,26 @@ impl Inputs {
 
     /// The path of the open file, for messages.
     pub(super) fn path(&self) -> Arc<str> {
-        self.open.as_ref().map_or_else(|| "".into(), |open| Arc::clone(&open.path))
+        Arc::clone(&self.path)
+    }
+
+    /// Names the file that messages are about, for a source that opens files itself.
+    pub(super) fn set_path(&mut self, path: Arc<str>) {
+        self.path = path;
+    }
+
+    /// Counts a file that a source has opened itself.
+    pub(super) fn count_file(&mut self) {
+        self.files += 1;
+    }
+
+    /// Counts bytes of an item that is not complete.
+    pub(super) fn count_unfinished(&mut self, bytes: u64) {
+        self.unfinished_bytes += bytes;
     }
 
     pub(super) fn progress(&self) -> Progress {
-        let open = self.open.as_ref().map_or(0, |open| open.stream.bytes());
+        let open = self.open.as_ref().map_or(0, |open| open.bytes());
         Progress { bytes: self.bytes_closed + open, bytes_total: self.bytes_total }
     }
 

@@ -102,7 +102,7 @@ enum Start {
 
 /// What bytes have made of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Added {
+pub(super) enum Added {
     /// Nothing to speak of.
     Bytes,
     /// The line of this number has just become too long.
@@ -111,24 +111,38 @@ enum Added {
     Utf16,
 }
 
+/// A place in a file where a line begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Number of the line, from 1.
+    pub(super) line: u64,
+    /// Whether the first bytes of the file have been looked at.
+    has_begun: bool,
+    /// The line is too long: what comes up to the next newline is dropped.
+    dropping: bool,
+}
+
+impl Default for Place {
+    /// The beginning of a file.
+    fn default() -> Self {
+        Self { line: 1, has_begun: false, dropping: false }
+    }
+}
+
 /// Cuts the bytes of a file into lines.
 ///
 /// ```text
 /// buffer  | consumed | whole lines      | beginning of a line | free |
 ///         0        start            complete               filled   len
 /// ```
-struct LineBuffer {
+pub(super) struct LineBuffer {
     buffer: Vec<u8>,
     start: usize,
     complete: usize,
     filled: usize,
     ends: Vec<usize>,
-    /// Number of the line at `start`, from 1.
-    line: u64,
-    /// Whether the first bytes of the file have been looked at.
-    has_begun: bool,
-    /// The line at `start` is too long: what comes up to the next newline is dropped.
-    dropping: bool,
+    /// What is known about the line at `start`.
+    place: Place,
     line_bytes_max: usize,
 }
 
@@ -140,11 +154,28 @@ impl LineBuffer {
             complete: 0,
             filled: 0,
             ends: Vec::new(),
-            line: 1,
-            has_begun: false,
-            dropping: false,
+            place: Place::default(),
             line_bytes_max,
         }
+    }
+
+    pub(super) fn of_file(line_bytes_max: usize) -> Self {
+        Self::new(BLOCK_BYTES, line_bytes_max)
+    }
+
+    pub(super) fn line_bytes_max(&self) -> usize {
+        self.line_bytes_max
+    }
+
+    /// The place of the first line that has not been taken.
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Goes on in a file from a place in it; nothing is left of another one.
+    pub(super) fn resume(&mut self, place: Place) {
+        self.abandon();
+        self.place = place;
     }
 
     /// Looks at the first bytes of the file when they have come, and passes over a mark of UTF-8.
@@ -162,25 +193,25 @@ impl LineBuffer {
             self.start += UTF8_MARK.len();
             self.complete = self.start;
         }
-        self.has_begun = true;
+        self.place.has_begun = true;
         Start::Text
     }
 
     /// The file breaks off: drops the line that is not complete and starts again with the next
     /// file. Returns the bytes of that line.
-    fn abandon(&mut self) -> usize {
+    pub(super) fn abandon(&mut self) -> usize {
         let bytes = self.filled - self.start;
         self.last_run();
         bytes
     }
 
-    fn has_lines(&self) -> bool {
+    pub(super) fn has_lines(&self) -> bool {
         self.start < self.complete
     }
 
     /// Free space for a read: moves the beginning of a line to the front and grows if that fills
     /// the buffer.
-    fn free(&mut self) -> &mut [u8] {
+    pub(super) fn free(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
@@ -197,17 +228,17 @@ impl LineBuffer {
     }
 
     /// Takes over `bytes` that were read into [`Self::free`].
-    fn add(&mut self, bytes: usize) -> Added {
+    pub(super) fn add(&mut self, bytes: usize) -> Added {
         let added = self.filled..self.filled + bytes;
         self.filled = added.end;
-        if !self.has_begun {
+        if !self.place.has_begun {
             match self.begin() {
                 Start::Unknown => return Added::Bytes,
                 Start::Utf16 => return Added::Utf16,
                 Start::Text => {}
             }
         }
-        if self.dropping {
+        if self.place.dropping {
             self.drop_to_newline(added.start);
         }
         if let Some(newline) = memrchr(b'\n', &self.buffer[added.start.max(self.start)..added.end])
@@ -216,7 +247,7 @@ impl LineBuffer {
         }
         let beginning = self.complete.max(self.start);
         // One more byte may still be the carriage return of the line end.
-        if self.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
+        if self.place.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
             return Added::Bytes;
         }
         // Reported as soon as it is seen, with the lines before it still waiting: their numbers
@@ -224,17 +255,17 @@ impl LineBuffer {
         if self.has_lines() {
             return Added::Bytes;
         }
-        self.dropping = true;
+        self.place.dropping = true;
         self.start = self.filled;
-        Added::TooLong(self.line)
+        Added::TooLong(self.place.line)
     }
 
     fn drop_to_newline(&mut self, from: usize) {
         match memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
             Some(newline) => {
                 self.start = from + newline + 1;
-                self.line += 1;
-                self.dropping = false;
+                self.place.line += 1;
+                self.place.dropping = false;
             }
             None => self.start = self.filled,
         }
@@ -243,7 +274,7 @@ impl LineBuffer {
 
     /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one
     /// line.
-    fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
+    pub(super) fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
         let bytes = &self.buffer[self.start..self.complete];
         self.ends.clear();
         for newline in memchr_iter(b'\n', bytes).take(lines_max) {
@@ -254,22 +285,22 @@ impl LineBuffer {
         }
         let consumed = self.ends.last().expect("there is a whole line") + 1;
         let bytes = &bytes[..consumed];
-        let first_line = self.line;
+        let first_line = self.place.line;
         self.start += consumed;
-        self.line += self.ends.len() as u64;
+        self.place.line += self.ends.len() as u64;
         Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
     /// The line that the file ends with when it does not end with a newline; starts again with the
     /// next file.
-    fn last_run(&mut self) -> Option<Run<'_>> {
+    pub(super) fn last_run(&mut self) -> Option<Run<'_>> {
         let bytes = &self.buffer[self.start..self.filled];
-        let first_line = self.line;
-        let is_line = !self.dropping && !bytes.is_empty();
+        let first_line = self.place.line;
+        let is_line = !self.place.dropping && !bytes.is_empty();
         self.ends.clear();
         self.ends.push(bytes.len());
         (self.start, self.complete, self.filled) = (0, 0, 0);
-        (self.line, self.has_begun, self.dropping) = (1, false, false);
+        self.place = Place::default();
         let line_bytes_max = self.line_bytes_max;
         is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
     }

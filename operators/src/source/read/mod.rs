@@ -15,6 +15,7 @@
 
 mod compression;
 mod error;
+mod follow;
 mod input;
 mod lines;
 mod paths;
@@ -41,8 +42,9 @@ use crate::parameters::{batch_items, check_batch, check_range};
 
 pub use error::ReadError;
 
+use follow::{FollowSource, Named};
 use input::Inputs;
-use lines::{LineFormat, LineSource, SetLines, TextLines};
+use lines::{LineBuffer, LineFormat, LineSource, SetLines, TextLines};
 use texts::{Texts, Unit};
 use words::{Word, WordSource};
 
@@ -112,6 +114,13 @@ pub struct Read {
     /// How the bytes of a file are read.
     #[serde(default)]
     format: ReadFormat,
+    /// Goes on when the end of a file has come: waits for more, through rotation and truncation, and
+    /// for files that match a pattern later; ends when the run is stopped. Files are read from
+    /// their beginning; a file that is replaced is another file. For regular files of `lines` or
+    /// `sets` that are not compressed, 512 at once. A copy of a file that matches too is read as
+    /// well, so that its lines come twice.
+    #[serde(default)]
+    follow: bool,
     /// Items a batch. A batch is smaller when it holds long lines or when the input has no more at
     /// present.
     #[serde(default = "batch_items")]
@@ -138,6 +147,7 @@ impl Read {
         Self {
             paths: paths.into_iter().map(Into::into).collect(),
             format,
+            follow: false,
             batch: batch_items(),
             on_error: OnError::Fail,
             line_bytes_max: default_line_bytes_max(),
@@ -151,7 +161,14 @@ impl Read {
         self
     }
 
-    /// Sets what happens to a line that cannot be used.
+    /// Goes on when the end of a file has come, until the run is stopped.
+    #[must_use]
+    pub fn follow(mut self) -> Self {
+        self.follow = true;
+        self
+    }
+
+    /// Sets what happens to a line or a file that cannot be used.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
@@ -168,6 +185,32 @@ impl Read {
     fn bind_lines(&self, inputs: Inputs, format: impl LineFormat + 'static) -> Fragment {
         let schema = SchemaRef::clone(format.schema());
         let source = LineSource::new(inputs, format, self.batch, self.line_bytes_max);
+        Fragment::source(Load::Heavy, source, schema)
+    }
+
+    /// Follows files, if their format and their paths allow it.
+    fn bind_following(&self) -> Result<Fragment, BindError> {
+        let refuse = |value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at("follow"))
+        };
+        if self.reads_stdin() {
+            return refuse("true beside standard input", "it is for files");
+        }
+        let named = follow::named(&self.paths, self.on_error == OnError::Fail)
+            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
+        match self.format {
+            ReadFormat::Lines => Ok(self.following(named, TextLines::new(self.batch))),
+            ReadFormat::Sets => Ok(self.following(named, SetLines::new())),
+            _ => refuse("true", "it goes with `format`: `lines` or `sets`"),
+        }
+    }
+
+    fn following(&self, named: Vec<Named>, format: impl LineFormat + 'static) -> Fragment {
+        let schema = SchemaRef::clone(format.schema());
+        let lines = LineBuffer::of_file(self.line_bytes_max);
+        let inputs = Inputs::none(self.on_error);
+        let source = FollowSource::new(inputs, named, format, self.batch, lines);
         Fragment::source(Load::Heavy, source, schema)
     }
 
@@ -200,6 +243,9 @@ impl OperatorSpec for Read {
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
+        if self.follow && !self.paths.is_empty() {
+            return self.bind_following();
+        }
         let files = paths::resolve(&self.paths, self.on_error)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         let Some(files) = files else {

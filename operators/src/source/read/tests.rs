@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use trommel_engine::operator::{Counters, OperatorError, Output, Source, SourceFlow};
 
 mod breaking;
+mod following;
 mod stopping;
 mod walking;
 
