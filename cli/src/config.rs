@@ -13,6 +13,7 @@ const STDIN: &str = "-";
 /// The text of a pipeline file.
 pub(crate) struct ConfigText {
     name: String,
+    is_stdin: bool,
     pub(crate) text: String,
 }
 
@@ -24,7 +25,20 @@ impl ConfigText {
             file => (file, fs::read_to_string(file)),
         };
         let text = text.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-        Ok(Self { name: name.to_owned(), text })
+        Ok(Self { name: name.to_owned(), text, is_stdin: file == STDIN })
+    }
+
+    /// Makes the pipeline to run it. Standard input cannot hold both the pipeline and its data.
+    pub(crate) fn load_to_run(&self, overrides: &[Override]) -> Result<Pipeline, Failure> {
+        let pipeline = self.load(overrides)?;
+        let mut stages = pipeline.topology.stages().iter();
+        match stages.find(|stage| self.is_stdin && stage.reads_stdin) {
+            None => Ok(pipeline),
+            Some(stage) => Err(Failure::usage(format!(
+                "stage `{}` reads standard input, where the pipeline came from; put the pipeline into a file",
+                stage.id
+            ))),
+        }
     }
 
     /// Makes the pipeline, checked and bound to its inputs.

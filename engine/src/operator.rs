@@ -408,6 +408,11 @@ pub trait OperatorSpec: Send {
         &[]
     }
 
+    /// Whether it reads standard input, which a process has once.
+    fn reads_stdin(&self) -> bool {
+        false
+    }
+
     /// Checks the input schemas (one a port) and builds the operator.
     ///
     /// # Errors

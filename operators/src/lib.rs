@@ -17,6 +17,7 @@ mod basic;
 mod columns;
 pub mod frequent_items;
 mod heavy_filter;
+mod long;
 mod parameters;
 pub mod set_similarity_join;
 mod sink;
@@ -41,7 +42,7 @@ pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, W
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
 };
-pub use crate::tokenize::{Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
+pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 
 /// Adds the operators of this crate that a configuration may name.
 pub fn register_all(registry: &mut Registry) {

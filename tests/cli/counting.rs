@@ -195,10 +195,12 @@ fn an_empty_input_says_that_it_is_empty() {
 
 #[test]
 fn wrong_arguments_and_files_are_refused() {
-    let missing = trommel(["top", "no/such/file"]).end().refused(2);
+    let missing = trommel(["top", "no/such/file"]).end().refused(1);
     assert_eq!(
         missing,
-        "error: cannot open no/such/file: No such file or directory (os error 2)\n"
+        " WARN left out: cannot open no/such/file: No such file or directory (os error 2)\n\
+         there is nothing to count\n\
+         left out, wholly or from the damage on: 1 file; see the warnings\n"
     );
     let folder = trommel(["top", "configs"]).end().refused(2);
     assert_eq!(folder, "error: configs is a directory; `configs/*` names the files in it\n");

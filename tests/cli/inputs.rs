@@ -1,5 +1,10 @@
 //! Inputs that are not what the pipeline expects.
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use crate::support::{Ended, Files, reading, trommel};
 
 /// Runs `read` in this format over a file with this content.
@@ -77,4 +82,90 @@ fn files_that_cannot_be_read_are_mistakes_of_the_configuration() {
         let said = trommel(["run", "-"]).input(reading(path, "lines")).end().refused(2);
         assert_eq!(said.lines().next(), Some(format!("{place}{message}").as_str()));
     }
+}
+
+#[test]
+fn standard_input_holds_the_pipeline_or_the_data() {
+    for path in ["-", "/dev/stdin"] {
+        let said = trommel(["run", "-"]).input(reading(path, "lines")).end().refused(2);
+        assert_eq!(
+            said,
+            "error: stage `in` reads standard input, where the pipeline came from; \
+             put the pipeline into a file\n"
+        );
+    }
+    let files = Files::new();
+    let pipeline = files.write("pipeline.json", reading("-", "lines"));
+    let printed = trommel(["run", &pipeline]).input("data\n").end().ok();
+    assert_eq!(printed, "{\"line\":\"data\"}\n");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("written to memory");
+    encoder.finish().expect("written to memory")
+}
+
+#[test]
+fn top_counts_what_it_can_read_and_names_the_rest() {
+    let files = Files::new();
+    let good = files.write("a.log", "x\n".repeat(1000));
+    let packed = gzip(&b"y\nz\n".repeat(100));
+    let cut = files.write("b.gz", &packed[..packed.len() - 4]);
+    let garbage = files.write("c.gz", [&packed, &b"garbage"[..]].concat());
+    let state = files.path("state");
+    let ended = trommel(["top", "--save", &state, &good, &cut, &garbage]).end();
+    assert_eq!(ended.status, 1);
+    assert_eq!(
+        ended.stderr,
+        format!(
+            " WARN left out: cannot read {cut}: unexpected end of file\n \
+             WARN left out: cannot read {garbage}: there is something else after the gzip data\n\
+             left out, wholly or from the damage on: 2 files; see the warnings\n"
+        )
+    );
+    let counts: Vec<&str> =
+        ended.stdout.lines().skip(2).map(|row| row.split_whitespace().nth(2).unwrap()).collect();
+    assert_eq!(counts, ["1000", "200", "200"]);
+    assert!(std::path::Path::new(&state).exists());
+}
+
+#[test]
+fn many_files_that_cannot_be_read_are_named_in_part() {
+    let files = Files::new();
+    let paths: Vec<String> = (0..25).map(|i| files.path(&i.to_string())).collect();
+    let ended = trommel(["top"].into_iter().chain(paths.iter().map(String::as_str))).end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (1, ""));
+    let warnings: Vec<&str> = ended.stderr.lines().filter(|l| l.starts_with(" WARN ")).collect();
+    assert_eq!((warnings.len(), warnings[20]), (21, " WARN left out: 5 more files"));
+}
+
+#[test]
+fn packed_standard_input_is_recognised() {
+    for input in [gzip(b"a\nb\na\n"), zstd::encode_all(&b"a\nb\na\n"[..], 1).unwrap()] {
+        let table = trommel(["top"]).input(input).end().ok();
+        assert_eq!(table.lines().nth(2).unwrap().split_whitespace().nth(2), Some("2"));
+    }
+}
+
+#[test]
+fn files_are_followed_until_the_run_is_stopped() {
+    let files = Files::new();
+    let log = files.write("app.log", "one\n");
+    let append = |text: &str| {
+        let mut file =
+            std::fs::File::options().append(true).create(true).open(&log).expect("a file");
+        file.write_all(text.as_bytes()).expect("room");
+    };
+    let arguments = ["run", "-", "-q", "--set", "stages.in.with.follow=true"];
+    let mut live = trommel(arguments).input(reading(&log, "lines")).start();
+    assert_eq!(live.line(), "{\"line\":\"one\"}\n");
+    append("two\nthr");
+    assert_eq!(live.line(), "{\"line\":\"two\"}\n");
+    std::fs::rename(&log, files.path("app.log.1")).expect("the same folder");
+    append("four\n");
+    assert_eq!(live.line(), "{\"line\":\"four\"}\n");
+    live.signal(rustix::process::Signal::INT);
+    let ended = live.end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (130, ""));
 }

@@ -105,6 +105,18 @@ impl Live {
         self.stdout = None;
     }
 
+    /// Waits until it has opened a file.
+    pub(crate) fn wait_for_open(&self, path: &str) {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let is_open = || {
+            let mut links = fs::read_dir(&folder).expect("it is running").flatten();
+            links.any(|link| fs::read_link(link.path()).is_ok_and(|file| file == Path::new(path)))
+        };
+        while !is_open() {
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(pid_of(&self.child), signal).expect("it is running");
     }

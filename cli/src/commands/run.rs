@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if arguments.pin {
         overrides.push("pin=true".parse().expect("a path and a value"));
     }
-    let pipeline = config.load(&overrides)?;
+    let pipeline = config.load_to_run(&overrides)?;
     // Before the run, so that it is not in vain.
     let report = arguments.report.as_deref().map(create).transpose()?;
     let listen = |address| Listener::bind(address, arguments.token_file.as_deref());

@@ -24,7 +24,7 @@ use trommel::{
 };
 
 use crate::args::{By, TopArguments};
-use crate::failure::Failure;
+use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::units::{counted, grouped};
@@ -45,12 +45,22 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
     let outcome = Session::start(topology, RunOptions::new(), progress, None)?.wait();
     let status = outcome.conclude();
-    if outcome.error.is_none() {
-        let rows = rows.take();
-        print_table(&rows, arguments.n)?;
-        say_what_to_know(&rows, &outcome.metrics);
+    if outcome.error.is_some() {
+        return Ok(status);
     }
-    Ok(status)
+    let rows = rows.take();
+    print_table(&rows, arguments.n)?;
+    say_what_to_know(&rows, &outcome.metrics);
+    // As of grep: what was found is printed, but a script learns that it is not all.
+    let is_all = counter(&outcome.metrics, "files_skipped") == 0;
+    Ok(if status == 0 && !is_all { RUN_FAILED } else { status })
+}
+
+/// A counter of the stage that reads.
+fn counter(metrics: &Metrics, name: &str) -> u64 {
+    metrics
+        .stage(READ)
+        .map_or(0, |read| read.parts[0].counters.iter().filter(|c| c.0 == name).map(|c| c.1).sum())
 }
 
 fn counting(
@@ -115,9 +125,12 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics) {
     if rows.is_empty() {
         crate::say("there is nothing to count");
     }
-    let skipped = metrics.stage(READ).map_or(0, |read| {
-        read.parts[0].counters.iter().filter(|c| c.0 == "skipped").map(|c| c.1).sum()
-    });
+    let files = counter(metrics, "files_skipped");
+    if files > 0 {
+        let files = counted(files, "file");
+        crate::say(&format!("left out, wholly or from the damage on: {files}; see the warnings"));
+    }
+    let skipped = counter(metrics, "skipped");
     if skipped > 0 {
         let lines = counted(skipped, "line");
         crate::say(&format!("left out, not UTF-8 or longer than 1 MiB: {lines}"));

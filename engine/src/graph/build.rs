@@ -179,6 +179,7 @@ impl Binding {
         let Stage { id, spec, inputs, cores } = stage;
         let operator = spec.operator();
         let output_ports = spec.output_ports();
+        let reads_stdin = spec.reads_stdin();
         let ports = *spec.input_ports().end();
         let Some(schemas) = self.input_schemas(&inputs).map_err(|kind| error(&id, kind))? else {
             return Ok(None);
@@ -208,7 +209,15 @@ impl Binding {
         let inputs_read = self.link_inputs(&inputs, ports);
         let parts = self.add_parts(&id, operator, fragment.parts);
         let (inputs, outputs) = (inputs_read, fragment.outputs);
-        self.stages.push(StageInfo { id, operator, inputs, outputs, output_ports, parts });
+        self.stages.push(StageInfo {
+            id,
+            operator,
+            inputs,
+            outputs,
+            output_ports,
+            reads_stdin,
+            parts,
+        });
         Ok(Some(self.stages.len() - 1))
     }
 

@@ -141,6 +141,8 @@ pub struct StageInfo {
     pub outputs: Vec<SchemaRef>,
     /// Names of the output ports, if there are several.
     pub output_ports: &'static [&'static str],
+    /// Whether it reads standard input.
+    pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
 }

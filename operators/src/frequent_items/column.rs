@@ -9,6 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::Value;
 
 use super::{Counted, Items, StoredItem, Text};
+use crate::long;
 
 /// An item type that has a column type.
 pub(crate) trait Column: StoredItem {
@@ -25,6 +26,10 @@ pub(crate) trait Column: StoredItem {
     fn from_codes(codes: Vec<Self::Code>) -> Option<ArrayRef>;
     /// The item that a query names, if it is of this type.
     fn from_json(value: &Value) -> Option<Self>;
+    /// Whether this is `item`, or the name that is kept for it.
+    fn stands_for(&self, item: &Self) -> bool {
+        self == item
+    }
 }
 
 impl Column for u32 {
@@ -87,6 +92,10 @@ impl Column for Text {
 
     fn from_json(value: &Value) -> Option<Text> {
         value.as_str().map(Text::from)
+    }
+
+    fn stands_for(&self, item: &Text) -> bool {
+        self == item || long::stands_for(self, item)
     }
 }
 

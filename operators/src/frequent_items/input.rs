@@ -1,5 +1,7 @@
 //! The columns that the operator reads.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -8,12 +10,17 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
 use trommel_engine::operator::Counters;
 
+use crate::long::shorten;
+
 /// Where the items and weights of a batch are.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
     item: usize,
     weight: Option<usize>,
+    /// The longest text item that is kept as it is.
+    item_bytes_max: usize,
     nulls: u64,
+    items_shortened: u64,
 }
 
 /// The items of one batch, and their weights if they have any.
@@ -26,11 +33,12 @@ pub(super) struct Observations {
 }
 
 impl Input {
-    pub(super) fn new(item: usize, weight: Option<usize>) -> Self {
-        Self { item, weight, nulls: 0 }
+    pub(super) fn new(item: usize, weight: Option<usize>, item_bytes_max: usize) -> Self {
+        Self { item, weight, item_bytes_max, nulls: 0, items_shortened: 0 }
     }
 
-    /// The rows whose item and weight are not null; the others are counted.
+    /// The rows whose item and weight are not null; the others are counted. Long items have become
+    /// their names.
     pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, ArrowError> {
         let mut items = ArrayRef::clone(records.column(self.item));
         let mut weights = self.weight.map(|weight| ArrayRef::clone(records.column(weight)));
@@ -43,11 +51,16 @@ impl Input {
             weights = weights.map(|weights| filter(&weights, &kept)).transpose()?;
             self.nulls += (records.num_rows() - items.len()) as u64;
         }
+        let short = items.as_string_opt().and_then(|items| shorten(items, self.item_bytes_max));
+        if let Some((short, count)) = short {
+            items = Arc::new(short);
+            self.items_shortened += count;
+        }
         let weights = weights.map(|weights| weights.as_primitive::<UInt64Type>().values().clone());
         Ok(Observations { items, weights })
     }
 
     pub(super) fn counters(&self) -> Counters {
-        vec![("nulls", self.nulls)]
+        vec![("nulls", self.nulls), ("items_shortened", self.items_shortened)]
     }
 }

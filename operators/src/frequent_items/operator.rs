@@ -15,6 +15,7 @@ use super::input::Input;
 use super::report::Report;
 use super::{COUNTERS_MAX, Decay, Text, Window};
 use crate::columns::find_column;
+use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::check_range;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
@@ -81,13 +82,14 @@ pub enum Emit {
 ///
 /// # Queries
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
-/// `count`, `error`; for an item without a counter the most that it can have occurred. `snapshot`:
+/// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a counter the most that it can have occurred. `snapshot`:
 /// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
 /// its like; not with `window` or `decay`. With `window`, answers are about the window that is
 /// open.
 ///
 /// # State
-/// That of one summary, see its `state_bytes`; with `window` one for each slide, and 3 more.
+/// That of one summary, see its `state_bytes`, and for text at most `counters` times
+/// `item_bytes_max`; with `window` one for each slide, and 3 more.
 ///
 /// # Examples
 /// ```
@@ -129,6 +131,12 @@ pub struct FrequentItems {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) state_bytes_max: Option<usize>,
+    /// The longest text item that is kept as it is, in bytes. For a longer one stands a name of at
+    /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it. So
+    /// the text of a summary takes at most `counters` times this.
+    #[serde(default = "default_item_bytes_max")]
+    #[schemars(range(min = 64, max = 1_073_741_824))]
+    item_bytes_max: usize,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
@@ -173,6 +181,10 @@ fn default_counters() -> usize {
     1000
 }
 
+fn default_item_bytes_max() -> usize {
+    4096
+}
+
 fn default_filter_bins() -> usize {
     16
 }
@@ -194,6 +206,7 @@ impl FrequentItems {
             algorithm: Algorithm::Auto,
             parallel: Parallel::Auto,
             state_bytes_max: None,
+            item_bytes_max: default_item_bytes_max(),
             filter_bins: default_filter_bins(),
             threshold: None,
             n: None,
@@ -245,6 +258,14 @@ impl FrequentItems {
     #[must_use]
     pub fn state_bytes_max(mut self, bytes: usize) -> Self {
         self.state_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Keeps text items of up to this many bytes as they are, 64 to 2^30, and names for longer
+    /// ones.
+    #[must_use]
+    pub fn item_bytes_max(mut self, bytes: usize) -> Self {
+        self.item_bytes_max = bytes;
         self
     }
 
@@ -354,7 +375,8 @@ impl OperatorSpec for FrequentItems {
                 }
             },
         };
-        let input = Input::new(item, weight);
+        check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
+        let input = Input::new(item, weight, self.item_bytes_max);
         let algorithm = self.algorithm_for(&item_type);
         let shards = self.shards(algorithm, context.cores)?;
         match item_type {

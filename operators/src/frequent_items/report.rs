@@ -98,7 +98,7 @@ impl<K: Column> Question<K> {
                 ranked_rows(schema, &report.select(monitored, observed))
             }
             Self::Estimate(item) => {
-                let counted = monitored.find(|counted| counted.item == item);
+                let counted = monitored.find(|counted| counted.item.stands_for(item));
                 estimate_row(&counted.map_or_else(
                     || {
                         let most = unmonitored();

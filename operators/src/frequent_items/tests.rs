@@ -10,6 +10,7 @@ use trommel_kernels::Isa;
 use super::*;
 
 mod fading;
+mod long_items;
 mod merging;
 mod storing;
 

@@ -1,52 +1,261 @@
 //! Numbers for distinct strings, in the order in which they first occur.
 //!
 //! The strings lie one after the other in one buffer; the hash table holds their numbers only, so
-//! that a token that is known costs a look-up and no allocation.
+//! that a token that is known costs a look-up and no allocation. The hash has a key of its own in
+//! each dictionary, so that nobody can choose tokens that collide.
+//!
+//! ```text
+//! token ──► young: found ─────────────────────────────► its number
+//!             └─► old: found ──► copied to young ─────► its number
+//!                   └─► nowhere ──► added to young ───► a new number
+//!
+//! young is full:  old is forgotten, young becomes old, a new young one begins
+//! ```
+//!
+//! So a token that is used at least once while `tokens_max` others are is never forgotten, nothing
+//! is forgotten before there are more than `tokens_max`, and no call does more than its own tokens.
+//! A number is given out again after 2^32 of them, unless its token is known.
+
+use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
-use rapidhash::v3::rapidhash_v3;
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
 use super::TokenizeError;
+use crate::long;
+
+/// A longer token is kept by a name of this length.
+const TOKEN_BYTES_MAX: usize = 1024;
+
+/// How much a dictionary holds, twice: in each of its generations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Tokens.
+    pub(super) tokens_max: usize,
+    /// Bytes of their text.
+    pub(super) bytes_max: usize,
+    /// Whether a full dictionary forgets or fails.
+    pub(super) forgets: bool,
+}
 
 pub(super) struct Dictionary {
-    numbers: HashTable<u32>,
+    young: Generation,
+    old: Generation,
+    limits: Limits,
+    secrets: RapidSecrets,
+    next: u32,
+    /// Numbers of known tokens, ascending, once numbers are given out again.
+    taken: Vec<u32>,
+    has_wrapped: bool,
+    /// Tokens of `old` that are in `young` too.
+    used_again: usize,
+    numbered: u64,
+    forgotten: u64,
+}
+
+/// Tokens and their numbers.
+#[derive(Default)]
+struct Generation {
+    entries: HashTable<Entry>,
     text: Vec<u8>,
     /// Where each string ends in `text`.
     ends: Vec<usize>,
-    max: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Position in `ends`.
+    index: u32,
+    number: u32,
+}
+
+impl Generation {
+    fn number(&self, hash: u64, token: &[u8]) -> Option<u32> {
+        let is_token = |entry: &Entry| text(&self.text, &self.ends, entry.index) == token;
+        self.entries.find(hash, is_token).map(|entry| entry.number)
+    }
+
+    fn add(&mut self, hash: u64, token: &[u8], number: u32, secrets: &RapidSecrets) {
+        let Self { entries, text: bytes, ends } = self;
+        let index = u32::try_from(ends.len()).expect("the limit is below 2^31");
+        bytes.extend_from_slice(token);
+        ends.push(bytes.len());
+        entries.insert_unique(hash, Entry { index, number }, |entry| {
+            rapidhash_v3_seeded(text(bytes, ends, entry.index), secrets)
+        });
+    }
 }
 
 impl Dictionary {
-    /// A dictionary of at most `max` strings.
-    pub(super) fn new(max: usize) -> Self {
-        Self { numbers: HashTable::new(), text: Vec::new(), ends: Vec::new(), max }
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            young: Generation::default(),
+            old: Generation::default(),
+            limits,
+            secrets: RapidSecrets::seed(RandomState::new().hash_one(0_u8)),
+            next: 0,
+            taken: Vec::new(),
+            has_wrapped: false,
+            used_again: 0,
+            numbered: 0,
+            forgotten: 0,
+        }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
+    /// Numbers given out: the distinct tokens, and those that were forgotten and came back again.
+    pub(super) fn numbered(&self) -> u64 {
+        self.numbered
     }
 
-    /// The number of `token`, which is a new one when it occurs for the first time.
+    /// Tokens that were forgotten.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The number of `token`, which is a new one when it is not known.
     pub(super) fn number(&mut self, token: &str) -> Result<u32, TokenizeError> {
-        let Self { numbers, text, ends, max } = self;
-        let hash = rapidhash_v3(token.as_bytes());
-        let is_token = |&number: &u32| entry(text, ends, number) == token.as_bytes();
-        if let Some(&number) = numbers.find(hash, is_token) {
+        if token.len() > TOKEN_BYTES_MAX {
+            return self.number_of(long::name(token, TOKEN_BYTES_MAX).as_bytes());
+        }
+        self.number_of(token.as_bytes())
+    }
+
+    fn number_of(&mut self, token: &[u8]) -> Result<u32, TokenizeError> {
+        let hash = rapidhash_v3_seeded(token, &self.secrets);
+        if let Some(number) = self.young.number(hash, token) {
             return Ok(number);
         }
-        if ends.len() >= *max {
-            return Err(TokenizeError::DictionaryFull { max: *max });
-        }
-        let number = u32::try_from(ends.len()).expect("the limit is below 2^32");
-        text.extend_from_slice(token.as_bytes());
-        ends.push(text.len());
-        numbers.insert_unique(hash, number, |&number| rapidhash_v3(entry(text, ends, number)));
+        self.make_room(token.len())?;
+        let number = match self.old.number(hash, token) {
+            Some(number) => {
+                self.used_again += 1;
+                number
+            }
+            None => self.new_number(),
+        };
+        self.young.add(hash, token, number, &self.secrets);
         Ok(number)
+    }
+
+    /// Forgets the old generation if the young one is full.
+    fn make_room(&mut self, bytes: usize) -> Result<(), TokenizeError> {
+        let Limits { tokens_max, bytes_max, forgets } = self.limits;
+        let is_full = self.young.ends.len() >= tokens_max
+            || self.young.text.len() + bytes > bytes_max.max(bytes);
+        if !is_full {
+            return Ok(());
+        }
+        if !forgets {
+            return Err(TokenizeError::DictionaryFull { tokens_max, bytes_max });
+        }
+        let count = self.old.ends.len() - std::mem::take(&mut self.used_again);
+        self.old = std::mem::take(&mut self.young);
+        if self.forgotten == 0 && count > 0 {
+            tracing::warn!(
+                "the dictionary of `tokenize` is full (`dictionary_max`, `dictionary_bytes_max`): \
+                 it forgets the tokens that were not used for longest"
+            );
+        }
+        self.forgotten += count as u64;
+        if self.has_wrapped {
+            self.collect_taken();
+        }
+        Ok(())
+    }
+
+    /// A number that no known token has.
+    fn new_number(&mut self) -> u32 {
+        loop {
+            let number = self.next;
+            self.next = number.wrapping_add(1);
+            if self.next == 0 {
+                self.has_wrapped = true;
+                self.collect_taken();
+            }
+            if self.taken.binary_search(&number).is_err() {
+                self.numbered += 1;
+                return number;
+            }
+        }
+    }
+
+    fn collect_taken(&mut self) {
+        let known = self.young.entries.iter().chain(&self.old.entries);
+        self.taken = known.map(|entry| entry.number).collect();
+        self.taken.sort_unstable();
+        self.taken.dedup();
     }
 }
 
-fn entry<'a>(text: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
-    let number = number as usize;
-    let start = if number == 0 { 0 } else { ends[number - 1] };
-    &text[start..ends[number]]
+fn text<'a>(text: &'a [u8], ends: &[usize], index: u32) -> &'a [u8] {
+    let index = index as usize;
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    &text[start..ends[index]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tokens_max: usize) -> Dictionary {
+        Dictionary::new(Limits { tokens_max, bytes_max: 1 << 20, forgets: true })
+    }
+
+    #[test]
+    fn nothing_is_forgotten_before_the_limit() {
+        let mut dictionary = of(100);
+        for round in 0..3 {
+            for i in 0..100 {
+                assert_eq!(dictionary.number(&format!("t{i}")).unwrap(), i, "{round}");
+            }
+        }
+        assert_eq!((dictionary.numbered(), dictionary.forgotten()), (100, 0));
+    }
+
+    #[test]
+    fn tokens_in_use_keep_their_number_and_memory_is_bounded() {
+        let mut dictionary = of(100);
+        let hot = dictionary.number("hot").unwrap();
+        let mut numbers = std::collections::HashSet::from([hot]);
+        for i in 0..100_000 {
+            assert!(numbers.insert(dictionary.number(&format!("t{i}")).unwrap()));
+            if i % 90 == 0 {
+                assert_eq!(dictionary.number("hot").unwrap(), hot);
+            }
+            assert!(dictionary.young.ends.len() + dictionary.old.ends.len() <= 200);
+        }
+        assert_eq!(dictionary.numbered(), 100_001);
+        assert!(dictionary.forgotten() > 99_000);
+        // A token that is not used for long comes back as another one.
+        assert!(numbers.insert(dictionary.number("t0").unwrap()));
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_long_tokens_have_names() {
+        let mut dictionary =
+            Dictionary::new(Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true });
+        let long = |i: usize| format!("{}{i}", "x".repeat(100_000));
+        for i in 0..1000 {
+            let number = dictionary.number(&long(i)).unwrap();
+            assert_eq!(dictionary.number(&long(i)).unwrap(), number);
+            assert!(dictionary.young.text.len() <= 10_000 && dictionary.old.text.len() <= 10_000);
+        }
+        assert_eq!(dictionary.numbered(), 1000);
+    }
+
+    #[test]
+    fn numbers_that_come_around_again_are_not_those_of_known_tokens() {
+        let mut dictionary = of(10);
+        let (zero, one) = (dictionary.number("zero").unwrap(), dictionary.number("one").unwrap());
+        assert_eq!((zero, one), (0, 1));
+        dictionary.next = u32::MAX - 1;
+        let next: Vec<u32> =
+            ["a", "b", "c"].map(|token| dictionary.number(token).unwrap()).to_vec();
+        assert_eq!(next, [u32::MAX - 1, u32::MAX, 2]);
+        for i in 0..50 {
+            let number = dictionary.number(&format!("t{i}")).unwrap();
+            assert_eq!(dictionary.number("zero").unwrap(), 0);
+            assert_ne!(number, 0);
+        }
+    }
 }

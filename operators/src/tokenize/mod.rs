@@ -34,7 +34,7 @@ use crate::columns::{
     SetsBuilder, column_batch, column_schema, find_column, find_text, sets_schema, text_column,
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range};
-use dictionary::Dictionary;
+use dictionary::{Dictionary, Limits};
 use tokens::Tokenizer;
 
 /// What a token is.
@@ -63,6 +63,18 @@ pub enum TokenizeInto {
     Sets,
 }
 
+/// What a full dictionary does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DictionaryFull {
+    /// It forgets the tokens that were not used for longest.
+    #[default]
+    Forget,
+    /// The run ends with an error, so that sets which are compared are exact.
+    Fail,
+}
+
 /// Cuts texts into tokens.
 ///
 /// # Ports
@@ -70,8 +82,15 @@ pub enum TokenizeInto {
 /// ascending) and the columns that are carried along. A null has no tokens.
 ///
 /// # State
-/// With `into` = `sets`: every distinct token once. At most `dictionary_max` of them, then an
-/// error.
+/// With `into` = `sets`: a dictionary of the tokens, of which it keeps at least the
+/// `dictionary_max` that were used last and at most twice as many, with at most twice
+/// `dictionary_bytes_max` bytes of text. A token of more than 1,024 bytes is kept by its beginning
+/// and a hash.
+///
+/// A token that was forgotten and comes back has a new number. Then a text of before and one of
+/// after look less similar than they are, and never more. As long as a stream has at most
+/// `dictionary_max` distinct tokens, nothing is forgotten; `tokens_forgotten` in the report counts
+/// it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -91,10 +110,17 @@ pub struct Tokenize {
     /// Columns of the input that go along, such as the text itself; for `sets` only.
     #[serde(default)]
     carry: Vec<String>,
-    /// How many distinct tokens there may be; for `sets` only.
+    /// Distinct tokens that the dictionary keeps for certain; for `sets` only.
     #[serde(default = "default_dictionary_max")]
-    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
+    #[schemars(range(min = 1, max = 2_147_483_647))]
     dictionary_max: usize,
+    /// Bytes of the text of these tokens; for `sets` only.
+    #[serde(default = "default_dictionary_bytes_max")]
+    #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
+    dictionary_bytes_max: usize,
+    /// What a full dictionary does; for `sets` only.
+    #[serde(default)]
+    dictionary_full: DictionaryFull,
     /// Rows an output batch.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
@@ -105,15 +131,24 @@ fn default_dictionary_max() -> usize {
     1 << 24
 }
 
+fn default_dictionary_bytes_max() -> usize {
+    256 << 20
+}
+
 /// Why texts cannot be made into sets.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenizeError {
     /// The dictionary has reached its limit.
-    #[error("the texts have more than {max} distinct tokens (`dictionary_max`)")]
+    #[error(
+        "the texts have more than {tokens_max} distinct tokens (`dictionary_max`), \
+         or more than {bytes_max} bytes of them (`dictionary_bytes_max`)"
+    )]
     DictionaryFull {
-        /// How many distinct tokens there may be.
-        max: usize,
+        /// Distinct tokens that there may be.
+        tokens_max: usize,
+        /// Bytes of text that they may have.
+        bytes_max: usize,
     },
     /// There are more texts than numbers for them.
     #[error("more than 2^32 texts; the ids of sets have 32 bits")]
@@ -129,6 +164,8 @@ impl Tokenize {
             into: TokenizeInto::Items,
             carry: Vec::new(),
             dictionary_max: default_dictionary_max(),
+            dictionary_bytes_max: default_dictionary_bytes_max(),
+            dictionary_full: DictionaryFull::Forget,
             batch: batch_items(),
         }
     }
@@ -158,7 +195,7 @@ impl Tokenize {
         self
     }
 
-    /// Makes a set of each text, with at most [`Self::dictionary_max`] distinct tokens in all.
+    /// Makes a set of each text.
     #[must_use]
     pub fn into_sets(mut self) -> Self {
         self.into = TokenizeInto::Sets;
@@ -172,10 +209,24 @@ impl Tokenize {
         self
     }
 
-    /// Sets how many distinct tokens the sets may have in all: 1 to 2^32 - 1.
+    /// Sets how many distinct tokens the dictionary keeps for certain: 1 to 2^31 - 1.
     #[must_use]
     pub fn dictionary_max(mut self, tokens: usize) -> Self {
         self.dictionary_max = tokens;
+        self
+    }
+
+    /// Sets how many bytes of text these tokens may have: 1,024 to 2^40.
+    #[must_use]
+    pub fn dictionary_bytes_max(mut self, bytes: usize) -> Self {
+        self.dictionary_bytes_max = bytes;
+        self
+    }
+
+    /// Sets what a full dictionary does.
+    #[must_use]
+    pub fn dictionary_full(mut self, then: DictionaryFull) -> Self {
+        self.dictionary_full = then;
         self
     }
 
@@ -243,7 +294,8 @@ impl OperatorSpec for Tokenize {
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
-        check_range("dictionary_max", &self.dictionary_max, &(1..=u32::MAX as usize))?;
+        check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1))?;
+        check_range("dictionary_bytes_max", &self.dictionary_bytes_max, &(1024..=1 << 40))?;
         let tokenizer = self.tokenizer()?;
         let column = find_text(&inputs[0], self.column.as_deref())?;
         let batch = self.batch;
@@ -265,7 +317,11 @@ impl OperatorSpec for Tokenize {
                     tokenizer,
                     batch,
                     pending: None,
-                    dictionary: Dictionary::new(self.dictionary_max),
+                    dictionary: Dictionary::new(Limits {
+                        tokens_max: self.dictionary_max,
+                        bytes_max: self.dictionary_bytes_max,
+                        forgets: self.dictionary_full == DictionaryFull::Forget,
+                    }),
                     sets: SetsBuilder::new(),
                     next_id: 0,
                 };
@@ -405,6 +461,9 @@ impl Operator for SetTokens {
     }
 
     fn counters(&self) -> Counters {
-        vec![("distinct_tokens", self.dictionary.len() as u64)]
+        vec![
+            ("distinct_tokens", self.dictionary.numbered()),
+            ("tokens_forgotten", self.dictionary.forgotten()),
+        ]
     }
 }

@@ -134,11 +134,22 @@ fn columns_go_along_with_the_sets_of_their_rows() {
 }
 
 #[test]
-fn a_full_dictionary_is_an_error() {
+fn a_full_dictionary_forgets_or_fails() {
     let spec = Tokenize::words().into_sets().dictionary_max(2);
+    let endless = (0..1000).map(|i| texts(&[Some(&format!("a b{i}"))])).collect();
+    let found = sets(spec.clone(), endless).unwrap();
+    // `a` is used all the time and keeps its number; the others are all different.
+    assert!(found.iter().all(|(_, set)| set.len() == 2 && set[0] == 0));
+    let others: std::collections::HashSet<u32> = found.iter().map(|(_, set)| set[1]).collect();
+    assert_eq!(others.len(), 1000);
+    let spec = spec.dictionary_full(DictionaryFull::Fail);
     assert!(sets(spec.clone(), vec![texts(&[Some("a b a b")])]).is_ok());
     let error = sets(spec, vec![texts(&[Some("a b"), Some("c")])]).unwrap_err();
-    assert_eq!(error.to_string(), "the texts have more than 2 distinct tokens (`dictionary_max`)");
+    assert_eq!(
+        error.to_string(),
+        "the texts have more than 2 distinct tokens (`dictionary_max`), \
+         or more than 268435456 bytes of them (`dictionary_bytes_max`)"
+    );
 }
 
 #[test]

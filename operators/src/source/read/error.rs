@@ -23,6 +23,14 @@ pub enum ReadError {
         /// The pattern.
         pattern: String,
     },
+    /// A pattern matches more files than a source can list.
+    #[error("the pattern `{pattern}` matches more than {files_max} files")]
+    TooManyFiles {
+        /// The pattern.
+        pattern: String,
+        /// How many files a source can list.
+        files_max: usize,
+    },
     /// The path is a directory.
     #[error("{path} is a directory; `{path}/*` names the files in it")]
     Directory {
@@ -44,6 +52,25 @@ pub enum ReadError {
         path: Arc<str>,
         /// What the operating system or the decompressor says.
         source: io::Error,
+    },
+    /// The file has become shorter since it was opened.
+    #[error("{path} was cut while it was read: it had {bytes} bytes, the end came after {read}")]
+    Cut {
+        /// The file.
+        path: Arc<str>,
+        /// Bytes that it had when it was opened.
+        bytes: u64,
+        /// Bytes that were read.
+        read: u64,
+    },
+    /// The file is text, but not in UTF-8.
+    #[error(
+        "{path} begins with the mark of UTF-16, which is not read here; \
+         `iconv -f UTF-16 -t UTF-8 FILE | trommel …` is"
+    )]
+    Utf16 {
+        /// The file.
+        path: Arc<str>,
     },
     /// A line is longer than allowed.
     #[error("{path}:{line}: the line is longer than {bytes_max} bytes (`line_bytes_max`)")]

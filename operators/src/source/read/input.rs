@@ -1,33 +1,40 @@
 //! The files of a source, opened one after the other.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use trommel_engine::operator::{Counters, Progress};
 
 use super::OnError;
+#[cfg(test)]
+use super::compression::Compression;
 use super::error::ReadError;
 use super::paths::Files;
+use super::raw::Pause;
 #[cfg(test)]
-use super::stream::Compression;
-use super::stream::Stream;
+use super::raw::Raw;
+use super::stream::{Pull, Stream};
 
-/// How long a source without anything to send waits for a pipe before it reports that it is idle. A
-/// busy writer fills the pipe again within this time, and the read wakes up at once; being idle
-/// costs a sleep.
-const PATIENCE: Duration = Duration::from_millis(1);
-/// How long a source sleeps between two looks at a pipe that has nothing.
-pub(super) const IDLE: Duration = Duration::from_millis(2);
+/// Files that are left out and named, each in a warning; the others are counted.
+const NAMED_MAX: u64 = 20;
 
 /// The files that are still to be read, the open one, and what was met so far.
 pub(super) struct Inputs {
     left: std::vec::IntoIter<Entry>,
-    open: Option<Open>,
+    open: Option<Stream>,
+    /// The open file, for messages.
+    path: Arc<str>,
     bytes_closed: u64,
     bytes_total: Option<u64>,
     files: u64,
     skipped: u64,
+    files_skipped: u64,
+    unfinished_bytes: u64,
+    /// Whether what cannot be used is left out.
     skips: bool,
+    /// Whether files hold text, so that their first bytes say how they are compressed.
+    is_text: bool,
+    is_stopped: bool,
 }
 
 /// A file to be read; tests put streams of their own here.
@@ -37,37 +44,53 @@ enum Entry {
     Stream(Arc<str>, Stream),
 }
 
-struct Open {
-    path: Arc<str>,
-    stream: Stream,
-}
-
 /// What a read brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Got {
     /// This many bytes, at least one.
     Bytes(usize),
-    /// Nothing at present.
+    /// Nothing at present: wait for [`Inputs::descriptor`].
     Nothing,
+    /// Nothing yet; there may be more at once.
+    Again,
     /// The end of the open file; it is still the open one.
     FileEnd,
+    /// The rest of the open file cannot be used; it is still the open one.
+    Broken,
+    /// Nothing is taken from the open file any more; it is still the open one.
+    Stopped,
+}
+
+/// Whether there is a file to read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opened {
+    Yes,
+    /// The next one was left out.
+    Skipped,
+    /// There is none left.
+    NoMore,
 }
 
 impl Inputs {
-    pub(super) fn new(files: Files, on_error: OnError) -> Self {
+    pub(super) fn new(files: Files, on_error: OnError, is_text: bool) -> Self {
         let entries: Vec<_> = files.places.into_iter().map(Entry::Place).collect();
-        Self::of_entries(entries, files.bytes, on_error)
+        Self { is_text, ..Self::of_entries(entries, files.bytes, on_error) }
     }
 
     fn of_entries(entries: Vec<Entry>, bytes_total: Option<u64>, on_error: OnError) -> Self {
         Self {
             left: entries.into_iter(),
             open: None,
+            path: "".into(),
             bytes_closed: 0,
             bytes_total,
             files: 0,
             skipped: 0,
+            files_skipped: 0,
+            unfinished_bytes: 0,
             skips: on_error == OnError::Skip,
+            is_text: true,
+            is_stopped: false,
         }
     }
 
@@ -78,54 +101,95 @@ impl Inputs {
         on_error: OnError,
     ) -> Self {
         let entries = readers.into_iter().map(|(path, reader)| {
-            let stream = Stream::new(reader, Compression::None).expect("not compressed");
-            Entry::Stream(path.into(), stream)
+            let named = Compression::of_name(path.as_ref());
+            Entry::Stream(path.into(), Stream::new(Raw::of_reader(reader), named, true))
         });
         Self::of_entries(entries.collect(), None, on_error)
     }
 
-    /// Opens the next file if none is open; false when there is none left.
-    pub(super) fn open_next(&mut self) -> Result<bool, ReadError> {
+    /// Inputs for a source that opens files itself.
+    pub(super) fn none(on_error: OnError) -> Self {
+        Self::of_entries(Vec::new(), None, on_error)
+    }
+
+    /// Opens the next file if none is open.
+    pub(super) fn open_next(&mut self) -> Result<Opened, ReadError> {
         if self.open.is_some() {
-            return Ok(true);
+            return Ok(Opened::Yes);
         }
-        let Some(entry) = self.left.next() else { return Ok(false) };
+        if self.is_stopped {
+            return Ok(Opened::NoMore);
+        }
+        let Some(entry) = self.left.next() else {
+            self.say_how_many_were_left_out();
+            return Ok(Opened::NoMore);
+        };
         let (path, stream) = match entry {
             Entry::Place(place) => {
                 let path = place.name();
-                match Stream::open(&place) {
+                match Stream::open(&place, self.is_text) {
                     Ok(stream) => (path, stream),
-                    Err(source) => return Err(ReadError::Open { path, source }),
+                    Err(source) => {
+                        self.leave_out(ReadError::Open { path, source })?;
+                        return Ok(Opened::Skipped);
+                    }
                 }
             }
             #[cfg(test)]
             Entry::Stream(path, stream) => (path, stream),
         };
         self.files += 1;
-        self.open = Some(Open { path, stream });
-        Ok(true)
+        (self.path, self.open) = (path, Some(stream));
+        Ok(Opened::Yes)
     }
 
-    /// Reads from the open file, waiting a moment for a pipe unless the caller has something to
-    /// send already.
-    pub(super) fn read(&mut self, target: &mut [u8], has_output: bool) -> Result<Got, ReadError> {
+    /// Reads from the open file what there is at present.
+    pub(super) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
         let open = self.open.as_mut().expect("a file is open");
-        let patience = if has_output { Duration::ZERO } else { PATIENCE };
-        let read = match open.stream.is_ready(patience) {
-            Ok(true) => open.stream.read(target),
-            Ok(false) => return Ok(Got::Nothing),
-            Err(error) => Err(error),
+        let error = match open.pull(target) {
+            Ok(Pull::Bytes(bytes)) => return Ok(Got::Bytes(bytes)),
+            Ok(Pull::Pause(Pause::Empty)) => return Ok(Got::Nothing),
+            Ok(Pull::Pause(Pause::Spent)) => return Ok(Got::Again),
+            Ok(Pull::Pause(Pause::Stopped)) => return Ok(Got::Stopped),
+            Ok(Pull::End) => match open.bytes_before_cut() {
+                Ok(None) => return Ok(Got::FileEnd),
+                Ok(Some(bytes)) => {
+                    let read = open.bytes();
+                    ReadError::Cut { path: Arc::clone(&self.path), bytes, read }
+                }
+                Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
+            },
+            Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
         };
-        match read {
-            Ok(0) => Ok(Got::FileEnd),
-            Ok(bytes) => Ok(Got::Bytes(bytes)),
-            Err(source) => Err(ReadError::Read { path: Arc::clone(&open.path), source }),
+        self.leave_out(error)?;
+        Ok(Got::Broken)
+    }
+
+    /// The descriptor to wait for after [`Got::Nothing`].
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().and_then(Stream::descriptor)
+    }
+
+    /// Takes nothing more from any file. What was taken from the open one is still read.
+    pub(super) fn stop(&mut self) {
+        if !std::mem::replace(&mut self.is_stopped, true) {
+            self.say_how_many_were_left_out();
+        }
+        if let Some(open) = &mut self.open {
+            open.stop();
         }
     }
 
     /// Closes the open file.
     pub(super) fn close(&mut self) {
-        self.bytes_closed += self.open.take().map_or(0, |open| open.stream.bytes());
+        self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());
+    }
+
+    /// Closes the open file, of which nothing is taken any more, with this many bytes of an item
+    /// that is not complete.
+    pub(super) fn close_stopped(&mut self, unfinished_bytes: usize) {
+        self.count_unfinished(unfinished_bytes as u64);
+        self.close();
     }
 
     /// Leaves out what `error` says about the open file and counts it, or fails.
@@ -140,17 +204,56 @@ impl Inputs {
         Err(error(self.path()))
     }
 
+    /// Leaves out a file, or the rest of it, and says why; or fails.
+    pub(super) fn leave_out(&mut self, error: ReadError) -> Result<(), ReadError> {
+        if !self.skips {
+            return Err(error);
+        }
+        self.files_skipped += 1;
+        if self.files_skipped <= NAMED_MAX {
+            tracing::warn!("left out: {error}");
+        }
+        Ok(())
+    }
+
+    fn say_how_many_were_left_out(&self) {
+        let more = self.files_skipped.saturating_sub(NAMED_MAX);
+        if more > 0 {
+            tracing::warn!("left out: {more} more files");
+        }
+    }
+
     /// The path of the open file, for messages.
     pub(super) fn path(&self) -> Arc<str> {
-        self.open.as_ref().map_or_else(|| "".into(), |open| Arc::clone(&open.path))
+        Arc::clone(&self.path)
+    }
+
+    /// Names the file that messages are about, for a source that opens files itself.
+    pub(super) fn set_path(&mut self, path: Arc<str>) {
+        self.path = path;
+    }
+
+    /// Counts a file that a source has opened itself.
+    pub(super) fn count_file(&mut self) {
+        self.files += 1;
+    }
+
+    /// Counts bytes of an item that is not complete.
+    pub(super) fn count_unfinished(&mut self, bytes: u64) {
+        self.unfinished_bytes += bytes;
     }
 
     pub(super) fn progress(&self) -> Progress {
-        let open = self.open.as_ref().map_or(0, |open| open.stream.bytes());
+        let open = self.open.as_ref().map_or(0, |open| open.bytes());
         Progress { bytes: self.bytes_closed + open, bytes_total: self.bytes_total }
     }
 
     pub(super) fn counters(&self) -> Counters {
-        vec![("files", self.files), ("skipped", self.skipped)]
+        vec![
+            ("files", self.files),
+            ("skipped", self.skipped),
+            ("files_skipped", self.files_skipped),
+            ("unfinished_bytes", self.unfinished_bytes),
+        ]
     }
 }

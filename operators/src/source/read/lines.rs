@@ -1,7 +1,9 @@
 //! Lines: cutting blocks of bytes into them, and making text or sets of them.
 
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::builder::StringBuilder;
@@ -10,16 +12,16 @@ use memchr::{memchr_iter, memrchr};
 use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
 
 use super::error::ReadError;
-use super::input::{Got, IDLE, Inputs};
+use super::input::{Got, Inputs, Opened};
 use crate::columns::{SetsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
 /// What is read from a file at a time: large enough for the system call, small enough for the
 /// second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How many blocks, files or runs of lines one call may handle, so that it returns even if it finds
-/// nothing to send.
-const STEPS_MAX: usize = 64;
+/// Blocks, files or runs of lines that one call handles at most, so that it returns even if it
+/// finds nothing to send.
+pub(super) const STEPS_MAX: usize = 64;
 /// The longest piece of a bad token that a message repeats.
 const TOKEN_BYTES_SHOWN: usize = 40;
 
@@ -32,6 +34,10 @@ pub(super) trait LineFormat: Send {
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
     /// All lines of the open file have come.
     fn end_file(&mut self, _inputs: &Inputs) {}
+    /// The lines of the open file break off: drops a row that is not complete. Returns its bytes.
+    fn abandon(&mut self) -> usize {
+        0
+    }
     /// Rows so far.
     fn rows(&self) -> usize;
     /// Bytes of the rows so far.
@@ -80,22 +86,63 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The mark with which a text in UTF-8 may begin; no part of its first line.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The marks with which a text in UTF-16 begins.
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// How a file of text begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// Too few bytes to tell.
+    Unknown,
+    Text,
+    Utf16,
+}
+
+/// What bytes have made of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// Nothing to speak of.
+    Bytes,
+    /// The line of this number has just become too long.
+    TooLong(u64),
+    /// It is no text in UTF-8.
+    Utf16,
+}
+
+/// A place in a file where a line begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Number of the line, from 1.
+    pub(super) line: u64,
+    /// Whether the first bytes of the file have been looked at.
+    has_begun: bool,
+    /// The line is too long: what comes up to the next newline is dropped.
+    dropping: bool,
+}
+
+impl Default for Place {
+    /// The beginning of a file.
+    fn default() -> Self {
+        Self { line: 1, has_begun: false, dropping: false }
+    }
+}
+
 /// Cuts the bytes of a file into lines.
 ///
 /// ```text
 /// buffer  | consumed | whole lines      | beginning of a line | free |
 ///         0        start            complete               filled   len
 /// ```
-struct LineBuffer {
+pub(super) struct LineBuffer {
     buffer: Vec<u8>,
     start: usize,
     complete: usize,
     filled: usize,
     ends: Vec<usize>,
-    /// Number of the line at `start`, from 1.
-    line: u64,
-    /// The line at `start` is too long: what comes up to the next newline is dropped.
-    dropping: bool,
+    /// What is known about the line at `start`.
+    place: Place,
     line_bytes_max: usize,
 }
 
@@ -107,19 +154,64 @@ impl LineBuffer {
             complete: 0,
             filled: 0,
             ends: Vec::new(),
-            line: 1,
-            dropping: false,
+            place: Place::default(),
             line_bytes_max,
         }
     }
 
-    fn has_lines(&self) -> bool {
+    pub(super) fn of_file(line_bytes_max: usize) -> Self {
+        Self::new(BLOCK_BYTES, line_bytes_max)
+    }
+
+    pub(super) fn line_bytes_max(&self) -> usize {
+        self.line_bytes_max
+    }
+
+    /// The place of the first line that has not been taken.
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Goes on in a file from a place in it; nothing is left of another one.
+    pub(super) fn resume(&mut self, place: Place) {
+        self.abandon();
+        self.place = place;
+    }
+
+    /// Looks at the first bytes of the file when they have come, and passes over a mark of UTF-8.
+    fn begin(&mut self) -> Start {
+        let text = &self.buffer[self.start..self.filled];
+        let is_mark = |mark: &&[u8]| text.starts_with(mark);
+        let may_become = |mark: &[u8]| text.len() < mark.len() && mark.starts_with(text);
+        if UTF16_MARKS.iter().any(is_mark) {
+            return Start::Utf16;
+        }
+        if may_become(UTF8_MARK) || UTF16_MARKS.into_iter().any(may_become) {
+            return Start::Unknown;
+        }
+        if is_mark(&UTF8_MARK) {
+            self.start += UTF8_MARK.len();
+            self.complete = self.start;
+        }
+        self.place.has_begun = true;
+        Start::Text
+    }
+
+    /// The file breaks off: drops the line that is not complete and starts again with the next
+    /// file. Returns the bytes of that line.
+    pub(super) fn abandon(&mut self) -> usize {
+        let bytes = self.filled - self.start;
+        self.last_run();
+        bytes
+    }
+
+    pub(super) fn has_lines(&self) -> bool {
         self.start < self.complete
     }
 
     /// Free space for a read: moves the beginning of a line to the front and grows if that fills
     /// the buffer.
-    fn free(&mut self) -> &mut [u8] {
+    pub(super) fn free(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
@@ -135,12 +227,18 @@ impl LineBuffer {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes over `bytes` that were read into [`Self::free`]. Returns the number of the line that
-    /// has just become too long, if one has.
-    fn add(&mut self, bytes: usize) -> Option<u64> {
+    /// Takes over `bytes` that were read into [`Self::free`].
+    pub(super) fn add(&mut self, bytes: usize) -> Added {
         let added = self.filled..self.filled + bytes;
         self.filled = added.end;
-        if self.dropping {
+        if !self.place.has_begun {
+            match self.begin() {
+                Start::Unknown => return Added::Bytes,
+                Start::Utf16 => return Added::Utf16,
+                Start::Text => {}
+            }
+        }
+        if self.place.dropping {
             self.drop_to_newline(added.start);
         }
         if let Some(newline) = memrchr(b'\n', &self.buffer[added.start.max(self.start)..added.end])
@@ -149,25 +247,25 @@ impl LineBuffer {
         }
         let beginning = self.complete.max(self.start);
         // One more byte may still be the carriage return of the line end.
-        if self.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
-            return None;
+        if self.place.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
+            return Added::Bytes;
         }
         // Reported as soon as it is seen, with the lines before it still waiting: their numbers
         // come first.
         if self.has_lines() {
-            return None;
+            return Added::Bytes;
         }
-        self.dropping = true;
+        self.place.dropping = true;
         self.start = self.filled;
-        Some(self.line)
+        Added::TooLong(self.place.line)
     }
 
     fn drop_to_newline(&mut self, from: usize) {
         match memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
             Some(newline) => {
                 self.start = from + newline + 1;
-                self.line += 1;
-                self.dropping = false;
+                self.place.line += 1;
+                self.place.dropping = false;
             }
             None => self.start = self.filled,
         }
@@ -176,7 +274,7 @@ impl LineBuffer {
 
     /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one
     /// line.
-    fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
+    pub(super) fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
         let bytes = &self.buffer[self.start..self.complete];
         self.ends.clear();
         for newline in memchr_iter(b'\n', bytes).take(lines_max) {
@@ -187,22 +285,22 @@ impl LineBuffer {
         }
         let consumed = self.ends.last().expect("there is a whole line") + 1;
         let bytes = &bytes[..consumed];
-        let first_line = self.line;
+        let first_line = self.place.line;
         self.start += consumed;
-        self.line += self.ends.len() as u64;
+        self.place.line += self.ends.len() as u64;
         Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
     /// The line that the file ends with when it does not end with a newline; starts again with the
     /// next file.
-    fn last_run(&mut self) -> Option<Run<'_>> {
+    pub(super) fn last_run(&mut self) -> Option<Run<'_>> {
         let bytes = &self.buffer[self.start..self.filled];
-        let first_line = self.line;
-        let is_line = !self.dropping && !bytes.is_empty();
+        let first_line = self.place.line;
+        let is_line = !self.place.dropping && !bytes.is_empty();
         self.ends.clear();
         self.ends.push(bytes.len());
         (self.start, self.complete, self.filled) = (0, 0, 0);
-        (self.line, self.dropping) = (1, false);
+        self.place = Place::default();
         let line_bytes_max = self.line_bytes_max;
         is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
     }
@@ -252,17 +350,23 @@ impl<F: LineFormat> LineSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
+    /// Reads once.
     fn read_block(&mut self) -> Result<Got, ReadError> {
-        let has_output = self.format.rows() > 0;
-        let got = self.inputs.read(self.lines.free(), has_output)?;
+        let got = self.inputs.read(self.lines.free())?;
         match got {
-            Got::Bytes(bytes) => {
-                if let Some(line) = self.lines.add(bytes) {
+            Got::Bytes(bytes) => match self.lines.add(bytes) {
+                Added::Bytes => {}
+                Added::TooLong(line) => {
                     let bytes_max = self.lines.line_bytes_max;
                     self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                     self.format.pass_over(&mut self.inputs, line)?;
                 }
-            }
+                Added::Utf16 => {
+                    self.inputs.leave_out(ReadError::Utf16 { path: self.inputs.path() })?;
+                    self.lines.abandon();
+                    self.inputs.close();
+                }
+            },
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
@@ -270,7 +374,16 @@ impl<F: LineFormat> LineSource<F> {
                 self.format.end_file(&self.inputs);
                 self.inputs.close();
             }
-            Got::Nothing => {}
+            Got::Broken => {
+                self.lines.abandon();
+                self.format.abandon();
+                self.inputs.close();
+            }
+            Got::Stopped => {
+                let unfinished_bytes = self.lines.abandon() + self.format.abandon();
+                self.inputs.close_stopped(unfinished_bytes);
+            }
+            Got::Nothing | Got::Again => {}
         }
         Ok(got)
     }
@@ -284,18 +397,33 @@ impl<F: LineFormat> Source for LineSource<F> {
             }
             if self.lines.has_lines() {
                 self.append_run()?;
-            } else if !self.inputs.open_next()? {
-                self.send(out);
-                return Ok(SourceFlow::Finished);
-            } else if self.read_block()? == Got::Nothing {
-                if self.format.rows() == 0 {
-                    return Ok(SourceFlow::Idle(IDLE));
+                continue;
+            }
+            match self.inputs.open_next()? {
+                Opened::Yes if self.read_block()? == Got::Nothing => {
+                    if self.format.rows() == 0 {
+                        return Ok(SourceFlow::AwaitReadable(Duration::MAX));
+                    }
+                    break;
                 }
-                break;
+                Opened::Yes | Opened::Skipped => {}
+                Opened::NoMore => {
+                    self.send(out);
+                    return Ok(SourceFlow::Finished);
+                }
             }
         }
         self.send(out);
         Ok(SourceFlow::HaveOutput)
+    }
+
+    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        self.inputs.stop();
+        self.next(out)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.inputs.descriptor()
     }
 
     fn progress(&self) -> Progress {

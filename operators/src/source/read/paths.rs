@@ -1,25 +1,20 @@
 //! From patterns to the list of files that are read.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use glob::MatchOptions;
-
+use super::OnError;
 use super::error::ReadError;
+use super::walk::Walk;
 
 /// The path that stands for standard input.
-const STDIN: &str = "-";
+pub(super) const STDIN: &str = "-";
 
-/// As in a shell, wildcards do not match hidden files, which keeps `**` out of version control
-/// folders.
-const MATCH: MatchOptions = MatchOptions {
-    case_sensitive: true,
-    require_literal_separator: true,
-    require_literal_leading_dot: true,
-};
+/// Files of one source. Each costs its path and some 100 bytes.
+const FILES_MAX: usize = 1 << 24;
 
 /// Where a file comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,73 +33,141 @@ impl Place {
     }
 }
 
+/// What a file is, however it is named: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
 /// Files to read, in order, each once.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
     pub(super) places: Vec<Place>,
     /// Size of all files together; `None` when one of them is a pipe or the like.
     pub(super) bytes: Option<u64>,
 }
 
-/// Finds the files that `patterns` name; `None` if there are no patterns.
-pub(super) fn resolve(patterns: &[String]) -> Result<Option<Files>, ReadError> {
-    let mut seen = HashSet::new();
-    let mut files = Files { places: Vec::new(), bytes: Some(0) };
+/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`] a
+/// file that cannot be looked at stays in the list: opening it says why.
+pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<Files>, ReadError> {
+    let mut finding = Finding {
+        files: Files { places: Vec::new(), bytes: Some(0) },
+        seen: HashSet::new(),
+        skips: on_error == OnError::Skip,
+    };
     for pattern in patterns {
-        for (place, bytes) in resolve_pattern(pattern)? {
-            if seen.insert(place.clone()) {
-                files.places.push(place);
-                files.bytes = files.bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
+        if pattern == STDIN {
+            finding.add_stdin();
+        } else if is_pattern(pattern) {
+            let walk = Walk::new(pattern)
+                .map_err(|source| ReadError::Pattern { pattern: pattern.clone(), source })?;
+            finding.add_matches(pattern, &walk)?;
+        } else {
+            finding.add(PathBuf::from(pattern))?;
+        }
+    }
+    Ok((!finding.files.places.is_empty()).then_some(finding.files))
+}
+
+/// Whether wildcards count: a file may have brackets or stars in its name, so a path that exists is
+/// no pattern.
+pub(super) fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '[']) && fs::symlink_metadata(path).is_err()
+}
+
+struct Finding {
+    files: Files,
+    /// Files that are in the list, and paths that could not be looked at.
+    seen: HashSet<Seen>,
+    skips: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Seen {
+    File(FileId),
+    Unknown(Place),
+}
+
+impl Finding {
+    fn add_stdin(&mut self) {
+        let id = rustix::fs::fstat(rustix::stdio::stdin());
+        let seen = match id {
+            Ok(stat) => Seen::File(FileId { device: stat.st_dev, inode: stat.st_ino }),
+            Err(_) => Seen::Unknown(Place::Stdin),
+        };
+        if self.seen.insert(seen) {
+            self.files.places.push(Place::Stdin);
+            self.files.bytes = None;
+        }
+    }
+
+    fn add_matches(&mut self, pattern: &str, walk: &Walk) -> Result<(), ReadError> {
+        let mut found: Vec<(PathBuf, bool)> = Vec::new();
+        let skips = self.skips;
+        walk.for_each(&mut |path, error| {
+            if found.len() >= FILES_MAX {
+                let pattern = pattern.to_owned();
+                return Err(ReadError::TooManyFiles { pattern, files_max: FILES_MAX });
+            }
+            match error {
+                Some(source) if !skips => {
+                    return Err(ReadError::Open { path: name(&path), source });
+                }
+                error => found.push((path, error.is_none())),
+            }
+            Ok(())
+        })?;
+        if found.is_empty() {
+            return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+        }
+        found.sort();
+        for (path, is_file) in found {
+            if is_file {
+                self.add(path)?;
+            } else {
+                self.add_unknown(path);
             }
         }
+        Ok(())
     }
-    Ok((!files.places.is_empty()).then_some(files))
-}
 
-fn resolve_pattern(pattern: &str) -> Result<Vec<(Place, Option<u64>)>, ReadError> {
-    if pattern == STDIN {
-        return Ok(vec![(Place::Stdin, None)]);
-    }
-    // A file may have brackets or stars in its name: what exists is no pattern.
-    if !pattern.contains(['*', '?', '[']) || Path::new(pattern).exists() {
-        let path = PathBuf::from(pattern);
-        let bytes = file_bytes(&path)?;
-        return Ok(vec![(Place::File(path), bytes)]);
-    }
-    let matches = glob::glob_with(pattern, MATCH)
-        .map_err(|source| ReadError::Pattern { pattern: pattern.to_owned(), source })?;
-    let mut files = Vec::new();
-    for found in matches {
-        let path = found.map_err(|error| {
-            let path = error.path().display().to_string().into();
-            ReadError::Open { path, source: error.into() }
-        })?;
-        if !path.is_dir() {
-            let bytes = file_bytes(&path)?;
-            files.push((Place::File(path), bytes));
+    /// Adds what cannot be looked at.
+    fn add_unknown(&mut self, path: PathBuf) {
+        let place = Place::File(path);
+        if self.seen.insert(Seen::Unknown(place.clone())) {
+            self.files.places.push(place);
         }
     }
-    if files.is_empty() {
-        return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+
+    /// Adds a file unless it is there already, by whatever name.
+    fn add(&mut self, path: PathBuf) -> Result<(), ReadError> {
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(ReadError::Directory { path: name(&path) });
+            }
+            Ok(metadata) => metadata,
+            Err(_) if self.skips => {
+                self.add_unknown(path);
+                return Ok(());
+            }
+            Err(source) => return Err(ReadError::Open { path: name(&path), source }),
+        };
+        if self.seen.insert(Seen::File(FileId::of(&metadata))) {
+            self.files.places.push(Place::File(path));
+            let bytes = metadata.is_file().then_some(metadata.len());
+            self.files.bytes = self.files.bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
+        }
+        Ok(())
     }
-    files.sort_by(|(a, _), (b, _)| place_path(a).cmp(&place_path(b)));
-    Ok(files)
 }
 
-fn place_path(place: &Place) -> Option<&Path> {
-    match place {
-        Place::Stdin => None,
-        Place::File(path) => Some(path),
-    }
-}
-
-/// The size of a file; `None` for what has none, such as a pipe.
-fn file_bytes(path: &Path) -> Result<Option<u64>, ReadError> {
-    let name = || path.display().to_string().into();
-    let metadata =
-        fs::metadata(path).map_err(|source: io::Error| ReadError::Open { path: name(), source })?;
-    if metadata.is_dir() {
-        return Err(ReadError::Directory { path: name() });
-    }
-    Ok(metadata.is_file().then_some(metadata.len()))
+fn name(path: &Path) -> Arc<str> {
+    path.display().to_string().into()
 }

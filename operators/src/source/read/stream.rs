@@ -1,132 +1,271 @@
-//! One open file: decompression, counting of what was read, and asking a pipe whether it has data.
+//! One open file, decompressed.
+//!
+//! ```text
+//! Raw (never waits) ──► first bytes: compressed? ──► BufReader ──► decoder ──► pull
+//!                                        └── no ─────────────────────────────► pull
+//! ```
+//!
+//! The decoders keep their state when [`Raw`] has nothing at present, so a compressed pipe is
+//! waited for as a plain one is.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::os::fd::BorrowedFd;
 
-use flate2::bufread::MultiGzDecoder;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use flate2::bufread::GzDecoder;
 
+use super::compression::{Compression, START_BYTES};
 use super::paths::Place;
+use super::raw::{Pause, Raw};
 
-/// What a decompressor reads at a time.
+/// Bytes that a decompressor reads at a time.
 const COMPRESSED_BYTES: usize = 128 << 10;
 
-/// How a file is compressed, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
+/// The longest window of a zstd frame, as a power of two: all that the format allows with `--long`.
+/// The decoder keeps as many bytes as the frame names, at most 2 GiB.
+const WINDOW_LOG_MAX: u32 = 31;
 
-impl Compression {
-    pub(super) fn of(place: &Place) -> Self {
-        let Place::File(path) = place else { return Self::None };
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("gz") => Self::Gzip,
-            Some(extension) if extension.eq_ignore_ascii_case("zst") => Self::Zstd,
-            _ => Self::None,
-        }
-    }
-}
-
-/// An open file. Nothing but a pipe, a terminal or a socket that is not compressed is ever waited
-/// for.
+/// An open file.
 pub(super) struct Stream {
-    decoder: Decoder,
-    /// The same file once more, to ask whether it has data; `None` when a read cannot block for
-    /// long.
-    watched: Option<File>,
+    state: State,
+    named: Compression,
+    /// Whether the first bytes decide if the name says nothing.
+    sniffs: bool,
 }
 
-type Raw = Counted<Box<dyn Read + Send>>;
+/// What was looked at, and what comes after it.
+type Source = Chain<Cursor<Vec<u8>>, Raw>;
 
-enum Decoder {
-    Plain(Raw),
-    Gzip(Box<MultiGzDecoder<BufReader<Raw>>>),
-    Zstd(zstd::stream::read::Decoder<'static, BufReader<Raw>>),
+enum State {
+    /// The first bytes are collected.
+    Start(Raw, Vec<u8>),
+    Plain(Source),
+    Gzip(Gzip),
+    Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Source>>>),
+    /// It cannot be read.
+    Failed,
+}
+
+/// What a pull brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pull {
+    /// This many bytes, at least one.
+    Bytes(usize),
+    /// Nothing.
+    Pause(Pause),
+    /// The end.
+    End,
 }
 
 impl Stream {
-    pub(super) fn open(place: &Place) -> io::Result<Self> {
-        let file = match place {
-            Place::Stdin => File::from(rustix::stdio::stdin().try_clone_to_owned()?),
-            Place::File(path) => File::open(path)?,
+    /// Opens a file, which is decompressed if its name says so, or if `sniffs` and its first bytes
+    /// say so.
+    pub(super) fn open(place: &Place, sniffs: bool) -> io::Result<Self> {
+        let named = match place {
+            Place::Stdin => Compression::None,
+            Place::File(path) => Compression::of_name(path),
         };
-        let compression = Compression::of(place);
-        let may_block = !file.metadata()?.is_file();
-        let watched = if may_block && compression == Compression::None {
-            Some(file.try_clone()?)
-        } else {
-            None
-        };
-        Ok(Self { watched, ..Self::new(Box::new(file), compression)? })
+        Ok(Self::new(Raw::open(place)?, named, sniffs))
     }
 
-    /// A stream of any reader that does not block.
-    pub(super) fn new(reader: Box<dyn Read + Send>, compression: Compression) -> io::Result<Self> {
-        let raw = Counted { reader, bytes: 0 };
-        let buffered = |raw| BufReader::with_capacity(COMPRESSED_BYTES, raw);
-        let decoder = match compression {
-            Compression::None => Decoder::Plain(raw),
-            Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(buffered(raw)))),
-            Compression::Zstd => {
-                Decoder::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(raw))?)
-            }
-        };
-        Ok(Self { decoder, watched: None })
+    pub(super) fn new(raw: Raw, named: Compression, sniffs: bool) -> Self {
+        Self { state: State::Start(raw, Vec::new()), named, sniffs }
+    }
+
+    /// Takes nothing more from the file.
+    pub(super) fn stop(&mut self) {
+        if let Some(raw) = self.state.raw_mut() {
+            raw.stop();
+        }
     }
 
     /// Bytes read so far, before decompression.
     pub(super) fn bytes(&self) -> u64 {
-        match &self.decoder {
-            Decoder::Plain(raw) => raw.bytes,
-            Decoder::Gzip(decoder) => decoder.get_ref().get_ref().bytes,
-            Decoder::Zstd(decoder) => decoder.get_ref().get_ref().bytes,
+        self.state.raw().map_or(0, Raw::bytes)
+    }
+
+    /// The descriptor to wait for after [`Pause::Empty`].
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.state.raw().and_then(Raw::descriptor)
+    }
+
+    /// See [`Raw::bytes_before_cut`].
+    pub(super) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
+        match &self.state {
+            State::Plain(source) => source.get_ref().1.bytes_before_cut(),
+            _ => Ok(None),
         }
     }
 
-    /// Whether a read returns at once, after waiting for it no longer than `patience`.
-    pub(super) fn is_ready(&self, patience: Duration) -> io::Result<bool> {
-        let Some(file) = &self.watched else { return Ok(true) };
-        let mut watched = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN)];
-        let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
-        match poll(&mut watched, Some(&patience)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
+    /// Reads once, what there is and fits into `target`.
+    pub(super) fn pull(&mut self, target: &mut [u8]) -> io::Result<Pull> {
+        if let Some(raw) = self.state.raw_mut() {
+            raw.allow();
+        }
+        match self.read(target) {
+            Ok(0) => Ok(Pull::End),
+            Ok(bytes) => Ok(Pull::Bytes(bytes)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Ok(Pull::Pause(self.state.raw().map_or(Pause::Empty, Raw::pause)))
+            }
+            Err(error) => Err(error),
         }
     }
 
-    /// Reads once, as much as there is and fits; 0 at the end.
-    pub(super) fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if let State::Start(raw, start) = &mut self.state {
+            let compression = look(raw, start, self.named, self.sniffs)?;
+            let State::Start(raw, start) = std::mem::replace(&mut self.state, State::Failed) else {
+                unreachable!("it was so a line above")
+            };
+            self.state = decoder(Cursor::new(start).chain(raw), compression)?;
+        }
         loop {
-            let read = match &mut self.decoder {
-                Decoder::Plain(raw) => raw.read(target),
-                Decoder::Gzip(decoder) => decoder.read(target),
-                Decoder::Zstd(decoder) => decoder.read(target),
+            let read = match &mut self.state {
+                State::Plain(source) => source.read(target),
+                State::Gzip(gzip) => gzip.read(target),
+                State::Zstd(decoder) => decoder.read(target),
+                State::Start(..) | State::Failed => return Ok(0),
             };
             match read {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => return read,
             }
         }
     }
 }
 
-/// Counts what is read through it.
-struct Counted<R> {
-    reader: R,
-    bytes: u64,
+impl State {
+    fn raw(&self) -> Option<&Raw> {
+        match self {
+            Self::Start(raw, _) => Some(raw),
+            Self::Plain(source) => Some(source.get_ref().1),
+            Self::Gzip(gzip) => {
+                gzip.member.as_ref().map(|member| member.get_ref().get_ref().get_ref().1)
+            }
+            Self::Zstd(decoder) => Some(decoder.get_ref().get_ref().get_ref().1),
+            Self::Failed => None,
+        }
+    }
+
+    fn raw_mut(&mut self) -> Option<&mut Raw> {
+        match self {
+            Self::Start(raw, _) => Some(raw),
+            Self::Plain(source) => Some(source.get_mut().1),
+            Self::Gzip(gzip) => {
+                gzip.member.as_mut().map(|member| member.get_mut().get_mut().get_mut().1)
+            }
+            Self::Zstd(decoder) => Some(decoder.get_mut().get_mut().get_mut().1),
+            Self::Failed => None,
+        }
+    }
 }
 
-impl<R: Read> Read for Counted<R> {
+/// Collects the first bytes in `start` until they say how the file is compressed.
+fn look(
+    raw: &mut Raw,
+    start: &mut Vec<u8>,
+    named: Compression,
+    sniffs: bool,
+) -> io::Result<Compression> {
+    if named == Compression::None && !sniffs {
+        return Ok(Compression::None);
+    }
+    loop {
+        let found = Compression::of_start(start);
+        match found {
+            None => {}
+            Some(Compression::None) if named != Compression::None => {}
+            Some(found) if named == Compression::None || named == found => return Ok(found),
+            Some(found) => {
+                let (name, found) = (named.name(), found.name());
+                let error = format!("its name says {name}, but it holds {found} data");
+                return Err(io::Error::other(error));
+            }
+        }
+        let have = start.len();
+        if have < START_BYTES {
+            start.resize(START_BYTES, 0);
+            let read = raw.read(&mut start[have..]);
+            start.truncate(have + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => {}
+                Ok(_) => continue,
+                // What cannot be told apart any more is what it was taken for.
+                Err(_) if raw.pause() == Pause::Stopped => return Ok(named),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+        }
+        return match named {
+            Compression::None => Ok(Compression::None),
+            _ if start.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
+            _ if named.fits(start) => Ok(named),
+            _ => {
+                let name = named.name();
+                Err(io::Error::other(format!("its name says {name}, but it holds no {name} data")))
+            }
+        };
+    }
+}
+
+fn decoder(source: Source, compression: Compression) -> io::Result<State> {
+    let buffered = |source| BufReader::with_capacity(COMPRESSED_BYTES, source);
+    match compression {
+        Compression::None => Ok(State::Plain(source)),
+        Compression::Gzip => {
+            let member = GzDecoder::new(buffered(source));
+            Ok(State::Gzip(Gzip { member: Some(Box::new(member)), is_padding: false }))
+        }
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(source))?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Ok(State::Zstd(Box::new(decoder)))
+        }
+        Compression::Bzip2 | Compression::Xz => {
+            let name = compression.name();
+            Err(io::Error::other(format!(
+                "it is compressed by {name}, which is not read here; `{name} -dc FILE | trommel …` is"
+            )))
+        }
+    }
+}
+
+/// The members of a gzip file, one after the other, and zeros after the last one, with which tapes
+/// and block devices are filled up.
+struct Gzip {
+    /// The member in hand; always there between two calls.
+    member: Option<Box<GzDecoder<BufReader<Source>>>>,
+    /// Zeros have come after a member.
+    is_padding: bool,
+}
+
+impl Gzip {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(target)?;
-        self.bytes += read as u64;
-        Ok(read)
+        /// The first byte of a member.
+        const MEMBER: u8 = 0x1f;
+        loop {
+            let Some(member) = &mut self.member else { return Ok(0) };
+            let bytes = if self.is_padding { 0 } else { member.read(target)? };
+            if bytes > 0 {
+                return Ok(bytes);
+            }
+            let reader = member.get_mut();
+            let rest = reader.fill_buf()?;
+            let zeros = rest.iter().take_while(|&&byte| byte == 0).count();
+            match rest.first() {
+                None => return Ok(0),
+                Some(0) => {
+                    self.is_padding = true;
+                    reader.consume(zeros);
+                }
+                Some(&MEMBER) if !self.is_padding => {
+                    let reader = self.member.take().map(|member| member.into_inner());
+                    self.member = reader.map(|reader| Box::new(GzDecoder::new(reader)));
+                }
+                Some(_) => {
+                    return Err(io::Error::other("there is something else after the gzip data"));
+                }
+            }
+        }
     }
 }

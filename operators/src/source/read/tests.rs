@@ -10,6 +10,11 @@ use arrow_array::{Array, RecordBatch};
 use proptest::prelude::*;
 use trommel_engine::operator::{Counters, OperatorError, Output, Source, SourceFlow};
 
+mod breaking;
+mod following;
+mod stopping;
+mod walking;
+
 use super::*;
 use crate::testing::{bind, bind_source, drain_source};
 
@@ -32,14 +37,25 @@ fn sets_of(batches: &[RecordBatch]) -> Rows {
     rows
 }
 
-/// Hands over at most `step` bytes a read.
+/// Hands over at most `step` bytes a read; every other read has nothing at present.
 struct Trickle {
     bytes: io::Cursor<Vec<u8>>,
     step: usize,
+    is_empty: bool,
+}
+
+impl Trickle {
+    fn new(bytes: &[u8], step: usize) -> Self {
+        Self { bytes: io::Cursor::new(bytes.to_vec()), step, is_empty: false }
+    }
 }
 
 impl io::Read for Trickle {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        self.is_empty = !self.is_empty;
+        if self.is_empty {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let len = target.len().min(self.step);
         self.bytes.read(&mut target[..len])
     }
@@ -60,7 +76,7 @@ fn inputs_of(files: &[&[u8]], step: usize, on_error: OnError) -> Inputs {
     let names = ["a.txt", "b.txt", "c.txt"];
     Inputs::of_readers(
         names.into_iter().zip(files).map(|(name, bytes)| {
-            let reader = Trickle { bytes: io::Cursor::new(bytes.to_vec()), step };
+            let reader = Trickle::new(bytes, step);
             (name, Box::new(reader) as Box<dyn io::Read + Send>)
         }),
         on_error,
@@ -133,10 +149,17 @@ fn set_oracle(line: &[u8]) -> Option<Vec<u32>> {
     set.map(|set| set.into_iter().collect())
 }
 
-fn skipped(counters: &Counters) -> usize {
-    let (_, count) = counters.iter().find(|(name, _)| *name == "skipped").unwrap();
+fn counter(counters: &Counters, name: &str) -> usize {
+    let (_, count) = counters.iter().find(|counter| counter.0 == name).unwrap();
     usize::try_from(*count).unwrap()
 }
+
+fn skipped(counters: &Counters) -> usize {
+    counter(counters, "skipped")
+}
+
+/// What a source answers that has nothing at present.
+const WAIT: SourceFlow = SourceFlow::AwaitReadable(std::time::Duration::MAX);
 
 fn any_sizes() -> impl Strategy<Value = Sizes> {
     (1_usize..9, 1_usize..12, 1_usize..9, 1_usize..12).prop_map(
@@ -257,7 +280,7 @@ fn tokens_outside_the_range_are_named() {
 fn skipped_sets_keep_their_numbers() {
     let (sets, counters) = read_sets(&[b"1\nx\n3", b"-\n5"], ROOMY, OnError::Skip).unwrap();
     assert_eq!(sets, [(0, vec![1]), (2, vec![3]), (4, vec![5])]);
-    assert_eq!(counters, [("files", 2), ("skipped", 2)]);
+    assert_eq!(counters[..2], [("files", 2), ("skipped", 2)]);
 }
 
 #[test]
@@ -329,7 +352,7 @@ fn a_line_of_a_gigabyte_costs_no_memory() {
     );
     let mut skipping = source(OnError::Skip);
     assert_eq!(lines_of(&drain_source(&mut skipping).unwrap()), ["short"]);
-    assert_eq!(skipping.counters(), [("files", 1), ("skipped", 1)]);
+    assert_eq!(skipping.counters()[..2], [("files", 1), ("skipped", 1)]);
     assert!(skipping.buffer_bytes() <= (1 << 20) + 2);
 }
 
@@ -362,15 +385,6 @@ fn archives_of_several_parts_are_read_to_their_end() {
             (progress.bytes, progress.bytes_total),
             (archive.len() as u64, Some(archive.len() as u64))
         );
-
-        let cut = folder.path().join(format!("cut-{name}"));
-        fs::write(&cut, &archive[..archive.len() - 5]).unwrap();
-        for on_error in [OnError::Fail, OnError::Skip] {
-            let spec = Read::new([text(&cut)], ReadFormat::Lines).on_error(on_error);
-            let error = drain_source(&mut *bind_source(spec)).unwrap_err();
-            let start = format!("cannot read {}: ", cut.display());
-            assert!(error.to_string().starts_with(&start), "{error}");
-        }
     }
 }
 
@@ -455,11 +469,13 @@ fn a_pipe_is_idle_between_writes_and_hands_over_what_it_has() {
         let path = format!("/dev/fd/{}", reader.as_raw_fd());
         let mut source = bind_source(Read::new([path], format));
         let mut out = Output::new();
-        assert!(matches!(source.next(&mut out), Ok(SourceFlow::Idle(_))));
+        assert_eq!(source.next(&mut out).unwrap(), WAIT);
+        assert!(source.descriptor().is_some());
         writer.write_all(written).unwrap();
         assert_eq!(source.next(&mut out).unwrap(), SourceFlow::HaveOutput);
         assert_eq!(out.drain_sent().map(|(_, sent)| sent.items()).sum::<usize>(), rows);
-        assert!(matches!(source.next(&mut out), Ok(SourceFlow::Idle(_))));
+        assert_eq!(source.next(&mut out).unwrap(), WAIT);
+        assert!(source.descriptor().is_some());
         writer.write_all(b"ee\nfour").unwrap();
         drop((writer, reader));
         assert_eq!(drain_source(&mut *source).unwrap()[0].num_rows(), 2);

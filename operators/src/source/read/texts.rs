@@ -134,6 +134,10 @@ impl LineFormat for Texts {
         self.close(inputs);
     }
 
+    fn abandon(&mut self) -> usize {
+        self.open.take().map_or(0, |open| open.text.len())
+    }
+
     fn rows(&self) -> usize {
         self.rows
     }

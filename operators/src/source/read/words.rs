@@ -1,7 +1,9 @@
 //! Raw little-endian integers, read straight into Arrow buffers.
 
 use std::marker::PhantomData;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::PrimitiveArray;
 use arrow_array::types::ArrowPrimitiveType;
@@ -10,8 +12,12 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
 
 use super::error::ReadError;
-use super::input::{Got, IDLE, Inputs};
+use super::input::{Got, Inputs, Opened};
+use super::lines::STEPS_MAX;
 use crate::columns::{column_batch, column_schema};
+
+/// The room for items at first; it doubles while reads fill it.
+const BYTES_MIN: usize = 4 << 10;
 
 /// An integer that files hold in little-endian order.
 pub(super) trait Word: ArrowPrimitiveType {
@@ -36,7 +42,7 @@ pub(super) struct WordSource<T: Word> {
     inputs: Inputs,
     schema: SchemaRef,
     batch_bytes: usize,
-    /// What was read and not sent, from its beginning on; as long as a batch.
+    /// What was read and not sent, from its beginning on; at most as long as a batch.
     buffer: MutableBuffer,
     filled: usize,
     /// Bytes read of the open file, after decompression.
@@ -53,7 +59,7 @@ impl<T: Word> WordSource<T> {
             inputs,
             schema: column_schema("item", T::DATA_TYPE),
             batch_bytes,
-            buffer: MutableBuffer::from_len_zeroed(batch_bytes),
+            buffer: MutableBuffer::from_len_zeroed(BYTES_MIN.min(batch_bytes)),
             filled: 0,
             file_bytes: 0,
             word: PhantomData,
@@ -71,22 +77,40 @@ impl<T: Word> WordSource<T> {
         if whole == 0 {
             return;
         }
-        let mut next = MutableBuffer::from_len_zeroed(self.batch_bytes);
-        next.as_slice_mut()[..left].copy_from_slice(&self.buffer.as_slice()[whole..self.filled]);
-        let mut full = std::mem::replace(&mut self.buffer, next);
-        full.truncate(whole);
-        self.filled = left;
-        let values = ScalarBuffer::new(Buffer::from(full), 0, whole / Self::WIDTH);
+        let values = ScalarBuffer::new(self.take(whole), 0, whole / Self::WIDTH);
         let items = PrimitiveArray::<T>::new(values, None);
         let items = if cfg!(target_endian = "big") { items.unary(T::from_file) } else { items };
         out.send(column_batch(&self.schema, Arc::new(items)));
     }
 
-    /// Closes the open file; bytes that are no whole item are refused.
+    /// The first `whole` bytes: a copy if they are few, so that an item costs what it takes and not
+    /// a batch; otherwise the buffer itself.
+    fn take(&mut self, whole: usize) -> Buffer {
+        let rest = whole..self.filled;
+        self.filled = rest.len();
+        if whole <= self.buffer.len() / 2 {
+            let items = Buffer::from(&self.buffer.as_slice()[..whole]);
+            self.buffer.as_slice_mut().copy_within(rest, 0);
+            return items;
+        }
+        let mut next = MutableBuffer::from_len_zeroed(self.buffer.len());
+        next.as_slice_mut()[..rest.len()].copy_from_slice(&self.buffer.as_slice()[rest]);
+        let mut full = std::mem::replace(&mut self.buffer, next);
+        full.truncate(whole);
+        Buffer::from(full)
+    }
+
+    /// Drops the bytes of the open file that are no whole item; returns how many there were.
+    fn drop_partial(&mut self) -> usize {
+        let left = self.filled % Self::WIDTH;
+        self.filled -= left;
+        left
+    }
+
+    /// Closes the open file at its end; bytes that are no whole item are refused.
     fn close(&mut self) -> Result<(), ReadError> {
-        let (left, width) = (self.filled % Self::WIDTH, Self::WIDTH);
+        let (left, width) = (self.drop_partial(), Self::WIDTH);
         if left > 0 {
-            self.filled -= left;
             let offset = self.file_bytes - left as u64;
             self.inputs.refuse(|path| ReadError::PartialItem { path, offset, left, width })?;
         }
@@ -94,29 +118,65 @@ impl<T: Word> WordSource<T> {
         self.file_bytes = 0;
         Ok(())
     }
+
+    fn read_block(&mut self) -> Result<Got, ReadError> {
+        let Self { inputs, buffer, filled, batch_bytes, .. } = self;
+        if *filled == buffer.len() {
+            buffer.resize((buffer.len() * 2).min(*batch_bytes), 0);
+        }
+        let got = inputs.read(&mut buffer.as_slice_mut()[*filled..])?;
+        match got {
+            Got::Bytes(bytes) => {
+                self.filled += bytes;
+                self.file_bytes += bytes as u64;
+            }
+            Got::FileEnd => self.close()?,
+            Got::Broken => {
+                self.drop_partial();
+                self.inputs.close();
+                self.file_bytes = 0;
+            }
+            Got::Stopped => {
+                let unfinished_bytes = self.drop_partial();
+                self.inputs.close_stopped(unfinished_bytes);
+            }
+            Got::Nothing | Got::Again => {}
+        }
+        Ok(got)
+    }
 }
 
 impl<T: Word> Source for WordSource<T> {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        while self.filled < self.batch_bytes {
-            if !self.inputs.open_next()? {
-                self.send(out);
-                return Ok(SourceFlow::Finished);
+        for _ in 0..STEPS_MAX {
+            if self.filled == self.batch_bytes {
+                break;
             }
-            let has_output = self.filled >= Self::WIDTH;
-            let target = &mut self.buffer.as_slice_mut()[self.filled..];
-            match self.inputs.read(target, has_output)? {
-                Got::Bytes(bytes) => {
-                    self.filled += bytes;
-                    self.file_bytes += bytes as u64;
+            match self.inputs.open_next()? {
+                Opened::Yes if self.read_block()? == Got::Nothing => {
+                    if self.filled < Self::WIDTH {
+                        return Ok(SourceFlow::AwaitReadable(Duration::MAX));
+                    }
+                    break;
                 }
-                Got::FileEnd => self.close()?,
-                Got::Nothing if has_output => break,
-                Got::Nothing => return Ok(SourceFlow::Idle(IDLE)),
+                Opened::Yes | Opened::Skipped => {}
+                Opened::NoMore => {
+                    self.send(out);
+                    return Ok(SourceFlow::Finished);
+                }
             }
         }
         self.send(out);
         Ok(SourceFlow::HaveOutput)
+    }
+
+    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        self.inputs.stop();
+        self.next(out)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.inputs.descriptor()
     }
 
     fn progress(&self) -> Progress {

@@ -1,0 +1,69 @@
+//! Long text items: counted by their names.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{RecordBatch, StringArray};
+use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::operator::Output;
+use trommel_engine::query::{Request, Response};
+
+use super::*;
+use crate::testing::{bind, bind_operator};
+
+fn column(items: &[String]) -> RecordBatch {
+    let items: arrow_array::ArrayRef = Arc::new(StringArray::from(items.to_vec()));
+    RecordBatch::try_from_iter_with_nullable([("item", items, false)]).unwrap()
+}
+
+/// Rows: item and count.
+fn rows(records: &RecordBatch) -> Vec<(String, u64)> {
+    let items = records["item"].as_string::<i32>().iter().flatten().map(str::to_owned);
+    items.zip(records["count"].as_primitive::<UInt64Type>().values().iter().copied()).collect()
+}
+
+#[test]
+fn long_items_are_counted_apart_and_asked_for_whole() {
+    // The same beginning and the same length; item i comes i + 1 times.
+    let long: Vec<String> = (0..50).map(|i| format!("{}{i:04}", "x".repeat(10_000))).collect();
+    for algorithm in [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::Sieve] {
+        let spec = FrequentItems::new().algorithm(algorithm).counters(100).item_bytes_max(100);
+        let mut operator = bind_operator(spec, &column(&long).schema());
+        let mut out = Output::new();
+        for i in 0..50 {
+            let origin = Origin { sequence: 0, entered: std::time::Instant::now() };
+            let batch = Batch { records: column(&long[i..]), origin };
+            operator.process(0, Payload::Batch(batch), &mut out).unwrap();
+        }
+        let ask = |item: &str| {
+            let request = Request::new("estimate").with("item", item);
+            match operator.query(&request, None).unwrap() {
+                Response::Answer(rows) => rows,
+                Response::Compute(compute) => compute(),
+                _ => panic!("one part answers"),
+            }
+        };
+        for (i, item) in long.iter().enumerate() {
+            let (name, count) = rows(&ask(item)).remove(0);
+            assert_eq!((count, name.len()), (i as u64 + 1, 100), "{algorithm:?}");
+            assert_eq!(rows(&ask(&name)), [(name, count)]);
+        }
+        assert_eq!(rows(&ask(&"x".repeat(10_004)))[0].1, 0);
+        let counters = operator.counters();
+        assert!(counters.contains(&("items_shortened", 50 * 51 / 2)), "{counters:?}");
+        operator.finish(&mut out).unwrap();
+        let (_, sent) = out.drain_sent().next().unwrap();
+        let counts: Vec<u64> = rows(&sent.into_records()).into_iter().map(|row| row.1).collect();
+        assert!(counts.iter().copied().eq((1..=50).rev()), "{counts:?}");
+    }
+}
+
+#[test]
+fn the_limit_has_bounds() {
+    for bytes in [0, 63, (1 << 30) + 1] {
+        let spec = FrequentItems::new().item_bytes_max(bytes);
+        let error = bind(spec, &[column(&[]).schema()]).unwrap_err();
+        assert_eq!(error.parameter, Some("item_bytes_max"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Long text items: a name of bounded length stands for each.
+//!
+//! ```text
+//! the item, 200,000 bytes  ──►  its beginning…#0123456789abcdef0123456789abcdef
+//! ```
+//!
+//! A summary keeps the items that it monitors, so their length bounds its memory as much as their
+//! number does. The name is the beginning of the item and 128 bits of hash over all of it: among n
+//! different items of the same beginning, two share a name with a probability of about n² / 2^129.
+//! The hash does not change between runs, so states can be merged. It is not cryptographic: whoever
+//! chooses the items can make two of them count as one.
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{Array, StringArray};
+use rapidhash::v3::{RapidSecrets, rapidhash_v3, rapidhash_v3_seeded};
+
+/// Stands between the beginning of the item and its hash.
+const MARK: &str = "…#";
+/// The mark and the hash in hexadecimal digits.
+const TAIL_BYTES: usize = MARK.len() + 32;
+/// The least that a name can be limited to.
+pub(crate) const ITEM_BYTES_MIN: usize = 64;
+/// The secrets of the second half of the hash.
+const SECRETS: RapidSecrets = RapidSecrets::seed(0x6c6f_6e67_2069_7465);
+
+/// Puts names of at most `bytes_max` bytes in place of longer items; `None` if there are none.
+/// Returns how many there were.
+pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringArray, u64)> {
+    let offsets = items.value_offsets();
+    let is_long = |pair: &[i32]| (pair[1] - pair[0]).unsigned_abs() as usize > bytes_max;
+    let count = offsets.windows(2).filter(|pair| is_long(pair)).count();
+    if count == 0 {
+        return None;
+    }
+    let mut short = StringBuilder::with_capacity(items.len(), count * bytes_max);
+    for item in items {
+        match item {
+            Some(item) if item.len() > bytes_max => short.append_value(name(item, bytes_max)),
+            item => short.append_option(item),
+        }
+    }
+    Some((short.finish(), count as u64))
+}
+
+/// The name, at most `bytes_max` bytes, of an item that is longer.
+pub(crate) fn name(item: &str, bytes_max: usize) -> String {
+    let beginning = item.floor_char_boundary(bytes_max - TAIL_BYTES);
+    format!("{}{}", &item[..beginning], tail(item))
+}
+
+/// The mark and the hash of an item.
+fn tail(item: &str) -> String {
+    let (high, low) =
+        (rapidhash_v3(item.as_bytes()), rapidhash_v3_seeded(item.as_bytes(), &SECRETS));
+    format!("{MARK}{high:016x}{low:016x}")
+}
+
+/// Whether `name` stands for the longer `item`.
+pub(crate) fn stands_for(name: &str, item: &str) -> bool {
+    let Some(beginning) = name.len().checked_sub(TAIL_BYTES) else { return false };
+    name.len() < item.len()
+        && name.is_char_boundary(beginning)
+        && item.starts_with(&name[..beginning])
+        && name[beginning..] == tail(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded_distinct_and_recognised() {
+        let long = "é".repeat(1000);
+        let other = format!("{}x", &long[..1998]);
+        for bytes_max in 64..70 {
+            let items = StringArray::from(vec![Some("short"), Some(&long), None, Some(&other)]);
+            let (short, count) = shorten(&items, bytes_max).unwrap();
+            assert_eq!((count, short.value(0), short.is_null(2)), (2, "short", true));
+            assert!(short.value(1).len() <= bytes_max && short.value(1).len() > bytes_max - 2);
+            assert_ne!(short.value(1), short.value(3));
+            assert!(stands_for(short.value(1), &long) && !stands_for(short.value(1), &other));
+        }
+        assert!(!stands_for("short", &long) && !stands_for(&long, "short"));
+        let fits = StringArray::from(vec!["x".repeat(64)]);
+        assert!(shorten(&fits, 64).is_none() && shorten(&fits, 63).is_some());
+    }
+
+    /// States are merged across versions, so a name never changes.
+    #[test]
+    fn a_name_is_the_same_for_ever() {
+        let item = "abc".repeat(100);
+        assert_eq!(
+            name(&item, 64),
+            "abcabcabcabcabcabcabcabcabca…#6b352fb4e6736ea61a7e10bb1f13b716"
+        );
+    }
+}

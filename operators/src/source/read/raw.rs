@@ -1,0 +1,172 @@
+//! The bytes of one open file as the system hands them over, without ever waiting for them.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::paths::Place;
+
+/// Bytes that one pull may take, so that a call returns even if they decompress to nothing.
+const PULL_BYTES: usize = 4 << 20;
+
+/// An open file. A read that would have to wait fails with [`ErrorKind::WouldBlock`].
+///
+/// A pipe, a terminal or a device is asked by `poll` before every read: standard input shares its
+/// open file with other processes, so it is never switched to non-blocking itself. A FIFO is opened
+/// without waiting for its writer; `poll` is silent until one has come, and a read before that
+/// would look like the end.
+pub(super) struct Raw {
+    origin: Origin,
+    /// Bytes taken so far.
+    bytes: u64,
+    /// Bytes there were to read when it was opened; `None` for what is no regular file.
+    bytes_at_open: Option<u64>,
+    /// Bytes that the pull may still take.
+    allowance: usize,
+    is_stopped: bool,
+}
+
+enum Origin {
+    File(File),
+    #[cfg(test)]
+    Reader(Box<dyn Read + Send>),
+}
+
+/// Why a read brought nothing although the file has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// There is nothing at present.
+    Empty,
+    /// The pull has taken all that it may.
+    Spent,
+    /// Nothing is taken any more.
+    Stopped,
+}
+
+impl Raw {
+    pub(super) fn open(place: &Place) -> io::Result<Self> {
+        let file = match place {
+            Place::Stdin => File::from(rustix::stdio::stdin().try_clone_to_owned()?),
+            Place::File(path) => open(path)?,
+        };
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let bytes_at_open = if metadata.is_file() {
+            let position = rustix::fs::tell(&file)?;
+            Some(metadata.len().saturating_sub(position))
+        } else {
+            None
+        };
+        Ok(Self { bytes_at_open, ..Self::new(Origin::File(file)) })
+    }
+
+    fn new(origin: Origin) -> Self {
+        Self { origin, bytes: 0, bytes_at_open: None, allowance: 0, is_stopped: false }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_reader(reader: Box<dyn Read + Send>) -> Self {
+        Self::new(Origin::Reader(reader))
+    }
+
+    /// Bytes taken so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that the file had when it was opened, if it has been cut since and all that is left
+    /// has been read.
+    pub(super) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
+        let Some(before) = self.bytes_at_open.filter(|&before| self.bytes < before) else {
+            return Ok(None);
+        };
+        // The files of some file systems, such as sysfs, are shorter than they say.
+        let Some(file) = self.file() else { return Ok(None) };
+        let position = rustix::fs::tell(file)?;
+        let now = file.metadata()?.len();
+        Ok((now < position - self.bytes + before).then_some(before))
+    }
+
+    /// Begins a pull.
+    pub(super) fn allow(&mut self) {
+        self.allowance = PULL_BYTES;
+    }
+
+    /// Takes nothing more.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// Why the last read brought nothing.
+    pub(super) fn pause(&self) -> Pause {
+        if self.is_stopped {
+            Pause::Stopped
+        } else if self.allowance == 0 {
+            Pause::Spent
+        } else {
+            Pause::Empty
+        }
+    }
+
+    /// The descriptor to wait for.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.file().map(File::as_fd)
+    }
+
+    fn file(&self) -> Option<&File> {
+        match &self.origin {
+            Origin::File(file) => Some(file),
+            #[cfg(test)]
+            Origin::Reader(_) => None,
+        }
+    }
+
+    /// Whether a read returns at once.
+    fn is_ready(&self) -> io::Result<bool> {
+        if self.bytes_at_open.is_some() {
+            return Ok(true);
+        }
+        let Some(descriptor) = self.descriptor() else { return Ok(true) };
+        let mut watched = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        match poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Read for Raw {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if self.is_stopped || self.allowance == 0 || !self.is_ready()? {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let len = target.len().min(self.allowance);
+        let target = &mut target[..len];
+        let read = match &mut self.origin {
+            Origin::File(file) => file.read(target)?,
+            #[cfg(test)]
+            Origin::Reader(reader) => reader.read(target)?,
+        };
+        self.bytes += read as u64;
+        self.allowance -= read;
+        Ok(read)
+    }
+}
+
+/// Opens a file without waiting for anybody.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => Ok(File::from(file)),
+        Err(Errno::NXIO) => Err(io::Error::other("it is a socket, or a device that is not there")),
+        Err(error) => Err(error.into()),
+    }
+}
