@@ -8,7 +8,7 @@
 //! that says it went well delivered every item that its sources had taken.
 //!
 //! `TROMMEL_SOAK_GRAPHS` is the number of pipelines, `TROMMEL_SOAK_SEED` the seed of the first. A
-//! failure names its seed.
+//! failure names its seed. `TROMMEL_SOAK_ITEMS` is the number of items that a slow sink gets.
 
 mod operators;
 mod plan;
@@ -17,15 +17,28 @@ mod verdict;
 
 use std::env;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use arrow_schema::SchemaRef;
+use trommel::batch::Payload;
+use trommel::error::BindError;
+use trommel::operator::{
+    BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+};
+use trommel::{Discard, Generate, Graph, RunOptions};
 
 use plan::Plan;
 
 /// Pipelines of a run of the tests.
 const GRAPHS: u64 = 200;
+/// Items that a slow sink gets in a run of the tests.
+const ITEMS: u64 = 200_000;
 /// Far more than any of these pipelines takes.
 const WATCHDOG: Duration = Duration::from_secs(60);
 /// The most memory that the process may ever have: what waits in a pipeline is bounded.
@@ -33,7 +46,6 @@ const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
 #[test]
 fn random_pipelines_neither_hang_nor_lose_nor_double_an_item() {
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().expect(name));
     let first = number("TROMMEL_SOAK_SEED").unwrap_or(1);
     let graphs = number("TROMMEL_SOAK_GRAPHS").unwrap_or(GRAPHS);
     let mut endings = verdict::Endings::default();
@@ -44,6 +56,11 @@ fn random_pipelines_neither_hang_nor_lose_nor_double_an_item() {
     if let Some(bytes) = most_memory() {
         assert!(bytes < MEMORY_BYTES_MAX, "the process had {bytes} bytes");
     }
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|text| text.parse().expect(name))
 }
 
 /// Runs the pipeline of this seed, and names the seed if it fails or hangs.
@@ -65,4 +82,66 @@ fn most_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+/// How much slower the sink is than the source.
+const SLOWER: u32 = 100;
+/// Memory that a run may add: the queues, and what one call of each part writes.
+const ADDED_BYTES_MAX: u64 = 96 << 20;
+
+/// A sink that takes a hundred times as long for a batch as the source took to make it.
+struct SlowSink {
+    taken: Arc<AtomicU64>,
+    /// Time that the source takes for an item.
+    source_ns: f64,
+}
+
+impl Operator for SlowSink {
+    fn process(&mut self, _: usize, input: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+        let items = input.items();
+        let until = Instant::now()
+            + Duration::from_secs_f64(items as f64 * self.source_ns * 1e-9 * f64::from(SLOWER));
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        self.taken.fetch_add(items as u64, Ordering::Relaxed);
+        Ok(Flow::NeedInput)
+    }
+}
+
+impl OperatorSpec for SlowSink {
+    fn operator(&self) -> &'static str {
+        "slow"
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        Ok(Fragment::operator(Load::Heavy, *self, Vec::new()))
+    }
+}
+
+#[test]
+fn a_sink_a_hundred_times_slower_gets_every_item_in_bounded_memory() {
+    let items = number("TROMMEL_SOAK_ITEMS").unwrap_or(ITEMS);
+    let source = || Generate::zipf(1_000_000, 0.5).items(items);
+    let mut alone = Graph::new();
+    let generated = alone.add("items", source());
+    alone.add_after(generated, "end", Discard::new());
+    let wall = alone.build().unwrap().run(RunOptions::new()).unwrap().wall;
+    let source_ns = wall.as_secs_f64() * 1e9 / items as f64;
+
+    let before = most_memory();
+    let taken = Arc::new(AtomicU64::new(0));
+    let mut graph = Graph::new();
+    let generated = graph.add("items", source());
+    graph.add_after(generated, "slow", SlowSink { taken: Arc::clone(&taken), source_ns });
+    let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
+    assert_eq!(taken.load(Ordering::Relaxed), items);
+    assert!(metrics.wall > wall * SLOWER / 2, "the sink is slow: {:?}", metrics.wall);
+    let added = most_memory().zip(before).map(|(after, before)| after - before);
+    println!("{items} items in {:?}, alone {wall:?}; {added:?} bytes more", metrics.wall);
+    assert!(added.is_none_or(|added| added < ADDED_BYTES_MAX), "{added:?} bytes more");
 }

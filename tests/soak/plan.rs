@@ -172,8 +172,11 @@ impl Plan {
         let mut inputs = vec![random.below(self.outputs())];
         for _ in 0..random.below(3) {
             let next = random.below(self.outputs());
-            let paths: usize =
-                inputs.iter().chain([&next]).map(|&from| self.paths(from).iter().sum::<usize>()).sum();
+            let paths: usize = inputs
+                .iter()
+                .chain([&next])
+                .map(|&from| self.paths(from).iter().sum::<usize>())
+                .sum();
             if !inputs.contains(&next) && paths <= PATHS_MAX {
                 inputs.push(next);
             }

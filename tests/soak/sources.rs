@@ -4,9 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -93,46 +93,54 @@ impl OperatorSpec for Numbers {
     }
 }
 
-/// A thread that writes items into a named pipe, and a second reading end to see what was not read.
+/// A thread that writes items into a named pipe.
 pub(super) struct PipeWriter {
-    thread: JoinHandle<u64>,
-    look: File,
+    path: PathBuf,
+    /// Nobody reads any more.
+    ends: Arc<AtomicBool>,
+    /// Ends with the bytes that were written, and a reading end to see what nobody has read.
+    thread: JoinHandle<(u64, File)>,
 }
 
 impl PipeWriter {
     /// Writes `items` items from `first` on into the pipe at `path`.
     pub(super) fn start(path: &Path, first: u64, items: u64) -> Self {
-        use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        let look = options.open(path).unwrap();
-        let mut pipe = OpenOptions::new().write(true).open(path).unwrap();
         let bytes: Vec<u8> = (first..first + items).flat_map(u64::to_le_bytes).collect();
+        let (path, ends) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
+        let (pipe, is_over) = (path.clone(), Arc::clone(&ends));
         let write = move || {
+            // Waits for the pipeline to open it, or for `taken`.
+            let mut writer = OpenOptions::new().write(true).open(&pipe).unwrap();
+            // Keeps what is in the pipe when the pipeline closes it.
+            let look = open_to_look(&pipe);
+            rustix::io::ioctl_fionbio(&writer, true).unwrap();
             let mut written = 0;
-            // It fails when nobody reads any more.
-            while written < bytes.len()
-                && let Ok(count) = pipe.write(&bytes[written..bytes.len().min(written + WRITTEN)])
-            {
-                written += count;
+            while written < bytes.len() && !is_over.load(Ordering::Relaxed) {
+                match writer.write(&bytes[written..bytes.len().min(written + WRITTEN)]) {
+                    Ok(count) => written += count,
+                    // The pipe is full.
+                    Err(_) => thread::park_timeout(Duration::from_micros(200)),
+                }
             }
-            written as u64
+            (written as u64, look)
         };
-        Self { thread: thread::Builder::new().spawn(write).unwrap(), look }
+        Self { path, ends, thread: thread::Builder::new().spawn(write).unwrap() }
     }
 
     /// How many whole items were taken out of the pipe; the reader has ended.
     pub(super) fn taken(self) -> u64 {
-        // The writer may wait for space: what it writes now was not read by the pipeline.
-        let mut unread = 0;
-        while !self.thread.is_finished() {
-            unread += drain(&self.look);
-            thread::park_timeout(Duration::from_micros(100));
-        }
-        unread += drain(&self.look);
-        (self.thread.join().unwrap() - unread) / 8
+        self.ends.store(true, Ordering::Relaxed);
+        let _opens_the_pipe_if_nobody_did = open_to_look(&self.path);
+        let (written, look) = self.thread.join().unwrap();
+        (written - drain(&look)) / 8
     }
+}
+
+fn open_to_look(path: &Path) -> File {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap()
 }
 
 /// Reads what is in the pipe; returns how much that was.

@@ -234,7 +234,7 @@ impl Seen {
             }
             Self::File(path) => {
                 if !is_whole {
-                    assert!(!path.exists(), "a run that fails leaves no file");
+                    // Another stage may have failed after this one had its file.
                     return None;
                 }
                 for line in fs::read_to_string(path).unwrap().lines() {
@@ -245,7 +245,8 @@ impl Seen {
             }
             Self::Counts(rows) => {
                 for rows in rows.batches() {
-                    let column = |name| rows.column_by_name(name).unwrap().as_primitive::<UInt64Type>();
+                    let column =
+                        |name| rows.column_by_name(name).unwrap().as_primitive::<UInt64Type>();
                     let values = column("item").values().iter().zip(column("count").values());
                     counts.extend(values);
                 }
