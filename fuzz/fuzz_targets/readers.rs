@@ -1,0 +1,111 @@
+//! Reads files of any bytes in every format, and compares lines, integers and sets with naive
+//! readers.
+//!
+//! `cargo xtask fuzz readers`
+#![no_main]
+
+mod support;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use support::{Scratch, drain};
+use trommel::{OnError, Read, ReadFormat};
+
+/// The longest line that is accepted.
+const LINE_BYTES_MAX: usize = 64;
+
+#[derive(Debug, Arbitrary)]
+struct Input {
+    format: u8,
+    batch: u8,
+    fails: bool,
+    files: Vec<Vec<u8>>,
+}
+
+fuzz_target!(|input: Input| {
+    let formats = [
+        ReadFormat::Lines,
+        ReadFormat::Sets,
+        ReadFormat::U32le,
+        ReadFormat::U64le,
+        ReadFormat::Paragraphs,
+        ReadFormat::Files,
+    ];
+    let format = formats[usize::from(input.format) % formats.len()];
+    let files: Vec<&[u8]> = input.files.iter().take(4).map(Vec::as_slice).collect();
+    if files.is_empty() || files.iter().any(|file| support::looks_special(file)) {
+        return;
+    }
+    let scratch = Scratch::new("readers", &files, "txt");
+    let on_error = if input.fails { OnError::Fail } else { OnError::Skip };
+    let read = Read::new(scratch.paths(), format)
+        .batch(usize::from(input.batch).max(1))
+        .line_bytes_max(LINE_BYTES_MAX)
+        .on_error(on_error);
+    let Some(batches) = drain(read) else {
+        assert!(input.fails, "bad lines are left out");
+        return;
+    };
+    let columns = batches.iter();
+    match format {
+        ReadFormat::Lines => {
+            let read = columns.flat_map(|rows| rows.column(0).as_string::<i32>().iter().flatten());
+            assert!(read.eq(files.iter().flat_map(|file| lines(file)).filter_map(text)));
+        }
+        ReadFormat::U32le => {
+            let read = columns.flat_map(|rows| rows.column(0).as_primitive::<UInt32Type>().values());
+            let words = files.iter().flat_map(|file| file.chunks_exact(4));
+            assert!(read.copied().eq(words.map(|word| u32::from_le_bytes(word.try_into().unwrap()))));
+        }
+        ReadFormat::U64le => {
+            let read = columns.flat_map(|rows| rows.column(0).as_primitive::<UInt64Type>().values());
+            let words = files.iter().flat_map(|file| file.chunks_exact(8));
+            assert!(read.copied().eq(words.map(|word| u64::from_le_bytes(word.try_into().unwrap()))));
+        }
+        ReadFormat::Sets => {
+            let mut read = Vec::new();
+            for rows in columns {
+                let ids = rows.column(0).as_primitive::<UInt32Type>().values();
+                let sets = rows.column(1).as_list::<i32>();
+                for (&id, set) in ids.iter().zip(sets.iter().flatten()) {
+                    read.push((id, set.as_primitive::<UInt32Type>().values().to_vec()));
+                }
+            }
+            let all = (0..).zip(files.iter().flat_map(|file| lines(file)));
+            let sets = all.filter_map(|(id, line)| Some((id, set(line)?)));
+            assert_eq!(read, sets.collect::<Vec<_>>());
+        }
+        _ => {}
+    }
+});
+
+/// The lines of a file, without their ends.
+fn lines(file: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
+    file.split_inclusive(|&byte| byte == b'\n').map(|line| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    })
+}
+
+fn text(line: &[u8]) -> Option<&str> {
+    std::str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX)
+}
+
+/// The set of a line, if every token of it is a number.
+fn set(line: &[u8]) -> Option<Vec<u32>> {
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let tokens = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|token| !token.is_empty());
+    let number = |token: &[u8]| {
+        let digits = token.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(token).ok().filter(|_| digits)?.parse::<u32>().ok()
+    };
+    let mut set: Vec<u32> = tokens.map(number).collect::<Option<_>>()?;
+    set.sort_unstable();
+    set.dedup();
+    Some(set)
+}

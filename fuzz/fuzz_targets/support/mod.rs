@@ -1,0 +1,65 @@
+//! Files for a reader, and a source that is called without an engine.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use trommel::batch::Payload;
+use trommel::operator::{BindContext, Body, OperatorSpec, Output, SourceFlow};
+
+/// Files of one input, which the next one replaces.
+pub struct Scratch {
+    files: Vec<PathBuf>,
+}
+
+impl Scratch {
+    /// Writes files with this extension.
+    pub fn new(name: &str, files: &[&[u8]], extension: &str) -> Self {
+        let folder = PathBuf::from("/dev/shm");
+        let folder = if folder.is_dir() { folder } else { std::env::temp_dir() };
+        let folder = folder.join(format!("trommel-fuzz-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let write = |(index, bytes): (usize, &&[u8])| {
+            let file = folder.join(format!("{index}.{extension}"));
+            fs::write(&file, bytes).expect("a file");
+            file
+        };
+        Self { files: files.iter().enumerate().map(write).collect() }
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = String> + '_ {
+        self.files.iter().map(|file| file.to_str().expect("text").to_owned())
+    }
+}
+
+/// Whether the content of a file says that it is no plain text, whatever its name says.
+pub fn looks_special(bytes: &[u8]) -> bool {
+    let marks: [&[u8]; 6] =
+        [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\xff\xfe", b"\xfe\xff"];
+    // A skippable frame of zstd.
+    let is_skippable = bytes.len() >= 4 && bytes[1..4] == [0x2a, 0x4d, 0x18];
+    is_skippable || marks.iter().any(|mark| bytes.starts_with(mark))
+}
+
+/// Everything that a source sends; `None` if it fails.
+pub fn drain(spec: impl OperatorSpec + 'static) -> Option<Vec<RecordBatch>> {
+    let fragment = Box::new(spec).bind(&[], BindContext::new(0)).ok()?;
+    let part = fragment.parts.into_iter().next().expect("a part");
+    let Body::Source(mut source) = part.body else { unreachable!("it has no inputs") };
+    let (mut batches, mut out) = (Vec::new(), Output::new());
+    loop {
+        let flow = source.next(&mut out).ok()?;
+        for (_, payload) in out.drain_sent() {
+            match payload {
+                Payload::Batch(batch) => batches.push(batch.records),
+                Payload::Chunk(_) => unreachable!("sources send batches"),
+            }
+        }
+        match flow {
+            SourceFlow::Finished => return Some(batches),
+            SourceFlow::AwaitReadable(Duration::MAX) => unreachable!("files are always readable"),
+            _ => {}
+        }
+    }
+}
