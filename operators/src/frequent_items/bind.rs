@@ -117,7 +117,7 @@ impl FrequentItems {
                 let shards = (1..).zip(shards);
                 let parts =
                     shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
-                Ok(Fragment { parts, outputs: ranked })
+                Ok(Fragment::new(parts, ranked))
             }
             Scope::All => {
                 let (summary, file) = (self.restored(summary)?, self.snapshot_file()?);
@@ -156,7 +156,7 @@ impl FrequentItems {
         let (emission, file) = (self.emission()?, self.snapshot_file()?);
         let (filter, counter) = parallel::parts(self.restored(filter)?, input, emission, file);
         let parts = vec![part("filter", filter), part("counter", counter)];
-        Ok(Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] })
+        Ok(Fragment::new(parts, vec![ranked_schema(K::TYPE)]))
     }
 
     /// The summary of the file, if there is one, and else the empty one that is configured.

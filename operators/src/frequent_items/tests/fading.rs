@@ -57,7 +57,7 @@ impl Driven {
     fn query(&self, request: &Request) -> RecordBatch {
         match self.operator.query(request, None).unwrap() {
             Response::Answer(rows) => rows,
-            Response::Compute(compute) => compute(),
+            Response::Compute(compute) => compute().unwrap(),
             Response::Forward(_) => unreachable!("it has one part"),
         }
     }
