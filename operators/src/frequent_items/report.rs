@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use trommel_engine::query::{QueryError, Request};
 
+use super::Counted;
 use super::column::{Column, estimate_row, ranked_rows};
-use super::{Counted, top};
+use super::counted::top_borrowed;
 
 /// The queries of the operator.
 pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
@@ -18,15 +19,37 @@ pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPS
 
 const SNAPSHOT: &str = "snapshot";
 
+/// The most bytes that an answer may have: 1 GiB, half of what a column of text or bytes can hold.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of a row of an answer besides the item.
+const ROW_BYTES: usize = 20;
+
 /// Whether the state is asked for.
 pub(super) fn is_snapshot(request: &Request) -> bool {
     request.name() == SNAPSHOT
 }
 
-/// The answer: one row of one column of bytes.
-pub(super) fn snapshot_row(state: Vec<u8>) -> RecordBatch {
+/// The answer: one row of one column of bytes. Refused before the state is made if its items alone
+/// have too many bytes.
+pub(super) fn snapshot_row<'a, K: Column>(
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+    state: impl FnOnce() -> Vec<u8>,
+) -> Result<RecordBatch, QueryError> {
+    check_bytes(SNAPSHOT, monitored.map(|counted| counted.item.column_bytes()))?;
+    let state = state();
+    check_bytes(SNAPSHOT, [state.len()])?;
     let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
-    RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row")
+    Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
+}
+
+/// Refuses an answer that consists of parts of these sizes, if it is too large.
+fn check_bytes(request: &str, parts: impl IntoIterator<Item = usize>) -> Result<(), QueryError> {
+    let bytes = parts.into_iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes as u64));
+    if bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    let (request, limit) = (request.to_owned(), ANSWER_BYTES_MAX);
+    Err(QueryError::TooLarge { request, bytes, limit })
 }
 
 /// A query, read from its request.
@@ -90,23 +113,33 @@ impl<K: Column> Question<K> {
         mut monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
         unmonitored: impl FnOnce() -> u64,
-    ) -> RecordBatch {
-        match self {
-            Self::Top(n) => ranked_rows(schema, &top(monitored, *n)),
+    ) -> Result<RecordBatch, QueryError> {
+        let ranked = match self {
+            Self::Top(n) => top_borrowed(monitored, *n),
             Self::AtLeast(share) => {
-                let report = Report { n: usize::MAX, share: *share };
-                ranked_rows(schema, &report.select(monitored, observed))
+                Report { n: usize::MAX, share: *share }.best(monitored, observed)
             }
             Self::Estimate(item) => {
                 let counted = monitored.find(|counted| counted.item.stands_for(item));
-                estimate_row(&counted.map_or_else(
+                return Ok(estimate_row(&counted.map_or_else(
                     || {
                         let most = unmonitored();
                         Counted { item: item.clone(), count: most, error: most }
                     },
                     |counted| counted.cloned(),
-                ))
+                )));
             }
+        };
+        let bytes = ranked.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
+        check_bytes(self.name(), bytes)?;
+        Ok(ranked_rows(schema, 1, ranked.into_iter()))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Top(_) => "top",
+            Self::AtLeast(_) => "at_least",
+            Self::Estimate(_) => "estimate",
         }
     }
 }
@@ -120,16 +153,24 @@ pub(super) struct Report {
 }
 
 impl Report {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
-    )]
     pub(super) fn select<'a, K: Column>(
         &self,
         monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
     ) -> Vec<Counted<K>> {
+        self.best(monitored, observed).into_iter().map(|counted| counted.cloned()).collect()
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
+    )]
+    fn best<'a, K: Column>(
+        &self,
+        monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+    ) -> Vec<Counted<&'a K>> {
         let least = self.share * observed as f64;
-        top(monitored.filter(|counted| counted.count as f64 >= least), self.n)
+        top_borrowed(monitored.filter(|counted| counted.count as f64 >= least), self.n)
     }
 }

@@ -1,9 +1,12 @@
 use std::fs;
+use std::io;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, UInt32Builder};
-use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::operator::Output;
 
 use super::*;
 use crate::testing::{bind, bind_operator, run_operator};
@@ -141,13 +144,16 @@ fn a_file_appears_only_when_it_is_complete() {
     fs::write(&path, "before").unwrap();
     let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
     let mut writer = bind_operator(spec, &words().schema());
-    let origin = trommel_engine::batch::Origin { sequence: 0, entered: std::time::Instant::now() };
+    let origin = Origin { sequence: 0, entered: std::time::Instant::now() };
     let mut out = Output::new();
     for _ in 0..20_000 {
-        let batch = trommel_engine::batch::Batch { records: words(), origin };
+        let batch = Batch { records: words(), origin };
         writer.process(0, Payload::Batch(batch), &mut out).unwrap();
     }
-    assert!(folder.path().join("out.part").exists(), "several buffers were written");
+    let parts = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let part = parts.into_iter().find(|entry| entry.file_name() != "out").expect("a part");
+    assert!(part.file_name().to_str().unwrap().ends_with(".part"), "{part:?}");
+    assert!(part.metadata().unwrap().len() > 0, "several buffers were written");
     drop(writer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
