@@ -207,7 +207,8 @@ impl Destination {
         Some(Claim::new(key, self.name.clone(), parameter))
     }
 
-    /// Makes sure that [`Self::replace`] would work now, by making a temporary file and removing it.
+    /// Makes sure that [`Self::replace`] would work now, by making a temporary file and removing
+    /// it.
     ///
     /// # Errors
     /// As [`Self::replace`].

@@ -174,3 +174,33 @@ impl Report {
         top_borrowed(monitored.filter(|counted| counted.count as f64 >= least), self.n)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
+        let limit = usize::try_from(ANSWER_BYTES_MAX).unwrap();
+        check_bytes("top", [limit - 1, 1]).unwrap();
+        let error = check_bytes("top", [limit, 1]).unwrap_err().to_string();
+        let said =
+            "the answer to `top` has 1073741825 bytes or more; at most 1073741824 are allowed";
+        assert_eq!(error, said);
+        check_bytes("top", [usize::MAX, usize::MAX]).unwrap_err();
+        // The largest answer fits the offsets of a column of text or bytes.
+        assert!(i32::try_from(ANSWER_BYTES_MAX).is_ok());
+        let items = [1_u32, 2];
+        let counted = items.iter().map(|item| Counted { item, count: 1, error: 0 });
+        let rows = snapshot_row(counted, || vec![1, 2, 3]).unwrap();
+        assert_eq!(rows.num_rows(), 1);
+        let text = super::super::Text::from("x".repeat(1 << 20).as_str());
+        let many = std::iter::repeat_n(Counted { item: &text, count: 1, error: 0 }, 1025);
+        let made = || -> Vec<u8> { unreachable!("its items are too large") };
+        snapshot_row(many.clone(), made).unwrap_err();
+        let schema = super::super::column::ranked_schema(super::super::Text::TYPE);
+        let top = Question::Top(usize::MAX);
+        let error = top.answer(&schema, many, 1025, || 0).unwrap_err();
+        assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
+    }
+}

@@ -1,4 +1,4 @@
-//! What leaves the operator: rows in batches of bounded size, and behind the last ones its state.
+//! What leaves the operator: rows in batches of bounded size, and at the end its state.
 //!
 //! A summary of text can hold more bytes than a column of text, whose offsets have 31 bits, and
 //! more than one call of an operator should write. So the ranked items wait here, and each call
@@ -89,10 +89,11 @@ impl Budget {
     }
 }
 
-/// Rows on their way out, and the file of the state, which is written behind the last of them.
+/// Rows on their way out, and the file of the state, which is written before the last of them: a
+/// reader that takes its time, or a run that is aborted meanwhile, does not cost the state.
 ///
-/// A state that cannot be written takes no row along: the rows have been passed on by then, and the
-/// run fails when it has come to its end.
+/// A state that cannot be written takes no row along: they go on, and the run fails when it has
+/// come to its end.
 #[derive(Debug)]
 pub(super) struct Outbox<K> {
     schema: SchemaRef,
@@ -132,18 +133,12 @@ impl<K: Column> Outbox<K> {
         self.has_ended = true;
     }
 
-    /// Sends some of the rows, or, when they are gone and the stream has ended, writes `state`.
+    /// Writes `state` if the stream has ended, and sends some of the rows.
     pub(super) fn advance(
         &mut self,
         out: &mut Output,
         state: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Flow {
-        if let Some(rows) = self.rows.next_batch(&self.schema, &mut Budget::new()) {
-            out.send(rows);
-            let saves = self.has_ended && self.file.is_some();
-            let is_done = self.rows.is_empty() && !saves;
-            return if is_done { Flow::NeedInput } else { Flow::HaveOutput };
-        }
         if self.has_ended
             && let Some(file) = self.file.take()
             && let Some(state) = state()
@@ -151,7 +146,10 @@ impl<K: Column> Outbox<K> {
         {
             out.fail_late(error.into());
         }
-        Flow::NeedInput
+        if let Some(rows) = self.rows.next_batch(&self.schema, &mut Budget::new()) {
+            out.send(rows);
+        }
+        if self.rows.is_empty() { Flow::NeedInput } else { Flow::HaveOutput }
     }
 }
 

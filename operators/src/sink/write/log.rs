@@ -12,7 +12,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -130,9 +130,13 @@ impl Log {
             open.until = self.limits.until();
             return Ok(());
         }
+        let is_there = has_path(&open.file, &self.path);
         self.sync()?;
         self.open = None;
-        rename_full(&self.path).map_err(|error| self.destination.error(error))?;
+        // Another program may have renamed it; what has its name now is not ours.
+        if is_there {
+            rename_full(&self.path).map_err(|error| self.destination.error(error))?;
+        }
         self.rotated += 1;
         Ok(())
     }
@@ -185,6 +189,14 @@ impl Limits {
 
 fn since_1970(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
+
+/// Whether this is the path of the file.
+fn has_path(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(found)) => (ours.dev(), ours.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    }
 }
 
 fn ends_a_line(file: &File, len: u64) -> io::Result<bool> {
