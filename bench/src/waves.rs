@@ -172,7 +172,7 @@ impl OperatorSpec for Verify {
             part("device", Box::new(WavePart::new(kernel, wave))),
             part("collect", Box::new(Check { workload, arrivals })),
         ];
-        Ok(Fragment { parts, outputs: Vec::new() })
+        Ok(Fragment::new(parts, Vec::new()))
     }
 }
 

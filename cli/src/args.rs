@@ -18,7 +18,7 @@ use trommel::registry::Entry;
     name = "trommel",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 bad usage or configuration, 130 after Ctrl-C."
+    after_help = "Exit codes: 0 ok, also when the reader of standard output has left; 1 the run failed,\n2 bad usage or configuration, 130 after Ctrl-C."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -2,7 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error. The exit code is 0 when all
 //! went well, 1 when a run failed, 2 for bad usage or a bad configuration, and 130 (128 + signal)
-//! after Ctrl-C.
+//! after Ctrl-C. A reader of standard output that leaves is no failure.
 //!
 //! ```text
 //! args ──► commands ──► session (waits, signals, progress) ──► report

@@ -132,6 +132,12 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Whether all rows went through: a run that failed for another reason has rows to show.
+    pub(crate) fn has_all_rows(&self) -> bool {
+        let cause = self.error.as_ref().map(|error| &error.cause);
+        cause.is_none_or(|cause| matches!(cause, RunErrorCause::Late(_)))
+    }
+
     /// Says on standard error why the run failed, if it did, and gives the code to exit with.
     pub(crate) fn conclude(&self) -> u8 {
         if let Some(error) = &self.error {

@@ -168,6 +168,20 @@ pub enum GraphErrorKind {
         /// How many parts it has.
         parts: usize,
     },
+    /// Another stage writes to the same file, or claims the same thing otherwise.
+    #[error(
+        "{name} is also written by `{other_parameter}` of stage `{other_stage}`; name another one"
+    )]
+    ClaimedTwice {
+        /// The parameter that names it here.
+        parameter: &'static str,
+        /// What it is.
+        name: String,
+        /// The stage that claimed it first.
+        other_stage: String,
+        /// The parameter that names it there.
+        other_parameter: &'static str,
+    },
     /// The operator does not fit its inputs.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -193,6 +207,10 @@ pub enum RunErrorCause {
     /// The operator returned an error.
     #[error("{0}")]
     Failed(#[source] OperatorError),
+    /// The operator could not do something that its rows do not depend on, such as saving its
+    /// state. All rows went through, and everything else ended well.
+    #[error("{0}")]
+    Late(#[source] OperatorError),
     /// The operator panicked.
     #[error("panicked: {0}")]
     Panicked(String),

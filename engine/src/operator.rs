@@ -229,6 +229,14 @@ pub trait Operator: Send {
         Err(QueryError::unsupported(request, &[]))
     }
 
+    /// Whether a sink still has a use for input; false for one that drops everything, such as a
+    /// sink whose reader has gone. When the last sink that needed input has ended or needs none any
+    /// more, the run drains. Asked of operators without an output port, at the start and after
+    /// every call; the rows of other operators are always needed.
+    fn needs_input(&self) -> bool {
+        true
+    }
+
     /// Where its work may go on besides its own thread, in words for the plan, such as the name of
     /// a device. Asked when the plan is shown.
     fn device(&self) -> Option<String> {
@@ -254,6 +262,7 @@ pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
     pub(crate) replies: Vec<Chunk>,
+    pub(crate) late_failure: Option<OperatorError>,
 }
 
 impl Default for Output {
@@ -270,6 +279,7 @@ impl Output {
             origin: Origin { sequence: 0, entered: Instant::now() },
             sent: Vec::new(),
             replies: Vec::new(),
+            late_failure: None,
         }
     }
 
@@ -295,6 +305,18 @@ impl Output {
     /// something back to it.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
+    }
+
+    /// Says that the operator could not do something that its rows do not depend on, such as saving
+    /// its state. The run goes on to its end, so that no row is lost, and then fails with the first
+    /// such error ([`RunErrorCause::Late`](crate::error::RunErrorCause::Late)).
+    pub fn fail_late(&mut self, error: OperatorError) {
+        self.late_failure.get_or_insert(error);
+    }
+
+    /// Takes the error of [`Self::fail_late`], for calling an operator without an engine.
+    pub fn take_late_failure(&mut self) -> Option<OperatorError> {
+        self.late_failure.take()
     }
 
     /// Takes what was sent so far, with the port of each.
@@ -358,13 +380,41 @@ pub struct Fragment {
     pub parts: Vec<Part>,
     /// Schema of each output port; none for a sink.
     pub outputs: Vec<SchemaRef>,
+    /// What it writes to outside of the pipeline; no two stages may claim the same.
+    pub claims: Vec<Claim>,
+}
+
+/// Something outside of the pipeline that only one stage may have, such as the file that it writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Claim {
+    /// Equal for two claims to the same thing, however it was named.
+    pub key: Vec<u8>,
+    /// What it is, for messages.
+    pub name: String,
+    /// The parameter that names it.
+    pub parameter: &'static str,
+}
+
+impl Claim {
+    /// A claim to the thing that `key` stands for, which `parameter` names.
+    #[must_use]
+    pub fn new(key: Vec<u8>, name: impl Into<String>, parameter: &'static str) -> Self {
+        Self { key, name: name.into(), parameter }
+    }
 }
 
 impl Fragment {
+    /// A chain of parts that claims nothing.
+    #[must_use]
+    pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
+        Self { parts, outputs, claims: Vec::new() }
+    }
+
     /// A source with one output port.
     pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
         let body = Body::Source(Box::new(source));
-        Self { parts: vec![Part { name: Cow::Borrowed(""), load, body }], outputs: vec![output] }
+        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], vec![output])
     }
 
     /// An operator of one part with the given output ports.
@@ -374,7 +424,14 @@ impl Fragment {
         outputs: Vec<SchemaRef>,
     ) -> Self {
         let body = Body::Operator(Box::new(operator));
-        Self { parts: vec![Part { name: Cow::Borrowed(""), load, body }], outputs }
+        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
+    }
+
+    /// Claims things for this stage alone.
+    #[must_use]
+    pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
+        self.claims.extend(claims);
+        self
     }
 }
 

@@ -69,8 +69,8 @@ impl Request {
 /// What one part of an operator sends on to the next one along with a query.
 pub type Carried = Box<dyn Any + Send>;
 
-/// Makes rows out of what it owns.
-pub type Computation = Box<dyn FnOnce() -> RecordBatch + Send>;
+/// Makes rows out of what it owns, or says why not.
+pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
 /// What an operator does with a query.
 pub enum Response {
@@ -120,6 +120,16 @@ pub enum QueryError {
         request: String,
         /// What does not fit.
         source: serde_json::Error,
+    },
+    /// The answer would take more memory than an answer may.
+    #[error("the answer to `{request}` has {bytes} bytes or more; at most {limit} are allowed")]
+    TooLarge {
+        /// The name of the query.
+        request: String,
+        /// Bytes of the answer, as far as they were counted.
+        bytes: u64,
+        /// The most that an answer may have.
+        limit: u64,
     },
     /// Too many queries wait at this stage already.
     #[error(
@@ -209,7 +219,7 @@ impl QueryHandle {
         // With several callers each waits for the others' answers too, and looking for its own would
         // take the time of the stages.
         match answer.take(limit, waiting.is_alone) {
-            Ok(answer) => answer.map(|compute| compute()),
+            Ok(answer) => answer.and_then(|compute| compute()),
             Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
             Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
         }

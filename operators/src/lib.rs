@@ -15,6 +15,7 @@
 
 mod basic;
 mod columns;
+pub mod files;
 pub mod frequent_items;
 mod heavy_filter;
 mod long;
@@ -38,7 +39,9 @@ pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
 };
-pub use crate::sink::{Collect, Collected, Discard, ForEach, Write, WriteError, WriteFormat};
+pub use crate::sink::{
+    Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
+};
 pub use crate::source::{
     Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
 };

@@ -24,7 +24,7 @@ fn the_schema_in_the_repository_is_what_the_binary_prints() {
     let printed = trommel(["schema"]).end().ok();
     assert!(
         fs::read_to_string(path).is_ok_and(|stored| stored == printed),
-        "write it anew: trommel schema > configs/pipeline.schema.json"
+        "write it again: trommel schema > configs/pipeline.schema.json"
     );
 }
 
@@ -138,6 +138,7 @@ fn trending_counts_each_window() {
         for (row, rank) in rows.iter().zip(1..) {
             let borders = (&row["window_start"], &row["window_end"], &row["rank"]);
             assert_eq!(borders, (&json!(start), &json!(end), &json!(rank)));
+            assert_eq!(row["complete"], json!(end - start == 200_000));
             let truth = seen.iter().filter(|item| row["item"] == **item).count() as u64;
             let (count, error) = (number(row, "count"), number(row, "error"));
             assert!((count - error..=count).contains(&truth), "{row}: {truth}");

@@ -9,6 +9,7 @@ mod explain;
 mod inputs;
 mod interrupts;
 mod listings;
+mod outputs;
 mod runs;
 mod serving;
 mod support;

@@ -71,7 +71,7 @@ impl OperatorSpec for Step {
             load: Load::Heavy,
             body: Body::Operator(operator),
         };
-        Ok(Fragment { outputs: vec![schema()], parts: parts.into_iter().map(part).collect() })
+        Ok(Fragment::new(parts.into_iter().map(part).collect(), vec![schema()]))
     }
 }
 

@@ -1,11 +1,11 @@
 //! `trommel run`: a pipeline from a file.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use serde_json::Value;
 use trommel::Topology;
+use trommel::files::{Destination, FileError};
 
 use crate::args::RunArguments;
 use crate::config::ConfigText;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::server::{Listener, Server};
-use crate::session::{Outcome, Session};
+use crate::session::Session;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let config = ConfigText::read(&arguments.pipeline.file)?;
@@ -23,7 +23,8 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     }
     let pipeline = config.load_to_run(&overrides)?;
     // Before the run, so that it is not in vain.
-    let report = arguments.report.as_deref().map(create).transpose()?;
+    let report = arguments.report.as_deref().map(|path| report_file(path, &pipeline.topology));
+    let report = report.transpose()?;
     let listen = |address| Listener::bind(address, arguments.token_file.as_deref());
     let listener = arguments.listen.map(listen).transpose()?;
     let shares_terminal = io::stdout().is_terminal() && prints(&config.text);
@@ -38,27 +39,32 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         server.end();
     }
     let status = outcome.conclude();
-    if let Some((file, path)) = report {
-        write_report(file, path, &pipeline.name, &outcome)?;
+    if let Some(file) = report {
+        let report = Report::new(&pipeline.name, &outcome.metrics, outcome.error.as_ref());
+        write_report(&file, &report).map_err(Failure::run)?;
     }
     Ok(status)
 }
 
-fn create(path: &Path) -> Result<(File, &Path), Failure> {
-    let file = File::create(path)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
-    Ok((file, path))
+/// The file of the report, if it can be written and no stage writes it.
+fn report_file(path: &Path, topology: &Topology) -> Result<Destination, Failure> {
+    let file = Destination::file(path).map_err(Failure::usage)?;
+    file.probe().map_err(Failure::usage)?;
+    if let Some(ours) = file.claim("report") {
+        let mut stages = topology.stages().iter();
+        if let Some(stage) = stages.find(|s| s.claims.iter().any(|claim| claim.key == ours.key)) {
+            let (path, id) = (path.display(), &stage.id);
+            let said = format!("--report {path}: stage `{id}` writes the same file; name another");
+            return Err(Failure::usage(said));
+        }
+    }
+    Ok(file)
 }
 
-fn write_report(
-    mut file: File,
-    path: &Path,
-    pipeline: &str,
-    outcome: &Outcome,
-) -> Result<(), Failure> {
-    let report = Report::new(pipeline, &outcome.metrics, outcome.error.as_ref());
-    file.write_all(report.to_string().as_bytes())
-        .map_err(|error| Failure::run(format!("cannot write {}: {error}", path.display())))
+fn write_report(file: &Destination, report: &Report<'_>) -> Result<(), FileError> {
+    let mut file = file.replace_now()?;
+    file.write(report.to_string().as_bytes())?;
+    file.commit()
 }
 
 fn sources(topology: &Topology) -> Vec<String> {

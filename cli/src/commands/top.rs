@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
     let outcome = Session::start(topology, RunOptions::new(), progress, None)?.wait();
     let status = outcome.conclude();
-    if outcome.error.is_some() {
+    if !outcome.has_all_rows() {
         return Ok(status);
     }
     let rows = rows.take();

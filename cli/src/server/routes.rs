@@ -183,7 +183,7 @@ async fn not_allowed(uri: Uri) -> Response {
 fn status_of(refusal: &QueryError) -> StatusCode {
     match refusal {
         QueryError::UnknownStage { .. } | QueryError::Unsupported { .. } => StatusCode::NOT_FOUND,
-        QueryError::Parameters { .. } => StatusCode::BAD_REQUEST,
+        QueryError::Parameters { .. } | QueryError::TooLarge { .. } => StatusCode::BAD_REQUEST,
         QueryError::Finished { .. } => StatusCode::CONFLICT,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }

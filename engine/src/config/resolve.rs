@@ -200,6 +200,7 @@ fn locate(error: &GraphError, document: &Node) -> Mistake {
             parameter = bind.parameter.unwrap_or_default();
             &["stages", &index, "with", parameter]
         }
+        GraphErrorKind::ClaimedTwice { parameter, .. } => &["stages", &index, "with", parameter],
         GraphErrorKind::DuplicateId | GraphErrorKind::UnusedOutput { .. } => {
             &["stages", &index, "id"]
         }

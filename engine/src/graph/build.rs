@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
-use crate::operator::{BindContext, Part};
+use crate::operator::{BindContext, Claim, Part};
 use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
 pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
@@ -206,9 +206,10 @@ impl Binding {
             let core = cores.get(position).or(cores.last()).copied();
             requests.push(PartRequest { load: part.load, core });
         }
+        self.check_claims(&fragment.claims).map_err(|kind| error(&id, kind))?;
         let inputs_read = self.link_inputs(&inputs, ports);
         let parts = self.add_parts(&id, operator, fragment.parts);
-        let (inputs, outputs) = (inputs_read, fragment.outputs);
+        let (inputs, outputs, claims) = (inputs_read, fragment.outputs, fragment.claims);
         self.stages.push(StageInfo {
             id,
             operator,
@@ -217,8 +218,26 @@ impl Binding {
             output_ports,
             reads_stdin,
             parts,
+            claims,
         });
         Ok(Some(self.stages.len() - 1))
+    }
+
+    /// Refuses claims to what another stage has claimed.
+    fn check_claims(&self, claims: &[Claim]) -> Result<(), GraphErrorKind> {
+        for claim in claims {
+            for stage in &self.stages {
+                if let Some(other) = stage.claims.iter().find(|other| other.key == claim.key) {
+                    return Err(GraphErrorKind::ClaimedTwice {
+                        parameter: claim.parameter,
+                        name: claim.name.clone(),
+                        other_stage: stage.id.clone(),
+                        other_parameter: other.parameter,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The schema of each input; `None` if an input could not be bound.

@@ -11,7 +11,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use crate::error::GraphErrors;
-use crate::operator::{Body, OperatorSpec, Part};
+use crate::operator::{Body, Claim, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
 /// A stage of a [`Graph`].
@@ -145,6 +145,8 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
+    /// What it alone may write to.
+    pub claims: Vec<Claim>,
 }
 
 /// A part of a [`Topology`], with its place in it.

@@ -74,7 +74,7 @@ impl AnswerTo {
     pub(crate) fn give(self, answer: Answer) {
         match self {
             Self::Caller(caller) => caller.give(answer),
-            Self::Watch(slot) => slot.publish(answer.map(|compute| compute())),
+            Self::Watch(slot) => slot.publish(answer.and_then(|compute| compute())),
         }
     }
 }

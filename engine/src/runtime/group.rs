@@ -218,6 +218,7 @@ impl Group {
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
+        let needed_input = node.needs_input();
         let is_data = run_work(node, work, begin, &mut self.output)?;
         self.now = Instant::now();
         let busy_ns = nanoseconds(self.now - begin);
@@ -231,6 +232,9 @@ impl Group {
         let node = &self.nodes[index];
         if node.life == Life::Finishing && node.is_at_boundary() {
             self.end(index);
+        }
+        if needed_input && !self.nodes[index].needs_input() {
+            self.shared.release_sink();
         }
         self.serve_held(index);
         self.serve_watches(index);
@@ -277,6 +281,9 @@ impl Group {
             self.send_reply(index, reply);
         }
         self.output.replies = replies;
+        if let Some(error) = self.output.late_failure.take() {
+            self.shared.fail_late(self.nodes[index].error(RunErrorCause::Late(error)));
+        }
     }
 
     /// Gives `payload` to every consumer of an output port.

@@ -185,6 +185,16 @@ impl Node {
         matches!(self.body, Body::Source(_))
     }
 
+    /// Whether this is a sink that still has a use for input.
+    pub(super) fn needs_input(&self) -> bool {
+        match &self.body {
+            Body::Operator(operator) => {
+                self.life != Life::Done && self.outputs.is_empty() && operator.needs_input()
+            }
+            Body::Source(_) => false,
+        }
+    }
+
     pub(super) fn error(&self, cause: RunErrorCause) -> RunError {
         RunError { stage: self.label.clone(), operator: self.operator, cause }
     }

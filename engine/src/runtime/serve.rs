@@ -182,7 +182,7 @@ impl Group {
                 spend();
                 return self.send_on(index, Ticket { carried: Some(carried), ..ticket });
             }
-            Ok(Response::Answer(rows)) => Ok(Box::new(|| rows) as Computation),
+            Ok(Response::Answer(rows)) => Ok(Box::new(|| Ok(rows)) as Computation),
             Ok(Response::Compute(computation)) => Ok(computation),
             Err(error) => Err(error),
         };

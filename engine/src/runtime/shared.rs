@@ -1,12 +1,12 @@
 //! What all threads of one run share: the phase of the run, the first cause of its failure,
 //! everybody's doorbell.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
-use crate::error::RunError;
+use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
 
 /// How a run ends. Phases only advance.
@@ -34,17 +34,20 @@ pub(crate) struct Shared {
     deadline_ns: AtomicU64,
     first_cause: Mutex<Option<RunError>>,
     ended_at: OnceLock<Instant>,
+    /// Sinks that still need input.
+    needy_sinks: AtomicUsize,
     bells: Vec<Arc<Doorbell>>,
 }
 
 impl Shared {
-    pub(crate) fn new(bells: Vec<Arc<Doorbell>>) -> Self {
+    pub(crate) fn new(bells: Vec<Arc<Doorbell>>, needy_sinks: usize) -> Self {
         Self {
             phase: AtomicU8::new(Phase::Running as u8),
             started: Instant::now(),
             deadline_ns: AtomicU64::new(NEVER),
             first_cause: Mutex::new(None),
             ended_at: OnceLock::new(),
+            needy_sinks: AtomicUsize::new(needy_sinks),
             bells,
         }
     }
@@ -94,16 +97,34 @@ impl Shared {
         }
     }
 
-    /// Ends the run because of `error`. Only the first one is kept, later ones are consequences.
+    /// A sink needs no more input, or has ended. When it was the last one, the run drains.
+    pub(crate) fn release_sink(&self) {
+        // Relaxed: the number carries no data.
+        if self.needy_sinks.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.advance(Phase::Draining);
+        }
+    }
+
+    /// Ends the run because of `error`. Only the first one is kept, later ones are consequences;
+    /// but for one that did not end the run.
     pub(crate) fn fail(&self, error: RunError) {
+        self.keep(error);
+        self.advance(Phase::Aborted);
+    }
+
+    /// Lets the run go on to its end and fail then.
+    pub(crate) fn fail_late(&self, error: RunError) {
+        self.keep(error);
+    }
+
+    fn keep(&self, error: RunError) {
+        let is_late = |error: &RunError| matches!(error.cause, RunErrorCause::Late(_));
         let mut first = self.first_cause.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.is_none() {
+        if first.as_ref().is_none_or(|first| is_late(first) && !is_late(&error)) {
             *first = Some(error);
         } else {
             tracing::debug!(%error, "after the first failure");
         }
-        drop(first);
-        self.advance(Phase::Aborted);
     }
 
     pub(crate) fn take_first_cause(&self) -> Option<RunError> {

@@ -39,7 +39,7 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
     let addresses =
         stages.iter().map(|stage| (stage.id.clone(), wiring.address(stage.parts[0]))).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
-    let shared = Arc::new(Shared::new(wiring.bells.clone()));
+    let shared = Arc::new(Shared::new(wiring.bells.clone(), wiring.needy_sinks()));
     let mut running = Running {
         workers: Vec::new(),
         ended,
@@ -156,6 +156,11 @@ struct Wiring {
 }
 
 impl Wiring {
+    /// Sinks that need input; to be asked when all parts are joined.
+    fn needy_sinks(&self) -> usize {
+        self.nodes.iter().flatten().filter(|node| node.needs_input()).count()
+    }
+
     fn new(plan: &Plan, parts: Vec<PlacedPart>, options: RunOptions) -> Self {
         let mut places = vec![(0, 0); parts.len()];
         for (group, planned) in plan.groups.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use arrow_schema::DataType;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{Body, Fragment, Load, Operator, OperatorError, Part};
+use trommel_engine::operator::{Body, Claim, Fragment, Load, Operator, OperatorError, Part};
 use trommel_kernels::Isa;
 
 use super::column::{Column, ranked_schema};
@@ -113,16 +113,17 @@ impl FrequentItems {
             Scope::All if shards > 1 => {
                 let mut summaries = vec![summary.to_empty(); shards];
                 summaries[0] = self.restored(summary)?;
-                let shards = partition::shards(summaries, &input, emission, self.snapshot_file()?);
+                let (file, claim) = self.snapshot_file()?;
+                let shards = partition::shards(summaries, &input, emission, file);
                 let shards = (1..).zip(shards);
                 let parts =
                     shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
-                Ok(Fragment { parts, outputs: ranked })
+                Ok(Fragment::new(parts, ranked).claiming(claim))
             }
             Scope::All => {
-                let (summary, file) = (self.restored(summary)?, self.snapshot_file()?);
+                let (summary, (file, claim)) = (self.restored(summary)?, self.snapshot_file()?);
                 let counting = Counting::<K, _>::new(summary, input, emission, file);
-                Ok(Fragment::operator(Load::Heavy, counting, ranked))
+                Ok(Fragment::operator(Load::Heavy, counting, ranked).claiming(claim))
             }
             Scope::Decay(half_life) => {
                 self.refuse_files("decay")?;
@@ -153,10 +154,10 @@ impl FrequentItems {
                 return Err(BindErrorKind::Value { value, allowed }.at("algorithm"));
             }
         }
-        let (emission, file) = (self.emission()?, self.snapshot_file()?);
+        let (emission, (file, claim)) = (self.emission()?, self.snapshot_file()?);
         let (filter, counter) = parallel::parts(self.restored(filter)?, input, emission, file);
         let parts = vec![part("filter", filter), part("counter", counter)];
-        Ok(Fragment { parts, outputs: vec![ranked_schema(K::TYPE)] })
+        Ok(Fragment::new(parts, vec![ranked_schema(K::TYPE)]).claiming(claim))
     }
 
     /// The summary of the file, if there is one, and else the empty one that is configured.
@@ -169,9 +170,12 @@ impl FrequentItems {
         })
     }
 
-    fn snapshot_file(&self) -> Result<Option<SnapshotFile>, BindError> {
+    /// The file that the state is written to at the end, and the claim to it.
+    fn snapshot_file(&self) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
-        file.map_err(|error| blame("snapshot", error.into()))
+        let file = file.map_err(|error| blame("snapshot", error.into()))?;
+        let claim = file.as_ref().and_then(SnapshotFile::claim);
+        Ok((file, claim))
     }
 
     fn refuse_files(&self, beside: &str) -> Result<(), BindError> {

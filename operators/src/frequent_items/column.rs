@@ -20,6 +20,10 @@ pub(crate) trait Column: StoredItem {
 
     /// The items of a column of this type.
     fn lend(column: &dyn Array) -> &Self::Batch;
+    /// Bytes that it takes in a column.
+    fn column_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
     /// A column of items.
     fn collect<'a>(items: impl Iterator<Item = &'a Self>) -> ArrayRef;
     /// A column of the items with these codes, if a code is its item.
@@ -82,6 +86,10 @@ impl Column for Text {
         column.as_string()
     }
 
+    fn column_bytes(&self) -> usize {
+        self.len()
+    }
+
     fn collect<'a>(items: impl Iterator<Item = &'a Text>) -> ArrayRef {
         Arc::new(StringArray::from_iter_values(items.map(|text| &**text)))
     }
@@ -109,14 +117,19 @@ pub(super) fn ranked_schema(item: DataType) -> SchemaRef {
     ]))
 }
 
-/// Rows of [`ranked_schema`] for items in the order of their ranks, from 1.
-pub(super) fn ranked_rows<K: Column>(schema: &SchemaRef, ranked: &[Counted<K>]) -> RecordBatch {
-    let ranks = 1..=u32::try_from(ranked.len()).expect("fewer than 2^32 items are monitored");
+/// Rows of [`ranked_schema`] for items in the order of their ranks, the first of which is given.
+/// Their text is less than 2 GiB.
+pub(super) fn ranked_rows<'a, K: Column>(
+    schema: &SchemaRef,
+    first: u32,
+    ranked: impl Iterator<Item = Counted<&'a K>> + Clone,
+) -> RecordBatch {
+    let ranks = (first..).zip(ranked.clone()).map(|(rank, _)| rank);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt32Array::from_iter_values(ranks)),
-        K::collect(ranked.iter().map(|counted| &counted.item)),
-        Arc::new(UInt64Array::from_iter_values(ranked.iter().map(|counted| counted.count))),
-        Arc::new(UInt64Array::from_iter_values(ranked.iter().map(|counted| counted.error))),
+        K::collect(ranked.clone().map(|counted| counted.item)),
+        Arc::new(UInt64Array::from_iter_values(ranked.clone().map(|counted| counted.count))),
+        Arc::new(UInt64Array::from_iter_values(ranked.map(|counted| counted.error))),
     ];
     RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
 }

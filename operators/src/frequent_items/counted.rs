@@ -52,6 +52,14 @@ pub fn top<'a, K: Clone + Ord + 'a>(
     counted: impl IntoIterator<Item = Counted<&'a K>>,
     n: usize,
 ) -> Vec<Counted<K>> {
+    top_borrowed(counted, n).into_iter().map(|counted| counted.cloned()).collect()
+}
+
+/// As [`top`], with the items borrowed.
+pub(super) fn top_borrowed<'a, K: Ord>(
+    counted: impl IntoIterator<Item = Counted<&'a K>>,
+    n: usize,
+) -> Vec<Counted<&'a K>> {
     let mut best = Best { ranked: BinaryHeap::new(), n, count_min: 0 };
     // `for_each` runs a chain of iterators as one loop after the other.
     counted.into_iter().for_each(|counted| {
@@ -59,7 +67,7 @@ pub fn top<'a, K: Clone + Ord + 'a>(
             best.admit(counted);
         }
     });
-    best.ranked.into_sorted_vec().into_iter().map(|ranked| ranked.0.cloned()).collect()
+    best.ranked.into_sorted_vec().into_iter().map(|ranked| ranked.0).collect()
 }
 
 /// The best ranks so far.

@@ -4,18 +4,18 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_array::Array;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
 use super::Counted;
-use super::column::{Column, ranked_rows, ranked_schema};
+use super::column::{Column, ranked_schema};
 use super::decay::Decayed;
 use super::files::SnapshotFile;
 use super::input::{Input, Observations};
 use super::report::{QUERIES, Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::rows::Outbox;
 use super::summary::{Stored, Summary, restore_like};
 
 /// What the operator asks of its state.
@@ -134,24 +134,12 @@ impl Emission {
     }
 }
 
-/// Rows a batch that the operator emits.
-const ROWS_PER_BATCH: usize = 8192;
-
-/// Sends all rows, in batches of bounded size.
-pub(super) fn send_rows(rows: &RecordBatch, out: &mut Output) {
-    for start in (0..rows.num_rows()).step_by(ROWS_PER_BATCH) {
-        out.send(rows.slice(start, ROWS_PER_BATCH.min(rows.num_rows() - start)));
-    }
-}
-
 /// Counts the items of a column.
 pub(super) struct Counting<K, T> {
     tally: T,
     input: Input,
     emission: Emission,
-    /// Written at the end.
-    file: Option<SnapshotFile>,
-    schema: SchemaRef,
+    outbox: Outbox<K>,
     _item: PhantomData<K>,
 }
 
@@ -162,13 +150,12 @@ impl<K: Column, T: Tally<K>> Counting<K, T> {
         emission: Emission,
         file: Option<SnapshotFile>,
     ) -> Self {
-        let schema = ranked_schema(K::TYPE);
-        Self { tally, input, emission, file, schema, _item: PhantomData }
+        let outbox = Outbox::new(ranked_schema(K::TYPE), file);
+        Self { tally, input, emission, outbox, _item: PhantomData }
     }
 
-    fn emit(&self, out: &mut Output) {
-        let selected = self.emission.report.select(self.tally.monitored(), self.tally.observed());
-        send_rows(&ranked_rows(&self.schema, &selected), out);
+    fn selected(&self) -> Vec<Counted<K>> {
+        self.emission.report.select(self.tally.monitored(), self.tally.observed())
     }
 }
 
@@ -179,21 +166,24 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
+        self.outbox.check()?;
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let Observations { items, weights } = self.input.read(&input.into_records())?;
         self.tally.observe(K::lend(items.as_ref()), weights.as_deref(), entered);
-        if self.emission.is_due(items.len()) {
-            self.emit(out);
+        if !self.emission.is_due(items.len()) {
+            return Ok(Flow::NeedInput);
         }
-        Ok(Flow::NeedInput)
+        self.outbox.put(self.selected());
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.outbox.advance(out, || self.tally.snapshot()))
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.emit(out);
-        if let (Some(file), Some(state)) = (&self.file, self.tally.snapshot()) {
-            file.write(&state)?;
-        }
-        Ok(Flow::NeedInput)
+        self.outbox.put_last(self.selected());
+        self.resume(out)
     }
 
     fn snapshot(&self) -> Option<Vec<u8>> {
@@ -209,15 +199,15 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
     }
 
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
-        if is_snapshot(request)
-            && let Some(state) = self.tally.snapshot()
-        {
-            return Ok(Response::Answer(snapshot_row(state)));
+        let (monitored, observed) = (self.tally.monitored(), self.tally.observed());
+        if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
+            let state = || self.tally.snapshot().expect("a summary that is asked for its state");
+            return Ok(Response::Answer(snapshot_row(monitored, state)?));
         }
         let question = Question::<K>::read(request, T::QUERIES)?;
-        let (monitored, observed) = (self.tally.monitored(), self.tally.observed());
         let unmonitored = || self.tally.count_min();
-        Ok(Response::Answer(question.answer(&self.schema, monitored, observed, unmonitored)))
+        let schema = self.outbox.schema();
+        Ok(Response::Answer(question.answer(schema, monitored, observed, unmonitored)?))
     }
 
     fn counters(&self) -> Counters {

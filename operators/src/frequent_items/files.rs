@@ -1,9 +1,12 @@
 //! Snapshots in files.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use trommel_engine::operator::{Claim, OperatorError};
+
+use crate::files::{Destination, FileError};
 
 /// No snapshot of a summary is larger, unless its strings are.
 const FILE_BYTES_MAX: u64 = 8 << 30;
@@ -12,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 8 << 30;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotFileError {
-    /// Reading or writing failed.
+    /// Reading failed.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -26,14 +29,9 @@ pub enum SnapshotFileError {
         /// The file.
         path: String,
     },
-    /// The folder that is to hold the file does not exist, or the path is a folder itself.
-    #[error("{path} cannot become a file: {folder} is not a folder, or the path is one")]
-    NoFolder {
-        /// The file.
-        path: String,
-        /// The folder.
-        folder: String,
-    },
+    /// Writing failed; what the file held before it still holds.
+    #[error("the state was not saved: {0}")]
+    NotSaved(#[source] FileError),
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotFileError {
@@ -51,43 +49,34 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     Ok(bytes)
 }
 
-/// A file that snapshots are written to, each in place of the last one.
+/// A file that a snapshot is written to, in place of the last one.
 #[derive(Debug)]
 pub(super) struct SnapshotFile {
-    path: PathBuf,
-    folder: PathBuf,
+    destination: Destination,
 }
 
 impl SnapshotFile {
     /// Checks that the file could be written; nothing is.
-    pub(super) fn new(path: &Path) -> Result<Self, SnapshotFileError> {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        if !folder.is_dir() || path.is_dir() || path.file_name().is_none() {
-            let (path, folder) = (path.display().to_string(), folder.display().to_string());
-            return Err(SnapshotFileError::NoFolder { path, folder });
-        }
-        Ok(Self { path: path.to_owned(), folder: folder.to_owned() })
+    pub(super) fn new(path: &Path) -> Result<Self, FileError> {
+        Ok(Self { destination: Destination::file(path)? })
+    }
+
+    pub(super) fn claim(&self) -> Option<Claim> {
+        self.destination.claim("snapshot")
+    }
+
+    /// Makes sure that it can be written now.
+    pub(super) fn probe(&self) -> Result<(), OperatorError> {
+        Ok(self.destination.probe().map_err(SnapshotFileError::NotSaved)?)
     }
 
     /// Writes the file as a whole: whatever happens, its name stands for the old bytes or the new
     /// ones.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
-        let mut part = OsString::from(self.path.as_os_str());
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let written = File::create(&part).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
+        let written = self.destination.replace_now().and_then(|mut file| {
+            file.write(bytes)?;
+            file.commit()
         });
-        if let Err(source) = written {
-            // The first error is the one to tell, and the name is untouched either way.
-            let _ = fs::remove_file(&part);
-            return Err(failed(&part)(source));
-        }
-        fs::rename(&part, &self.path).map_err(failed(&self.path))?;
-        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed(&self.folder))
+        written.map_err(SnapshotFileError::NotSaved)
     }
 }

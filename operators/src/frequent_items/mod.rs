@@ -65,6 +65,7 @@ mod panes;
 mod parallel;
 mod partition;
 mod report;
+mod rows;
 mod scope;
 pub mod sieve;
 mod space_saving;

@@ -72,8 +72,8 @@ pub enum Emit {
 /// # Ports
 /// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
 /// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
-/// `error` (UInt64), the most frequent first; with `window`, behind `window_start` and
-/// `window_end`.
+/// `error` (UInt64), the most frequent first; with `window`, behind `window_start`, `window_end`
+/// and `complete` (Boolean). They leave in batches of at most 8,192 rows and 16 MiB of text.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -85,7 +85,7 @@ pub enum Emit {
 /// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a counter the most that it can have occurred. `snapshot`:
 /// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
 /// its like; not with `window` or `decay`. With `window`, answers are about the window that is
-/// open.
+/// open. An answer of more than 1 GiB is refused.
 ///
 /// # State
 /// That of one summary, see its `state_bytes`, and for text at most `counters` times
@@ -157,7 +157,8 @@ pub struct FrequentItems {
     pub(super) every: Option<u64>,
     /// Count in windows: {"items": 1000000} or {"seconds": 10}, and with "slide" how far each
     /// begins behind the last one. A window emits its rows when it closes, with the columns
-    /// `window_start` and `window_end`.
+    /// `window_start`, `window_end` and `complete`, which is false for a window that the stream did
+    /// not fill. Windows of seconds begin at whole multiples of their slide since 1970.
     #[serde(default)]
     pub(super) window: Option<Window>,
     /// Let counts fade: {"half_life_items": 1000000} or {"half_life_seconds": 60}. What was seen a
@@ -168,7 +169,9 @@ pub struct FrequentItems {
     /// algorithm, counters and type of items.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
-    /// Write the state to this file when the input has ended, as a whole or not at all.
+    /// Write the state to this file when the input has ended, as a whole or not at all: what the
+    /// file held stays until then. A link, a pipe or a device stays one. When the state cannot be
+    /// written, the rows go on all the same, and the run fails at its end.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
 }

@@ -17,18 +17,18 @@
 //! counter, which does as many exchanges as are due, and back: a repair of up to |X| exchanges is
 //! one round trip. X is some hundred bytes, less than a message costs.
 
-use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
-use super::column::{Column, ranked_rows, ranked_schema};
-use super::counting::{Emission, send_rows};
+use super::column::{Column, ranked_schema};
+use super::counting::Emission;
 use super::files::SnapshotFile;
 use super::filter::exchange_while_due;
 use super::input::{Input, Observations};
 use super::report::{Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
-use super::{Filter, FilterFront, Item, SpaceSaving};
+use super::rows::Outbox;
+use super::{Counted, Filter, FilterFront, Item, SpaceSaving};
 
 /// What the filter sends to the counter: some missed items, and behind them what is to be done.
 struct ToCounter<K: Item> {
@@ -72,9 +72,9 @@ pub(super) struct FilterPart<K: Column> {
 pub(super) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
     report: Report,
-    /// Written at the end.
-    file: Option<SnapshotFile>,
-    schema: SchemaRef,
+    outbox: Outbox<K>,
+    /// X, when the stream has ended.
+    front: Option<FilterFront<K>>,
 }
 
 /// The two halves of `filter` as parts.
@@ -85,7 +85,7 @@ pub(super) fn parts<K: Column>(
     file: Option<SnapshotFile>,
 ) -> (FilterPart<K>, CounterPart<K>) {
     let (front, back) = filter.into_halves();
-    let schema = ranked_schema(K::TYPE);
+    let outbox = Outbox::new(ranked_schema(K::TYPE), file);
     let part = FilterPart {
         front: Some(front),
         input,
@@ -95,7 +95,7 @@ pub(super) fn parts<K: Column>(
         round_trips: 0,
         forwarded: 0,
     };
-    (part, CounterPart { back, report: emission.report, file, schema })
+    (part, CounterPart { back, report: emission.report, outbox, front: None })
 }
 
 impl<K: Column> FilterPart<K> {
@@ -200,10 +200,9 @@ impl<K: Column> Operator for FilterPart<K> {
 }
 
 impl<K: Column> CounterPart<K> {
-    fn emit(&self, front: &FilterFront<K>, out: &mut Output) {
+    fn selected(&self, front: &FilterFront<K>) -> Vec<Counted<K>> {
         let monitored = front.iter().chain(self.back.iter());
-        let selected = self.report.select(monitored, front.observed());
-        send_rows(&ranked_rows(&self.schema, &selected), out);
+        self.report.select(monitored, front.observed())
     }
 }
 
@@ -214,6 +213,7 @@ impl<K: Column> Operator for CounterPart<K> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
+        self.outbox.check()?;
         let ToCounter { observations, missed, then } = input.into_value::<ToCounter<K>>();
         let items = K::lend(observations.items.as_ref());
         match &observations.weights {
@@ -221,35 +221,42 @@ impl<K: Column> Operator for CounterPart<K> {
             Some(weights) => self.back.observe_weighted_at(items, weights, &missed),
         }
         match then {
-            Then::Continue => {}
+            Then::Continue => return Ok(Flow::NeedInput),
             Then::Exchange(mut front) => {
                 exchange_while_due(&mut front, &mut self.back);
                 let (bins, bytes) = (front.bins(), front.state_bytes());
                 out.send_reply(Chunk::new(front, bins, bytes));
+                return Ok(Flow::NeedInput);
             }
-            Then::Emit(front) => self.emit(&front, out),
+            Then::Emit(front) => self.outbox.put(self.selected(&front)),
             Then::Finish(front) => {
-                self.emit(&front, out);
-                if let Some(file) = &self.file {
-                    file.write(&Filter::from_halves(front, self.back.clone()).snapshot())?;
-                }
+                self.outbox.put_last(self.selected(&front));
+                self.front = Some(front);
             }
         }
-        Ok(Flow::NeedInput)
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let state = || {
+            let front = self.front.take()?;
+            Some(Filter::from_halves(front, self.back.clone()).snapshot())
+        };
+        Ok(self.outbox.advance(out, state))
     }
 
     fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
         let carried = carried.expect("the filter sends what it knows along");
         let front = carried.downcast::<FilterFront<K>>().expect("the filter counts the same items");
+        let monitored = front.iter().chain(self.back.iter());
         if is_snapshot(request) {
-            let filter = Filter::from_halves(*front, self.back.clone());
-            return Ok(Response::Answer(snapshot_row(filter.snapshot())));
+            let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();
+            return Ok(Response::Answer(snapshot_row(monitored, state)?));
         }
         let question = Question::read(request, STATE_QUERIES)?;
-        let monitored = front.iter().chain(self.back.iter());
         let unmonitored = || front.count_min().min(self.back.count_min());
-        let answer = question.answer(&self.schema, monitored, front.observed(), unmonitored);
-        Ok(Response::Answer(answer))
+        let schema = self.outbox.schema();
+        Ok(Response::Answer(question.answer(schema, monitored, front.observed(), unmonitored)?))
     }
 
     fn counters(&self) -> Counters {

@@ -25,11 +25,12 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
 use super::Counted;
-use super::column::{Column, ranked_rows, ranked_schema};
-use super::counting::{Emission, send_rows};
+use super::column::{Column, ranked_schema};
+use super::counting::Emission;
 use super::files::SnapshotFile;
 use super::input::{Input, Observations};
 use super::report::{QUERIES, Question};
+use super::rows::Outbox;
 use super::summary::{Stored, Summary};
 
 /// What a shard sends to the next one.
@@ -101,9 +102,8 @@ pub(super) struct Shard<K, S> {
     summary: Option<S>,
     input: Input,
     emission: Emission,
-    /// Written at the end by the last shard.
-    file: Option<SnapshotFile>,
-    schema: SchemaRef,
+    /// Of the last shard, which has the file.
+    outbox: Outbox<K>,
     is_first: bool,
     /// Shards behind this one.
     behind: usize,
@@ -111,7 +111,6 @@ pub(super) struct Shard<K, S> {
     passed: usize,
     /// Of the summary, when that has been sent on.
     state_bytes: usize,
-    _item: std::marker::PhantomData<K>,
 }
 
 /// As many shards as there are summaries, in their order.
@@ -126,13 +125,11 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
         summary: Some(summary),
         input: input.clone(),
         emission,
-        file: if position + 1 == len { file.take() } else { None },
-        schema: ranked_schema(K::TYPE),
+        outbox: Outbox::new(ranked_schema(K::TYPE), file.take_if(|_| position + 1 == len)),
         is_first: position == 0,
         behind: len - 1 - position,
         passed: 0,
         state_bytes: 0,
-        _item: std::marker::PhantomData,
     })
 }
 
@@ -174,16 +171,19 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
         shards
     }
 
-    /// The rows of an emission are due.
-    fn emit(&self, before: Vec<Bounds<K>>, out: &mut Output) {
+    /// The rows of an emission are due: those of the last shard go out.
+    fn emit(&mut self, before: Vec<Bounds<K>>, out: &mut Output) {
         let shards = self.tell(before);
         if self.behind > 0 {
             return self.send(Message::Emit(shards), out);
         }
+        let selected = self.selected(shards);
+        self.outbox.put(selected);
+    }
+
+    fn selected(&self, shards: Vec<Bounds<K>>) -> Vec<Counted<K>> {
         let Bounds { monitored, observed, .. } = Bounds::sum(shards);
-        let monitored = monitored.iter().map(Counted::as_ref);
-        let selected = self.emission.report.select(monitored, observed);
-        send_rows(&ranked_rows(&self.schema, &selected), out);
+        self.emission.report.select(monitored.iter().map(Counted::as_ref), observed)
     }
 }
 
@@ -194,6 +194,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
+        self.outbox.check()?;
         if self.is_first {
             let observations = self.input.read(&input.into_records())?;
             let items = observations.items.len();
@@ -201,23 +202,25 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
             if self.emission.is_due(items) {
                 self.emit(Vec::new(), out);
             }
-            return Ok(Flow::NeedInput);
+            return self.resume(out);
         }
         match input.into_value::<Message<K, S>>() {
             Message::Batch(observations) => self.share(observations, out),
             Message::Emit(shards) => self.emit(shards, out),
             Message::End(summary) => self.summary_mut().merge(&summary)?,
         }
-        Ok(Flow::NeedInput)
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.outbox.advance(out, || self.summary.as_ref().map(Stored::snapshot)))
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if self.behind == 0 {
-            self.emit(Vec::new(), out);
-            if let (Some(file), Some(summary)) = (&self.file, &self.summary) {
-                file.write(&summary.snapshot())?;
-            }
-            return Ok(Flow::NeedInput);
+            let selected = self.selected(self.tell(Vec::new()));
+            self.outbox.put_last(selected);
+            return self.resume(out);
         }
         let summary = self.summary.take().expect("finished once");
         self.state_bytes = summary.state_bytes();
@@ -234,7 +237,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         if self.behind > 0 {
             return Ok(Response::Forward(Box::new(shards)));
         }
-        let schema = SchemaRef::clone(&self.schema);
+        let schema = SchemaRef::clone(self.outbox.schema());
         Ok(Response::Compute(Box::new(move || {
             let Bounds { monitored, unmonitored, observed } = Bounds::sum(shards);
             let monitored = monitored.iter().map(Counted::as_ref);

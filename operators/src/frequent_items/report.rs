@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use trommel_engine::query::{QueryError, Request};
 
+use super::Counted;
 use super::column::{Column, estimate_row, ranked_rows};
-use super::{Counted, top};
+use super::counted::top_borrowed;
 
 /// The queries of the operator.
 pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
@@ -18,15 +19,37 @@ pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPS
 
 const SNAPSHOT: &str = "snapshot";
 
+/// The most bytes that an answer may have: 1 GiB, half of what a column of text or bytes can hold.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of a row of an answer besides the item.
+const ROW_BYTES: usize = 20;
+
 /// Whether the state is asked for.
 pub(super) fn is_snapshot(request: &Request) -> bool {
     request.name() == SNAPSHOT
 }
 
-/// The answer: one row of one column of bytes.
-pub(super) fn snapshot_row(state: Vec<u8>) -> RecordBatch {
+/// The answer: one row of one column of bytes. Refused before the state is made if its items alone
+/// have too many bytes.
+pub(super) fn snapshot_row<'a, K: Column>(
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+    state: impl FnOnce() -> Vec<u8>,
+) -> Result<RecordBatch, QueryError> {
+    check_bytes(SNAPSHOT, monitored.map(|counted| counted.item.column_bytes()))?;
+    let state = state();
+    check_bytes(SNAPSHOT, [state.len()])?;
     let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
-    RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row")
+    Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
+}
+
+/// Refuses an answer that consists of parts of these sizes, if it is too large.
+fn check_bytes(request: &str, parts: impl IntoIterator<Item = usize>) -> Result<(), QueryError> {
+    let bytes = parts.into_iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes as u64));
+    if bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    let (request, limit) = (request.to_owned(), ANSWER_BYTES_MAX);
+    Err(QueryError::TooLarge { request, bytes, limit })
 }
 
 /// A query, read from its request.
@@ -90,23 +113,33 @@ impl<K: Column> Question<K> {
         mut monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
         unmonitored: impl FnOnce() -> u64,
-    ) -> RecordBatch {
-        match self {
-            Self::Top(n) => ranked_rows(schema, &top(monitored, *n)),
+    ) -> Result<RecordBatch, QueryError> {
+        let ranked = match self {
+            Self::Top(n) => top_borrowed(monitored, *n),
             Self::AtLeast(share) => {
-                let report = Report { n: usize::MAX, share: *share };
-                ranked_rows(schema, &report.select(monitored, observed))
+                Report { n: usize::MAX, share: *share }.best(monitored, observed)
             }
             Self::Estimate(item) => {
                 let counted = monitored.find(|counted| counted.item.stands_for(item));
-                estimate_row(&counted.map_or_else(
+                return Ok(estimate_row(&counted.map_or_else(
                     || {
                         let most = unmonitored();
                         Counted { item: item.clone(), count: most, error: most }
                     },
                     |counted| counted.cloned(),
-                ))
+                )));
             }
+        };
+        let bytes = ranked.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
+        check_bytes(self.name(), bytes)?;
+        Ok(ranked_rows(schema, 1, ranked.into_iter()))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Top(_) => "top",
+            Self::AtLeast(_) => "at_least",
+            Self::Estimate(_) => "estimate",
         }
     }
 }
@@ -120,16 +153,54 @@ pub(super) struct Report {
 }
 
 impl Report {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
-    )]
     pub(super) fn select<'a, K: Column>(
         &self,
         monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
     ) -> Vec<Counted<K>> {
+        self.best(monitored, observed).into_iter().map(|counted| counted.cloned()).collect()
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
+    )]
+    fn best<'a, K: Column>(
+        &self,
+        monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+    ) -> Vec<Counted<&'a K>> {
         let least = self.share * observed as f64;
-        top(monitored.filter(|counted| counted.count as f64 >= least), self.n)
+        top_borrowed(monitored.filter(|counted| counted.count as f64 >= least), self.n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
+        let limit = usize::try_from(ANSWER_BYTES_MAX).unwrap();
+        check_bytes("top", [limit - 1, 1]).unwrap();
+        let error = check_bytes("top", [limit, 1]).unwrap_err().to_string();
+        let said =
+            "the answer to `top` has 1073741825 bytes or more; at most 1073741824 are allowed";
+        assert_eq!(error, said);
+        check_bytes("top", [usize::MAX, usize::MAX]).unwrap_err();
+        // The largest answer fits the offsets of a column of text or bytes.
+        assert!(i32::try_from(ANSWER_BYTES_MAX).is_ok());
+        let items = [1_u32, 2];
+        let counted = items.iter().map(|item| Counted { item, count: 1, error: 0 });
+        let rows = snapshot_row(counted, || vec![1, 2, 3]).unwrap();
+        assert_eq!(rows.num_rows(), 1);
+        let text = super::super::Text::from("x".repeat(1 << 20).as_str());
+        let many = std::iter::repeat_n(Counted { item: &text, count: 1, error: 0 }, 1025);
+        let made = || -> Vec<u8> { unreachable!("its items are too large") };
+        snapshot_row(many.clone(), made).unwrap_err();
+        let schema = super::super::column::ranked_schema(super::super::Text::TYPE);
+        let top = Question::Top(usize::MAX);
+        let error = top.answer(&schema, many, 1025, || 0).unwrap_err();
+        assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
     }
 }

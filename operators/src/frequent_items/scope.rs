@@ -22,12 +22,15 @@ const SECONDS_MAX: f64 = 1e9;
 /// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, each behind the last one, or with
 /// `slide` overlapping.
 ///
-/// When a window closes, its rows are emitted, with the columns `window_start` and `window_end`.
-/// For a window of items, these are positions in the stream from 0, the end not included (UInt64);
-/// it closes exactly behind its last item. For a window of time they are times (Timestamp, UTC):
-/// the first window begins with the first batch, a batch belongs to the window in which it entered
-/// the pipeline, and a window closes when its time has passed, also if nothing comes. When the
-/// stream ends, the last window closes too. Windows in which nothing came have no rows.
+/// When a window closes, its rows are emitted, with the columns `window_start`, `window_end` and
+/// `complete`. For a window of items, the borders are positions in the stream from 0, the end not
+/// included (UInt64); it closes exactly behind its last item. For a window of time they are times
+/// (Timestamp, UTC), whole multiples of the slide since 1970: windows of 60 seconds begin with the
+/// minute, in every run. A batch belongs to the window in which it entered the pipeline, and a
+/// window closes when its time has passed, also if nothing comes. When the stream ends, the last
+/// window closes too. `complete` is false for a window that the stream did not fill: it began
+/// before the first batch came, or had not ended when the stream did. Windows in which nothing came
+/// have no rows.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -107,7 +110,8 @@ impl Window {
             return Err(self.uneven(seconds));
         }
         let panes = panes(ratio.round() as u64)?;
-        Ok(Scope::Window { panes, borders: Borders::time(Duration::from_secs_f64(slide)) })
+        let borders = Borders::time(Duration::from_secs_f64(seconds), panes);
+        Ok(Scope::Window { panes, borders })
     }
 
     fn uneven(&self, window: impl std::fmt::Display) -> BindError {

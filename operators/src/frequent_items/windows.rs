@@ -3,64 +3,105 @@
 //! A window of items closes exactly behind its last item: a batch is divided there. A window of
 //! time closes with the first batch that entered the stream behind its end, or, when none comes,
 //! when the engine says that the time has passed; a batch that entered before and arrives later
-//! than that counts in the next window. Windows of time begin with the first batch, not with the
-//! hour.
+//! than that counts in the next window.
+//!
+//! The borders of windows of time are whole multiples of the slide since 1970, in whole
+//! nanoseconds, so that windows of different runs are the same windows. The clock is read with the
+//! first batch and then follows the one that never jumps. A window that the stream did not fill,
+//! because it began or ended within, is marked: `complete` is false.
+//!
+//! Each call sends a bounded number of rows: a batch that closes many windows is gone through in
+//! several calls.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use arrow_array::{ArrayRef, RecordBatch, TimestampMillisecondArray, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, TimestampMillisecondArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
-use super::column::{Column, ranked_rows, ranked_schema};
-use super::counting::send_rows;
+use super::column::{Column, ranked_schema};
 use super::input::{Input, Observations};
 use super::item::Part;
 use super::panes::Panes;
 use super::report::{QUERIES, Question, Report};
+use super::rows::{Budget, Rows};
 use super::summary::Summary;
 use super::{Counted, Items};
 
 /// The zone of the columns of time.
 const UTC: &str = "+00:00";
+const NANOSECONDS: u128 = 1_000_000_000;
 
-/// Where a window ends.
+/// Where windows begin and end.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Borders {
-    /// After so many items, at least 1; so many were seen.
+    /// After a number of items, at least 1; `position` items were seen.
     Items { pane: u64, position: u64 },
-    /// After so much time, more than none.
-    Time { pane: Duration, start: Option<Start>, index: u64 },
+    /// On the clock. `index` is the pane that lives, once a batch has come.
+    Time { grid: Grid, start: Option<Start>, index: u64 },
+}
+
+/// Times, in nanoseconds since 1970, at which panes begin: pane i at i * window / panes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    window: u128,
+    panes: u128,
+}
+
+impl Grid {
+    fn begin(self, index: u64) -> u128 {
+        u128::from(index) * self.window / self.panes
+    }
+
+    /// The pane that a time is in: the last one that does not begin behind it.
+    fn index(self, time: u128) -> u64 {
+        u64::try_from(((time + 1) * self.panes - 1) / self.window).unwrap_or(u64::MAX - 1)
+    }
 }
 
 /// When the first batch entered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     at: Instant,
-    /// The same on the clock, since 1970.
-    clock: Duration,
+    /// The same on the clock, in nanoseconds since 1970.
+    clock: u128,
 }
 
 impl Start {
     fn new(at: Instant) -> Self {
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { at, clock: clock.saturating_sub(at.elapsed()) }
+        let now = Instant::now();
+        let (ahead, ago) = (at.saturating_duration_since(now), now.saturating_duration_since(at));
+        Self { at, clock: clock.saturating_sub(ago).as_nanos() + ahead.as_nanos() }
+    }
+
+    fn clock(self, at: Instant) -> u128 {
+        self.clock + at.saturating_duration_since(self.at).as_nanos()
+    }
+
+    /// `None` if it is too far away.
+    fn instant(self, clock: u128) -> Option<Instant> {
+        let after = clock.saturating_sub(self.clock);
+        let seconds = u64::try_from(after / NANOSECONDS).ok()?;
+        let nanoseconds = u32::try_from(after % NANOSECONDS).ok()?;
+        self.at.checked_add(Duration::new(seconds, nanoseconds))
     }
 }
 
 impl Borders {
-    /// Panes of so many items.
+    /// Panes of a number of items.
     pub(super) fn items(pane: u64) -> Self {
         Self::Items { pane, position: 0 }
     }
 
-    /// Panes of this length.
-    pub(super) fn time(pane: Duration) -> Self {
-        Self::Time { pane, start: None, index: 0 }
+    /// Windows of this length, each of so many panes.
+    pub(super) fn time(window: Duration, panes: usize) -> Self {
+        let grid = Grid { window: window.as_nanos(), panes: panes as u128 };
+        Self::Time { grid, start: None, index: 0 }
     }
 
     /// The type of `window_start` and `window_end`.
@@ -70,15 +111,51 @@ impl Borders {
             Self::Time { .. } => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
         }
     }
+
+    /// The window that ends with the live pane, which is whole if it is `closed` and the stream
+    /// began before it.
+    fn extent(self, panes: usize, is_closed: bool) -> Extent {
+        let panes = panes as u64;
+        match self {
+            Self::Items { pane, position } => {
+                let begun = position.div_ceil(pane).saturating_sub(panes) * pane;
+                let is_whole = is_closed && position - begun == pane * panes;
+                Extent { start: begun, end: position, is_whole }
+            }
+            Self::Time { grid, start, index } => {
+                let (first, end) = ((index + 1).saturating_sub(panes), index + 1);
+                let is_whole =
+                    is_closed && start.is_some_and(|start| start.clock <= grid.begin(first));
+                let milliseconds =
+                    |index| u64::try_from(grid.begin(index) / 1_000_000).unwrap_or(u64::MAX);
+                Extent { start: milliseconds(first), end: milliseconds(end), is_whole }
+            }
+        }
+    }
+}
+
+/// A window as its rows name it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    start: u64,
+    end: u64,
+    is_whole: bool,
 }
 
 /// What the operator emits: the columns of the window, and those of [`ranked_schema`].
 pub(super) fn window_schema(item: DataType, borders: Borders) -> SchemaRef {
     let border = |name| Arc::new(Field::new(name, borders.column_type(), false));
+    let complete = Arc::new(Field::new("complete", DataType::Boolean, false));
     let ranked = ranked_schema(item);
-    let fields = [border("window_start"), border("window_end")];
+    let fields = [border("window_start"), border("window_end"), complete];
     let fields = fields.into_iter().chain(ranked.fields().iter().map(Arc::clone));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A batch of which some items are counted.
+struct Work {
+    observations: Observations,
+    done: usize,
 }
 
 /// Counts the items of a column in windows.
@@ -92,11 +169,17 @@ pub(super) struct Windows<K, S> {
     schema: SchemaRef,
     ranked: SchemaRef,
     closed: u64,
+    /// Windows that end before are to be closed, before anything else is counted.
+    passed: Option<Instant>,
+    work: Option<Work>,
+    /// Rows of the window that closed last, and its extent.
+    rows: Rows<K>,
+    extent: Extent,
     _item: PhantomData<K>,
 }
 
 impl<K: Column, S: Summary<K>> Windows<K, S> {
-    /// Windows of so many panes, at least 1, each counted by a summary like `empty`.
+    /// Windows of a number of panes, at least 1, each counted by a summary like `empty`.
     pub(super) fn new(
         empty: S,
         panes: usize,
@@ -113,72 +196,84 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             schema: window_schema(K::TYPE, borders),
             ranked: ranked_schema(K::TYPE),
             closed: 0,
+            passed: None,
+            work: None,
+            rows: Rows::default(),
+            extent: Extent::default(),
             _item: PhantomData,
         }
     }
 
-    /// Counts a batch that entered at that time, and closes the windows that end before or in it.
-    fn observe(
-        &mut self,
-        items: &K::Batch,
-        weights: Option<&[u64]>,
-        entered: Instant,
-        out: &mut Output,
-    ) {
-        if let Borders::Time { start, .. } = &mut self.borders {
-            start.get_or_insert_with(|| Start::new(entered));
-            self.close_until(entered, out);
-        }
-        let mut done = 0;
-        while done < items.len() {
-            let mut end = items.len();
-            let mut is_full = false;
-            if let Borders::Items { pane, position } = &mut self.borders {
-                let room = *pane - *position % *pane;
-                end = usize::try_from(room).map_or(end, |room| end.min(done.saturating_add(room)));
-                *position += (end - done) as u64;
-                is_full = *position % *pane == 0;
+    /// Sends rows, closes windows and counts, until all that has come is counted or enough is sent.
+    fn advance(&mut self, out: &mut Output) -> Flow {
+        let mut budget = Budget::new();
+        loop {
+            while let Some(rows) = self.rows.next_batch(&self.ranked, &mut budget) {
+                out.send(self.with_extent(&rows));
             }
-            let weights = weights.map(|weights| &weights[done..end]);
-            self.panes.live().observe(&Part::new(items, done..end), weights);
-            if is_full {
-                self.close(out);
+            if !self.rows.is_empty() {
+                return Flow::HaveOutput;
             }
-            done = end;
+            if !self.close_passed() && !self.count_to_border() {
+                return Flow::NeedInput;
+            }
         }
     }
 
-    /// Closes the windows of time that have ended.
-    fn close_until(&mut self, now: Instant, out: &mut Output) {
-        loop {
-            let is_empty = self.panes.observed() == 0;
-            let Borders::Time { pane, start: Some(start), index } = &mut self.borders else {
-                return;
-            };
-            let ended = now.saturating_duration_since(start.at).as_nanos() / pane.as_nanos();
-            let ended = u64::try_from(ended).unwrap_or(u64::MAX);
-            if *index >= ended {
-                return;
-            }
-            // Nothing is said of windows in which nothing came.
-            if is_empty {
-                *index = ended;
-                return;
-            }
-            self.close(out);
+    /// Closes the next window of time whose end has passed; false if there is none.
+    fn close_passed(&mut self) -> bool {
+        let (Some(now), Borders::Time { grid, start: Some(start), index }) =
+            (self.passed, &mut self.borders)
+        else {
+            return false;
+        };
+        let live = grid.index(start.clock(now));
+        if *index < live && self.panes.observed() > 0 {
+            self.close();
+            return true;
         }
+        // Nothing is said of windows in which nothing came.
+        *index = live.max(*index);
+        self.passed = None;
+        false
+    }
+
+    /// Counts the batch in hand up to the next border of items; false if it has been used up.
+    fn count_to_border(&mut self) -> bool {
+        let Some(Work { observations, mut done }) = self.work.take() else { return false };
+        let items = K::lend(observations.items.as_ref());
+        let mut end = items.len();
+        let mut is_full = false;
+        if let Borders::Items { pane, position } = &mut self.borders {
+            let room = *pane - *position % *pane;
+            end = usize::try_from(room).map_or(end, |room| end.min(done.saturating_add(room)));
+            *position += (end - done) as u64;
+            is_full = done < end && *position % *pane == 0;
+        }
+        let weights = observations.weights.as_ref().map(|weights| &weights[done..end]);
+        self.panes.live().observe(&Part::new(items, done..end), weights);
+        done = end;
+        let is_used_up = done == items.len();
+        if !is_used_up {
+            self.work = Some(Work { observations, done });
+        }
+        if is_full {
+            self.close();
+        }
+        is_full || !is_used_up
     }
 
     /// Emits the window that ends with the live pane, and goes on to the next pane.
-    fn close(&mut self, out: &mut Output) {
-        self.emit(out);
+    fn close(&mut self) {
+        self.emit(true);
         self.panes.turn();
         if let Borders::Time { index, .. } = &mut self.borders {
             *index += 1;
         }
     }
 
-    fn emit(&mut self, out: &mut Output) {
+    /// Makes the rows of the window that ends with the live pane.
+    fn emit(&mut self, is_closed: bool) {
         let counted = self.panes.counted();
         let selected =
             self.report.select(counted.iter().map(Counted::as_ref), self.panes.observed());
@@ -186,34 +281,29 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             return;
         }
         self.closed += 1;
-        let ranked = ranked_rows(&self.ranked, &selected);
-        let (start, end) = self.border_columns(ranked.num_rows());
-        let columns = [start, end].into_iter().chain(ranked.columns().iter().map(Arc::clone));
-        let rows = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns.collect());
-        send_rows(&rows.expect("built to this schema"), out);
+        self.extent = self.borders.extent(self.pane_count, is_closed);
+        self.rows = Rows::new(selected);
     }
 
-    /// `window_start` and `window_end` of the window that ends now, or would end next.
-    fn border_columns(&self, rows: usize) -> (ArrayRef, ArrayRef) {
-        let panes = self.pane_count as u64;
-        match self.borders {
-            Borders::Items { pane, position } => {
-                let begun = position.div_ceil(pane).saturating_sub(panes) * pane;
-                let column =
-                    |border| -> ArrayRef { Arc::new(UInt64Array::from(vec![border; rows])) };
-                (column(begun), column(position))
-            }
-            Borders::Time { pane, start, index } => {
-                let start = start.map_or(Duration::ZERO, |start| start.clock);
-                let column = |index: u64| -> ArrayRef {
-                    let since = pane.as_nanos().saturating_mul(index.into()) + start.as_nanos();
-                    let milliseconds = i64::try_from(since / 1_000_000).unwrap_or(i64::MAX);
+    /// Rows of [`window_schema`].
+    fn with_extent(&self, ranked: &RecordBatch) -> RecordBatch {
+        let Extent { start, end, is_whole } = self.extent;
+        let rows = ranked.num_rows();
+        let border = |border: u64| -> ArrayRef {
+            match self.borders {
+                Borders::Items { .. } => Arc::new(UInt64Array::from(vec![border; rows])),
+                Borders::Time { .. } => {
+                    let milliseconds = i64::try_from(border).unwrap_or(i64::MAX);
                     let column = TimestampMillisecondArray::from(vec![milliseconds; rows]);
                     Arc::new(column.with_timezone(UTC))
-                };
-                (column((index + 1).saturating_sub(panes)), column(index + 1))
+                }
             }
-        }
+        };
+        let complete: ArrayRef = Arc::new(BooleanArray::from(vec![is_whole; rows]));
+        let columns = [border(start), border(end), complete].into_iter();
+        let columns = columns.chain(ranked.columns().iter().map(Arc::clone)).collect();
+        let rows = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns);
+        rows.expect("built to this schema")
     }
 }
 
@@ -225,31 +315,42 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let Observations { items, weights } = self.input.read(&input.into_records())?;
-        self.observe(K::lend(items.as_ref()), weights.as_deref(), entered, out);
-        Ok(Flow::NeedInput)
+        let observations = self.input.read(&input.into_records())?;
+        if let Borders::Time { grid, start, index } = &mut self.borders {
+            if start.is_none() {
+                let first = Start::new(entered);
+                *index = grid.index(first.clock);
+                *start = Some(first);
+            }
+            self.passed = Some(entered);
+        }
+        self.work = Some(Work { observations, done: 0 });
+        Ok(self.advance(out))
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.advance(out))
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let Borders::Time { pane, start: Some(start), index } = self.borders else { return None };
+        let Borders::Time { grid, start: Some(start), index } = self.borders else { return None };
         if self.panes.observed() == 0 {
             return None;
         }
-        let ends = pane.checked_mul(u32::try_from(index + 1).ok()?)?;
-        start.at.checked_add(ends)
+        start.instant(grid.begin(index + 1))
     }
 
     fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.close_until(now, out);
-        Ok(Flow::NeedInput)
+        self.passed = Some(now);
+        Ok(self.advance(out))
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         // What the last window has said already is not said again.
         if self.panes.live().observed() > 0 {
-            self.emit(out);
+            self.emit(false);
         }
-        Ok(Flow::NeedInput)
+        Ok(self.advance(out))
     }
 
     fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
@@ -257,7 +358,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         let counted = self.panes.counted();
         let monitored = counted.iter().map(Counted::as_ref);
         let (observed, unmonitored) = (self.panes.observed(), || self.panes.count_min());
-        Ok(Response::Answer(question.answer(&self.ranked, monitored, observed, unmonitored)))
+        Ok(Response::Answer(question.answer(&self.ranked, monitored, observed, unmonitored)?))
     }
 
     fn counters(&self) -> Counters {

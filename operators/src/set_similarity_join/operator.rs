@@ -460,7 +460,7 @@ impl OperatorSpec for SetSimilarityJoin {
             part("verify", Load::Heavy, WavePart::new(kernel, wave)),
             part("collect", Load::Light, Collect::new(rows)),
         ];
-        Ok(Fragment { parts, outputs: vec![output] })
+        Ok(Fragment::new(parts, vec![output]))
     }
 }
 

@@ -49,4 +49,10 @@ impl Operator for Discard {
     fn process(&mut self, _: usize, _: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
         Ok(Flow::NeedInput)
     }
+
+    /// Nobody waits for what is dropped: it alone does not keep a run going whose other sinks need
+    /// no more.
+    fn needs_input(&self) -> bool {
+        false
+    }
 }

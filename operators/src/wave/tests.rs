@@ -179,7 +179,7 @@ where
             part("device", Load::Heavy, Box::new(WavePart::new(kernel, wave))),
             part("collect", Load::Light, Box::new(collect)),
         ];
-        Ok(Fragment { parts, outputs: vec![schema()] })
+        Ok(Fragment::new(parts, vec![schema()]))
     }
 }
 

@@ -153,6 +153,7 @@ fn three_parts() -> impl OperatorSpec {
             part("collect", Box::new(Collector(0))),
         ],
         outputs: vec![schema()],
+        claims: Vec::new(),
     };
     Spec { inputs: 1..=1, bind }
 }
@@ -302,6 +303,7 @@ fn a_query_is_answered_at_its_position_though_later_chunks_arrive_while_work_is_
                 part("collect", Box::new(Collector(0))),
             ],
             outputs: vec![schema()],
+            claims: Vec::new(),
         };
         let mut graph = Graph::new();
         let numbers = graph.add("numbers", source(Paced(0)));

@@ -1,13 +1,13 @@
 //! Windows and decay against naive counts of what they say they count.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use trommel_engine::batch::{Batch, Origin, Payload};
-use trommel_engine::operator::{Operator, Output};
+use trommel_engine::operator::{Flow, Operator, Output};
 use trommel_engine::query::{Request, Response};
 
 use super::*;
@@ -41,13 +41,26 @@ impl Driven {
 
     fn batch(&mut self, records: RecordBatch, entered: Instant) {
         let batch = Batch { records, origin: Origin { sequence: 0, entered } };
-        self.operator.process(0, Payload::Batch(batch), &mut self.out).unwrap();
-        self.keep();
+        let flow = self.operator.process(0, Payload::Batch(batch), &mut self.out).unwrap();
+        self.go_on(flow);
+    }
+
+    fn wake(&mut self, now: Instant) {
+        let flow = self.operator.wake(now, &mut self.out).unwrap();
+        self.go_on(flow);
     }
 
     fn finish(&mut self) {
-        self.operator.finish(&mut self.out).unwrap();
+        let flow = self.operator.finish(&mut self.out).unwrap();
+        self.go_on(flow);
+    }
+
+    fn go_on(&mut self, mut flow: Flow) {
         self.keep();
+        while flow == Flow::HaveOutput {
+            flow = self.operator.resume(&mut self.out).unwrap();
+            self.keep();
+        }
     }
 
     fn keep(&mut self) {
@@ -57,7 +70,7 @@ impl Driven {
     fn query(&self, request: &Request) -> RecordBatch {
         match self.operator.query(request, None).unwrap() {
             Response::Answer(rows) => rows,
-            Response::Compute(compute) => compute(),
+            Response::Compute(compute) => compute().unwrap(),
             Response::Forward(_) => unreachable!("it has one part"),
         }
     }
@@ -65,8 +78,8 @@ impl Driven {
 
 /// Item, count and error.
 type Row = (u64, u64, u64);
-/// Start and end.
-type Borders = (u64, u64);
+/// Start and end, and whether the stream filled it.
+type Borders = (u64, u64, bool);
 
 fn rows(records: &RecordBatch) -> Vec<Row> {
     let column = |name| records.column_by_name(name).unwrap();
@@ -111,7 +124,9 @@ fn windows(sent: &[RecordBatch]) -> Vec<(Borders, Vec<Row>)> {
             assert!(column.values().iter().all(|&border| border == column.value(0)));
             column.value(0)
         };
-        let window = (border("window_start"), border("window_end"));
+        let complete = records.column_by_name("complete").unwrap().as_boolean();
+        assert!(complete.iter().all(|whole| whole == Some(complete.value(0))));
+        let window = (border("window_start"), border("window_end"), complete.value(0));
         match windows.last_mut() {
             Some((last, all)) if *last == window => all.extend(rows(records)),
             _ => windows.push((window, rows(records))),
@@ -152,7 +167,8 @@ fn check_windows(case: Case, algorithm: Algorithm, pane: usize, panes: usize) {
             continue;
         }
         let Some((window, rows)) = emitted.next() else { panic!("{start} to {end} is missing") };
-        assert_eq!(window, (start as u64, end as u64), "{case:?}");
+        let whole = end - start == pane * panes;
+        assert_eq!(window, (start as u64, end as u64, whole), "{case:?}");
         check_rows(&rows, &truth, case.counters, 0.0);
     }
     assert!(emitted.next().is_none(), "no more windows than that");
@@ -191,50 +207,107 @@ proptest! {
     }
 }
 
+/// The beginning of the second that it is.
+fn second() -> Instant {
+    let (now, clock) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap());
+    now - Duration::from_nanos(clock.subsec_nanos().into())
+}
+
+/// Start and end of the window of these rows, in milliseconds since 1970, and whether it is whole.
+fn times(records: &RecordBatch) -> (i64, i64, bool) {
+    let border = |name| {
+        let column = records.column_by_name(name).unwrap();
+        column.as_primitive::<TimestampMillisecondType>().value(0)
+    };
+    let complete = records.column_by_name("complete").unwrap().as_boolean();
+    (border("window_start"), border("window_end"), complete.value(0))
+}
+
 #[test]
-fn windows_of_time_close_with_the_clock_of_the_stream() {
-    let begin = Instant::now();
-    let at = |milliseconds| begin + Duration::from_millis(milliseconds);
-    let spec = FrequentItems::new().counters(4).window(Window::seconds(0.3).slide(0.1));
+fn windows_of_time_are_those_of_the_clock() {
+    let zero = second();
+    let at = |milliseconds| zero + Duration::from_millis(milliseconds);
+    let spec = FrequentItems::new().counters(4).window(Window::seconds(3.0).slide(1.0));
     let mut driven = Driven::new(spec, &records(&[], None));
     assert_eq!(driven.operator.wake_at(), None, "nothing has come");
-    driven.batch(records(&[1, 1], None), at(0));
-    assert_eq!(driven.operator.wake_at(), Some(at(100)));
-    driven.batch(records(&[2], None), at(99));
+    driven.batch(records(&[1, 1], None), at(300));
+    let wake_at = driven.operator.wake_at().unwrap();
+    assert!(wake_at > at(750) && wake_at < at(1_250), "at the full second");
+    driven.batch(records(&[2], None), at(700));
     assert!(driven.sent.is_empty());
-    driven.batch(records(&[3, 3, 3], None), at(100));
+    driven.batch(records(&[3, 3, 3], None), at(1_300));
     assert_eq!(rows(&driven.sent[0]), [(1, 2, 0), (2, 1, 0)]);
     // Nothing comes: the time closes windows until all is forgotten.
-    driven.operator.wake(at(199), &mut driven.out).unwrap();
-    driven.operator.wake(at(200), &mut driven.out).unwrap();
-    driven.keep();
+    driven.wake(at(1_700));
+    driven.wake(at(2_300));
     assert_eq!(driven.sent.len(), 2);
     assert_eq!(rows(&driven.sent[1]), [(3, 3, 0), (1, 2, 0), (2, 1, 0)]);
     let mut wakes = 0;
     while let Some(wake_at) = driven.operator.wake_at() {
-        driven.operator.wake(wake_at, &mut driven.out).unwrap();
+        driven.wake(wake_at);
         wakes += 1;
     }
-    driven.keep();
     assert_eq!(wakes, 2);
-    assert_eq!(rows(&driven.sent[2]).len(), 3, "0 to 300");
-    assert_eq!(rows(&driven.sent[3]), [(3, 3, 0)], "100 to 400");
+    assert_eq!(rows(&driven.sent[2]).len(), 3, "0 to 3 s");
+    assert_eq!(rows(&driven.sent[3]), [(3, 3, 0)], "1 to 4 s");
     assert_eq!(driven.sent.len(), 4, "nothing is said of windows in which nothing came");
-    // A window much later, and the end of the stream.
-    driven.batch(records(&[9], None), at(100_050));
+    // A window much later, and the end of the stream in it.
+    driven.batch(records(&[9], None), at(1_000_500));
     driven.finish();
     assert_eq!(rows(&driven.sent[4]), [(9, 1, 0)]);
-    let border = |index: usize, name| {
-        let column = driven.sent[index].column_by_name(name).unwrap();
-        column.as_primitive::<TimestampMillisecondType>().value(0)
-    };
-    let first = border(0, "window_start");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    assert!((0..60_000).contains(&(i64::try_from(now.as_millis()).unwrap() - first)), "{first}");
-    let borders: Vec<(i64, i64)> = (0..5)
-        .map(|index| (border(index, "window_start") - first, border(index, "window_end") - first))
-        .collect();
-    assert_eq!(borders, [(0, 100), (0, 200), (0, 300), (100, 400), (99_800, 100_100)]);
+    let windows: Vec<_> = driven.sent.iter().map(times).collect();
+    let second = windows[0].1 - 1_000;
+    assert_eq!(second % 1_000, 0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    assert!((0..60_000).contains(&(i64::try_from(now.as_millis()).unwrap() - second)), "{second}");
+    let windows: Vec<_> =
+        windows.iter().map(|&(start, end, whole)| (start - second, end - second, whole)).collect();
+    let expected = [
+        (-2_000, 1_000, false),
+        (-1_000, 2_000, false),
+        (0, 3_000, false),
+        (1_000, 4_000, true),
+        (998_000, 1_001_000, false),
+    ];
+    assert_eq!(windows, expected);
+}
+
+#[test]
+fn windows_of_a_millisecond_close_after_any_time() {
+    let begin = Instant::now();
+    let spec = FrequentItems::new().window(Window::seconds(0.001));
+    let mut driven = Driven::new(spec, &records(&[], None));
+    // 2^32 milliseconds are 49.7 days.
+    for days in [0, 60, 600] {
+        let entered = begin + Duration::from_secs(days * 86_400);
+        driven.batch(records(&[1], None), entered);
+        let wake_at = driven.operator.wake_at().expect("a window is open");
+        let wait = wake_at.saturating_duration_since(entered);
+        assert!(wait <= Duration::from_millis(1), "{wait:?}");
+        driven.wake(wake_at);
+        let (start, end, _) = times(driven.sent.last().unwrap());
+        assert_eq!(end - start, 1);
+    }
+    assert_eq!(driven.sent.len(), 3);
+}
+
+#[test]
+fn many_windows_of_one_batch_leave_in_bounded_calls() {
+    let window = Window::items(1);
+    let empty = records(&[], None);
+    let mut operator = bind_operator(FrequentItems::new().window(window), &empty.schema());
+    let numbers: Vec<u64> = (0..20_000).collect();
+    let origin = Origin { sequence: 0, entered: Instant::now() };
+    let batch = Batch { records: records(&numbers, None), origin };
+    let mut out = Output::new();
+    let mut flow = operator.process(0, Payload::Batch(batch), &mut out).unwrap();
+    let mut sent = vec![out.drain_sent().count()];
+    while flow == Flow::HaveOutput {
+        flow = operator.resume(&mut out).unwrap();
+        sent.push(out.drain_sent().count());
+    }
+    assert_eq!(sent.iter().sum::<usize>(), 20_000);
+    assert!(sent.iter().all(|&sent| sent <= 8192), "{sent:?}");
 }
 
 #[test]
@@ -243,8 +316,8 @@ fn a_batch_that_is_late_counts_in_the_open_window() {
     let spec = FrequentItems::new().window(Window::seconds(10.0));
     let mut driven = Driven::new(spec, &records(&[], None));
     driven.batch(records(&[1], None), begin);
-    driven.operator.wake(begin + Duration::from_secs(10), &mut driven.out).unwrap();
-    driven.batch(records(&[2], None), begin + Duration::from_secs(9));
+    driven.wake(begin + Duration::from_secs(10));
+    driven.batch(records(&[2], None), begin);
     driven.finish();
     assert_eq!(driven.sent.iter().map(rows).collect::<Vec<_>>(), [[(1, 1, 0)], [(2, 1, 0)]]);
 }
@@ -379,7 +452,7 @@ fn windows_and_decay_that_make_no_sense_are_refused() {
         (FrequentItems::new().decay(Decay::items(0)), "decay", "0 is not allowed"),
         (FrequentItems::new().decay(Decay::seconds(-1.0)), "decay", "-1 is not allowed"),
         (FrequentItems::new().decay(Decay::items(9)).snapshot("x"), "snapshot", "whole stream"),
-        (FrequentItems::new().snapshot("no such folder/x"), "snapshot", "cannot become a file"),
+        (FrequentItems::new().snapshot("no such folder/x"), "snapshot", "there is no folder"),
         (FrequentItems::new().restore("no such file"), "restore", "no such file: No such file"),
     ];
     for (spec, parameter, message) in cases {

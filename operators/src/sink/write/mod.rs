@@ -1,42 +1,49 @@
 //! Rows into files and to standard output.
 //!
 //! ```text
-//! batches ──► encode (jsonl, csv) ──► buffer ──► target: standard output, or a file under a temporary name
-//!        └──► keep a bounded number of rows (table) ──► layout at the end ──┘
+//! batches ──► encode (jsonl, csv) ──► buffer ──► target: standard output, a pipe or a device
+//!        └──► keep a bounded number of rows (table)      a file under a temporary name, until it is whole
+//!             ──► layout at the end ──┘                  a file that grows, and is rotated
 //! ```
 
+mod encoding;
+mod log;
 mod table;
 mod target;
 
 #[cfg(test)]
 mod tests;
+mod writer;
 
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{
-    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
-};
+use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
+use crate::files::{Destination, FileError};
 use crate::parameters::check_range;
+use encoding::Encoding;
+use log::{Limits, Log, LogError};
 use table::TableRows;
-use target::Target;
+use target::{Reader, Target};
+use writer::{Buffer, Form, Writer};
 
 const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
-/// Encoded bytes that are kept back before they are written to a file.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Of `flush_seconds`: at once, to a day.
+const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
+/// What `flush_seconds` is when it is left out.
+const FLUSH_SECONDS: f64 = 1.0;
+/// Of `rotate.seconds`.
+const PERIOD_RANGE: RangeInclusive<f64> = 0.1..=1e9;
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -54,16 +61,23 @@ pub enum WriteFormat {
 
 /// Writes rows to a file or to standard output.
 ///
-/// A file gets its name when it is complete: until then it is called `PATH.part`, and a run that
-/// fails leaves nothing under the final name. What is there already is replaced; pipes and devices
-/// are written to directly.
+/// A file gets its name when it is complete and on the disk: until then it is called
+/// `PATH.XXXXXXXX.part`, with letters that differ each time, and a run that fails leaves nothing
+/// under the final name. A file that is there already is replaced then, and keeps its mode; a link
+/// stays one. Pipes and devices are written to directly. With `append` or `rotate` a file grows
+/// while the stream runs instead, and what was written stays, however the run ends.
+///
+/// No two stages of a pipeline may write the same file, or standard output, in which their rows
+/// would be mixed. When the reader of standard output leaves, its rows are dropped, which is no
+/// failure; the run ends when no other sink needs input either.
 ///
 /// # Ports
 /// In: any columns; `csv` takes no lists and no structures.
 ///
 /// # Errors
 /// [`WriteError`], with the operating system's error as its source. When it is bound: a folder that
-/// does not exist, a path that is a folder, columns that the format cannot hold.
+/// does not exist or may not be written to, a path that is a folder or a socket, columns that the
+/// format cannot hold, or that the file does not have that they are to be appended to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -86,6 +100,69 @@ pub struct Write {
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
+    /// Add rows to the end of the file while the stream runs. What the file holds stays, and so
+    /// does what was written before a failure. If its last line has no end, because a machine
+    /// failed, it gets one first. Not for tables.
+    #[serde(default)]
+    append: bool,
+    /// As `append`; and when the file is full, {"bytes": 100000000}, or at certain times,
+    /// {"seconds": 3600}, it is brought to the disk and gets the present time (UTC) in its name:
+    /// `rows.jsonl` becomes `rows.20261122T053312.123Z.jsonl`, and `rows.jsonl` begins again.
+    #[serde(default)]
+    rotate: Option<Rotate>,
+    /// How long a row may wait before it is written, with `append` or `rotate`; 1 second when left
+    /// out. A row is written earlier when there are 256 KiB of them.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86_400.0))]
+    flush_seconds: Option<f64>,
+}
+
+/// When a file is full: `{"bytes": 100000000}`, `{"seconds": 3600}`, or both.
+///
+/// A file has more than `bytes` only if a single row has. With `seconds` it ends at whole multiples
+/// of them since 1970, such as every full hour, if it has rows. Each begins with the header of its
+/// format, and the last one keeps the name `path`; the next run goes on in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Rotate {
+    /// Bytes of a file.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    bytes: Option<u64>,
+    /// Seconds of a file.
+    #[serde(default)]
+    #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
+    seconds: Option<f64>,
+}
+
+impl Rotate {
+    /// Files of at most this many bytes.
+    #[must_use]
+    pub fn bytes(bytes: u64) -> Self {
+        Self { bytes: Some(bytes), seconds: None }
+    }
+
+    /// Files that end at whole multiples of this many seconds since 1970.
+    #[must_use]
+    pub fn seconds(seconds: f64) -> Self {
+        Self { bytes: None, seconds: Some(seconds) }
+    }
+
+    fn limits(self) -> Result<Limits, BindError> {
+        if self.bytes.is_none() && self.seconds.is_none() {
+            let (value, allowed) = ("no limit".to_owned(), "set `bytes` or `seconds`".to_owned());
+            return Err(BindErrorKind::Value { value, allowed }.at("rotate"));
+        }
+        if let Some(bytes) = &self.bytes {
+            check_range("rotate", bytes, &(1..=u64::MAX))?;
+        }
+        if let Some(seconds) = &self.seconds {
+            check_range("rotate", seconds, &PERIOD_RANGE)?;
+        }
+        let period = self.seconds.map(Duration::from_secs_f64);
+        Ok(Limits { bytes: self.bytes, period })
+    }
 }
 
 fn default_path() -> String {
@@ -100,28 +177,16 @@ fn default_rows_max() -> usize {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The operating system refused to open, write or rename the file.
-    #[error("cannot write {path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What the operating system says; `BrokenPipe` when the reader of standard output has
-        /// gone.
-        source: io::Error,
-    },
-    /// The path is a directory.
-    #[error("{path} is a directory")]
-    Directory {
-        /// The directory.
-        path: String,
-    },
-    /// The folder that the file would be in does not exist.
-    #[error("cannot write {path}: there is no folder {folder}")]
-    NoFolder {
-        /// The file.
-        path: String,
-        /// Its folder.
-        folder: String,
+    /// The file cannot be opened, written or renamed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Writing to a file that grows has failed.
+    #[error("{source}; the {rows} rows that were written before stay")]
+    Cut {
+        /// What the operating system says.
+        source: FileError,
+        /// Rows that this run has written before.
+        rows: u64,
     },
     /// The rows cannot be written in this format.
     #[error("cannot write {path}: {source}")]
@@ -137,7 +202,16 @@ impl Write {
     /// Writes to the file `path`, or to standard output if it is `-`.
     pub fn new(path: impl Into<String>, format: WriteFormat) -> Self {
         let path = path.into();
-        Self { path, format, columns: None, cell_max: None, rows_max: default_rows_max() }
+        Self {
+            path,
+            format,
+            columns: None,
+            cell_max: None,
+            rows_max: default_rows_max(),
+            append: false,
+            rotate: None,
+            flush_seconds: None,
+        }
     }
 
     /// Writes these columns, in this order.
@@ -161,9 +235,30 @@ impl Write {
         self
     }
 
-    fn encoding(&self, schema: &SchemaRef) -> Result<Encoding, BindError> {
+    /// Adds rows to the end of the file while the stream runs.
+    #[must_use]
+    pub fn append(mut self) -> Self {
+        self.append = true;
+        self
+    }
+
+    /// Adds rows to the end of the file, and begins another when it is full.
+    #[must_use]
+    pub fn rotate(mut self, rotate: Rotate) -> Self {
+        self.rotate = Some(rotate);
+        self
+    }
+
+    /// Sets how many seconds a row may wait before it is appended: 0 to 86,400.
+    #[must_use]
+    pub fn flush_seconds(mut self, seconds: f64) -> Self {
+        self.flush_seconds = Some(seconds);
+        self
+    }
+
+    fn form(&self, schema: &SchemaRef) -> Result<Form, BindError> {
         match self.format {
-            WriteFormat::Jsonl => Ok(Encoding::Jsonl),
+            WriteFormat::Jsonl => Ok(Form::Rows(Encoding::Jsonl)),
             WriteFormat::Csv => {
                 if let Some(field) = schema.fields().iter().find(|f| f.data_type().is_nested()) {
                     let kind = BindErrorKind::ColumnType {
@@ -173,12 +268,72 @@ impl Write {
                     };
                     return Err(kind.at("format"));
                 }
-                Ok(Encoding::Csv { has_header: false })
+                Ok(Form::Rows(Encoding::Csv))
             }
             WriteFormat::Table => {
                 let cell_max = self.cell_max.unwrap_or(usize::MAX);
-                Ok(Encoding::Table(TableRows::new(self.rows_max, cell_max)))
+                Ok(Form::Table(TableRows::new(self.rows_max, cell_max)))
             }
+        }
+    }
+
+    /// The parameter that makes the file grow while the stream runs, if one does.
+    fn growing(&self) -> Option<&'static str> {
+        if self.rotate.is_some() { Some("rotate") } else { self.append.then_some("append") }
+    }
+
+    /// How long rows may be kept back.
+    fn flush_after(&self) -> Result<Option<Duration>, BindError> {
+        if let Some(seconds) = &self.flush_seconds {
+            check_range("flush_seconds", seconds, &FLUSH_RANGE)?;
+            if self.growing().is_none() {
+                let value = seconds.to_string();
+                let allowed = "set `append` or `rotate` beside it: standard output gets every \
+                               batch at once, and other files get their name at the end"
+                    .to_owned();
+                return Err(BindErrorKind::Value { value, allowed }.at("flush_seconds"));
+            }
+        }
+        let seconds = self.flush_seconds.unwrap_or(FLUSH_SECONDS);
+        Ok(self.growing().map(|_| Duration::from_secs_f64(seconds)))
+    }
+
+    /// Where rows go, and the claim to that.
+    fn target(&self, header: Vec<u8>) -> Result<(Target, Option<Claim>), BindError> {
+        let blame = |error: FileError| BindErrorKind::Other(Box::new(error)).at("path");
+        let path = Path::new(&self.path);
+        let Some(growing) = self.growing() else {
+            let destination = match self.path.as_str() {
+                "-" => Destination::stdout(),
+                _ => Destination::file(path).map_err(blame)?,
+            };
+            let claim = destination.claim("path");
+            return Ok((Target::Whole { destination, header, file: None }, claim));
+        };
+        let refuse = |value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at(growing))
+        };
+        if self.format == WriteFormat::Table {
+            return refuse(
+                "a table",
+                "it is laid out at the end of the stream; use another `format`",
+            );
+        }
+        if self.path == "-" {
+            return refuse("standard output", "it gets every batch at once; name a file as `path`");
+        }
+        let limits = self.rotate.map(Rotate::limits).transpose()?.unwrap_or_default();
+        if self.rotate.is_some() {
+            // Its folder gets new files.
+            Destination::file(path).map_err(blame)?;
+        }
+        let destination = Destination::log(path).map_err(blame)?;
+        let claim = destination.claim("path");
+        match Log::new(destination, limits, header) {
+            Ok(log) => Ok((Target::Log(log), claim)),
+            Err(error @ LogError::NoFile) => refuse(&self.path, &error.to_string()),
+            Err(error) => Err(BindErrorKind::Other(Box::new(error)).at("path")),
         }
     }
 
@@ -215,102 +370,16 @@ impl OperatorSpec for Write {
         }
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
-        let encoding = self.encoding(&schema)?;
-        let target = match self.path.as_str() {
-            "-" => Ok(Target::stdout()),
-            path => Target::file(Path::new(path)),
+        let form = self.form(&schema)?;
+        let header = match &form {
+            Form::Rows(encoding) => encoding.header(&schema),
+            Form::Table(_) => Ok(Vec::new()),
         };
-        let target = target.map_err(|error| BindErrorKind::Other(Box::new(error)).at("path"))?;
-        let writer = Writer { selection, schema, encoding, target, buffer: Vec::new() };
-        Ok(Fragment::operator(Load::Light, writer, Vec::new()))
-    }
-}
-
-struct Writer {
-    /// The columns of the input that are written.
-    selection: Vec<usize>,
-    schema: SchemaRef,
-    encoding: Encoding,
-    target: Target,
-    buffer: Vec<u8>,
-}
-
-enum Encoding {
-    Jsonl,
-    Csv { has_header: bool },
-    Table(TableRows),
-}
-
-impl Encoding {
-    /// Adds the rows to `buffer`, or keeps them until [`Self::end`].
-    fn add(&mut self, records: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
-        match self {
-            Self::Jsonl => {
-                let options = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
-                let mut writer = options.build::<_, LineDelimited>(buffer);
-                writer.write(records)?;
-                writer.finish()
-            }
-            Self::Csv { has_header } => {
-                let options = arrow_csv::WriterBuilder::new().with_header(!*has_header);
-                *has_header = true;
-                options.build(buffer).write(records)
-            }
-            Self::Table(rows) => {
-                rows.add(records);
-                Ok(())
-            }
-        }
-    }
-
-    /// Adds what belongs at the end of the stream.
-    fn end(&mut self, schema: &SchemaRef, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
-        match self {
-            Self::Csv { has_header: false } => {
-                self.add(&RecordBatch::new_empty(SchemaRef::clone(schema)), buffer)
-            }
-            Self::Jsonl | Self::Csv { .. } => Ok(()),
-            Self::Table(rows) => {
-                buffer.extend_from_slice(rows.layout(schema)?.as_bytes());
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Writer {
-    fn encode_error(&self, source: ArrowError) -> WriteError {
-        WriteError::Encode { path: self.target.name().to_owned(), source }
-    }
-
-    fn flush(&mut self) -> Result<(), WriteError> {
-        self.target.write(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
-    }
-}
-
-impl Operator for Writer {
-    fn process(&mut self, _: usize, input: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
-        let records = input.into_records().project(&self.selection)?;
-        self.encoding.add(&records, &mut self.buffer).map_err(|e| self.encode_error(e))?;
-        if self.target.is_live() || self.buffer.len() >= BUFFER_BYTES {
-            self.flush()?;
-        }
-        Ok(Flow::NeedInput)
-    }
-
-    fn finish(&mut self, _: &mut Output) -> Result<Flow, OperatorError> {
-        self.encoding.end(&self.schema, &mut self.buffer).map_err(|e| self.encode_error(e))?;
-        self.flush()?;
-        self.target.complete()?;
-        Ok(Flow::NeedInput)
-    }
-
-    fn counters(&self) -> Counters {
-        match &self.encoding {
-            Encoding::Table(rows) => vec![("rows_not_shown", rows.not_shown())],
-            Encoding::Jsonl | Encoding::Csv { .. } => Counters::new(),
-        }
+        let header = header.map_err(|error| BindErrorKind::Other(error.into()).at("format"))?;
+        let flush_after = self.flush_after()?;
+        let (target, claim) = self.target(header)?;
+        let (buffer, reader) = (Buffer::default(), Reader::Reads);
+        let writer = Writer { selection, schema, form, target, flush_after, buffer, reader };
+        Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(claim))
     }
 }

@@ -1,9 +1,21 @@
 //! Rows laid out in columns for people.
+//!
+//! The rows are gone through twice, for the widths of the columns and for the lines, some rows a
+//! call, so that laying out a long table holds up nobody and takes no memory beside its rows.
+
+use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, SchemaRef};
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use unicode_width::UnicodeWidthStr;
+
+/// Rows that are looked at in one call.
+const ROWS_PER_CALL: usize = 1024;
+/// Columns are not made wider than this: one long value does not fill all other rows with blanks.
+const WIDTH_MAX: usize = 256;
+/// Blanks between two columns.
+const GAP: usize = 2;
 
 /// The first rows of a stream, and how many there are beyond them.
 pub(super) struct TableRows {
@@ -12,14 +24,29 @@ pub(super) struct TableRows {
     /// Characters of a value.
     cell_max: usize,
     not_shown: u64,
+    layout: Option<Layout>,
 }
 
-/// Nothing but a line below the header: it is pleasant to read, and easy to cut into columns.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+/// How far the table has been laid out.
+struct Layout {
+    /// The width of each column, as far as it is known.
+    widths: Vec<usize>,
+    is_numeric: Vec<bool>,
+    pass: Pass,
+    /// The next row: batch, and row in it.
+    batch: usize,
+    row: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Widths,
+    Lines,
+}
 
 impl TableRows {
     pub(super) fn new(rows_max: usize, cell_max: usize) -> Self {
-        Self { batches: Vec::new(), left: rows_max, cell_max, not_shown: 0 }
+        Self { batches: Vec::new(), left: rows_max, cell_max, not_shown: 0, layout: None }
     }
 
     pub(super) fn add(&mut self, records: &RecordBatch) {
@@ -35,52 +62,120 @@ impl TableRows {
         self.not_shown
     }
 
-    pub(super) fn layout(&self, schema: &SchemaRef) -> Result<String, ArrowError> {
-        let mut table = Table::new();
-        table.load_style(STYLE);
-        table.set_header(schema.fields().iter().map(|field| cell(field.name(), usize::MAX)));
-        for records in &self.batches {
-            add_rows(&mut table, records, self.cell_max)?;
-        }
-        for (index, field) in schema.fields().iter().enumerate() {
-            let column = table.column_mut(index).expect("the header has every column");
-            column.set_padding((0, 2));
-            if field.data_type().is_numeric() {
-                column.set_cell_alignment(CellAlignment::Right);
+    /// Lays out some more rows and adds the lines that are ready to `text`; true when that was all.
+    pub(super) fn lay_out(
+        &mut self,
+        schema: &SchemaRef,
+        text: &mut Vec<u8>,
+    ) -> Result<bool, ArrowError> {
+        let layout = self.layout.get_or_insert_with(|| Layout::new(schema));
+        if let Some(records) = self.batches.get(layout.batch) {
+            let rows =
+                records.slice(layout.row, ROWS_PER_CALL.min(records.num_rows() - layout.row));
+            layout.take(&rows, self.cell_max, text)?;
+            layout.row += rows.num_rows();
+            if layout.row == records.num_rows() {
+                (layout.batch, layout.row) = (layout.batch + 1, 0);
             }
+            return Ok(false);
         }
-        let mut text = String::new();
-        for line in table.lines() {
-            text.push_str(line.trim_end());
-            text.push('\n');
+        if layout.pass == Pass::Widths {
+            (layout.pass, layout.batch) = (Pass::Lines, 0);
+            layout.header(schema, text);
+            return Ok(false);
         }
         if self.not_shown > 0 {
             let rows = if self.not_shown == 1 { "row" } else { "rows" };
-            text.push_str(&format!("… and {} more {rows}\n", self.not_shown));
+            text.extend(format!("… and {} more {rows}\n", self.not_shown).as_bytes());
         }
-        Ok(text)
+        Ok(true)
     }
 }
 
-fn add_rows(table: &mut Table, records: &RecordBatch, cell_max: usize) -> Result<(), ArrowError> {
-    let options = FormatOptions::new();
-    let columns = records.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options));
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    for row in 0..records.num_rows() {
-        let value = |column: &ArrayFormatter<'_>| column.value(row).try_to_string();
-        let cells = columns.iter().map(|column| Ok(cell(&value(column)?, cell_max)));
-        table.add_row(cells.collect::<Result<Vec<_>, ArrowError>>()?);
+impl Layout {
+    fn new(schema: &SchemaRef) -> Self {
+        let fields = schema.fields().iter();
+        let widths = fields.clone().map(|field| width(&cell(field.name(), usize::MAX))).collect();
+        let is_numeric = fields.map(|field| field.data_type().is_numeric()).collect();
+        Self { widths, is_numeric, pass: Pass::Widths, batch: 0, row: 0 }
     }
-    Ok(())
+
+    /// Measures the rows, or adds their lines.
+    fn take(
+        &mut self,
+        rows: &RecordBatch,
+        cell_max: usize,
+        text: &mut Vec<u8>,
+    ) -> Result<(), ArrowError> {
+        let options = FormatOptions::new();
+        let columns = rows.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for row in 0..rows.num_rows() {
+            let mut line = Line::default();
+            for (index, column) in columns.iter().enumerate() {
+                let value = column.value(row).try_to_string()?;
+                let value = cell(&value, cell_max);
+                match self.pass {
+                    Pass::Widths => self.widths[index] = self.widths[index].max(width(&value)),
+                    Pass::Lines => line.add(&value, self.widths[index], self.is_numeric[index]),
+                }
+            }
+            if self.pass == Pass::Lines {
+                line.end(text);
+            }
+        }
+        Ok(())
+    }
+
+    /// The names, and a line below: it is pleasant to read, and easy to cut into columns.
+    fn header(&self, schema: &SchemaRef, text: &mut Vec<u8>) {
+        let mut line = Line::default();
+        for (index, field) in schema.fields().iter().enumerate() {
+            let name = cell(field.name(), usize::MAX);
+            line.add(&name, self.widths[index], self.is_numeric[index]);
+        }
+        line.end(text);
+        let widths: usize = self.widths.iter().map(|width| width + GAP).sum();
+        text.extend("─".repeat(widths).as_bytes());
+        text.push(b'\n');
+    }
 }
 
-/// A cell of one line and at most so many characters, the last of them a mark if some are cut off.
-/// Control characters, which would break the layout or steer the terminal, are escaped.
-fn cell(text: &str, characters_max: usize) -> Cell {
+/// A line, cell by cell.
+#[derive(Default)]
+struct Line {
+    text: String,
+    /// Blanks that are due before the next cell.
+    blanks: usize,
+}
+
+impl Line {
+    fn add(&mut self, value: &str, column: usize, is_numeric: bool) {
+        let missing = column.saturating_sub(width(value));
+        let (before, after) = if is_numeric { (missing, 0) } else { (0, missing) };
+        self.text.extend(std::iter::repeat_n(' ', self.blanks + before));
+        self.text.push_str(value);
+        self.blanks = after + GAP;
+    }
+
+    fn end(self, text: &mut Vec<u8>) {
+        text.extend(self.text.trim_end().as_bytes());
+        text.push(b'\n');
+    }
+}
+
+/// Columns of a terminal that a value takes, as far as it is aligned.
+fn width(value: &str) -> usize {
+    value.width().min(WIDTH_MAX)
+}
+
+/// A value in one line and at most `characters_max` characters, the last of them a mark if some are
+/// cut off. Control characters, which would break the layout or steer the terminal, are escaped.
+fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
     if !text.contains(char::is_control) && text.len() <= characters_max {
-        return Cell::new(text);
+        return Cow::Borrowed(text);
     }
-    // What comes behind the first one that is too many is not looked at.
+    // Behind the first one that is too many nothing is looked at.
     let mut shown = String::new();
     for character in text.chars().take(characters_max.saturating_add(1)) {
         if character.is_control() {
@@ -95,5 +190,5 @@ fn cell(text: &str, characters_max: usize) -> Cell {
         shown.truncate(last);
         shown.push('…');
     }
-    Cell::new(shown)
+    Cow::Owned(shown)
 }

@@ -1,116 +1,87 @@
 //! Where encoded rows go.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
 
-use super::WriteError;
+use super::log::Log;
+use crate::files::{Destination, FileError, NewFile};
 
-/// Standard output, a file that gets its name when it is complete, or a pipe or device.
-pub(super) struct Target {
-    name: String,
-    kind: Kind,
-    /// Opened by the first write, so that checking a pipeline creates no file.
-    open: Option<File>,
+/// A file as a whole, standard output, a pipe or a device; or a file that grows.
+pub(super) enum Target {
+    /// Opened by the first row, so that checking a pipeline creates no file.
+    Whole {
+        destination: Destination,
+        header: Vec<u8>,
+        file: Option<NewFile>,
+    },
+    Log(Log),
 }
 
-enum Kind {
-    Stdout,
-    /// A pipe or a device: written to where it is.
-    Special(PathBuf),
-    File {
-        path: PathBuf,
-        part: PathBuf,
-    },
+/// Whether somebody still reads what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    Reads,
+    HasLeft,
 }
 
 impl Target {
-    pub(super) fn stdout() -> Self {
-        Self { name: "standard output".to_owned(), kind: Kind::Stdout, open: None }
-    }
-
-    pub(super) fn file(path: &Path) -> Result<Self, WriteError> {
-        let name = path.display().to_string();
-        let kind = match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => return Err(WriteError::Directory { path: name }),
-            Ok(metadata) if !metadata.is_file() => Kind::Special(path.to_owned()),
-            // Through links, so that a link stays one.
-            Ok(_) => match fs::canonicalize(path) {
-                Ok(path) => Kind::of_file(path),
-                Err(source) => return Err(WriteError::Io { path: name, source }),
-            },
-            Err(_) => {
-                let folder = match path.parent() {
-                    Some(folder) if folder != Path::new("") => folder,
-                    _ => Path::new("."),
-                };
-                if path.file_name().is_none() || !folder.is_dir() {
-                    let folder = folder.display().to_string();
-                    return Err(WriteError::NoFolder { path: name, folder });
-                }
-                Kind::of_file(path.to_owned())
-            }
-        };
-        Ok(Self { name, kind, open: None })
-    }
-
     /// How messages name it.
     pub(super) fn name(&self) -> &str {
-        &self.name
+        match self {
+            Self::Whole { destination, .. } => destination.name(),
+            Self::Log(log) => log.name(),
+        }
     }
 
-    /// Whether somebody may be reading along.
+    /// Whether somebody may be reading along who is waiting for every row.
     pub(super) fn is_live(&self) -> bool {
-        !matches!(self.kind, Kind::File { .. })
+        matches!(self, Self::Whole { destination, .. } if destination.as_file().is_none())
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.open().and_then(|file| file.write_all(bytes)).map_err(|source| self.error(source))
-    }
-
-    /// Gives the file its name.
-    pub(super) fn complete(&mut self) -> Result<(), WriteError> {
-        // A stream without rows makes an empty file.
-        self.write(&[])?;
-        if let Kind::File { path, part } = &self.kind {
-            fs::rename(part, path).map_err(|source| self.error(source))?;
+    /// Opens it and writes what it begins with.
+    pub(super) fn begin(&mut self) -> Result<Reader, FileError> {
+        match self {
+            Self::Whole { destination, header, file } => {
+                if file.is_none() {
+                    let new = file.insert(destination.replace()?);
+                    return if_read(destination, new.write(header));
+                }
+                Ok(Reader::Reads)
+            }
+            Self::Log(log) => log.begin().map(|_| Reader::Reads),
         }
-        self.open = None;
-        Ok(())
     }
 
-    fn open(&mut self) -> io::Result<&mut File> {
-        let file = match self.open.take() {
-            Some(file) => file,
-            None => match &self.kind {
-                Kind::Stdout => File::from(rustix::stdio::stdout().try_clone_to_owned()?),
-                Kind::Special(path) => File::options().write(true).open(path)?,
-                Kind::File { part, .. } => File::create(part)?,
-            },
-        };
-        Ok(self.open.insert(file))
+    /// Writes rows. The reader of standard output may leave when it has seen enough, which is no
+    /// failure.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Reader, FileError> {
+        if self.begin()? == Reader::HasLeft {
+            return Ok(Reader::HasLeft);
+        }
+        match self {
+            Self::Whole { destination, file: Some(file), .. } => {
+                if_read(destination, file.write(bytes))
+            }
+            Self::Whole { file: None, .. } => Ok(Reader::Reads),
+            Self::Log(log) => log.write(bytes).map(|()| Reader::Reads),
+        }
     }
 
-    fn error(&self, source: io::Error) -> WriteError {
-        WriteError::Io { path: self.name.clone(), source }
+    /// All rows have been written: gives a file its name, or brings it to the disk.
+    pub(super) fn complete(&mut self) -> Result<(), FileError> {
+        match self {
+            Self::Whole { file, .. } => file.take().map_or(Ok(()), NewFile::commit),
+            Self::Log(log) => log.sync(),
+        }
     }
 }
 
-impl Kind {
-    fn of_file(path: PathBuf) -> Self {
-        let mut part = OsString::from(path.as_os_str());
-        part.push(".part");
-        Self::File { path, part: part.into() }
-    }
-}
-
-impl Drop for Target {
-    /// A file that was begun and not completed is removed.
-    fn drop(&mut self) {
-        if let (Kind::File { part, .. }, Some(_)) = (&self.kind, &self.open) {
-            // Nobody is left to tell when this fails, and the final name is untouched either way.
-            let _ = fs::remove_file(part);
+fn if_read(destination: &Destination, written: Result<(), FileError>) -> Result<Reader, FileError> {
+    match written {
+        Err(FileError::Io { source, .. })
+            if destination.is_stdout() && source.kind() == io::ErrorKind::BrokenPipe =>
+        {
+            Ok(Reader::HasLeft)
         }
+        written => written.map(|()| Reader::Reads),
     }
 }

@@ -1,9 +1,13 @@
 use std::fs;
+use std::io;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use arrow_array::builder::{ListBuilder, UInt32Builder};
-use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::operator::Output;
 
 use super::*;
 use crate::testing::{bind, bind_operator, run_operator};
@@ -141,13 +145,16 @@ fn a_file_appears_only_when_it_is_complete() {
     fs::write(&path, "before").unwrap();
     let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
     let mut writer = bind_operator(spec, &words().schema());
-    let origin = trommel_engine::batch::Origin { sequence: 0, entered: std::time::Instant::now() };
+    let origin = Origin { sequence: 0, entered: Instant::now() };
     let mut out = Output::new();
     for _ in 0..20_000 {
-        let batch = trommel_engine::batch::Batch { records: words(), origin };
+        let batch = Batch { records: words(), origin };
         writer.process(0, Payload::Batch(batch), &mut out).unwrap();
     }
-    assert!(folder.path().join("out.part").exists(), "several buffers were written");
+    let parts = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let part = parts.into_iter().find(|entry| entry.file_name() != "out").expect("a part");
+    assert!(part.file_name().to_str().unwrap().ends_with(".part"), "{part:?}");
+    assert!(part.metadata().unwrap().len() > 0, "several buffers were written");
     drop(writer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
@@ -189,4 +196,236 @@ fn the_operating_systems_error_is_reachable() {
     assert!(error.to_string().starts_with("cannot write /dev/full: "), "{error}");
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     assert_eq!(source.unwrap().kind(), io::ErrorKind::StorageFull);
+}
+
+/// Files of a folder with their content, by name.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(entry).collect();
+    files.sort();
+    files
+}
+
+fn numbers(range: std::ops::Range<u64>) -> RecordBatch {
+    let column: ArrayRef = Arc::new(UInt64Array::from_iter_values(range));
+    RecordBatch::try_from_iter([("n", column)]).unwrap()
+}
+
+/// Numbers in the rows of these CSV files, each of which has a header.
+fn rows_of(files: &[(String, String)]) -> Vec<u64> {
+    let mut rows = Vec::new();
+    for (name, content) in files {
+        let mut lines = content.lines();
+        assert_eq!(lines.next(), Some("n"), "{name} begins with its header");
+        rows.extend(lines.map(|line| line.parse::<u64>().unwrap()));
+    }
+    rows
+}
+
+fn process(writer: &mut dyn trommel_engine::operator::Operator, records: RecordBatch) {
+    let origin = Origin { sequence: 0, entered: Instant::now() };
+    let batch = Payload::Batch(Batch { records, origin });
+    writer.process(0, batch, &mut Output::new()).unwrap();
+}
+
+#[test]
+fn appending_goes_on_behind_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.csv");
+    let spec = || Write::new(path.to_str().unwrap(), WriteFormat::Csv).append();
+    let schema = numbers(0..0).schema();
+    for range in [0..3, 3..3, 3..5] {
+        run_operator(&mut *bind_operator(spec(), &schema), [numbers(range)]).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "n\n0\n1\n2\n3\n4\n", "one header");
+    // A machine failed in the middle of a row.
+    fs::write(&path, "n\n0\n1").unwrap();
+    run_operator(&mut *bind_operator(spec(), &schema), [numbers(7..8)]).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "n\n0\n1\n7\n");
+    for other in ["m\n1\n", "1\n"] {
+        fs::write(&path, other).unwrap();
+        let error = bind(spec(), &[SchemaRef::clone(&schema)]).unwrap_err();
+        assert_eq!(error.parameter, Some("path"));
+        assert!(error.to_string().contains("in another way than `n`"), "{error}");
+    }
+}
+
+#[test]
+fn rows_of_a_growing_file_stay_when_the_run_fails_and_leave_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).append().flush_seconds(60.0);
+    let mut writer = bind_operator(spec, &numbers(0..0).schema());
+    assert_eq!(writer.wake_at(), None);
+    process(&mut *writer, numbers(0..1));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "", "it is kept back");
+    let due = writer.wake_at().expect("a time to write it");
+    assert!(due > Instant::now() + Duration::from_secs(50));
+    writer.wake(due, &mut Output::new()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":0}\n");
+    assert_eq!(writer.wake_at(), None);
+    process(&mut *writer, numbers(1..2));
+    // The run was aborted.
+    drop(writer);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":0}\n{\"n\":1}\n");
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).append().flush_seconds(0.0);
+    let mut writer = bind_operator(spec, &numbers(0..0).schema());
+    process(&mut *writer, numbers(2..3));
+    assert!(fs::read_to_string(&path).unwrap().ends_with("{\"n\":2}\n"), "at once");
+    assert_eq!(writer.counters(), [("rows_written", 1), ("files_rotated", 0)]);
+}
+
+#[test]
+fn a_file_that_cannot_grow_says_how_much_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
+    let spec = spec.rotate(Rotate::bytes(20)).flush_seconds(0.0);
+    let mut writer = bind_operator(spec, &numbers(0..0).schema());
+    process(&mut *writer, numbers(0..2));
+    // The next file cannot be opened.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let origin = Origin { sequence: 0, entered: Instant::now() };
+    let batch = Payload::Batch(Batch { records: numbers(2..9), origin });
+    let error = writer.process(0, batch, &mut Output::new()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot write ") && error.ends_with("written before stay"),
+        "{error}"
+    );
+    assert!(error.contains("the 2 rows"), "{error}");
+    // It was put away by somebody else, and what has its name now is left alone.
+    assert!(fs::metadata(&path).unwrap().is_dir());
+}
+
+#[test]
+fn a_full_file_gives_way_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.csv");
+    for (most, batch) in [(40_usize, 1), (40, 50), (1_000, 7), (100_000, 999), (3, 1)] {
+        let spec = Write::new(path.to_str().unwrap(), WriteFormat::Csv);
+        let spec = spec.rotate(Rotate::bytes(most as u64));
+        let mut writer = bind_operator(spec, &numbers(0..0).schema());
+        let batches = (0..300).step_by(batch);
+        let batches = batches.map(|start| numbers(start..300.min(start + batch as u64)));
+        run_operator(&mut *writer, batches).unwrap();
+        let found = files(folder.path());
+        let bytes: usize = found.iter().map(|(_, content)| content.len()).sum();
+        let rotated = found.len() - 1;
+        assert_eq!(writer.counters(), [("rows_written", 300), ("files_rotated", rotated as u64)]);
+        if most == 3 {
+            assert_eq!(rotated, 299, "a row has room even if it is too large");
+        } else {
+            assert!(found.iter().all(|(_, content)| content.len() <= most));
+            let fewest = bytes.div_ceil(most);
+            assert!(found.len() >= fewest && found.len() <= 2 * fewest, "{}", found.len());
+        }
+        let (current, full): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(name, _)| name == "out.csv");
+        for (name, _) in &full {
+            let time = name.strip_prefix("out.").and_then(|name| name.strip_suffix(".csv"));
+            let time = time.expect("the time stands before the extension");
+            assert!(time.len() >= "20261122T053312.123Z".len() && time.contains('Z'), "{name}");
+        }
+        let mut rows = rows_of(&full);
+        rows.extend(rows_of(&current));
+        rows.sort_unstable();
+        assert_eq!(rows, (0..300).collect::<Vec<_>>());
+        files(folder.path()).iter().for_each(|(name, _)| {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_file_ends_with_its_period_and_not_without_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let spec = || {
+        let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
+        spec.rotate(Rotate::seconds(3600.0)).flush_seconds(1e4)
+    };
+    let mut writer = bind_operator(spec(), &numbers(0..0).schema());
+    process(&mut *writer, numbers(0..0));
+    let hour = writer.wake_at().expect("the next full hour");
+    assert!(hour <= Instant::now() + Duration::from_secs(3600));
+    writer.wake(hour, &mut Output::new()).unwrap();
+    assert_eq!(files(folder.path()).len(), 1, "there is nothing to put away");
+    process(&mut *writer, numbers(0..1));
+    writer.wake(hour, &mut Output::new()).unwrap();
+    assert_eq!(files(folder.path()).len(), 1);
+    assert_eq!(files(folder.path())[0].1, "{\"n\":0}\n");
+    assert!(files(folder.path())[0].0.starts_with("out.2"), "put away under a name with its time");
+    process(&mut *writer, numbers(1..2));
+    drop(writer);
+    assert_eq!(files(folder.path()).len(), 2);
+    // What a run long ago has left is put away before anything is added.
+    let ago = SystemTime::now() - Duration::from_secs(7200);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(ago).unwrap();
+    run_operator(&mut *bind_operator(spec(), &numbers(0..0).schema()), [numbers(2..3)]).unwrap();
+    assert_eq!(files(folder.path()).len(), 3);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":2}\n");
+}
+
+#[test]
+fn what_makes_no_sense_for_a_growing_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let to = |path: &str, format| Write::new(path, format);
+    let file = |format| to(path.to_str().unwrap(), format);
+    let cases = [
+        (file(WriteFormat::Table).append(), "append", "laid out at the end"),
+        (file(WriteFormat::Table).rotate(Rotate::bytes(9)), "rotate", "laid out at the end"),
+        (to("-", WriteFormat::Csv).append(), "append", "every batch at once"),
+        (to("/dev/null", WriteFormat::Csv).rotate(Rotate::bytes(9)), "rotate", "it is no file"),
+        (file(WriteFormat::Csv).rotate(Rotate::default()), "rotate", "set `bytes` or `seconds`"),
+        (file(WriteFormat::Csv).rotate(Rotate::bytes(0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).rotate(Rotate::seconds(0.0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).flush_seconds(1.0), "flush_seconds", "set `append` or `rotate`"),
+        (file(WriteFormat::Csv).append().flush_seconds(-1.0), "flush_seconds", "-1 is not"),
+        (to("/no such folder/x", WriteFormat::Csv).append(), "path", "there is no folder"),
+    ];
+    for (spec, parameter, message) in cases {
+        let error = bind(spec, &[numbers(0..0).schema()]).unwrap_err();
+        assert_eq!(error.parameter, Some(parameter), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    assert_eq!(files(folder.path()), []);
+}
+
+#[test]
+fn a_long_table_is_laid_out_in_many_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Table).rows_max(100_000);
+    let mut writer = bind_operator(spec, &numbers(0..0).schema());
+    for start in (0..50_000).step_by(10_000) {
+        process(&mut *writer, numbers(start..start + 10_000));
+    }
+    let mut out = Output::new();
+    let mut flow = writer.finish(&mut out).unwrap();
+    let mut calls = 1;
+    while flow == trommel_engine::operator::Flow::HaveOutput {
+        flow = writer.resume(&mut out).unwrap();
+        calls += 1;
+    }
+    assert!(calls > 50, "{calls}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().nth(2), Some("    0"));
+    assert_eq!((text.lines().last(), text.lines().count()), (Some("49999"), 50_002));
+}
+
+#[test]
+fn one_long_value_does_not_widen_all_rows() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(10_000), "short".to_owned()]));
+    let counts: ArrayRef = Arc::new(UInt64Array::from(vec![1, 2]));
+    let rows = RecordBatch::try_from_iter([("text", texts), ("n", counts)]).unwrap();
+    let text = written(|path| Write::new(path, WriteFormat::Table), vec![rows]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[2].len(), 10_000 + 3, "the whole value");
+    assert_eq!(lines[3], format!("short{}2", " ".repeat(256 - 5 + 2)));
 }

@@ -1,0 +1,131 @@
+//! Sinks that need no more, failures that lose no rows, and stages that claim the same thing.
+
+use super::*;
+use crate::error::GraphErrorKind;
+use crate::operator::Claim;
+
+/// Takes some batches, and has no use for those that follow.
+struct Sated {
+    left: usize,
+}
+
+impl Operator for Sated {
+    fn process(&mut self, _: usize, _: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+        self.left = self.left.saturating_sub(1);
+        Ok(Flow::NeedInput)
+    }
+
+    fn needs_input(&self) -> bool {
+        self.left > 0
+    }
+}
+
+#[test]
+fn a_run_drains_when_no_sink_needs_input() {
+    for needless in [0, 1, 2] {
+        let graph = || {
+            let mut graph = Graph::new();
+            let numbers = graph.add("numbers", source(Numbers::endless()));
+            for left in [3, 5] {
+                graph.add_after(numbers, format!("sated {left}"), sink(Sated { left }));
+            }
+            for index in 0..needless {
+                graph.add_after(numbers, format!("needless {index}"), sink(Sated { left: 0 }));
+            }
+            graph
+        };
+        let stages: Vec<StageId> = Vec::new();
+        for graph in placements(&stages, graph) {
+            let metrics = watched(move || run(graph, QueueLimits::default())).unwrap();
+            assert!(metrics.stage("sated 5").unwrap().items_in() >= 500);
+        }
+    }
+}
+
+#[test]
+fn a_sink_that_needs_input_keeps_the_run_going() {
+    let (all, values) = collect();
+    let mut graph = Graph::new();
+    let numbers = graph.add("numbers", source(Numbers::to(100_000)));
+    graph.add_after(numbers, "sated", sink(Sated { left: 1 }));
+    graph.add_after(numbers, "all", all);
+    watched(move || run(graph, QueueLimits::default())).unwrap();
+    assert_eq!(values.lock().unwrap().len(), 100_000);
+}
+
+/// Passes everything on, and says at the end that something else went wrong.
+struct FailsLate;
+
+impl Operator for FailsLate {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        out.send(input.into_records());
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        out.send(batch([7]));
+        out.fail_late("not saved".into());
+        out.fail_late("nor this".into());
+        Ok(Flow::NeedInput)
+    }
+}
+
+#[test]
+fn a_late_failure_loses_no_row_and_fails_the_run() {
+    let (all, values) = collect();
+    let mut graph = Graph::new();
+    let numbers = graph.add("numbers", source(Numbers::to(10_000)));
+    let late = graph.add_after(numbers, "late", operator(FailsLate));
+    graph.add_after(late, "all", all);
+    let error = watched(move || run(graph, QueueLimits::default())).unwrap_err();
+    assert_eq!(
+        (error.stage.as_str(), error.to_string()),
+        ("late", "stage `late` (test): not saved".to_owned())
+    );
+    assert!(matches!(error.cause, RunErrorCause::Late(_)));
+    assert_eq!(values.lock().unwrap().len(), 10_001);
+}
+
+#[test]
+fn a_failure_that_ends_the_run_is_told_before_a_late_one() {
+    let mut graph = Graph::new();
+    let numbers = graph.add("numbers", source(Numbers::to(10_000)));
+    let late = graph.add_after(numbers, "late", operator(FailsLate));
+    let fails = |records: RecordBatch, _: &mut Output| {
+        if values(&records) == [7] { Err("full".into()) } else { Ok(()) }
+    };
+    graph.add_after(late, "fails", sink(Each(fails)));
+    let error = watched(move || run(graph, QueueLimits::default())).unwrap_err();
+    assert_eq!(error.to_string(), "stage `fails` (test): full");
+}
+
+#[test]
+fn no_two_stages_claim_the_same_thing() {
+    let claiming = |key: &'static [u8]| {
+        let bind = move || {
+            let claim = Claim::new(key.to_vec(), "the thing", "path");
+            Fragment::operator(Load::Light, Sated { left: 1 }, Vec::new()).claiming([claim])
+        };
+        Spec { inputs: 1..=1, bind }
+    };
+    let built = |keys: [&'static [u8]; 3]| {
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::to(10)));
+        for (index, key) in keys.into_iter().enumerate() {
+            graph.add_after(numbers, format!("sink {index}"), claiming(key));
+        }
+        graph.build()
+    };
+    let topology = built([b"a", b"b", b"c"]).unwrap();
+    assert_eq!(topology.stages()[1].claims[0].name, "the thing");
+    let errors = built([b"a", b"b", b"a"]).unwrap_err();
+    let said =
+        "stage `sink 2`: the thing is also written by `path` of stage `sink 0`; name another one";
+    assert_eq!(errors.to_string(), said);
+    assert!(matches!(errors.0[0].kind, GraphErrorKind::ClaimedTwice { parameter: "path", .. }));
+}

@@ -1,0 +1,254 @@
+//! A file that rows are added to while the stream runs, and that gives way to the next one when it
+//! is large or old enough.
+//!
+//! ```text
+//! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, on the disk; rows.jsonl begins again
+//! ```
+//!
+//! What has been written stays, however the run ends; the next run goes on in the same file. A file
+//! whose last line has no end, because a machine failed, gets one before anything is added, so that
+//! what follows is whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, Utc};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::files::{Destination, FileError, sync_folder, write_all};
+
+/// When a file is full.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// Bytes that it has at most, if it has more than one row.
+    pub(super) bytes: Option<u64>,
+    /// It ends at whole multiples of this since 1970.
+    pub(super) period: Option<Duration>,
+}
+
+/// The file, opened by the first row.
+#[derive(Debug)]
+pub(super) struct Log {
+    destination: Destination,
+    path: PathBuf,
+    limits: Limits,
+    /// What every file begins with.
+    header: Vec<u8>,
+    open: Option<Open>,
+    rotated: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    len: u64,
+    /// When it is old enough.
+    until: Option<Instant>,
+}
+
+impl Log {
+    /// Rows behind the end of this file.
+    ///
+    /// # Errors
+    /// If it holds something that begins in another way than `header`.
+    pub(super) fn new(
+        destination: Destination,
+        limits: Limits,
+        header: Vec<u8>,
+    ) -> Result<Self, LogError> {
+        let path = destination.as_file().ok_or(LogError::NoFile)?.to_owned();
+        if !header.is_empty() && path.exists() {
+            let mut begin = vec![0; header.len()];
+            let file = File::open(&path).map_err(|error| destination.error(error))?;
+            let len = file.metadata().map_err(|error| destination.error(error))?.len();
+            if len > 0 && (file.read_exact_at(&mut begin, 0).is_err() || begin != header) {
+                let path = destination.name().to_owned();
+                let header = String::from_utf8_lossy(header.trim_ascii_end()).into_owned();
+                return Err(LogError::Header { path, header });
+            }
+        }
+        Ok(Self { destination, path, limits, header, open: None, rotated: 0 })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.destination.name()
+    }
+
+    pub(super) fn bytes_max(&self) -> Option<u64> {
+        self.limits.bytes
+    }
+
+    /// Files that were full.
+    pub(super) fn rotated(&self) -> u64 {
+        self.rotated
+    }
+
+    /// Bytes of the file; those that it begins with are written if it is new.
+    pub(super) fn begin(&mut self) -> Result<u64, FileError> {
+        if self.open.is_none() {
+            let open = self.open().map_err(|error| self.destination.error(error))?;
+            self.open = Some(open);
+        }
+        Ok(self.open.as_ref().map_or(0, |open| open.len))
+    }
+
+    /// Whether the file has no rows, given its length.
+    pub(super) fn is_fresh(&self, len: u64) -> bool {
+        len <= self.header.len() as u64
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.begin()?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        write_all(&open.file, bytes).map_err(|error| self.destination.error(error))?;
+        open.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// When the file that is open will be old enough.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.open.as_ref().and_then(|open| open.until)
+    }
+
+    /// Brings what was written to the disk.
+    pub(super) fn sync(&self) -> Result<(), FileError> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let synced = open.file.sync_all().and_then(|()| sync_folder(&self.path));
+        synced.map_err(|error| self.destination.error(error))
+    }
+
+    /// Gives the file the name of a full one; the next row begins a new one. One without rows stays
+    /// for another period.
+    pub(super) fn rotate(&mut self) -> Result<(), FileError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if open.len <= self.header.len() as u64 {
+            open.until = self.limits.until();
+            return Ok(());
+        }
+        let is_there = has_path(&open.file, &self.path);
+        self.sync()?;
+        self.open = None;
+        // Another program may have renamed it; what has its name now is not ours.
+        if is_there {
+            rename_full(&self.path).map_err(|error| self.destination.error(error))?;
+        }
+        self.rotated += 1;
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<Open> {
+        loop {
+            let file = self.destination.append().map_err(|error| match error {
+                FileError::Io { source, .. } => source,
+                other => io::Error::other(other),
+            })?;
+            let metadata = file.metadata()?;
+            let mut len = metadata.len();
+            if len > 0 && self.limits.is_old(metadata.modified()?) {
+                // Of a run that has ended long ago.
+                drop(file);
+                rename_full(&self.path)?;
+                self.rotated += 1;
+                continue;
+            }
+            let begin: &[u8] = if len == 0 {
+                &self.header
+            } else if ends_a_line(&file, len)? {
+                &[]
+            } else {
+                b"\n"
+            };
+            write_all(&file, begin)?;
+            len += begin.len() as u64;
+            return Ok(Open { file, len, until: self.limits.until() });
+        }
+    }
+}
+
+impl Limits {
+    /// When the period that we are in ends.
+    fn until(&self) -> Option<Instant> {
+        let period = self.period?.as_nanos();
+        let left = period - since_1970(SystemTime::now()) % period;
+        Instant::now().checked_add(Duration::from_nanos(u64::try_from(left).ok()?))
+    }
+
+    /// Whether a file that was written then is of a period that has ended.
+    fn is_old(&self, written: SystemTime) -> bool {
+        self.period.is_some_and(|period| {
+            let index = |time| since_1970(time) / period.as_nanos();
+            index(written) < index(SystemTime::now())
+        })
+    }
+}
+
+fn since_1970(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
+
+/// Whether this is the path of the file.
+fn has_path(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(found)) => (ours.dev(), ours.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    }
+}
+
+fn ends_a_line(file: &File, len: u64) -> io::Result<bool> {
+    let mut last = [0];
+    file.read_exact_at(&mut last, len - 1)?;
+    Ok(last == *b"\n")
+}
+
+/// Renames a full file to a name with the present time that no file has.
+fn rename_full(path: &Path) -> io::Result<()> {
+    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%dT%H%M%S%.3fZ").to_string();
+    for number in 1_u64.. {
+        let to = full_name(path, &time, number);
+        match renameat_with(CWD, path, CWD, &to, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            // The file system cannot promise that; nobody else names files like these.
+            Err(Errno::INVAL | Errno::NOSYS) if !to.exists() => {
+                fs::rename(path, &to)?;
+                break;
+            }
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            renamed => {
+                renamed?;
+                break;
+            }
+        }
+    }
+    sync_folder(path)
+}
+
+/// `rows.jsonl` becomes `rows.TIME.jsonl`, and `rows.TIME-2.jsonl` if there is one already.
+fn full_name(path: &Path, time: &str, number: u64) -> PathBuf {
+    let mut name = OsString::from(path.file_stem().unwrap_or_default());
+    name.push(".");
+    name.push(time);
+    if number > 1 {
+        name.push(format!("-{number}"));
+    }
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// Why rows cannot be added to a file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LogError {
+    #[error("it is no file; pipes and devices are written as rows come")]
+    NoFile,
+    #[error("{path} begins in another way than `{header}`, the columns of these rows")]
+    Header { path: String, header: String },
+    #[error(transparent)]
+    File(#[from] FileError),
+}
