@@ -80,6 +80,9 @@ pub struct Progress {
     pub bytes_total: Option<u64>,
 }
 
+/// Makes a result of an operator permanent.
+pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
+
 /// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
 ///
 /// The end of a name may be a unit: reports show `kernel_ns` as `kernel_seconds`, and
@@ -257,12 +260,23 @@ pub struct NoState;
 
 /// Where an operator writes: collects the batches of one call, in order, until the stage loop moves
 /// them on.
-#[derive(Debug)]
 pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
     pub(crate) replies: Vec<Chunk>,
     pub(crate) late_failure: Option<OperatorError>,
+    pub(crate) commits: Vec<Commit>,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("sent", &self.sent)
+            .field("replies", &self.replies)
+            .field("late_failure", &self.late_failure)
+            .field("commits", &self.commits.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Output {
@@ -280,6 +294,7 @@ impl Output {
             sent: Vec::new(),
             replies: Vec::new(),
             late_failure: None,
+            commits: Vec::new(),
         }
     }
 
@@ -317,6 +332,22 @@ impl Output {
     /// Takes the error of [`Self::fail_late`], for calling an operator without an engine.
     pub fn take_late_failure(&mut self) -> Option<OperatorError> {
         self.late_failure.take()
+    }
+
+    /// Lets `commit` make a result permanent when every stage of the run has ended well, such as
+    /// give a file its name. If the run fails or is aborted, `commit` is dropped without being
+    /// called. Its error fails the run; other results are committed all the same.
+    pub fn commit_at_end(
+        &mut self,
+        commit: impl FnOnce() -> Result<(), OperatorError> + Send + 'static,
+    ) {
+        self.commits.push(Box::new(commit));
+    }
+
+    /// Takes what is to be called when the run has ended well, for calling an operator without an
+    /// engine.
+    pub fn drain_commits(&mut self) -> impl Iterator<Item = Commit> + '_ {
+        self.commits.drain(..)
     }
 
     /// Takes what was sent so far, with the port of each.

@@ -68,6 +68,9 @@ pub(crate) fn run_operator(
         flow = operator.resume(&mut out)?;
         take_sent(&mut out, &mut batches);
     }
+    for commit in out.drain_commits() {
+        commit()?;
+    }
     Ok(batches)
 }
 

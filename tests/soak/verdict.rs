@@ -234,7 +234,7 @@ impl Seen {
             }
             Self::File(path) => {
                 if !is_whole {
-                    // Another stage may have failed after this one had its file.
+                    assert!(!path.exists(), "a run that fails leaves no file");
                     return None;
                 }
                 for line in fs::read_to_string(path).unwrap().lines() {

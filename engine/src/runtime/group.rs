@@ -281,6 +281,10 @@ impl Group {
             self.send_reply(index, reply);
         }
         self.output.replies = replies;
+        for commit in self.output.commits.drain(..) {
+            let node = &self.nodes[index];
+            self.shared.commit_at_end(node.label.clone(), node.operator, commit);
+        }
         if let Some(error) = self.output.late_failure.take() {
             self.shared.fail_late(self.nodes[index].error(RunErrorCause::Late(error)));
         }

@@ -273,6 +273,7 @@ impl Running {
         }
         self.workers_running -= 1;
         if self.workers_running == 0 {
+            self.handle.shared.commit();
             self.handle.shared.end();
             // Ours is the last reference: this joins its thread.
             self.poller = None;

@@ -1,13 +1,15 @@
 //! What all threads of one run share: the phase of the run, the first cause of its failure,
 //! everybody's doorbell.
 
+use std::mem;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
 use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
+use crate::operator::Commit;
 
 /// How a run ends. Phases only advance.
 ///
@@ -24,6 +26,23 @@ pub(crate) enum Phase {
     Aborted,
 }
 
+/// Results that are to be made permanent when the run has ended well.
+#[derive(Default)]
+struct Commits {
+    waiting: Vec<(String, &'static str, Commit)>,
+    /// A stage whose result was dropped because the run was aborted.
+    discarded: Option<(String, &'static str)>,
+}
+
+impl Commits {
+    fn discard(&mut self) {
+        for (stage, operator, commit) in self.waiting.drain(..) {
+            drop(commit);
+            self.discarded.get_or_insert((stage, operator));
+        }
+    }
+}
+
 /// Stands for "no deadline".
 const NEVER: u64 = u64::MAX;
 
@@ -34,6 +53,8 @@ pub(crate) struct Shared {
     deadline_ns: AtomicU64,
     first_cause: Mutex<Option<RunError>>,
     ended_at: OnceLock<Instant>,
+    /// What is to be called when the run has ended well.
+    commits: Mutex<Commits>,
     /// Sinks that still need input.
     needy_sinks: AtomicUsize,
     bells: Vec<Arc<Doorbell>>,
@@ -47,6 +68,7 @@ impl Shared {
             deadline_ns: AtomicU64::new(NEVER),
             first_cause: Mutex::new(None),
             ended_at: OnceLock::new(),
+            commits: Mutex::new(Commits::default()),
             needy_sinks: AtomicUsize::new(needy_sinks),
             bells,
         }
@@ -79,6 +101,9 @@ impl Shared {
     /// Moves on to `phase`, unless the run is there or further already.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.fetch_max(phase as u8, Ordering::Relaxed);
+        if phase == Phase::Aborted {
+            self.commits().discard();
+        }
         for bell in &self.bells {
             bell.ring();
         }
@@ -94,6 +119,33 @@ impl Shared {
         match self.deadline_ns.load(Ordering::Relaxed) {
             NEVER => None,
             at => self.started.checked_add(Duration::from_nanos(at)),
+        }
+    }
+
+    fn commits(&self) -> MutexGuard<'_, Commits> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `commit` when the run has ended well.
+    pub(crate) fn commit_at_end(&self, stage: String, operator: &'static str, commit: Commit) {
+        let mut commits = self.commits();
+        commits.waiting.push((stage, operator, commit));
+        // Under the lock: an abort either finds it there or is seen here.
+        if self.phase() == Phase::Aborted {
+            commits.discard();
+        }
+    }
+
+    /// Every thread has ended: makes the results permanent, unless the run has failed.
+    pub(crate) fn commit(&self) {
+        let Commits { waiting, discarded } = mem::take(&mut *self.commits());
+        if let Some((stage, operator)) = discarded {
+            return self.keep(RunError { stage, operator, cause: RunErrorCause::Aborted });
+        }
+        for (stage, operator, commit) in waiting {
+            if let Err(error) = commit() {
+                self.keep(RunError { stage, operator, cause: RunErrorCause::Failed(error) });
+            }
         }
     }
 

@@ -104,6 +104,74 @@ fn a_failure_that_ends_the_run_is_told_before_a_late_one() {
     assert_eq!(error.to_string(), "stage `fails` (test): full");
 }
 
+/// Commits a result, and sends nothing.
+struct Commits(Arc<Mutex<Vec<u64>>>);
+
+impl Operator for Commits {
+    fn process(&mut self, _: usize, _: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        for value in [1, 2, 3] {
+            let place = Arc::clone(&self.0);
+            out.commit_at_end(move || {
+                place.lock().unwrap().push(value);
+                if value == 2 { Err("the second".into()) } else { Ok(()) }
+            });
+        }
+        Ok(Flow::NeedInput)
+    }
+}
+
+#[test]
+fn results_are_committed_when_the_whole_run_has_ended_well() {
+    let make = || {
+        let place = Arc::new(Mutex::new(Vec::new()));
+        let mut graph = Graph::new();
+        let short = graph.add("short", source(Numbers::to(1)));
+        graph.add_after(short, "commits", sink(Commits(Arc::clone(&place))));
+        (graph, place)
+    };
+    // The commits fail, each by itself.
+    let (graph, place) = make();
+    let error = watched(move || run(graph, SMALL)).unwrap_err();
+    assert_eq!(error.to_string(), "stage `commits` (test): the second");
+    assert_eq!(*place.lock().unwrap(), [1, 2, 3]);
+    // Another stage fails long after this one has ended.
+    let (mut graph, place) = make();
+    let long = graph.add("long", source(Numbers::to(100_000)));
+    let fails = |records: RecordBatch, _: &mut Output| {
+        if values(&records)[0] > 90_000 { Err("full".into()) } else { Ok(()) }
+    };
+    graph.add_after(long, "fails", sink(Each(fails)));
+    let error = watched(move || run(graph, SMALL)).unwrap_err();
+    assert_eq!(error.to_string(), "stage `fails` (test): full");
+    assert!(place.lock().unwrap().is_empty());
+    assert_eq!(Arc::strong_count(&place), 1, "they are dropped");
+}
+
+#[test]
+fn a_run_that_is_aborted_after_a_stage_has_ended_commits_nothing_and_says_so() {
+    watched(|| {
+        let place = Arc::new(Mutex::new(Vec::new()));
+        let mut graph = Graph::new();
+        let short = graph.add("short", source(Numbers::to(1)));
+        let commits = graph.add_after(short, "commits", sink(Commits(Arc::clone(&place))));
+        graph.cores(commits, [available_cores()[0]]);
+        let sleeper = graph.add("sleeper", source(Sleeper));
+        graph.add_after(sleeper, "end", collect().0);
+        let mut running = start(graph, SMALL);
+        while !running.metrics().stage("commits").unwrap().parts[0].is_finished {
+            assert!(!running.wait(Duration::from_millis(1)));
+        }
+        running.abort();
+        let error = running.join().unwrap_err();
+        assert!(matches!(error.cause, RunErrorCause::Aborted), "{error}");
+        assert!(place.lock().unwrap().is_empty());
+    });
+}
+
 #[test]
 fn no_two_stages_claim_the_same_thing() {
     let claiming = |key: &'static [u8]| {

@@ -66,11 +66,12 @@ impl Target {
         }
     }
 
-    /// All rows have been written: gives a file its name, or brings it to the disk.
-    pub(super) fn complete(&mut self) -> Result<(), FileError> {
+    /// All rows have been written: gives away the file that is still without its name, or brings a
+    /// growing one to the disk.
+    pub(super) fn complete(&mut self) -> Result<Option<NewFile>, FileError> {
         match self {
-            Self::Whole { file, .. } => file.take().map_or(Ok(()), NewFile::commit),
-            Self::Log(log) => log.sync(),
+            Self::Whole { file, .. } => Ok(file.take()),
+            Self::Log(log) => log.sync().map(|()| None),
         }
     }
 }

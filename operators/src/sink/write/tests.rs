@@ -414,6 +414,8 @@ fn a_long_table_is_laid_out_in_many_calls() {
         calls += 1;
     }
     assert!(calls > 50, "{calls}");
+    assert!(!path.exists(), "it has no name before the run has ended well");
+    out.drain_commits().for_each(|commit| commit().unwrap());
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().nth(2), Some("    0"));
     assert_eq!((text.lines().last(), text.lines().count()), (Some("49999"), 50_002));

@@ -178,7 +178,7 @@ impl Operator for Writer {
     }
 
     /// Lays out some more of a table, or ends.
-    fn resume(&mut self, _: &mut Output) -> Result<Flow, OperatorError> {
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Form::Table(rows) = &mut self.form
             && self.reader == Reader::Reads
         {
@@ -192,7 +192,9 @@ impl Operator for Writer {
             }
         }
         self.flush()?;
-        self.target.complete().map_err(|error| self.fail(error))?;
+        if let Some(file) = self.target.complete().map_err(|error| self.fail(error))? {
+            out.commit_at_end(|| Ok(file.commit()?));
+        }
         Ok(Flow::NeedInput)
     }
 
