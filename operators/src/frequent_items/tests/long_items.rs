@@ -40,7 +40,7 @@ fn long_items_are_counted_apart_and_asked_for_whole() {
             let request = Request::new("estimate").with("item", item);
             match operator.query(&request, None).unwrap() {
                 Response::Answer(rows) => rows,
-                Response::Compute(compute) => compute(),
+                Response::Compute(compute) => compute().unwrap(),
                 _ => panic!("one part answers"),
             }
         };
