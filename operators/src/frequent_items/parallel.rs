@@ -64,6 +64,9 @@ pub(super) struct FilterPart<K: Column> {
     work: Option<Work>,
     /// Room for the positions that one batch can miss.
     missed: Vec<u32>,
+    /// Items that X has seen and its bytes, as of when it left last.
+    observed: u64,
+    state_bytes: usize,
     round_trips: u64,
     forwarded: u64,
 }
@@ -92,6 +95,8 @@ pub(super) fn parts<K: Column>(
         emission,
         work: None,
         missed: Vec::new(),
+        observed: 0,
+        state_bytes: 0,
         round_trips: 0,
         forwarded: 0,
     };
@@ -129,6 +134,7 @@ impl<K: Column> FilterPart<K> {
         let missed = self.missed[..missed].to_vec();
         if position < len {
             self.round_trips += 1;
+            (self.observed, self.state_bytes) = (front.observed(), front.state_bytes());
             let then = Then::Exchange(front);
             send(ToCounter { observations: observations.clone(), missed, then }, out);
             self.work = Some(Work { observations, position });
@@ -191,10 +197,15 @@ impl<K: Column> Operator for FilterPart<K> {
 
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
-        counters.push(("observed", self.front().observed()));
+        // Asked at any time, also while X is away.
+        let (observed, state_bytes) = match &self.front {
+            Some(front) => (front.observed(), front.state_bytes()),
+            None => (self.observed, self.state_bytes),
+        };
+        counters.push(("observed", observed));
         counters.push(("forwarded", self.forwarded));
         counters.push(("round_trips", self.round_trips));
-        counters.push(("state_bytes", self.front().state_bytes() as u64));
+        counters.push(("state_bytes", state_bytes as u64));
         counters
     }
 }
@@ -261,5 +272,36 @@ impl<K: Column> Operator for CounterPart<K> {
 
     fn counters(&self) -> Counters {
         vec![("state_bytes", self.back.state_bytes() as u64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+    use trommel_engine::batch::{Batch, Origin};
+    use trommel_kernels::Isa;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_while_the_counter_has_the_filter() {
+        let filter = Filter::<u32>::new(Isa::Scalar, 4, 2).unwrap();
+        let report = Report { n: usize::MAX, share: 0.0 };
+        let (mut part, _) =
+            parts(filter, Input::new(0, None, 1024), Emission::new(report, None), None);
+        // First all counters are taken; then one of those behind overtakes the filter.
+        let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);
+        let column: ArrayRef = Arc::new(UInt32Array::from_iter_values(items));
+        let records = RecordBatch::try_from_iter([("item", column)]).unwrap();
+        let origin = Origin { sequence: 0, entered: Instant::now() };
+        let batch = Payload::Batch(Batch { records, origin });
+        let flow = part.process(0, batch, &mut Output::new()).unwrap();
+        assert_eq!(flow, Flow::AwaitReply);
+        let counters = part.counters();
+        let counter = |name| counters.iter().find(|counter| counter.0 == name).unwrap().1;
+        assert!(counter("observed") > 0 && counter("state_bytes") > 0, "{counters:?}");
     }
 }
