@@ -125,7 +125,7 @@ pub use trommel_engine::query::{QueryError, QueryHandle, Request};
 pub use trommel_engine::registry::Registry;
 pub use trommel_engine::runtime::{RunOptions, Running};
 pub use trommel_engine::{
-    batch, channel, error, graph, metrics, operator, placement, query, registry, runtime,
+    batch, channel, error, graph, memory, metrics, operator, placement, query, registry, runtime,
 };
 pub use trommel_operators::*;
 

@@ -16,6 +16,7 @@
 //! | [`channel`] | bounded edges between threads, and the doorbell to wait on |
 //! | [`runtime`] | the threads: start, stage loop, stop, first cause of a failure |
 //! | [`query`] | questions to a running operator |
+//! | [`memory`] | the bytes that the stages of a pipeline may take together |
 //! | [`metrics`] | what every stage counts |
 //! | [`config`] | pipelines in JSON, and every mistake in them |
 //! | [`registry`] | the operators that a configuration may name |
@@ -29,6 +30,7 @@ pub mod channel;
 pub mod config;
 pub mod error;
 pub mod graph;
+pub mod memory;
 pub mod metrics;
 pub mod operator;
 pub mod placement;

@@ -29,6 +29,7 @@ use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, Chunk, Origin, Payload};
 use crate::error::BindError;
+use crate::memory::MemoryBudget;
 use crate::query::{Carried, QueryError, Request, Response};
 
 /// Why an operator failed: any error; the runtime adds the stage.
@@ -467,18 +468,27 @@ impl Fragment {
 }
 
 /// What a stage's surroundings ask of it when it is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BindContext {
     /// How many cores the stage was given by name; 0 when it was given none.
     pub cores: usize,
+    /// The memory that the stages of the pipeline share. What grows with the stream reserves here.
+    pub memory: MemoryBudget,
 }
 
 impl BindContext {
-    /// A stage that was given `cores` cores by name.
+    /// A stage that was given `cores` cores by name, and half of the memory of the process.
     #[must_use]
     pub fn new(cores: usize) -> Self {
-        Self { cores }
+        Self { cores, memory: MemoryBudget::of_process() }
+    }
+
+    /// Gives the stage this budget.
+    #[must_use]
+    pub fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = budget;
+        self
     }
 }
 

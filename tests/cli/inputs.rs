@@ -169,3 +169,26 @@ fn files_are_followed_until_the_run_is_stopped() {
     let ended = live.end();
     assert_eq!((ended.status, ended.stdout.as_str()), (130, ""));
 }
+
+#[test]
+fn the_memory_of_a_pipeline_has_a_limit() {
+    let files = Files::new();
+    let pipeline = format!(
+        r#"{{ "memory_max": 2000000, "stages": [
+            {{ "id": "in", "operator": "read", "with": {{ "paths": ["{}"] }} }},
+            {{ "id": "top", "operator": "frequent_items", "inputs": ["in"],
+               "with": {{ "item": "line", "item_bytes_max": 1000000 }} }},
+            {{ "id": "out", "operator": "write", "inputs": ["top"] }} ] }}"#,
+        files.write(
+            "lines",
+            (10..60).map(|i| format!("{}{i}\n", "x".repeat(100_000))).collect::<String>()
+        )
+    );
+    let said = trommel(["run", "-q", "-"]).input(pipeline.as_str()).end().refused(1);
+    assert!(said.contains("stage `top`") && said.contains("raise `memory_max`"), "{said}");
+    let enough = ["run", "-q", "-", "--set", "stages.top.with.item_bytes_max=100"];
+    assert_eq!(trommel(enough).input(pipeline.as_str()).end().ok().lines().count(), 50);
+    let little = ["run", "-q", "-", "--set", "memory_max=1000"];
+    let said = trommel(little).input(pipeline.as_str()).end().refused(2);
+    assert!(said.contains("memory_max"), "{said}");
+}

@@ -16,6 +16,7 @@ pub(super) struct RawPipeline {
     pub(super) placement: Placement,
     #[serde(default)]
     pub(super) pin: bool,
+    pub(super) memory_max: Option<usize>,
     #[serde(default)]
     pub(super) queue: RawQueue,
     pub(super) stages: Vec<RawStage>,
@@ -71,6 +72,7 @@ pub fn schema(registry: &Registry) -> Value {
             "name": { "type": "string", "minLength": 1, "description": "Names the pipeline in reports." },
             "placement": placement,
             "pin": { "type": "boolean", "default": false, "description": "Pins every thread to a core of its own, and not only the threads of named cores." },
+            "memory_max": { "type": "integer", "format": "uint64", "minimum": 1_048_576, "description": "Bytes that the stages may take together for what grows with the stream, such as dictionaries and the text of monitored items; half of what the process may use when left out." },
             "queue": queue,
             "stages": { "type": "array", "minItems": 1, "items": { "oneOf": stages } }
         },

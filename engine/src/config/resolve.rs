@@ -102,6 +102,9 @@ fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
 fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph, Vec<Mistake>> {
     let mut graph = Graph::new();
     graph.placement(raw.placement).pin(raw.pin);
+    if let Some(bytes) = raw.memory_max {
+        graph.memory_max(bytes);
+    }
     let mut mistakes = Vec::new();
     let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();

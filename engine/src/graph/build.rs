@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
+use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Claim, Part};
 use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
@@ -21,7 +22,8 @@ pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
             return Err(GraphErrors(errors));
         }
     };
-    let mut binding = Binding::new(graph.stages.len());
+    let memory = graph.memory_max.map_or_else(MemoryBudget::of_process, MemoryBudget::new);
+    let mut binding = Binding::new(graph.stages.len(), memory);
     let mut stages: Vec<Option<Stage>> = graph.stages.into_iter().map(Some).collect();
     let mut requests = Vec::new();
     for index in order {
@@ -34,7 +36,8 @@ pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     }
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    Ok(Topology { stages: binding.stages, parts: binding.parts, links: binding.links, plan })
+    let Binding { stages, parts, links, memory, .. } = binding;
+    Ok(Topology { stages, parts, links, plan, memory })
 }
 
 fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
@@ -141,16 +144,18 @@ struct Binding {
     stages: Vec<StageInfo>,
     parts: Vec<PlacedPart>,
     links: Vec<Link>,
+    memory: MemoryBudget,
     has_failures: bool,
 }
 
 impl Binding {
-    fn new(stages: usize) -> Self {
+    fn new(stages: usize, memory: MemoryBudget) -> Self {
         Self {
             bound: vec![None; stages],
             stages: Vec::new(),
             parts: Vec::new(),
             links: Vec::new(),
+            memory,
             has_failures: false,
         }
     }
@@ -190,7 +195,7 @@ impl Binding {
             return Ok(None);
         }
         let fragment = spec
-            .bind(&port_schemas, BindContext::new(cores.len()))
+            .bind(&port_schemas, BindContext::new(cores.len()).memory(self.memory.clone()))
             .map_err(|e| error(&id, e.into()))?;
         let parts = fragment.parts.len();
         assert!(parts > 0, "operator `{operator}` was bound to no parts");

@@ -11,6 +11,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use crate::error::GraphErrors;
+use crate::memory::MemoryBudget;
 use crate::operator::{Body, Claim, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
@@ -52,6 +53,7 @@ pub struct Graph {
     stages: Vec<Stage>,
     placement: Placement,
     pin: bool,
+    memory_max: Option<usize>,
 }
 
 impl fmt::Debug for Graph {
@@ -117,6 +119,13 @@ impl Graph {
         self
     }
 
+    /// Lets the stages take this many bytes together for what grows with the stream; half of what
+    /// the process may use when it is not called.
+    pub fn memory_max(&mut self, bytes: usize) -> &mut Self {
+        self.memory_max = Some(bytes);
+        self
+    }
+
     /// Checks the graph and binds its operators to their inputs.
     ///
     /// # Errors
@@ -178,6 +187,7 @@ pub struct Topology {
     pub(crate) parts: Vec<PlacedPart>,
     pub(crate) links: Vec<Link>,
     pub(crate) plan: Plan,
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Topology {
@@ -199,6 +209,12 @@ impl Topology {
             Body::Operator(operator) => Some((index, operator.device()?)),
             Body::Source(_) => None,
         })
+    }
+
+    /// The memory that the stages share.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.memory
     }
 
     /// Which parts share a thread, and on which core it runs.

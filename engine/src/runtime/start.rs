@@ -28,7 +28,7 @@ use crate::query::QueryHandle;
 const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
 
 pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, plan } = topology;
+    let Topology { stages, parts, links, plan, .. } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let stage_numbers = wiring.stage_numbers(&stages);
     for link in links {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use arrow_schema::DataType;
 use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{Body, Claim, Fragment, Load, Operator, OperatorError, Part};
 use trommel_kernels::Isa;
 
@@ -12,13 +13,29 @@ use super::counting::Counting;
 use super::decay::Decayed;
 use super::files::{self, SnapshotFile};
 use super::input::Input;
+use super::memory::StateMemory;
+use super::panes::Panes;
 use super::scope::Scope;
-use super::summary::{Stored, restore_like};
+use super::summary::{Stored, Summary, restore_like};
 use super::windows::{Windows, window_schema};
 use super::{
     Algorithm, CapacityError, Filter, FrequentItems, Parallel, Sieve, SpaceSaving, parallel,
     partition,
 };
+
+/// What the operator shares: its work among cores, its memory with the pipeline.
+pub(super) struct Sharing {
+    /// Summaries that count alternating batches.
+    pub(super) shards: usize,
+    pub(super) memory: MemoryBudget,
+}
+
+impl Sharing {
+    /// The memory of a summary that takes this many bytes without text.
+    fn state(&self, bytes: usize) -> Result<StateMemory, BindError> {
+        StateMemory::new(&self.memory, bytes).map_err(|error| blame("counters", error.into()))
+    }
+}
 
 impl FrequentItems {
     /// The algorithm for items of this type.
@@ -71,7 +88,7 @@ impl FrequentItems {
         &self,
         input: Input,
         algorithm: Algorithm,
-        shards: usize,
+        sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
         let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
         let filter = || -> Result<Filter<K>, BindError> {
@@ -84,16 +101,16 @@ impl FrequentItems {
         match algorithm {
             Algorithm::SpaceSaving => {
                 let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
-                self.counting(summary, input, shards)
+                self.counting(summary, input, sharing)
             }
-            Algorithm::ParallelFilter => self.pipeline(filter()?, input),
-            Algorithm::Filter => self.counting(filter()?, input, shards),
+            Algorithm::ParallelFilter => self.pipeline(filter()?, input, sharing),
+            Algorithm::Filter => self.counting(filter()?, input, sharing),
             Algorithm::Sieve | Algorithm::Auto => {
                 let summary = match self.state_bytes_max {
                     None => Sieve::<K>::new(isa()?, self.counters),
                     Some(bytes) => Sieve::<K>::within(isa()?, self.counters, bytes),
                 };
-                self.counting(summary.map_err(capacity)?, input, shards)
+                self.counting(summary.map_err(capacity)?, input, sharing)
             }
         }
     }
@@ -103,9 +120,11 @@ impl FrequentItems {
         &self,
         summary: impl Stored<K>,
         input: Input,
-        shards: usize,
+        sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
         let emission = self.emission()?;
+        let shards = sharing.shards;
+        let bytes = summary.state_bytes_max();
         let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
         scope.check_bytes(summary.state_bytes_max())?;
         let ranked = vec![ranked_schema(K::TYPE)];
@@ -113,6 +132,9 @@ impl FrequentItems {
             Scope::All if shards > 1 => {
                 let mut summaries = vec![summary.to_empty(); shards];
                 summaries[0] = self.restored(summary)?;
+                let memories = (0..shards).map(|_| sharing.state(bytes));
+                let memories = memories.collect::<Result<Vec<_>, _>>()?;
+                let summaries = summaries.into_iter().zip(memories).collect();
                 let (file, claim) = self.snapshot_file()?;
                 let shards = partition::shards(summaries, &input, emission, file);
                 let shards = (1..).zip(shards);
@@ -121,14 +143,16 @@ impl FrequentItems {
                 Ok(Fragment::new(parts, ranked).claiming(claim))
             }
             Scope::All => {
+                let memory = sharing.state(bytes)?;
                 let (summary, (file, claim)) = (self.restored(summary)?, self.snapshot_file()?);
-                let counting = Counting::<K, _>::new(summary, input, emission, file);
+                let counting = Counting::<K, _>::new(summary, input, emission, file, memory);
                 Ok(Fragment::operator(Load::Heavy, counting, ranked).claiming(claim))
             }
             Scope::Decay(half_life) => {
                 self.refuse_files("decay")?;
                 let decayed = Decayed::new(summary, half_life);
-                let counting = Counting::<K, _>::new(decayed, input, emission, None);
+                let memory = sharing.state(bytes)?;
+                let counting = Counting::<K, _>::new(decayed, input, emission, None, memory);
                 Ok(Fragment::operator(Load::Heavy, counting, ranked))
             }
             Scope::Window { panes, borders } => {
@@ -138,15 +162,21 @@ impl FrequentItems {
                     let allowed = "a window emits when it closes; leave `emit` out".to_owned();
                     return Err(BindErrorKind::Value { value, allowed }.at("emit"));
                 }
-                let report = emission.report;
-                let windows = Windows::<K, _>::new(summary, panes, borders, input, report);
+                let bytes = bytes.saturating_mul(Panes::<()>::summaries_max(panes));
+                let (report, memory) = (emission.report, sharing.state(bytes)?);
+                let windows = Windows::<K, _>::new(summary, panes, borders, input, report, memory);
                 Ok(Fragment::operator(Load::Heavy, windows, vec![window_schema(K::TYPE, borders)]))
             }
         }
     }
 
     /// The two halves of the filter.
-    fn pipeline<K: Column>(&self, filter: Filter<K>, input: Input) -> Result<Fragment, BindError> {
+    fn pipeline<K: Column>(
+        &self,
+        filter: Filter<K>,
+        input: Input,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
         for (is_set, name) in [(self.window.is_some(), "window"), (self.decay.is_some(), "decay")] {
             if is_set {
                 let value = format!("\"parallel_filter\" beside `{name}`");
@@ -155,7 +185,9 @@ impl FrequentItems {
             }
         }
         let (emission, (file, claim)) = (self.emission()?, self.snapshot_file()?);
-        let (filter, counter) = parallel::parts(self.restored(filter)?, input, emission, file);
+        let memory = sharing.state(Summary::state_bytes_max(&filter))?;
+        let filter = self.restored(filter)?;
+        let (filter, counter) = parallel::parts(filter, input, emission, file, memory);
         let parts = vec![part("filter", filter), part("counter", counter)];
         Ok(Fragment::new(parts, vec![ranked_schema(K::TYPE)]).claiming(claim))
     }

@@ -14,6 +14,7 @@ use super::column::{Column, ranked_schema};
 use super::decay::Decayed;
 use super::files::SnapshotFile;
 use super::input::{Input, Observations};
+use super::memory::StateMemory;
 use super::report::{QUERIES, Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::rows::Outbox;
 use super::summary::{Stored, Summary, restore_like};
@@ -140,6 +141,7 @@ pub(super) struct Counting<K, T> {
     input: Input,
     emission: Emission,
     outbox: Outbox<K>,
+    memory: StateMemory,
     _item: PhantomData<K>,
 }
 
@@ -149,9 +151,10 @@ impl<K: Column, T: Tally<K>> Counting<K, T> {
         input: Input,
         emission: Emission,
         file: Option<SnapshotFile>,
+        memory: StateMemory,
     ) -> Self {
         let outbox = Outbox::new(ranked_schema(K::TYPE), file);
-        Self { tally, input, emission, outbox, _item: PhantomData }
+        Self { tally, input, emission, outbox, memory, _item: PhantomData }
     }
 
     fn selected(&self) -> Vec<Counted<K>> {
@@ -170,6 +173,7 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let Observations { items, weights } = self.input.read(&input.into_records())?;
         self.tally.observe(K::lend(items.as_ref()), weights.as_deref(), entered);
+        self.memory.counted(&items, || self.tally.state_bytes())?;
         if !self.emission.is_due(items.len()) {
             return Ok(Flow::NeedInput);
         }

@@ -59,6 +59,7 @@ mod index;
 mod input;
 mod item;
 mod leaders;
+mod memory;
 mod merge;
 mod operator;
 mod panes;

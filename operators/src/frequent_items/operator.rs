@@ -10,6 +10,7 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
 
+use super::bind::Sharing;
 use super::counting::Emission;
 use super::input::Input;
 use super::report::Report;
@@ -382,10 +383,11 @@ impl OperatorSpec for FrequentItems {
         let input = Input::new(item, weight, self.item_bytes_max);
         let algorithm = self.algorithm_for(&item_type);
         let shards = self.shards(algorithm, context.cores)?;
+        let sharing = Sharing { shards, memory: context.memory };
         match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, shards),
-            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, shards),
-            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, shards),
+            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, &sharing),
+            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, &sharing),
+            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, &sharing),
             found => {
                 let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
                 Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))

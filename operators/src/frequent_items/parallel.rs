@@ -26,6 +26,7 @@ use super::counting::Emission;
 use super::files::SnapshotFile;
 use super::filter::exchange_while_due;
 use super::input::{Input, Observations};
+use super::memory::StateMemory;
 use super::report::{Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::rows::Outbox;
 use super::{Counted, Filter, FilterFront, Item, SpaceSaving};
@@ -76,6 +77,7 @@ pub(super) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
     report: Report,
     outbox: Outbox<K>,
+    memory: StateMemory,
     /// X, when the stream has ended.
     front: Option<FilterFront<K>>,
 }
@@ -86,6 +88,7 @@ pub(super) fn parts<K: Column>(
     input: Input,
     emission: Emission,
     file: Option<SnapshotFile>,
+    memory: StateMemory,
 ) -> (FilterPart<K>, CounterPart<K>) {
     let (front, back) = filter.into_halves();
     let outbox = Outbox::new(ranked_schema(K::TYPE), file);
@@ -100,7 +103,7 @@ pub(super) fn parts<K: Column>(
         round_trips: 0,
         forwarded: 0,
     };
-    (part, CounterPart { back, report: emission.report, outbox, front: None })
+    (part, CounterPart { back, report: emission.report, outbox, memory, front: None })
 }
 
 impl<K: Column> FilterPart<K> {
@@ -231,6 +234,7 @@ impl<K: Column> Operator for CounterPart<K> {
             None => self.back.observe_at(items, &missed),
             Some(weights) => self.back.observe_weighted_at(items, weights, &missed),
         }
+        self.memory.counted(&observations.items, || self.back.state_bytes())?;
         match then {
             Then::Continue => return Ok(Flow::NeedInput),
             Then::Exchange(mut front) => {

@@ -29,6 +29,7 @@ use super::column::{Column, ranked_schema};
 use super::counting::Emission;
 use super::files::SnapshotFile;
 use super::input::{Input, Observations};
+use super::memory::{StateFull, StateMemory};
 use super::report::{QUERIES, Question};
 use super::rows::Outbox;
 use super::summary::{Stored, Summary};
@@ -104,6 +105,7 @@ pub(super) struct Shard<K, S> {
     emission: Emission,
     /// Of the last shard, which has the file.
     outbox: Outbox<K>,
+    memory: StateMemory,
     is_first: bool,
     /// Shards behind this one.
     behind: usize,
@@ -115,17 +117,18 @@ pub(super) struct Shard<K, S> {
 
 /// As many shards as there are summaries, in their order.
 pub(super) fn shards<K: Column, S: Stored<K>>(
-    summaries: Vec<S>,
+    summaries: Vec<(S, StateMemory)>,
     input: &Input,
     emission: Emission,
     mut file: Option<SnapshotFile>,
 ) -> impl Iterator<Item = Shard<K, S>> {
     let (len, input) = (summaries.len(), input.clone());
-    summaries.into_iter().enumerate().map(move |(position, summary)| Shard {
+    summaries.into_iter().enumerate().map(move |(position, (summary, memory))| Shard {
         summary: Some(summary),
         input: input.clone(),
         emission,
         outbox: Outbox::new(ranked_schema(K::TYPE), file.take_if(|_| position + 1 == len)),
+        memory,
         is_first: position == 0,
         behind: len - 1 - position,
         passed: 0,
@@ -135,15 +138,17 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
 
 impl<K: Column, S: Summary<K>> Shard<K, S> {
     /// Keeps the batch, or sends it on.
-    fn share(&mut self, observations: Observations, out: &mut Output) {
+    fn share(&mut self, observations: Observations, out: &mut Output) -> Result<(), StateFull> {
         if self.passed < self.behind {
             self.passed += 1;
             self.send(Message::Batch(observations), out);
-            return;
+            return Ok(());
         }
         self.passed = 0;
         let Observations { items, weights } = observations;
-        self.summary_mut().observe(K::lend(items.as_ref()), weights.as_deref());
+        let summary = self.summary.as_mut().expect("the summary leaves when the stream has ended");
+        summary.observe(K::lend(items.as_ref()), weights.as_deref());
+        self.memory.counted(&items, || summary.state_bytes())
     }
 
     fn send(&self, message: Message<K, S>, out: &mut Output) {
@@ -198,14 +203,14 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         if self.is_first {
             let observations = self.input.read(&input.into_records())?;
             let items = observations.items.len();
-            self.share(observations, out);
+            self.share(observations, out)?;
             if self.emission.is_due(items) {
                 self.emit(Vec::new(), out);
             }
             return self.resume(out);
         }
         match input.into_value::<Message<K, S>>() {
-            Message::Batch(observations) => self.share(observations, out),
+            Message::Batch(observations) => self.share(observations, out)?,
             Message::Emit(shards) => self.emit(shards, out),
             Message::End(summary) => self.summary_mut().merge(&summary)?,
         }

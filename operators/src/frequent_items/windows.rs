@@ -26,6 +26,7 @@ use trommel_engine::query::{Carried, QueryError, Request, Response};
 use super::column::{Column, ranked_schema};
 use super::input::{Input, Observations};
 use super::item::Part;
+use super::memory::StateMemory;
 use super::panes::Panes;
 use super::report::{QUERIES, Question, Report};
 use super::rows::{Budget, Rows};
@@ -166,6 +167,7 @@ pub(super) struct Windows<K, S> {
     borders: Borders,
     input: Input,
     report: Report,
+    memory: StateMemory,
     schema: SchemaRef,
     ranked: SchemaRef,
     closed: u64,
@@ -186,6 +188,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         borders: Borders,
         input: Input,
         report: Report,
+        memory: StateMemory,
     ) -> Self {
         Self {
             panes: Panes::new(empty, panes),
@@ -193,6 +196,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             borders,
             input,
             report,
+            memory,
             schema: window_schema(K::TYPE, borders),
             ranked: ranked_schema(K::TYPE),
             closed: 0,
@@ -316,6 +320,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let observations = self.input.read(&input.into_records())?;
+        self.memory.counted(&observations.items, || self.panes.state_bytes())?;
         if let Borders::Time { grid, start, index } = &mut self.borders {
             if start.is_none() {
                 let first = Start::new(entered);

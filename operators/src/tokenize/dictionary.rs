@@ -20,12 +20,15 @@ use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 
 use super::TokenizeError;
 use crate::long;
 
 /// A longer token is kept by a name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
+/// Memory is reserved in steps of this size.
+const STEP_BYTES: usize = 1 << 20;
 
 /// How much a dictionary holds, twice: in each of its generations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,9 @@ pub(super) struct Dictionary {
     young: Generation,
     old: Generation,
     limits: Limits,
+    memory: MemoryBudget,
+    /// The memory of the pipeline has no room for the young generation.
+    memory_full: Option<MemoryFull>,
     secrets: RapidSecrets,
     next: u32,
     /// Numbers of known tokens, ascending, once numbers are given out again.
@@ -60,6 +66,8 @@ struct Generation {
     text: Vec<u8>,
     /// Where each string ends in `text`.
     ends: Vec<usize>,
+    /// What it has reserved of the memory of the pipeline, once it takes some.
+    reserved: Option<Reservation>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,7 +84,7 @@ impl Generation {
     }
 
     fn add(&mut self, hash: u64, token: &[u8], number: u32, secrets: &RapidSecrets) {
-        let Self { entries, text: bytes, ends } = self;
+        let Self { entries, text: bytes, ends, .. } = self;
         let index = u32::try_from(ends.len()).expect("the limit is below 2^31");
         bytes.extend_from_slice(token);
         ends.push(bytes.len());
@@ -86,12 +94,30 @@ impl Generation {
     }
 }
 
+impl Generation {
+    /// Reserves the memory that it takes, in steps.
+    fn account(&mut self, memory: &MemoryBudget) -> Result<(), MemoryFull> {
+        let Self { entries, text, ends, reserved } = self;
+        let ends_bytes = ends.capacity() * size_of::<usize>();
+        let bytes = entries.allocation_size() + text.capacity() + ends_bytes;
+        match reserved {
+            // A dictionary that can do nothing else works in this much.
+            None if bytes <= STEP_BYTES => Ok(()),
+            None => memory.reserve(bytes + STEP_BYTES).map(|new| *reserved = Some(new)),
+            Some(old) if bytes <= old.bytes() => Ok(()),
+            Some(old) => old.resize(bytes + STEP_BYTES),
+        }
+    }
+}
+
 impl Dictionary {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, memory: MemoryBudget) -> Self {
         Self {
             young: Generation::default(),
             old: Generation::default(),
             limits,
+            memory,
+            memory_full: None,
             secrets: RapidSecrets::seed(RandomState::new().hash_one(0_u8)),
             next: 0,
             taken: Vec::new(),
@@ -134,26 +160,32 @@ impl Dictionary {
             None => self.new_number(),
         };
         self.young.add(hash, token, number, &self.secrets);
+        self.memory_full = self.young.account(&self.memory).err();
         Ok(number)
     }
 
     /// Forgets the old generation if the young one is full.
     fn make_room(&mut self, bytes: usize) -> Result<(), TokenizeError> {
         let Limits { tokens_max, bytes_max, forgets } = self.limits;
-        let is_full = self.young.ends.len() >= tokens_max
+        let is_full = self.memory_full.is_some()
+            || self.young.ends.len() >= tokens_max
             || self.young.text.len() + bytes > bytes_max.max(bytes);
         if !is_full {
             return Ok(());
+        }
+        if let Some(full) = self.memory_full.filter(|_| !forgets) {
+            return Err(TokenizeError::Memory(full));
         }
         if !forgets {
             return Err(TokenizeError::DictionaryFull { tokens_max, bytes_max });
         }
         let count = self.old.ends.len() - std::mem::take(&mut self.used_again);
         self.old = std::mem::take(&mut self.young);
+        self.memory_full = None;
         if self.forgotten == 0 && count > 0 {
             tracing::warn!(
-                "the dictionary of `tokenize` is full (`dictionary_max`, `dictionary_bytes_max`): \
-                 it forgets the tokens that were not used for longest"
+                "the dictionary of `tokenize` is full (`dictionary_max`, `dictionary_bytes_max`, \
+                 `memory_max`): it forgets the tokens that were not used for longest"
             );
         }
         self.forgotten += count as u64;
@@ -198,7 +230,8 @@ mod tests {
     use super::*;
 
     fn of(tokens_max: usize) -> Dictionary {
-        Dictionary::new(Limits { tokens_max, bytes_max: 1 << 20, forgets: true })
+        let limits = Limits { tokens_max, bytes_max: 1 << 20, forgets: true };
+        Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 
     #[test]
@@ -232,8 +265,8 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_long_tokens_have_names() {
-        let mut dictionary =
-            Dictionary::new(Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true });
+        let limits = Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
+        let mut dictionary = Dictionary::new(limits, MemoryBudget::new(1 << 30));
         let long = |i: usize| format!("{}{i}", "x".repeat(100_000));
         for i in 0..1000 {
             let number = dictionary.number(&long(i)).unwrap();
@@ -241,6 +274,26 @@ mod tests {
             assert!(dictionary.young.text.len() <= 10_000 && dictionary.old.text.len() <= 10_000);
         }
         assert_eq!(dictionary.numbered(), 1000);
+    }
+
+    #[test]
+    fn memory_of_the_pipeline_bounds_it_and_comes_back() {
+        let memory = MemoryBudget::new(8 << 20);
+        let others = memory.reserve(2 << 20).unwrap();
+        let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
+        let mut dictionary = Dictionary::new(limits, memory.clone());
+        for i in 0..500_000 {
+            dictionary.number(&format!("token number {i}")).unwrap();
+        }
+        assert_eq!(dictionary.numbered(), 500_000);
+        assert!(dictionary.forgotten() > 300_000, "{}", dictionary.forgotten());
+        drop(dictionary);
+        assert_eq!(memory.reserved(), others.bytes());
+
+        let mut strict = Dictionary::new(Limits { forgets: false, ..limits }, memory.clone());
+        let failed = (0..500_000).find_map(|i| strict.number(&format!("token number {i}")).err());
+        let error = failed.unwrap().to_string();
+        assert!(error.contains("(`memory_max`)"), "{error}");
     }
 
     #[test]

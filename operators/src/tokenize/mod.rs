@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::memory::MemoryFull;
 use trommel_engine::operator::{
     BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
 };
@@ -85,7 +86,7 @@ pub enum DictionaryFull {
 /// With `into` = `sets`: a dictionary of the tokens, of which it keeps at least the
 /// `dictionary_max` that were used last and at most twice as many, with at most twice
 /// `dictionary_bytes_max` bytes of text. A token of more than 1,024 bytes is kept by its beginning
-/// and a hash.
+/// and a hash. It keeps less when the pipeline has no more memory (`memory_max`).
 ///
 /// A token that was forgotten and comes back has a new number. Then a text of before and one of
 /// after look less similar than they are, and never more. As long as a stream has at most
@@ -150,6 +151,9 @@ pub enum TokenizeError {
         /// Bytes of text that they may have.
         bytes_max: usize,
     },
+    /// The memory of the pipeline has no room for the dictionary.
+    #[error("the dictionary of tokens cannot grow: {0}")]
+    Memory(#[from] MemoryFull),
     /// There are more texts than numbers for them.
     #[error("more than 2^32 texts; the ids of sets have 32 bits")]
     TooManyTexts,
@@ -258,6 +262,14 @@ impl Tokenize {
         Ok((columns, Arc::new(Schema::new(fields))))
     }
 
+    fn limits(&self) -> Limits {
+        Limits {
+            tokens_max: self.dictionary_max,
+            bytes_max: self.dictionary_bytes_max,
+            forgets: self.dictionary_full == DictionaryFull::Forget,
+        }
+    }
+
     fn tokenizer(&self) -> Result<Tokenizer, BindError> {
         let wrong = |value: String, allowed: &str| {
             BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("q")
@@ -292,7 +304,11 @@ impl OperatorSpec for Tokenize {
         1..=1
     }
 
-    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1))?;
         check_range("dictionary_bytes_max", &self.dictionary_bytes_max, &(1024..=1 << 40))?;
@@ -317,11 +333,7 @@ impl OperatorSpec for Tokenize {
                     tokenizer,
                     batch,
                     pending: None,
-                    dictionary: Dictionary::new(Limits {
-                        tokens_max: self.dictionary_max,
-                        bytes_max: self.dictionary_bytes_max,
-                        forgets: self.dictionary_full == DictionaryFull::Forget,
-                    }),
+                    dictionary: Dictionary::new(self.limits(), context.memory),
                     sets: SetsBuilder::new(),
                     next_id: 0,
                 };

@@ -6,11 +6,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, StringArray};
 use trommel_engine::batch::{Batch, Origin, Payload};
-use trommel_engine::operator::Output;
+use trommel_engine::error::BindError;
+use trommel_engine::memory::MemoryBudget;
+use trommel_engine::operator::{BindContext, Body, Fragment, OperatorSpec, Output};
 use trommel_engine::query::{Request, Response};
 
 use super::*;
 use crate::testing::{bind, bind_operator};
+
+fn with_memory(spec: FrequentItems, bytes: usize) -> Result<Fragment, BindError> {
+    let context = BindContext::new(0).memory(MemoryBudget::new(bytes));
+    Box::new(spec).bind(&[column(&[]).schema()], context)
+}
 
 fn column(items: &[String]) -> RecordBatch {
     let items: arrow_array::ArrayRef = Arc::new(StringArray::from(items.to_vec()));
@@ -66,4 +73,29 @@ fn the_limit_has_bounds() {
         let error = bind(spec, &[column(&[]).schema()]).unwrap_err();
         assert_eq!(error.parameter, Some("item_bytes_max"));
     }
+}
+
+#[test]
+fn a_summary_that_outgrows_the_memory_of_the_pipeline_says_what_helps() {
+    // Text of 1 MiB an item, 4 MiB for all.
+    let spec = || FrequentItems::new().item_bytes_max(1 << 30).counters(100);
+    for algorithm in [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::Sieve] {
+        let mut fragment = with_memory(spec().algorithm(algorithm), 4 << 20).unwrap();
+        let part = fragment.parts.pop().unwrap();
+        let Body::Operator(mut operator) = part.body else { panic!("it counts") };
+        let mut out = Output::new();
+        let failed = (0..100).find_map(|i| {
+            let items = [format!("{i}{}", "x".repeat(1 << 20))];
+            let origin = Origin { sequence: 0, entered: std::time::Instant::now() };
+            let batch = Batch { records: column(&items), origin };
+            operator.process(0, Payload::Batch(batch), &mut out).err().map(|error| (i, error))
+        });
+        let (items, error) = failed.expect("4 MiB are not 100");
+        assert!((2..8).contains(&items), "{items}");
+        let error = error.to_string();
+        assert!(error.contains("lower `counters` or `item_bytes_max`"), "{error}");
+        assert!(error.ends_with("or raise `memory_max`"), "{error}");
+    }
+    let refused = with_memory(FrequentItems::new().counters(1_000_000), 4 << 20).unwrap_err();
+    assert_eq!(refused.parameter, Some("counters"));
 }

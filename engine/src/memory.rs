@@ -1,0 +1,207 @@
+//! How much memory a pipeline may take, and who has taken what.
+//!
+//! A [`MemoryBudget`] is a number of bytes that all stages of a pipeline share. What grows with the
+//! stream, such as a dictionary or the text of monitored items, reserves before it grows, in steps
+//! of a megabyte or so, and gives back when it is dropped. Nothing is allocated by this: it is
+//! bookkeeping, so that a pipeline forgets or fails with a reason instead of being killed.
+//!
+//! The budget has no lock: a reservation is one atomic addition that is taken back if it was too
+//! much. `Relaxed` suffices, because the number orders nothing but itself.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, getrlimit};
+use thiserror::Error;
+
+/// Bytes that the stages of a pipeline may take together.
+#[derive(Debug, Clone)]
+pub struct MemoryBudget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limit: usize,
+    reserved: AtomicUsize,
+}
+
+/// What was to be reserved does not fit into the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{asked} bytes more do not fit: {reserved} of {limit} bytes are taken (`memory_max`)")]
+pub struct MemoryFull {
+    /// Bytes that were asked for.
+    pub asked: usize,
+    /// Bytes that are reserved.
+    pub reserved: usize,
+    /// The budget.
+    pub limit: usize,
+}
+
+impl MemoryBudget {
+    /// A budget of `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self(Arc::new(Shared { limit, reserved: AtomicUsize::new(0) }))
+    }
+
+    /// Half of the memory that the process may use: of the machine, of its control group, or of its
+    /// address space, whichever is least.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::new(process_bytes() / 2)
+    }
+
+    /// The budget.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.limit
+    }
+
+    /// Bytes that are reserved.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Reserves `bytes` until the reservation is dropped.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub fn reserve(&self, bytes: usize) -> Result<Reservation, MemoryFull> {
+        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        reservation.resize(bytes)?;
+        Ok(reservation)
+    }
+}
+
+/// Bytes of a [`MemoryBudget`]; given back when it is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: MemoryBudget,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Bytes that are reserved by it.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reserves as many bytes more, or gives as many back, as make it `bytes`.
+    ///
+    /// # Errors
+    /// If they do not fit; then it stays as it is.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryFull> {
+        let Shared { limit, reserved } = &*self.budget.0;
+        if bytes <= self.bytes {
+            reserved.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        } else {
+            let asked = bytes - self.bytes;
+            let add = |now: usize| now.checked_add(asked).filter(|sum| sum <= limit);
+            reserved
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+                .map_err(|reserved| MemoryFull { asked, reserved, limit: *limit })?;
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.0.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Memory that the process may use.
+fn process_bytes() -> usize {
+    let system = rustix::system::sysinfo();
+    let machine = system.totalram.saturating_mul(system.mem_unit.into());
+    let address_space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    let group = fs::read_to_string("/proc/self/cgroup")
+        .map_or(u64::MAX, |groups| group_bytes(&groups, Path::new("/sys/fs/cgroup")));
+    usize::try_from(machine.min(address_space).min(group)).unwrap_or(usize::MAX)
+}
+
+/// The least limit of the control groups in `groups`, the text of `/proc/self/cgroup`, and of those
+/// that they are in. `root` is where they are mounted.
+fn group_bytes(groups: &str, root: &Path) -> u64 {
+    let limits = groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next().unwrap_or(""), fields.next().unwrap_or("/"));
+        let (folder, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return Vec::new(),
+        };
+        // In a container, the path may be the one outside, which is not to be seen here.
+        let path = Path::new(path.trim_start_matches('/'));
+        let limit = |path: &Path| {
+            let text = fs::read_to_string(folder.join(path).join(file)).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        path.ancestors().filter_map(limit).collect()
+    });
+    limits.min().unwrap_or(u64::MAX)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_never_exceed_the_budget_and_come_back() {
+        let budget = MemoryBudget::new(100);
+        let mut first = budget.reserve(60).expect("it fits");
+        let full = budget.reserve(41).expect_err("it does not fit");
+        assert_eq!(full, MemoryFull { asked: 41, reserved: 60, limit: 100 });
+        assert_eq!(
+            full.to_string(),
+            "41 bytes more do not fit: 60 of 100 bytes are taken (`memory_max`)"
+        );
+        let second = budget.reserve(40).expect("it fits");
+        assert!(first.resize(61).is_err() && first.resize(usize::MAX).is_err());
+        assert_eq!((first.bytes(), budget.reserved()), (60, 100));
+        first.resize(10).expect("it is less");
+        drop(second);
+        assert_eq!(budget.reserved(), 10);
+        drop(first);
+        assert_eq!(budget.reserved(), 0);
+    }
+
+    #[test]
+    fn threads_share_a_budget() {
+        let budget = MemoryBudget::new(1000);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for bytes in (1..500).cycle().take(20_000) {
+                        let held = budget.reserve(bytes);
+                        assert!(budget.reserved() <= 1000);
+                        drop(held);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.reserved(), 0);
+    }
+
+    #[test]
+    fn the_least_limit_of_all_groups_counts() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        assert_eq!(group_bytes("0::/a/b\n", root.path()), u64::MAX);
+        write("a/b/memory.max", "max\n");
+        write("a/memory.max", "4096\n");
+        write("memory/c/memory.limit_in_bytes", "1000\n");
+        assert_eq!(group_bytes("0::/a/b\n", root.path()), 4096);
+        assert_eq!(group_bytes("3:cpu:/\n2:memory:/c/d\n0::/a/b\n", root.path()), 1000);
+        assert!(MemoryBudget::of_process().limit() > 1 << 20);
+    }
+}
