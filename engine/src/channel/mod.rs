@@ -58,7 +58,8 @@ impl From<Message> for Envelope {
 pub struct QueueLimits {
     /// How many batches may wait.
     pub batches: usize,
-    /// How many bytes may wait; a batch that is larger passes alone.
+    /// How many bytes may wait; a batch that is larger passes alone. Less where all queues together
+    /// would take more than a quarter of the memory that is left to the pipeline.
     pub bytes: u64,
 }
 

@@ -29,7 +29,8 @@ pub(super) struct RawQueue {
     /// How many batches may wait.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) batches: usize,
-    /// How many bytes may wait; a larger batch passes alone.
+    /// How many bytes may wait; a larger batch passes alone. Less where all queues together would
+    /// take more than a quarter of the memory that `memory_max` leaves.
     #[schemars(range(min = 1))]
     pub(super) bytes: u64,
 }

@@ -32,6 +32,7 @@ use shared::{Phase, Shared};
 use crate::channel::QueueLimits;
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::Topology;
+use crate::memory::Reservation;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
 use crate::query::{QueryError, QueryHandle, Request, Watch};
 
@@ -183,6 +184,8 @@ pub struct Running {
     workers_running: usize,
     /// Ends with the last worker.
     poller: Option<Arc<Poller>>,
+    /// Of the queues; given back when the run is over.
+    _queue_memory: Option<Reservation>,
     handle: RunHandle,
 }
 

@@ -19,6 +19,7 @@ use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
 use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
+use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{PartCounters, WatchedEdge};
 use crate::placement::Plan;
 use crate::query::QueryHandle;
@@ -27,9 +28,13 @@ use crate::query::QueryHandle;
 /// given back to it, to be used again, waits until it looks.
 const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
 
+/// Queues take at most one part in this number of the memory that is left to a pipeline.
+const QUEUES_PART: usize = 4;
+
 pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, plan, .. } = topology;
+    let Topology { stages, parts, links, plan, memory } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
+    let queue_memory = wiring.limit_queues(&links, &memory);
     let stage_numbers = wiring.stage_numbers(&stages);
     for link in links {
         wiring.join(link);
@@ -45,6 +50,7 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
         ended,
         workers_running: 0,
         poller: Some(poller),
+        _queue_memory: queue_memory,
         handle: RunHandle {
             shared: Arc::clone(&shared),
             queries: QueryHandle::new(addresses),
@@ -186,6 +192,22 @@ impl Wiring {
             wiring.nodes[wiring.places[index].0].push(node);
         }
         wiring
+    }
+
+    /// Lowers the bytes of a queue so that all of them take at most a part of the memory that is
+    /// left to the pipeline, and reserves that.
+    fn limit_queues(&mut self, links: &[Link], memory: &MemoryBudget) -> Option<Reservation> {
+        let is_queue = |link: &&Link| self.places[link.from].0 != self.places[link.to].0;
+        let queues = links.iter().filter(is_queue).count();
+        if queues == 0 {
+            return None;
+        }
+        let left = memory.limit().saturating_sub(memory.reserved());
+        let share = left / QUEUES_PART / queues;
+        let bytes = usize::try_from(self.options.queue.bytes).unwrap_or(usize::MAX).min(share);
+        self.options.queue.bytes = bytes as u64;
+        let reserved = memory.reserve(bytes * queues);
+        Some(reserved.expect("nobody else reserves before the threads start"))
     }
 
     fn stage_numbers(&self, stages: &[StageInfo]) -> Vec<StageNumbers> {

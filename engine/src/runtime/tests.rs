@@ -342,6 +342,34 @@ fn the_byte_limit_lets_single_large_batches_pass_one_by_one() {
 }
 
 #[test]
+fn queues_share_the_memory_that_is_left_to_the_pipeline() {
+    let cores = available_cores();
+    let bytes = |records: usize| batch(0..records as u64).get_array_memory_size() as u64;
+    watched(move || {
+        let (spec, permits, _kept) = gated();
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::endless()));
+        let end = graph.add_after(numbers, "end", spec);
+        graph.cores(numbers, [cores[0]]).cores(end, [cores[cores.len() - 1]]);
+        // Room for five batches in the one queue, if the machine has cores for two threads.
+        graph.memory_max(usize::try_from(4 * (5 * bytes(100) + 1)).unwrap());
+        let topology = graph.build().unwrap();
+        let memory = topology.memory().clone();
+        let options = RunOptions::new().queue(QueueLimits { batches: 100, bytes: u64::MAX });
+        let mut running = topology.start(options).unwrap();
+        assert!(!running.wait(Duration::from_millis(100)), "the sink is blocked");
+        for edge in &running.metrics().edges {
+            assert_eq!((edge.depth, edge.bytes), (5, 5 * bytes(100)), "{edge:?}");
+            assert_eq!(memory.reserved() as u64, 5 * bytes(100) + 1);
+        }
+        running.stop();
+        drop(permits);
+        running.join().unwrap();
+        assert_eq!(memory.reserved(), 0);
+    });
+}
+
+#[test]
 fn stop_drains_what_is_in_flight() {
     watched(|| {
         let (spec, kept) = collect();
