@@ -161,7 +161,7 @@ impl Operator for Delay {
 }
 
 struct Break {
-    left: u32,
+    left: usize,
     panics: bool,
 }
 
@@ -183,9 +183,8 @@ impl Operator for Break {
 }
 
 /// Answers to a query: the sums of all parts, which have to be those of one position.
-fn sums(carried: Option<Carried>, sum: u64) -> Box<Vec<u64>> {
-    let mut sums: Box<Vec<u64>> =
-        carried.map_or_else(Box::default, |carried| carried.downcast().expect("sums"));
+fn sums(carried: Option<Carried>, sum: u64) -> Vec<u64> {
+    let mut sums = carried.map_or_else(Vec::new, |carried| *carried.downcast().expect("sums"));
     sums.push(sum);
     sums
 }
@@ -217,7 +216,7 @@ impl Operator for Front {
     }
 
     fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(sums(carried, self.sum)))
+        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
     }
 }
 
@@ -242,7 +241,7 @@ impl Operator for Back {
     }
 
     fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Answer(batch(*sums(carried, self.sum))))
+        Ok(Response::Answer(batch(sums(carried, self.sum))))
     }
 }
 
@@ -299,7 +298,7 @@ impl Operator for Prepare {
     }
 
     fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(sums(carried, self.sum)))
+        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
     }
 }
 
@@ -347,7 +346,7 @@ impl Operator for Device {
     }
 
     fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(sums(carried, self.sum)))
+        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
     }
 }
 
@@ -370,7 +369,7 @@ impl Operator for Collector {
     }
 
     fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Answer(batch(*sums(carried, self.sum))))
+        Ok(Response::Answer(batch(sums(carried, self.sum))))
     }
 }
 

@@ -70,9 +70,9 @@ pub(super) enum StepKind {
     /// Three parts with chunks in flight and buffers that come back.
     Waves,
     /// Returns an error for the batch of this number.
-    Fail(u32),
+    Fail(usize),
     /// Panics at the batch of this number.
-    Panic(u32),
+    Panic(usize),
 }
 
 impl StepKind {
@@ -123,7 +123,7 @@ impl Random {
     }
 
     fn up_to(&mut self, most: Duration) -> Duration {
-        Duration::from_micros(self.0.random_range(0..=most.as_micros() as u64))
+        most.mul_f64(self.0.random_range(0.0..=1.0))
     }
 
     fn cores(&mut self) -> Vec<usize> {
@@ -254,8 +254,8 @@ fn step(random: &mut Random) -> StepKind {
         9..12 => StepKind::Slow(random.up_to(Duration::from_micros(100))),
         12..15 => StepKind::TwoParts,
         15..18 => StepKind::Waves,
-        18 => StepKind::Fail(random.below(20) as u32),
-        19 => StepKind::Panic(random.below(20) as u32),
+        18 => StepKind::Fail(random.below(20)),
+        19 => StepKind::Panic(random.below(20)),
         _ => StepKind::Pass,
     }
 }

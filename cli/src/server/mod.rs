@@ -127,3 +127,35 @@ impl Server {
         let _ = self.thread.join();
     }
 }
+
+/// A run that is served at a free port of this machine, for fuzzing.
+#[derive(Debug)]
+pub struct TestServer {
+    address: SocketAddr,
+    server: Option<Server>,
+}
+
+impl TestServer {
+    /// Serves `run` until it is dropped; `None` if that is not possible here.
+    #[must_use]
+    pub fn start(run: RunHandle) -> Option<Self> {
+        let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), None).ok()?;
+        let address = listener.listener.local_addr().ok()?;
+        let server = Server::start(listener, "test", run, None).ok()?;
+        Some(Self { address, server: Some(server) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.end();
+        }
+    }
+}
