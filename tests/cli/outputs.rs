@@ -188,7 +188,9 @@ fn appended_rows_are_there_at_once_and_stay_when_the_run_fails() {
     let path = files.path("out.jsonl");
     let lines = fifo(&files, "lines");
     let config = |lines: &str| windows(&path, 0.1).replace("\"-\"", &format!("{lines:?}"));
-    let live = trommel(["run", &files.write("config.json", config(&lines))]).start();
+    let report = files.path("report.json");
+    let first = files.write("config.json", config(&lines));
+    let live = trommel(["run", &first, "--report", &report]).start();
     let mut input = File::options().write(true).open(&lines).unwrap();
     io::Write::write_all(&mut input, b"a\nb\na\n").unwrap();
     let has_rows =
@@ -198,6 +200,8 @@ fn appended_rows_are_there_at_once_and_stay_when_the_run_fails() {
     let ended = live.end();
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(has_rows(2), "what was written stays");
+    let report: Value = serde_json::from_str(&files.read("report.json")).unwrap();
+    assert_eq!(report["stages"][2]["rows_written"], 2, "{report}");
     // The next run goes on behind it.
     let config = config(&files.write("more", "c\n"));
     assert_eq!(trommel(["run", "-"]).input(config).end().ok(), "");

@@ -112,6 +112,8 @@ pub enum RunPhase {
     Running,
     /// The sources have been stopped; everything that was taken from the inputs is processed.
     Draining,
+    /// As [`Self::Draining`], because no sink needs input any more; nobody has asked for it.
+    Sated,
     /// Every stage leaves at its next batch boundary.
     Aborted,
     /// All threads have ended.
@@ -140,6 +142,7 @@ impl RunHandle {
         match self.shared.phase() {
             _ if self.shared.has_ended() => RunPhase::Ended,
             Phase::Running => RunPhase::Running,
+            Phase::Draining if self.shared.is_sated() => RunPhase::Sated,
             Phase::Draining => RunPhase::Draining,
             Phase::Aborted => RunPhase::Aborted,
         }

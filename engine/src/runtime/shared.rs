@@ -2,7 +2,7 @@
 //! everybody's doorbell.
 
 use std::mem;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     commits: Mutex<Commits>,
     /// Sinks that still need input.
     needy_sinks: AtomicUsize,
+    /// Whether the run drains because none does.
+    is_sated: AtomicBool,
     bells: Vec<Arc<Doorbell>>,
 }
 
@@ -70,6 +72,7 @@ impl Shared {
             ended_at: OnceLock::new(),
             commits: Mutex::new(Commits::default()),
             needy_sinks: AtomicUsize::new(needy_sinks),
+            is_sated: AtomicBool::new(false),
             bells,
         }
     }
@@ -152,9 +155,18 @@ impl Shared {
     /// A sink needs no more input, or has ended. When it was the last one, the run drains.
     pub(crate) fn release_sink(&self) {
         // Relaxed: the number carries no data.
-        if self.needy_sinks.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if self.needy_sinks.fetch_sub(1, Ordering::Relaxed) == 1 && self.phase() == Phase::Running {
+            self.is_sated.store(true, Ordering::Relaxed);
+            // Whoever sees the phase sees why: pairs with the fence of `is_sated`.
+            fence(Ordering::Release);
             self.advance(Phase::Draining);
         }
+    }
+
+    /// Whether the run drains because no sink needs input; to be asked after [`Self::phase`].
+    pub(crate) fn is_sated(&self) -> bool {
+        fence(Ordering::Acquire);
+        self.is_sated.load(Ordering::Relaxed)
     }
 
     /// Ends the run because of `error`. Only the first one is kept, later ones are consequences;

@@ -63,9 +63,10 @@ pub enum WriteFormat {
 ///
 /// A file gets its name when it is complete and on the disk: until then it is called
 /// `PATH.XXXXXXXX.part`, with letters that differ each time, and a run that fails leaves nothing
-/// under the final name. A file that is there already is replaced then, and keeps its mode; a link
-/// stays one. Pipes and devices are written to directly. With `append` or `rotate` a file grows
-/// while the stream runs instead, and what was written stays, however the run ends.
+/// under the final name. Only a process that is killed leaves the temporary file. A file that is
+/// there already is replaced at the end, and keeps its mode; a link stays one. Pipes and devices
+/// are written to directly. With `append` or `rotate` a file grows while the stream runs instead,
+/// and what was written stays, however the run ends.
 ///
 /// No two stages of a pipeline may write the same file, or standard output, in which their rows
 /// would be mixed. When the reader of standard output leaves, its rows are dropped, which is no
