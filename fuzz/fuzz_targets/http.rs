@@ -65,7 +65,8 @@ fuzz_target!(|bytes: &[u8]| {
         if served.running.handle().phase() != RunPhase::Running {
             *slot = None;
         } else if served.inputs.is_multiple_of(INPUTS_PER_LOOK) {
-            let request = b"GET /api/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+            let request =
+                b"GET /api/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
             assert!(exchange(served, request).starts_with(b"HTTP/1.1 200"));
         }
     });

@@ -1,5 +1,5 @@
-//! Project commands: `cuda` compiles the CUDA kernels; `soak`, `sanitize` and `fuzz` are checks that
-//! take longer than a change waits for.
+//! Project commands: `cuda` compiles the CUDA kernels; `soak`, `sanitize` and `fuzz` are checks
+//! that take longer than a change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 #![expect(clippy::print_stderr, reason = "so is what goes wrong")]

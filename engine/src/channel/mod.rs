@@ -244,7 +244,10 @@ impl EdgeSender {
             Ok(()) => {
                 add(&self.state.sent_bytes, bytes);
                 let sent = add(&self.state.sent_messages, 1);
-                let depth = sent.saturating_sub(self.state.taken_messages.load(Ordering::Relaxed));
+                let taken = self.state.taken_messages.load(Ordering::Relaxed);
+                // The consumer takes a message before it counts it, but never are there more.
+                let most = self.limits.batches.max(1) as u64;
+                let depth = sent.saturating_sub(taken).min(most);
                 if depth > self.state.depth_max.load(Ordering::Relaxed) {
                     self.state.depth_max.store(depth, Ordering::Relaxed);
                 }

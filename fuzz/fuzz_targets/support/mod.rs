@@ -33,15 +33,6 @@ impl Scratch {
     }
 }
 
-/// Whether the content of a file says that it is no plain text, whatever its name says.
-pub fn looks_special(bytes: &[u8]) -> bool {
-    let marks: [&[u8]; 6] =
-        [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\xff\xfe", b"\xfe\xff"];
-    // A skippable frame of zstd.
-    let is_skippable = bytes.len() >= 4 && bytes[1..4] == [0x2a, 0x4d, 0x18];
-    is_skippable || marks.iter().any(|mark| bytes.starts_with(mark))
-}
-
 /// Everything that a source sends; `None` if it fails.
 pub fn drain(spec: impl OperatorSpec + 'static) -> Option<Vec<RecordBatch>> {
     let fragment = Box::new(spec).bind(&[], BindContext::new(0)).ok()?;

@@ -286,6 +286,7 @@ mod tests {
 
     use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
     use trommel_engine::batch::{Batch, Origin};
+    use trommel_engine::memory::MemoryBudget;
     use trommel_kernels::Isa;
 
     use super::*;
@@ -294,8 +295,9 @@ mod tests {
     fn numbers_are_told_while_the_counter_has_the_filter() {
         let filter = Filter::<u32>::new(Isa::Scalar, 4, 2).unwrap();
         let report = Report { n: usize::MAX, share: 0.0 };
-        let (mut part, _) =
-            parts(filter, Input::new(0, None, 1024), Emission::new(report, None), None);
+        let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
+        let (input, emission) = (Input::new(0, None, 1024), Emission::new(report, None));
+        let (mut part, _) = parts(filter, input, emission, None, memory);
         // First all counters are taken; then one of those behind overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);
         let column: ArrayRef = Arc::new(UInt32Array::from_iter_values(items));
