@@ -1,8 +1,9 @@
 //! Trommel: streaming dataflow operators that find what is frequent and what is
 //! similar.
 //!
-//! A pipeline is a graph of stages. It runs on threads that are joined by bounded channels; batches are Arrow record batches; operators answer queries while the stream
-//! runs. There are three ways in.
+//! A pipeline is a graph of stages. It runs on threads that are joined by bounded channels; batches
+//! are Arrow record batches; operators answer queries while the stream runs. There are three ways
+//! in.
 //!
 //! **Call a data structure directly**, without any engine:
 //!
