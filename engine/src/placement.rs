@@ -1,14 +1,14 @@
 //! Which parts share a thread, and which core a thread is pinned to.
 //!
-//! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts of
-//! the graph stay together, heavy ones are spread evenly over the cores that are left, light ones
-//! join the part before them. A stage that names cores gets threads for its parts that are pinned
-//! there; when that leaves no core, the others join the named ones.
+//! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
+//! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
+//! ones join the part before them. A stage that names cores gets threads for its parts that are
+//! pinned there; when that leaves no core, the others join the named ones.
 //!
 //! Other threads are left to the operating system, which knows what else runs on the machine: two
 //! pipelines that pinned themselves would share their first cores while others idle. Asked to pin
-//! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread looks
-//! around for work for a moment before it parks; with more, spinning is tens of times slower.
+//! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread
+//! looks around for work for a moment before it parks; with more, spinning is tens of times slower.
 
 use std::sync::OnceLock;
 use std::thread::available_parallelism;

@@ -10,8 +10,8 @@
 //! hardware, §5.)
 //!
 //! While data waits, answers take at most a fifth of a thread's time; queries beyond that wait in
-//! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without data
-//! answers at once.
+//! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without
+//! data answers at once.
 //!
 //! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
 //! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
@@ -216,8 +216,8 @@ impl QueryHandle {
         let waiting = address.enter();
         let answer = address.ask(request.clone());
         let stage = || stage.to_owned();
-        // With several callers each waits for the others' answers too, and looking for its own would
-        // take the time of the stages.
+        // With several callers each waits for the others' answers too, and looking for its own
+        // would take the time of the stages.
         match answer.take(limit, waiting.is_alone) {
             Ok(answer) => answer.and_then(|compute| compute()),
             Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),

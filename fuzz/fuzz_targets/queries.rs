@@ -47,7 +47,7 @@ fuzz_target!(|input: Input| {
     let rows = RecordBatch::try_from_iter([("item", items)]).expect("one column");
     let algorithms = [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::Auto];
     let algorithm = algorithms[usize::from(input.algorithm) % algorithms.len()];
-    let spec = FrequentItems::new().counters(10).algorithm(algorithm);
+    let spec = FrequentItems::new().counters(40).algorithm(algorithm);
     let fragment = Box::new(spec).bind(&[rows.schema()], BindContext::new(0)).expect("it fits");
     let part = fragment.parts.into_iter().next().expect("a part");
     let Body::Operator(mut operator) = part.body else { unreachable!("it has an input") };

@@ -1,8 +1,8 @@
 //! Connections and their limits.
 //!
-//! A connection that brings no whole request head in time is closed, and so is one whose client does
-//! not read its answer. When all places are taken, a new connection takes the place of the oldest one
-//! without a request in progress.
+//! A connection that brings no whole request head in time is closed, and so is one whose client
+//! does not read its answer. When all places are taken, a new connection takes the place of the
+//! oldest one without a request in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -96,6 +96,8 @@ async fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        // A client may end its side when it has asked.
+        .half_close(true)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);

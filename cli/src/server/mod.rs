@@ -3,14 +3,14 @@
 //! ```text
 //! main thread: waits for the pipeline, signals, progress
 //! HTTP thread: accepts ──► connections (limits, timeouts) ──► guard (host, token) ──► routes
-//!                                                                                       │ queries
-//!                                                                       a few threads that wait for answers
+//!                                                                       │ queries
+//!                                                        a few threads that wait for answers
 //! ```
 //!
 //! No client holds up the pipeline, its signals or its end. Connections, headers, the time a client
 //! may take, queries at once and the bytes of unread answers are limited. The default address is
-//! reachable from this machine only, and names other than those of this machine are refused, so that
-//! a web page cannot read answers under a name of its own; other addresses need a token.
+//! reachable from this machine only, and names other than those of this machine are refused, so
+//! that a web page cannot read answers under a name of its own; other addresses need a token.
 
 mod connections;
 mod guard;

@@ -30,7 +30,7 @@ use crate::batch::{Chunk, Origin, Payload};
 use crate::channel::{Doorbell, Mailbox, Message, add};
 use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
-use crate::operator::{Body, OperatorError, Output, SourceFlow};
+use crate::operator::{Body, Output, SourceFlow};
 
 /// How long a thread that may spin looks for work before it parks: about what waking it would cost.
 const SPIN: Duration = Duration::from_micros(50);
@@ -508,7 +508,6 @@ fn produce(
         payload.set_sequence(node.origin.sequence);
         node.origin.sequence += 1;
     }
-    let flow: Result<SourceFlow, OperatorError> = flow;
     let flow = flow.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
     if flow == SourceFlow::Finished {
         node.life = Life::Finishing;

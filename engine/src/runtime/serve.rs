@@ -1,9 +1,9 @@
 //! Queries at a group: which are answered when, and how they travel on.
 //!
 //! A caller's query waits in the order of its arrival until its part is at a batch boundary and the
-//! thread has time for it (see `allowance`). One that the part before has sent on is answered at its
-//! position in the chunks, whatever that costs: it was admitted by the first part, which admits no
-//! more while a later one owes time. Nobody's query is computed after its caller gave up.
+//! thread has time for it (see `allowance`). One that the part before has sent on is answered at
+//! its position in the chunks, whatever that costs: it was admitted by the first part, which admits
+//! no more while a later one owes time. Nobody's query is computed after its caller gave up.
 
 use std::mem;
 use std::sync::Arc;

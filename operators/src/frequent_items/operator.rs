@@ -83,10 +83,11 @@ pub enum Emit {
 ///
 /// # Queries
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
-/// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a counter the most that it can have occurred. `snapshot`:
-/// the state in one row with one column of bytes, for [`Sieve::restore`](super::Sieve::restore) and
-/// its like; not with `window` or `decay`. With `window`, answers are about the window that is
-/// open. An answer of more than 1 GiB is refused.
+/// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a
+/// counter the most that it can have occurred. `snapshot`: the state in one row with one column of
+/// bytes, for [`Sieve::restore`](super::Sieve::restore) and its like; not with `window` or `decay`.
+/// With `window`, answers are about the window that is open. An answer of more than 1 GiB is
+/// refused.
 ///
 /// # State
 /// That of one summary, see its `state_bytes`, and for text at most `counters` times
@@ -133,8 +134,8 @@ pub struct FrequentItems {
     #[schemars(range(min = 1))]
     pub(super) state_bytes_max: Option<usize>,
     /// The longest text item that is kept as it is, in bytes. For a longer one stands a name of at
-    /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it. So
-    /// the text of a summary takes at most `counters` times this.
+    /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it.
+    /// So the text of a summary takes at most `counters` times this.
     #[serde(default = "default_item_bytes_max")]
     #[schemars(range(min = 64, max = 1_073_741_824))]
     item_bytes_max: usize,

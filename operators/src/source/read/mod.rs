@@ -80,8 +80,8 @@ pub enum OnError {
     /// The run ends with an error that names the place.
     #[default]
     Fail,
-    /// It is left out: a line is counted in `skipped`; a file is counted in `files_skipped` and named
-    /// in a warning, up to 20 of them. The rows of a file up to its damage stay.
+    /// It is left out: a line is counted in `skipped`; a file is counted in `files_skipped` and
+    /// named in a warning, up to 20 of them. The rows of a file up to its damage stay.
     Skip,
 }
 
@@ -114,8 +114,8 @@ pub struct Read {
     /// How the bytes of a file are read.
     #[serde(default)]
     format: ReadFormat,
-    /// Goes on when the end of a file has come: waits for more, through rotation and truncation, and
-    /// for files that match a pattern later; ends when the run is stopped. Files are read from
+    /// Goes on when the end of a file has come: waits for more, through rotation and truncation,
+    /// and for files that match a pattern later; ends when the run is stopped. Files are read from
     /// their beginning; a file that is replaced is another file. For regular files of `lines` or
     /// `sets` that are not compressed, 512 at once. A copy of a file that matches too is read as
     /// well, so that its lines come twice.
