@@ -38,6 +38,8 @@ const SPIN: Duration = Duration::from_micros(50);
 const LOOKS_PER_CLOCK: u32 = 64;
 /// Time between two publications of the operators' own numbers.
 const PUBLISHING: Duration = Duration::from_millis(100);
+/// The longest wait, after which times of waiting are counted and the thread waits again.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Time between two looks at queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
@@ -366,7 +368,8 @@ impl Group {
             self.publish();
         }
         let publish_at = (is_dirty && begin < self.publish_at).then_some(self.publish_at);
-        let until = self.wake_time().into_iter().chain(publish_at).min();
+        let look = begin + WAIT_MAX;
+        let until = self.wake_time().into_iter().chain(publish_at).chain([look]).min();
         if !(self.may_spin && self.spin(begin, until)) {
             let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
             let bell = Arc::clone(&self.bell);
