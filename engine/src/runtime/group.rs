@@ -178,30 +178,27 @@ impl Group {
     fn follow(&mut self, index: usize) -> Result<(), RunError> {
         self.line.push(index);
         while let Some(&index) = self.line.last() {
-            match self.unread_target(index) {
-                Some(target) if self.find_work(target) == Some(Work::Take) => {
-                    self.look_at_phase()?;
-                    self.perform(target, Work::Take)?;
-                    self.line.push(target);
-                }
-                _ => drop(self.line.pop()),
+            if let Some(target) = self.next_reader(index) {
+                self.look_at_phase()?;
+                self.perform(target, Work::Take)?;
+                self.line.push(target);
+            } else {
+                self.line.pop();
             }
         }
         Ok(())
     }
 
-    /// The most downstream node of this group that has not read everything from `index` and can
-    /// process a message.
-    fn unread_target(&self, index: usize) -> Option<usize> {
-        let view = self.view();
-        let can_take = |&target: &usize| {
-            let node = &self.nodes[target];
-            !node.inbox.is_empty()
-                && !node.is_stuck
-                && !self.has_unread_output(target)
-                && node.next_step(view) == Some(Work::Take)
-        };
-        self.nodes[index].local_targets.iter().copied().filter(can_take).max()
+    /// The most downstream node of this group that has a message from `index` and can process it.
+    fn next_reader(&mut self, index: usize) -> Option<usize> {
+        for position in 0..self.nodes[index].local_targets.len() {
+            let target = self.nodes[index].local_targets[position];
+            let has_message = !self.nodes[target].inbox.is_empty();
+            if has_message && self.find_work(target) == Some(Work::Take) {
+                return Some(target);
+            }
+        }
+        None
     }
 
     /// Whether a reader of the node in this group has not taken everything yet.
@@ -220,7 +217,6 @@ impl Group {
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
-        let needed_input = node.needs_input();
         let is_data = run_work(node, work, begin, &mut self.output)?;
         self.now = Instant::now();
         let busy_ns = nanoseconds(self.now - begin);
@@ -235,7 +231,7 @@ impl Group {
         if node.life == Life::Finishing && node.is_at_boundary() {
             self.end(index);
         }
-        if needed_input && !self.nodes[index].needs_input() {
+        if self.nodes[index].needed_input && !self.nodes[index].note_need() {
             self.shared.release_sink();
         }
         self.serve_held(index);

@@ -1,5 +1,6 @@
 //! A part at its place in a thread's group: its inputs and outputs, and what it could do next.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -90,8 +91,10 @@ pub(super) struct Node {
     pub(super) open_inputs: usize,
     /// The consumers of each output port.
     pub(super) outputs: Vec<Vec<Target>>,
-    /// Those of them that are in the same group.
+    /// Those of them that are in the same group, the most downstream one first.
     pub(super) local_targets: Vec<usize>,
+    /// Whether it is a sink that needed input when it was asked last.
+    pub(super) needed_input: bool,
     /// Whether something that it sent waits for space in a queue.
     pub(super) is_stuck: bool,
     /// Since when, or since when it is not counted yet.
@@ -153,6 +156,7 @@ impl Node {
             open_inputs: 0,
             outputs: Vec::new(),
             local_targets: Vec::new(),
+            needed_input: false,
             is_stuck: false,
             stuck_since: None,
             next_part: None,
@@ -195,6 +199,12 @@ impl Node {
         }
     }
 
+    /// Notes whether it needs input now.
+    pub(super) fn note_need(&mut self) -> bool {
+        self.needed_input = self.needs_input();
+        self.needed_input
+    }
+
     pub(super) fn error(&self, cause: RunErrorCause) -> RunError {
         RunError { stage: self.label.clone(), operator: self.operator, cause }
     }
@@ -206,6 +216,7 @@ impl Node {
         }
         if let Target::Local { node, .. } = target {
             self.local_targets.push(node);
+            self.local_targets.sort_unstable_by_key(|&target| Reverse(target));
         }
         self.outputs[port].push(target);
     }

@@ -163,8 +163,9 @@ struct Wiring {
 
 impl Wiring {
     /// Sinks that need input; to be asked when all parts are joined.
-    fn needy_sinks(&self) -> usize {
-        self.nodes.iter().flatten().filter(|node| node.needs_input()).count()
+    fn needy_sinks(&mut self) -> usize {
+        let nodes = self.nodes.iter_mut().flatten();
+        nodes.map(|node| node.note_need()).filter(|&needs_input| needs_input).count()
     }
 
     fn new(plan: &Plan, parts: Vec<PlacedPart>, options: RunOptions) -> Self {
