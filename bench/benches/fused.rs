@@ -13,7 +13,7 @@ fn fused(criterion: &mut Criterion) {
             b.iter(|| batch_loop(ITEMS, batch, Sink::light()));
         });
         group.bench_function(BenchmarkId::new("trommel", batch), |b| {
-            b.iter(|| trommel(ITEMS, batch, Sink::light(), Shape::Fused));
+            b.iter(|| trommel(ITEMS, batch, Sink::light(), Shape::Fused, false));
         });
     }
     group.finish();

@@ -16,7 +16,7 @@ fn hop(criterion: &mut Criterion) {
     });
     for (name, shape) in [("fused", Shape::Fused), ("one_hop", Shape::OneHop)] {
         group.bench_function(name, |b| {
-            b.iter(|| trommel(items, BATCH_ITEMS, Sink::light(), shape));
+            b.iter(|| trommel(items, BATCH_ITEMS, Sink::light(), shape, false));
         });
     }
     group.finish();

@@ -23,10 +23,11 @@ pub(crate) fn run(items: u64, batch: u64, rounds: usize) {
     println!("median of {rounds} interleaved rounds, every answer checked\n");
     for (name, sink) in [("light sink (sum)", Sink::light()), ("hash sink", Sink::hash())] {
         let expected = item_loop(items, sink.clone());
-        let shape = |shape| {
+        let placed = |shape, pin| {
             let sink = sink.clone();
-            move || pipeline(items, batch, sink.clone(), shape)
+            move || pipeline(items, batch, sink.clone(), shape, pin)
         };
+        let shape = |shape| placed(shape, false);
         let mut candidates = vec![
             Candidate::new("loop by hand, item by item", || item_loop(items, sink.clone())),
             Candidate::new("loop by hand, batches", || batch_loop(items, batch, sink.clone())),
@@ -36,6 +37,8 @@ pub(crate) fn run(items: u64, batch: u64, rounds: usize) {
             }),
             Candidate::new("trommel, one hop", shape(Shape::OneHop)),
             Candidate::new("trommel, four stages on the cores", shape(Shape::Auto)),
+            Candidate::new("trommel, fused, pinned", placed(Shape::Fused, true)),
+            Candidate::new("trommel, four stages, pinned", placed(Shape::Auto, true)),
         ];
         #[cfg(feature = "peers")]
         candidates.extend(crate::peers::candidates(items, &sink));

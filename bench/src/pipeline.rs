@@ -222,12 +222,12 @@ pub enum Shape {
     Auto,
 }
 
-/// The same through Trommel.
+/// The same through Trommel; with `pin`, every thread has a core of its own.
 ///
 /// # Panics
 /// If the pipeline does not run.
 #[must_use]
-pub fn trommel(items: u64, batch_items: u64, sink: Sink, shape: Shape) -> u64 {
+pub fn trommel(items: u64, batch_items: u64, sink: Sink, shape: Shape, pin: bool) -> u64 {
     let (schema, sink) = (schema(), Arc::new(Mutex::new(sink)));
     let (mapped, filtered, place) = (Arc::clone(&schema), Arc::clone(&schema), Arc::clone(&sink));
     let map_stage = Map::new(Arc::clone(&schema), move |records| Ok(map(&mapped, &records)));
@@ -242,6 +242,7 @@ pub fn trommel(items: u64, batch_items: u64, sink: Sink, shape: Shape) -> u64 {
     let map = graph.add_after(source, "map", map_stage.heavy());
     let filter = graph.add_after(map, "filter", filter_stage.heavy());
     let end = graph.add_after(filter, "sink", sink_stage);
+    graph.pin(pin);
     match shape {
         Shape::Auto => {}
         Shape::Fused => {
@@ -271,7 +272,10 @@ mod tests {
                 assert_eq!(batch_loop(items, batch_items, sink.clone()), expected);
                 assert_eq!(batch_loop_with_hop(items, batch_items, sink.clone()), expected);
                 for shape in [Shape::Fused, Shape::OneHop, Shape::Auto] {
-                    assert_eq!(trommel(items, batch_items, sink.clone(), shape), expected);
+                    for pin in [false, true] {
+                        let answer = trommel(items, batch_items, sink.clone(), shape, pin);
+                        assert_eq!(answer, expected);
+                    }
                 }
             }
         }

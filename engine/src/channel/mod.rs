@@ -69,6 +69,12 @@ impl Default for QueueLimits {
     }
 }
 
+/// A value in a cache line of its own (two, as processors fetch them in pairs): a consumer that
+/// looks for messages reads it all the time, while the producer writes the numbers beside it.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// What both ends and the metrics see of an edge. Each number has one writer.
 #[derive(Debug)]
 pub(crate) struct EdgeState {
@@ -80,7 +86,7 @@ pub(crate) struct EdgeState {
     /// Time that the producer spent with a message that did not fit.
     blocked_ns: AtomicU64,
     /// The producer's end was dropped: nothing more will be sent.
-    is_closed: AtomicBool,
+    is_closed: Apart<AtomicBool>,
     /// The producer has something that did not fit, and wants to be woken when half of the queue is
     /// free again.
     wants_space: AtomicBool,
@@ -95,7 +101,7 @@ impl EdgeState {
             taken_messages: AtomicU64::new(0),
             depth_max: AtomicU64::new(0),
             blocked_ns: AtomicU64::new(0),
-            is_closed: AtomicBool::new(false),
+            is_closed: Apart(AtomicBool::new(false)),
             wants_space: AtomicBool::new(false),
         }
     }
@@ -339,14 +345,14 @@ impl EdgeReceiver {
 
     /// Whether [`EdgeReceiver::take`] would find a message, or the end of an edge that was cut off.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.queue.is_empty() || self.state.is_closed.load(Ordering::Acquire)
+        !self.queue.is_empty() || self.state.is_closed.0.load(Ordering::Acquire)
     }
 }
 
 impl Drop for EdgeSender {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `is_ready`, so that everything sent is seen first.
-        self.state.is_closed.store(true, Ordering::Release);
+        self.state.is_closed.0.store(true, Ordering::Release);
         self.consumer.ring();
     }
 }
