@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Tells the user that the run ends, whoever ended it. Says each thing once.
+    /// Tells the user once that the run drains or is aborted.
     fn say_phase(&mut self, phase: RunPhase) {
         say_phase(phase, &self.progress, &mut self.said);
     }
@@ -123,7 +123,7 @@ fn say_phase(phase: RunPhase, progress: &Progress, said: &mut RunPhase) {
 
 /// How a run ended.
 pub(crate) struct Outcome {
-    /// What was counted, also if the run failed.
+    /// Counts of the whole run, also if it failed.
     pub(crate) metrics: Metrics,
     /// The first cause, if the pipeline did not reach its end.
     pub(crate) error: Option<RunError>,

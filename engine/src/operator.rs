@@ -422,7 +422,7 @@ pub struct Fragment {
 pub struct Claim {
     /// Equal for two claims to the same thing, however it was named.
     pub key: Vec<u8>,
-    /// What it is, for messages.
+    /// Its name in messages.
     pub name: String,
     /// The parameter that names it.
     pub parameter: &'static str,

@@ -102,7 +102,7 @@ async fn connection(
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     tokio::pin!(connection);
-    // Errors are those of the client: a malformed request, a timeout, a lost connection.
+    // The client is to blame for errors: a malformed request, a timeout, a lost connection.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = place.entry.is_wanted_elsewhere.notified() => return,

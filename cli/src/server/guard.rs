@@ -18,7 +18,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 /// Checks requests.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// What requests have to bring, if anything.
+    /// The token that requests have to bring, if one was configured.
     token: Option<String>,
 }
 

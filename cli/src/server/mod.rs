@@ -39,7 +39,7 @@ const ANSWER_UNIT: usize = 1 << 10;
 /// Memory of all answers that are being made or that nobody has read yet, in units.
 const ANSWER_UNITS_MAX: usize = 64 << 10;
 
-/// What requests share.
+/// State that all requests share.
 #[derive(Clone)]
 struct Served {
     pipeline: Arc<str>,

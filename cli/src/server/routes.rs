@@ -1,4 +1,4 @@
-//! What can be asked, and how it is answered.
+//! Routes: the questions that a run answers, and their answers.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -154,7 +154,7 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// What it alone may write to.
+    /// Things outside of the pipeline that no other stage may write.
     pub claims: Vec<Claim>,
 }
 
