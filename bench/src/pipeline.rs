@@ -71,17 +71,21 @@ pub fn map(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     batch(schema, values(records).iter().map(|&item| mix(item)).collect())
 }
 
-/// The filter over a batch, without a branch an item.
+/// The filter over a batch, without a branch an item. Eight items a round: the time of a shorter
+/// loop depends on where the linker puts it (12 % with one byte in the next cache line).
 #[inline(never)]
 #[must_use]
 pub fn filter(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     let items = values(records);
     let mut kept = vec![0; items.len()];
     let mut count = 0;
-    for &item in items {
+    let mut keep = |item: u64| {
         kept[count] = item;
         count += usize::from(passes(item));
-    }
+    };
+    let (rounds, rest) = items.as_chunks::<8>();
+    rounds.iter().for_each(|round| round.iter().for_each(|&item| keep(item)));
+    rest.iter().for_each(|&item| keep(item));
     kept.truncate(count);
     batch(schema, kept)
 }

@@ -10,8 +10,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
@@ -46,10 +46,11 @@ impl MemoryBudget {
     }
 
     /// Half of the memory that the process may use: of the machine, of its control group, or of its
-    /// address space, whichever is least.
+    /// address space, whichever is least. The limits are those of the first call.
     #[must_use]
     pub fn of_process() -> Self {
-        Self::new(process_bytes() / 2)
+        static PROCESS: OnceLock<usize> = OnceLock::new();
+        Self::new(*PROCESS.get_or_init(process_bytes) / 2)
     }
 
     /// The budget.

@@ -18,7 +18,8 @@ const LATENCY_DIGITS: u8 = 2;
 /// Longer latencies are recorded as this: an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
-/// The numbers of one part of one stage.
+/// The numbers of one part of one stage, in cache lines that no other part writes.
+#[repr(align(128))]
 pub(crate) struct PartCounters {
     pub(crate) items_in: AtomicU64,
     pub(crate) batches_in: AtomicU64,

@@ -35,11 +35,14 @@ pub fn available_cores() -> &'static [usize] {
 }
 
 /// Cores whose time this process may use at once: those of [`available_cores`], or fewer where the
-/// control group has a quota of processor time.
+/// control group had a quota of processor time at the first call.
 pub fn parallelism() -> usize {
-    let cores = available_cores().len();
-    // Where the operating system does not tell, the affinity mask is all there is.
-    available_parallelism().map_or(cores, |allowed| allowed.get().min(cores))
+    static PARALLELISM: OnceLock<usize> = OnceLock::new();
+    *PARALLELISM.get_or_init(|| {
+        let cores = available_cores().len();
+        // Where the operating system does not tell, the affinity mask is all there is.
+        available_parallelism().map_or(cores, |allowed| allowed.get().min(cores))
+    })
 }
 
 /// How parts that name no core are placed.

@@ -17,19 +17,21 @@
 
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use crate::sync::{AtomicBool, Ordering, Parker, fence};
 
 /// Lets one thread wait, and any thread wake it.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
-    is_waiting: AtomicBool,
+    is_waiting: CachePadded<AtomicBool>,
     parker: Parker,
 }
 
 impl Doorbell {
     /// A doorbell without an owner yet.
     pub(crate) fn new() -> Self {
-        Self { is_waiting: AtomicBool::new(false), parker: Parker::new() }
+        Self { is_waiting: CachePadded::new(AtomicBool::new(false)), parker: Parker::new() }
     }
 
     /// Makes the calling thread the one that waits.

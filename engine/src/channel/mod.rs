@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crossbeam_channel::{TryRecvError, TrySendError};
+use crossbeam_utils::CachePadded;
 
 pub(crate) use doorbell::Doorbell;
 pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
@@ -69,24 +70,37 @@ impl Default for QueueLimits {
     }
 }
 
-/// A value in a cache line of its own (two, as processors fetch them in pairs): a consumer that
-/// looks for messages reads it all the time, while the producer writes the numbers beside it.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Apart<T>(T);
-
-/// What both ends and the metrics see of an edge. Each number has one writer.
+/// What both ends and the metrics see of an edge. Each number has one writer, and what has different
+/// writers is in different cache lines: an end that only looks does not slow the other one down.
 #[derive(Debug)]
 pub(crate) struct EdgeState {
-    sent_bytes: AtomicU64,
-    taken_bytes: AtomicU64,
-    sent_messages: AtomicU64,
-    taken_messages: AtomicU64,
+    sent: CachePadded<Sent>,
+    taken: CachePadded<Received>,
+    marks: CachePadded<Marks>,
+}
+
+/// Written by the producer.
+#[derive(Debug)]
+struct Sent {
+    bytes: AtomicU64,
+    messages: AtomicU64,
     depth_max: AtomicU64,
     /// Time that the producer spent with a message that did not fit.
     blocked_ns: AtomicU64,
+}
+
+/// Written by the consumer.
+#[derive(Debug)]
+struct Received {
+    bytes: AtomicU64,
+    messages: AtomicU64,
+}
+
+/// Looked at all the time and seldom written.
+#[derive(Debug)]
+struct Marks {
     /// The producer's end was dropped: nothing more will be sent.
-    is_closed: Apart<AtomicBool>,
+    is_closed: AtomicBool,
     /// The producer has something that did not fit, and wants to be woken when half of the queue is
     /// free again.
     wants_space: AtomicBool,
@@ -95,34 +109,40 @@ pub(crate) struct EdgeState {
 impl EdgeState {
     fn new() -> Self {
         Self {
-            sent_bytes: AtomicU64::new(0),
-            taken_bytes: AtomicU64::new(0),
-            sent_messages: AtomicU64::new(0),
-            taken_messages: AtomicU64::new(0),
-            depth_max: AtomicU64::new(0),
-            blocked_ns: AtomicU64::new(0),
-            is_closed: Apart(AtomicBool::new(false)),
-            wants_space: AtomicBool::new(false),
+            sent: CachePadded::new(Sent {
+                bytes: AtomicU64::new(0),
+                messages: AtomicU64::new(0),
+                depth_max: AtomicU64::new(0),
+                blocked_ns: AtomicU64::new(0),
+            }),
+            taken: CachePadded::new(Received {
+                bytes: AtomicU64::new(0),
+                messages: AtomicU64::new(0),
+            }),
+            marks: CachePadded::new(Marks {
+                is_closed: AtomicBool::new(false),
+                wants_space: AtomicBool::new(false),
+            }),
         }
     }
 
     /// Messages and bytes that wait at present. The two loads of a pair are not one snapshot: good
     /// for display.
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        let messages = self.sent_messages.load(Ordering::Relaxed);
-        let bytes = self.sent_bytes.load(Ordering::Relaxed);
+        let messages = self.sent.messages.load(Ordering::Relaxed);
+        let bytes = self.sent.bytes.load(Ordering::Relaxed);
         (
-            messages.saturating_sub(self.taken_messages.load(Ordering::Relaxed)),
-            bytes.saturating_sub(self.taken_bytes.load(Ordering::Relaxed)),
+            messages.saturating_sub(self.taken.messages.load(Ordering::Relaxed)),
+            bytes.saturating_sub(self.taken.bytes.load(Ordering::Relaxed)),
         )
     }
 
     pub(crate) fn depth_max(&self) -> u64 {
-        self.depth_max.load(Ordering::Relaxed)
+        self.sent.depth_max.load(Ordering::Relaxed)
     }
 
     pub(crate) fn blocked_ns(&self) -> u64 {
-        self.blocked_ns.load(Ordering::Relaxed)
+        self.sent.blocked_ns.load(Ordering::Relaxed)
     }
 }
 
@@ -197,7 +217,7 @@ impl EdgeSender {
         // The consumer may have taken everything between the attempt and this mark, and then nobody
         // would wake us: the mark is set before the second attempt, and the consumer looks at it
         // after it has taken (both sides fence).
-        self.state.wants_space.store(true, Ordering::Relaxed);
+        self.state.marks.wants_space.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let has_space = self.try_flush();
         if has_space {
@@ -215,7 +235,7 @@ impl EdgeSender {
     pub(crate) fn count_blocked(&mut self) {
         if let Some(since) = &mut self.blocked_since {
             let now = Instant::now();
-            add(&self.state.blocked_ns, nanoseconds(now.duration_since(*since)));
+            add(&self.state.sent.blocked_ns, nanoseconds(now.duration_since(*since)));
             *since = now;
         }
     }
@@ -239,23 +259,23 @@ impl EdgeSender {
 
     fn try_send(&mut self, envelope: Envelope) -> Result<(), Envelope> {
         let bytes = envelope.bytes;
-        let sent = self.state.sent_bytes.load(Ordering::Relaxed);
+        let sent = self.state.sent.bytes.load(Ordering::Relaxed);
         // Acquire is not needed: an old value only makes the queue look fuller than it is. The
         // consumer may have counted a message that is not counted here yet, so it saturates.
-        let waiting = sent.saturating_sub(self.state.taken_bytes.load(Ordering::Relaxed));
+        let waiting = sent.saturating_sub(self.state.taken.bytes.load(Ordering::Relaxed));
         if waiting > 0 && waiting + bytes > self.limits.bytes {
             return Err(envelope);
         }
         match self.queue.try_send(envelope) {
             Ok(()) => {
-                add(&self.state.sent_bytes, bytes);
-                let sent = add(&self.state.sent_messages, 1);
-                let taken = self.state.taken_messages.load(Ordering::Relaxed);
+                add(&self.state.sent.bytes, bytes);
+                let sent = add(&self.state.sent.messages, 1);
+                let taken = self.state.taken.messages.load(Ordering::Relaxed);
                 // The consumer takes a message before it counts it, but never are there more.
                 let most = self.limits.batches.max(1) as u64;
                 let depth = sent.saturating_sub(taken).min(most);
-                if depth > self.state.depth_max.load(Ordering::Relaxed) {
-                    self.state.depth_max.store(depth, Ordering::Relaxed);
+                if depth > self.state.sent.depth_max.load(Ordering::Relaxed) {
+                    self.state.sent.depth_max.store(depth, Ordering::Relaxed);
                 }
                 Ok(())
             }
@@ -275,7 +295,7 @@ impl EdgeSender {
     /// still there: a consumer that has made space removes it, even if that is too little for what
     /// is kept, and would not ring again.
     pub(crate) fn has_space(&self) -> bool {
-        if !self.state.wants_space.load(Ordering::Relaxed) {
+        if !self.state.marks.wants_space.load(Ordering::Relaxed) {
             return true;
         }
         let (messages, bytes) = self.state.waiting();
@@ -305,10 +325,10 @@ impl EdgeReceiver {
     pub(crate) fn take(&self) -> Taken {
         match self.queue.try_recv() {
             Ok(Envelope { message, bytes }) => {
-                let bytes = add(&self.state.taken_bytes, bytes);
-                let taken = add(&self.state.taken_messages, 1);
+                let bytes = add(&self.state.taken.bytes, bytes);
+                let taken = add(&self.state.taken.messages, 1);
                 fence(Ordering::SeqCst);
-                if self.state.wants_space.load(Ordering::Relaxed) {
+                if self.state.marks.wants_space.load(Ordering::Relaxed) {
                     self.offer_space(taken, bytes);
                 }
                 Taken::Message(message)
@@ -322,11 +342,11 @@ impl EdgeReceiver {
     /// single message.
     fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
         // A message is in the queue before it is counted as sent, so the counts may be behind.
-        let sent = &self.state.sent_messages;
+        let sent = &self.state.sent.messages;
         let messages = sent.load(Ordering::Relaxed).saturating_sub(taken_messages);
-        let bytes = self.state.sent_bytes.load(Ordering::Relaxed).saturating_sub(taken_bytes);
+        let bytes = self.state.sent.bytes.load(Ordering::Relaxed).saturating_sub(taken_bytes);
         if messages <= self.limits.batches as u64 / 2 && bytes <= self.limits.bytes / 2 {
-            self.state.wants_space.store(false, Ordering::Relaxed);
+            self.state.marks.wants_space.store(false, Ordering::Relaxed);
             self.producer.ring();
         }
     }
@@ -339,20 +359,20 @@ impl EdgeReceiver {
         // A producer that has found the queue full has set its mark before it looked once more, so
         // either it saw that the queue is closed or we see its mark (both sides fence).
         fence(Ordering::SeqCst);
-        state.wants_space.store(false, Ordering::Relaxed);
+        state.marks.wants_space.store(false, Ordering::Relaxed);
         producer.ring();
     }
 
     /// Whether [`EdgeReceiver::take`] would find a message, or the end of an edge that was cut off.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.queue.is_empty() || self.state.is_closed.0.load(Ordering::Acquire)
+        !self.queue.is_empty() || self.state.marks.is_closed.load(Ordering::Acquire)
     }
 }
 
 impl Drop for EdgeSender {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `is_ready`, so that everything sent is seen first.
-        self.state.is_closed.0.store(true, Ordering::Release);
+        self.state.marks.is_closed.store(true, Ordering::Release);
         self.consumer.ring();
     }
 }

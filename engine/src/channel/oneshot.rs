@@ -10,21 +10,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
+
 /// How long a taker looks before it parks: longer than a parked giver takes to wake up, so that
 /// only one of the two has to be woken.
 const LOOK: Duration = Duration::from_micros(200);
 /// Looks before the taker offers its core to whoever else could run there, perhaps the giver.
 const LOOKS_PER_YIELD: usize = 256;
 
-/// A flag in a cache line of its own (two, as processors fetch them in pairs).
-#[repr(align(128))]
-struct Flag(AtomicBool);
-
 struct Slot<T> {
     value: Mutex<Option<T>>,
     taker: Thread,
     /// Given or given up: nothing changes any more.
-    is_settled: Flag,
+    is_settled: CachePadded<AtomicBool>,
 }
 
 impl<T> Slot<T> {
@@ -35,7 +33,7 @@ impl<T> Slot<T> {
 
     fn is_settled(&self) -> bool {
         // Acquire: pairs with the release in the giver's drop, so the value is there.
-        self.is_settled.0.load(Ordering::Acquire)
+        self.is_settled.load(Ordering::Acquire)
     }
 }
 
@@ -59,7 +57,7 @@ pub(crate) fn oneshot<T>() -> (Giver<T>, Taker<T>) {
     let slot = Arc::new(Slot {
         value: Mutex::new(None),
         taker: thread::current(),
-        is_settled: Flag(AtomicBool::new(false)),
+        is_settled: CachePadded::new(AtomicBool::new(false)),
     });
     (Giver(Arc::clone(&slot)), Taker(slot))
 }
@@ -78,7 +76,7 @@ impl<T> Giver<T> {
 
 impl<T> Drop for Giver<T> {
     fn drop(&mut self) {
-        self.0.is_settled.0.store(true, Ordering::Release);
+        self.0.is_settled.store(true, Ordering::Release);
         self.0.taker.unpark();
     }
 }

@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 /// Time of work that earns one unit of time for queries: they get at most a fifth.
 const SHARE: i64 = 4;
 /// Credit that a thread may keep, so that a long time without queries is not followed by a burst.
@@ -15,7 +17,8 @@ const CREDIT_NS_MAX: i64 = 2_000_000;
 /// The credit of one thread. Its thread writes it; threads that send queries on to it read it.
 #[derive(Debug, Default)]
 pub(super) struct Allowance {
-    credit_ns: AtomicI64,
+    /// Written with every piece of work, so beside nothing that another thread uses.
+    credit_ns: CachePadded<AtomicI64>,
 }
 
 impl Allowance {

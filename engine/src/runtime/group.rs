@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
+
 use super::allowance::Allowance;
 use super::control::Control;
 use super::node::{Life, Node, Target, View, Work};
@@ -51,7 +53,7 @@ pub(super) struct Group {
     /// Whether there is a core for each thread of the run.
     pub(super) may_spin: bool,
     /// The node at work, to name the culprit of a panic or a hang.
-    pub(super) current: Arc<AtomicUsize>,
+    pub(super) current: Arc<CachePadded<AtomicUsize>>,
     pub(super) allowance: Arc<Allowance>,
     /// The node whose turn was last.
     turn: usize,
@@ -85,7 +87,7 @@ impl Group {
             bell,
             shared,
             may_spin: false,
-            current: Arc::new(AtomicUsize::new(0)),
+            current: Arc::default(),
             allowance,
             turn: 0,
             line: Vec::new(),
@@ -511,5 +513,5 @@ fn produce(
     if flow == SourceFlow::Finished {
         node.life = Life::Finishing;
     }
-    node.pause(flow, Instant::now())
+    node.pause(flow)
 }

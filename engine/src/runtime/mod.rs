@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_utils::CachePadded;
 
 pub(crate) use control::{Address, Published, WatchSlot};
 use poller::Poller;
@@ -92,7 +93,7 @@ struct StageNumbers {
 struct Worker {
     handle: Option<JoinHandle<()>>,
     labels: Vec<(String, &'static str)>,
-    current: Arc<AtomicUsize>,
+    current: Arc<CachePadded<AtomicUsize>>,
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.

@@ -263,15 +263,16 @@ impl Node {
     ///
     /// # Errors
     /// If the operating system refuses to wait for its descriptor.
-    pub(super) fn pause(&mut self, flow: SourceFlow, now: Instant) -> Result<(), RunError> {
+    pub(super) fn pause(&mut self, flow: SourceFlow) -> Result<(), RunError> {
+        let after = |wait| Some(Pause { until: Instant::now().checked_add(wait) });
         self.pause = match flow {
             SourceFlow::HaveOutput | SourceFlow::Finished => None,
-            SourceFlow::Idle(wait) => Some(Pause { until: now.checked_add(wait) }),
+            SourceFlow::Idle(wait) => after(wait),
             SourceFlow::AwaitReadable(wait) => {
                 let is_watched =
                     self.watch().map_err(|e| self.error(RunErrorCause::Failed(e.into())))?;
                 let wait = if is_watched { wait } else { wait.min(UNWATCHABLE) };
-                Some(Pause { until: now.checked_add(wait) })
+                after(wait)
             }
         };
         Ok(())
