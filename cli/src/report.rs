@@ -35,6 +35,12 @@ struct StageReport<'a> {
     /// The operator's own numbers.
     #[serde(flatten)]
     counters: BTreeMap<String, Number>,
+    /// Inputs that were left out, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<&'a str>,
+    /// Bytes up to which files that are followed have been read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    positions: Vec<Position<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartReport<'a>>,
 }
@@ -58,6 +64,13 @@ fn shown(name: &str, count: u64) -> (String, Number) {
     } else {
         (name.to_owned(), Number::Count(count))
     }
+}
+
+/// A file that is followed; one that was renamed keeps the name that it was opened by.
+#[derive(Debug, Serialize)]
+struct Position<'a> {
+    path: &'a str,
+    bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,6 +130,7 @@ impl<'a> StageReport<'a> {
         for &(name, count) in stage.parts.iter().flat_map(|part| &part.counters) {
             *counters.entry(name).or_insert(0) += count;
         }
+        let inputs = || stage.parts.iter().map(|part| &part.inputs);
         let parts = if stage.parts.len() > 1 { &stage.parts[..] } else { &[] };
         Self {
             id: &stage.id,
@@ -129,6 +143,11 @@ impl<'a> StageReport<'a> {
             items_per_second: rate(stage, metrics.wall),
             latency_ms: LatencyReport::new(stage.latency()),
             counters: counters.into_iter().map(|(name, count)| shown(name, count)).collect(),
+            left_out: inputs().flat_map(|inputs| &inputs.left_out).map(AsRef::as_ref).collect(),
+            positions: inputs()
+                .flat_map(|inputs| &inputs.positions)
+                .map(|(path, bytes)| Position { path, bytes: *bytes })
+                .collect(),
             parts: parts.iter().map(PartReport::new).collect(),
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::channel::{EdgeState, add};
-use crate::operator::{Counters, Progress};
+use crate::operator::{Counters, NamedInputs, Progress};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Two significant digits: a latency is right within 1 %, and a histogram takes some 20 KB.
@@ -33,6 +33,7 @@ pub(crate) struct PartCounters {
     is_finished: AtomicBool,
     latency_ns: Mutex<Histogram<u32>>,
     operator: Mutex<Counters>,
+    inputs: Mutex<NamedInputs>,
 }
 
 /// Stands for an unknown `bytes_total`.
@@ -54,7 +55,8 @@ impl PartCounters {
             bytes_total: AtomicU64::new(UNKNOWN),
             is_finished: AtomicBool::new(false),
             latency_ns: Mutex::new(latency),
-            operator: Mutex::new(Counters::new()),
+            operator: Mutex::default(),
+            inputs: Mutex::default(),
         }
     }
 
@@ -85,6 +87,11 @@ impl PartCounters {
         *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = counters;
     }
 
+    /// Shows readers the inputs that a source names.
+    pub(crate) fn publish_inputs(&self, inputs: NamedInputs) {
+        *self.inputs.lock().unwrap_or_else(PoisonError::into_inner) = inputs;
+    }
+
     pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
     }
@@ -108,6 +115,7 @@ impl PartCounters {
             },
             is_finished: self.is_finished.load(Ordering::Acquire),
             counters: self.operator.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            inputs: self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 }
@@ -203,6 +211,8 @@ pub struct PartMetrics {
     pub is_finished: bool,
     /// The operator's own numbers; while it works, as of at most some tenths of a second ago.
     pub counters: Counters,
+    /// The inputs that a source names; as old as `counters`.
+    pub inputs: NamedInputs,
 }
 
 /// What a stage has counted so far.

@@ -22,6 +22,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -90,6 +91,15 @@ pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 /// `overlap_ppm`, a share in millionths, as the fraction `overlap`.
 pub type Counters = Vec<(&'static str, u64)>;
 
+/// Inputs of a source that a report names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedInputs {
+    /// Those that were left out, each with the reason; the first ones only.
+    pub left_out: Vec<Arc<str>>,
+    /// Bytes up to which the inputs that are followed have been read.
+    pub positions: Vec<(Arc<str>, u64)>,
+}
+
 /// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
 /// error.
 pub trait Source: Send {
@@ -126,6 +136,12 @@ pub trait Source: Send {
     /// at its end, and after a failure.
     fn counters(&self) -> Counters {
         Counters::new()
+    }
+
+    /// Inputs for metrics and the run report, some hundreds at most. Called as
+    /// [`Source::counters`].
+    fn named_inputs(&self) -> NamedInputs {
+        NamedInputs::default()
     }
 }
 

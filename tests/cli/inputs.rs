@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::{Value, json};
 
 use crate::support::{Ended, Files, reading, trommel};
 
@@ -157,7 +158,8 @@ fn files_are_followed_until_the_run_is_stopped() {
             std::fs::File::options().append(true).create(true).open(&log).expect("a file");
         file.write_all(text.as_bytes()).expect("room");
     };
-    let arguments = ["run", "-", "-q", "--set", "stages.in.with.follow=true"];
+    let report = files.path("report.json");
+    let arguments = ["run", "-", "-q", "--set", "stages.in.with.follow=true", "--report", &report];
     let mut live = trommel(arguments).input(reading(&log, "lines")).start();
     assert_eq!(live.line(), "{\"line\":\"one\"}\n");
     append("two\nthr");
@@ -168,6 +170,26 @@ fn files_are_followed_until_the_run_is_stopped() {
     live.signal(rustix::process::Signal::INT);
     let ended = live.end();
     assert_eq!((ended.status, ended.stdout.as_str()), (130, ""));
+    let report: Value = serde_json::from_str(&files.read("report.json")).expect("JSON");
+    let position = |bytes: u64| json!({ "path": log, "bytes": bytes });
+    assert_eq!(report["stages"][0]["positions"], json!([position(8), position(5)]));
+}
+
+#[test]
+fn the_report_names_the_files_that_were_left_out() {
+    let files = Files::new();
+    let (good, missing) = (files.write("a", "1\n"), files.path("b"));
+    let report = files.path("report.json");
+    let paths = format!("stages.in.with.paths=[\"{good}\", \"{missing}\"]");
+    let skip = ["--set", "stages.in.with.on_error=skip", "--set", &paths, "--report", &report];
+    let arguments = ["run", "-q", "-"].into_iter().chain(skip);
+    let ended = trommel(arguments).input(reading(&good, "lines")).end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (0, "{\"line\":\"1\"}\n"));
+    let report: Value = serde_json::from_str(&files.read("report.json")).expect("JSON");
+    let stage = &report["stages"][0];
+    assert_eq!((&stage["files"], &stage["files_skipped"]), (&json!(1), &json!(1)));
+    let reason = stage["left_out"][0].as_str().expect("a text");
+    assert!(reason.starts_with(&format!("cannot open {missing}: ")), "{reason}");
 }
 
 #[test]

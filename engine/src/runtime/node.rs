@@ -469,10 +469,13 @@ impl Node {
     /// Shows readers the operator's own numbers.
     pub(super) fn publish_counters(&mut self) {
         self.is_dirty = false;
-        self.counters.publish(match &self.body {
-            Body::Source(source) => source.counters(),
-            Body::Operator(operator) => operator.counters(),
-        });
+        match &self.body {
+            Body::Source(source) => {
+                self.counters.publish(source.counters());
+                self.counters.publish_inputs(source.named_inputs());
+            }
+            Body::Operator(operator) => self.counters.publish(operator.counters()),
+        }
     }
 }
 

@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
+use trommel_engine::operator::{
+    Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
+};
 
 use super::compression::Compression;
 use super::error::ReadError;
@@ -403,7 +405,7 @@ impl<F: LineFormat> FollowSource<F> {
         if let Some(turn) = self.turn {
             self.end_turn(Turn { is_last: false, ..turn })?;
         }
-        for file in std::mem::take(&mut self.files) {
+        for file in &self.files {
             let (position, line) = (file.position, file.place.line);
             tracing::info!(
                 "{} was followed up to byte {position}, line {line}",
@@ -459,6 +461,11 @@ impl<F: LineFormat> Source for FollowSource<F> {
 
     fn progress(&self) -> Progress {
         Progress { bytes: self.bytes, bytes_total: None }
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        let positions = self.files.iter().map(|file| (name(&file.path), file.position)).collect();
+        NamedInputs { positions, ..self.inputs.named() }
     }
 
     fn counters(&self) -> Counters {

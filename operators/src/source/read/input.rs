@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use trommel_engine::operator::{Counters, Progress};
+use trommel_engine::operator::{Counters, NamedInputs, Progress};
 
 use super::OnError;
 #[cfg(test)]
@@ -15,8 +15,8 @@ use super::raw::Pause;
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
 
-/// Files that are left out and named, each in a warning; the others are counted.
-const NAMED_MAX: u64 = 20;
+/// Files that are left out and named, each in a warning and in the report; the others are counted.
+const NAMED_MAX: usize = 20;
 
 /// The files that are still to be read, the open one, and what was met so far.
 pub(super) struct Inputs {
@@ -29,6 +29,8 @@ pub(super) struct Inputs {
     files: u64,
     skipped: u64,
     files_skipped: u64,
+    /// The first files that were left out, and why.
+    left_out: Vec<Arc<str>>,
     unfinished_bytes: u64,
     /// Whether what cannot be used is left out.
     skips: bool,
@@ -87,6 +89,7 @@ impl Inputs {
             files: 0,
             skipped: 0,
             files_skipped: 0,
+            left_out: Vec::new(),
             unfinished_bytes: 0,
             skips: on_error == OnError::Skip,
             is_text: true,
@@ -210,14 +213,15 @@ impl Inputs {
             return Err(error);
         }
         self.files_skipped += 1;
-        if self.files_skipped <= NAMED_MAX {
+        if self.left_out.len() < NAMED_MAX {
             tracing::warn!("left out: {error}");
+            self.left_out.push(error.to_string().into());
         }
         Ok(())
     }
 
     fn say_how_many_were_left_out(&self) {
-        let more = self.files_skipped.saturating_sub(NAMED_MAX);
+        let more = self.files_skipped - self.left_out.len() as u64;
         if more > 0 {
             tracing::warn!("left out: {more} more files");
         }
@@ -246,6 +250,10 @@ impl Inputs {
     pub(super) fn progress(&self) -> Progress {
         let open = self.open.as_ref().map_or(0, |open| open.bytes());
         Progress { bytes: self.bytes_closed + open, bytes_total: self.bytes_total }
+    }
+
+    pub(super) fn named(&self) -> NamedInputs {
+        NamedInputs { left_out: self.left_out.clone(), positions: Vec::new() }
     }
 
     pub(super) fn counters(&self) -> Counters {

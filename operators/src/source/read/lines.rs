@@ -9,7 +9,9 @@ use arrow_array::RecordBatch;
 use arrow_array::builder::StringBuilder;
 use arrow_schema::{DataType, SchemaRef};
 use memchr::{memchr_iter, memrchr};
-use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
+use trommel_engine::operator::{
+    Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
+};
 
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
@@ -432,6 +434,10 @@ impl<F: LineFormat> Source for LineSource<F> {
 
     fn counters(&self) -> Counters {
         self.inputs.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.inputs.named()
     }
 }
 

@@ -9,7 +9,9 @@ use arrow_array::PrimitiveArray;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_buffer::{Buffer, MutableBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
-use trommel_engine::operator::{Counters, OperatorError, Output, Progress, Source, SourceFlow};
+use trommel_engine::operator::{
+    Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
+};
 
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
@@ -185,5 +187,9 @@ impl<T: Word> Source for WordSource<T> {
 
     fn counters(&self) -> Counters {
         self.inputs.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.inputs.named()
     }
 }

@@ -65,6 +65,8 @@ fn lines_come_when_they_are_complete() {
     log.append("a.log", "\nthree\nf");
     assert_eq!(log.read(), ["two", "three"]);
     assert_eq!(log.source.progress().bytes, 3 + 4 + 4 + 6);
+    let position = (text(&log.path("a.log")).into(), 3 + 4 + 4 + 6);
+    assert_eq!(log.source.named_inputs().positions, [position]);
     let mut out = Output::new();
     assert_eq!(log.source.stop(&mut out).unwrap(), SourceFlow::Finished);
     assert_eq!((out.drain_sent().count(), log.counter("unfinished_bytes")), (0, 1));
