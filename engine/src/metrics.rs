@@ -4,14 +4,14 @@
 //! latency histogram is behind a lock that its writer takes once in a few batches and
 //! before it waits, and readers take only to copy it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use crate::channel::{EdgeState, add};
 use crate::operator::{Counters, NamedInputs, Progress};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, lock};
 
 /// Two significant digits: a latency is right within 1 %, and a histogram takes some 20 KB.
 const LATENCY_DIGITS: u8 = 2;
@@ -71,7 +71,7 @@ impl PartCounters {
     }
 
     fn record_latencies(&self, latencies_ns: &[u64]) {
-        let mut histogram = self.latency_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut histogram = lock(&self.latency_ns);
         for &latency_ns in latencies_ns {
             histogram.saturating_record(latency_ns);
         }
@@ -84,12 +84,12 @@ impl PartCounters {
 
     /// Shows readers the operator's own numbers.
     pub(crate) fn publish(&self, counters: Counters) {
-        *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+        *lock(&self.operator) = counters;
     }
 
     /// Shows readers the inputs that a source names.
     pub(crate) fn publish_inputs(&self, inputs: NamedInputs) {
-        *self.inputs.lock().unwrap_or_else(PoisonError::into_inner) = inputs;
+        *lock(&self.inputs) = inputs;
     }
 
     pub(crate) fn finish(&self) {
@@ -98,7 +98,7 @@ impl PartCounters {
 
     pub(crate) fn read(&self, name: &str) -> PartMetrics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let histogram = self.latency_ns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let histogram = lock(&self.latency_ns).clone();
         PartMetrics {
             name: name.to_owned(),
             items_in: load(&self.items_in),
@@ -114,8 +114,8 @@ impl PartCounters {
                 bytes_total: Some(load(&self.bytes_total)).filter(|&total| total != UNKNOWN),
             },
             is_finished: self.is_finished.load(Ordering::Acquire),
-            counters: self.operator.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            inputs: self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            counters: lock(&self.operator).clone(),
+            inputs: lock(&self.inputs).clone(),
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The synchronisation that our own protocols are made of: the doorbell and the edges. For the
-//! model checker it is replaced by loom's; crossbeam-channel knows nothing of loom, so a small
-//! queue takes its place there.
+//! The synchronisation that our own protocols are made of: the doorbell, the edges and the locks.
+//! For the model checker that of the first two is replaced by loom's; crossbeam-channel knows
+//! nothing of loom, so a small queue takes its place there.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(loom))]
 pub(crate) use crossbeam_channel::{Receiver, Sender, bounded};
@@ -13,6 +15,27 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use model::{Parker, Receiver, Sender, bounded};
+
+/// Locks `mutex`, even if another thread panicked while it had the lock: what our locks guard is
+/// whole between any two statements.
+#[cfg(not(thread_sanitizer))]
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As above. ThreadSanitizer does not see how the standard library waits for a lock, whose code was
+/// compiled without it, and would take what is guarded for racy.
+#[cfg(thread_sanitizer)]
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    use std::sync::TryLockError;
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(error)) => return PoisonError::into_inner(error),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+}
 
 #[cfg(not(loom))]
 mod parker {

@@ -45,8 +45,13 @@ pub(crate) fn soak(graphs: u64, seed: u64, items: u64) -> Result<(), Failure> {
 
 /// Runs the suites under `sanitizer`, or those tests whose names contain `filter`.
 pub(crate) fn sanitize(sanitizer: Sanitizer, filter: Option<&str>) -> Result<(), Failure> {
-    let (_, target) = folders()?;
+    let (workspace, target) = folders()?;
     let name = sanitizer.name();
+    let suppressions = workspace.join("xtask/thread-sanitizer.txt");
+    let mut flags = format!("-Zsanitizer={name} {MISMATCH}");
+    if sanitizer == Sanitizer::Thread {
+        flags += " --cfg=thread_sanitizer";
+    }
     let mut command = cargo();
     command
         .args(["test", "--target", host(), "--lib", "--tests", "--no-fail-fast"])
@@ -54,7 +59,8 @@ pub(crate) fn sanitize(sanitizer: Sanitizer, filter: Option<&str>) -> Result<(),
         .arg(target.join(format!("sanitize-{name}")))
         // The features of a nightly compiler, in the one that is pinned.
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", format!("-Zsanitizer={name} {MISMATCH}"))
+        .env("RUSTFLAGS", flags)
+        .env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()))
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     for package in SANITIZED {
         command.args(["--package", package]);

@@ -6,11 +6,13 @@
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+
+use crate::sync::lock;
 
 /// How long a taker looks before it parks: longer than a parked giver takes to wake up, so that
 /// only one of the two has to be woken.
@@ -27,7 +29,7 @@ struct Slot<T> {
 
 impl<T> Slot<T> {
     fn take(&self) -> Result<T, NotGiven> {
-        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut value = lock(&self.value);
         value.take().ok_or(NotGiven::GivenUp)
     }
 
@@ -70,7 +72,7 @@ impl<T> Giver<T> {
     }
 
     pub(crate) fn give(self, value: T) {
-        *self.0.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        *lock(&self.0.value) = Some(value);
     }
 }
 

@@ -15,6 +15,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use crate::channel::Doorbell;
+use crate::sync::lock;
 
 /// The token of the waker, which ends the thread. Sources have the tokens from 0.
 const END: Token = Token(usize::MAX);
@@ -48,7 +49,7 @@ impl Poller {
     }
 
     fn register(&self, index: usize, descriptor: RawFd) -> io::Result<()> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = lock(&self.thread);
         let thread = match &mut *thread {
             Some(thread) => thread,
             empty => empty.insert(start(Arc::clone(&self.signals))?),
@@ -61,7 +62,7 @@ impl Poller {
     }
 
     fn deregister(&self, descriptor: RawFd) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = lock(&self.thread);
         if let Some(thread) = &*thread {
             // Fails only if the source closed the descriptor, which deregistered it.
             let _ = thread.registry.deregister(&mut SourceFd(&descriptor));

@@ -3,13 +3,14 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
 use crate::error::{RunError, RunErrorCause};
 use crate::metrics::nanoseconds;
 use crate::operator::Commit;
+use crate::sync::lock;
 
 /// How a run ends. Phases only advance.
 ///
@@ -126,7 +127,7 @@ impl Shared {
     }
 
     fn commits(&self) -> MutexGuard<'_, Commits> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.commits)
     }
 
     /// Calls `commit` when the run has ended well.
@@ -183,7 +184,7 @@ impl Shared {
 
     fn keep(&self, error: RunError) {
         let is_late = |error: &RunError| matches!(error.cause, RunErrorCause::Late(_));
-        let mut first = self.first_cause.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.first_cause);
         if first.as_ref().is_none_or(|first| is_late(first) && !is_late(&error)) {
             *first = Some(error);
         } else {
@@ -192,6 +193,6 @@ impl Shared {
     }
 
     pub(crate) fn take_first_cause(&self) -> Option<RunError> {
-        self.first_cause.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.first_cause).take()
     }
 }
