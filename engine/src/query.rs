@@ -83,6 +83,23 @@ pub enum Response {
     Forward(Carried),
 }
 
+impl Response {
+    /// The rows, computed by the calling thread.
+    ///
+    /// # Errors
+    /// If the computation fails.
+    ///
+    /// # Panics
+    /// If it is to be forwarded.
+    pub fn compute(self) -> Result<RecordBatch, QueryError> {
+        match self {
+            Self::Answer(rows) => Ok(rows),
+            Self::Compute(computation) => computation(),
+            Self::Forward(_) => panic!("the next part answers"),
+        }
+    }
+}
+
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

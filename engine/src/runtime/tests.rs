@@ -32,6 +32,7 @@ use crate::operator::{
 };
 use crate::placement::{Placement, available_cores};
 use crate::query::{Carried, QueryError, Request, Response};
+use crate::sync::lock;
 
 /// Far more than any of these runs takes, far less than a person would wait for a hang.
 const WATCHDOG: Duration = Duration::from_secs(30);
@@ -148,7 +149,7 @@ fn collect() -> (impl OperatorSpec, Arc<Mutex<Vec<u64>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let place = Arc::clone(&kept);
     let keep = move |records: RecordBatch, _: &mut Output| {
-        place.lock().unwrap().extend(values(&records));
+        lock(&place).extend(values(&records));
         Ok(())
     };
     (sink(Each(keep)), kept)
@@ -161,7 +162,7 @@ fn gated() -> (impl OperatorSpec, Sender<()>, Arc<Mutex<Vec<u64>>>) {
     let place = Arc::clone(&kept);
     let keep = move |records: RecordBatch, _: &mut Output| {
         gate.recv().ok();
-        place.lock().unwrap().extend(values(&records));
+        lock(&place).extend(values(&records));
         Ok(())
     };
     (sink(Each(keep)), permits, kept)
@@ -210,12 +211,12 @@ fn every_item_arrives_once_and_in_order_under_every_placement_and_queue_limit() 
         let kept = Mutex::new(Vec::new());
         let graphs = placements(&stages, || {
             let (graph, _, place) = make();
-            kept.lock().unwrap().push(place);
+            lock(&kept).push(place);
             graph
         });
         for (graph, kept) in graphs.into_iter().zip(kept.into_inner().unwrap()) {
             let metrics = run(graph, queue).unwrap();
-            assert!(kept.lock().unwrap().iter().copied().eq(0..20_050));
+            assert!(lock(&kept).iter().copied().eq(0..20_050));
             let end = metrics.stage("end").unwrap();
             assert_eq!((end.items_in(), end.items_out()), (20_050, 0));
             assert_eq!(end.parts[0].batches_in, 201);
@@ -244,7 +245,7 @@ fn an_output_feeds_all_its_readers_and_streams_unite_in_one_port() {
     graph.connect(right, merged);
     graph.add_after(merged, "end", united);
     run(graph, SMALL).unwrap();
-    let mut kept = kept.lock().unwrap().clone();
+    let mut kept = lock(&kept).clone();
     kept.sort_unstable();
     assert!(kept.into_iter().eq((0..1_000).flat_map(|n| [n, n])));
 }
@@ -329,7 +330,7 @@ fn a_blocked_sink_stops_the_source_and_queues_keep_their_limit() {
         drop(permits);
         let metrics = running.join().unwrap();
         let produced = metrics.stage("numbers").unwrap().items_out();
-        assert!(kept.lock().unwrap().iter().copied().eq(0..produced), "nothing is lost");
+        assert!(lock(&kept).iter().copied().eq(0..produced), "nothing is lost");
     });
 }
 
@@ -341,7 +342,7 @@ fn the_byte_limit_lets_single_large_batches_pass_one_by_one() {
     let end = graph.add_after(numbers, "end", spec);
     graph.cores(end, [available_cores()[available_cores().len() - 1]]);
     let metrics = run(graph, QueueLimits { batches: 100, bytes: 10 }).unwrap();
-    assert_eq!(kept.lock().unwrap().len(), 5_000);
+    assert_eq!(lock(&kept).len(), 5_000);
     assert!(metrics.edges.iter().all(|edge| edge.depth_max <= 1));
 }
 
@@ -384,13 +385,13 @@ fn stop_drains_what_is_in_flight() {
         let middle = graph.add_after(numbers, "middle", pass());
         graph.add_after(middle, "end", spec);
         let running = start(graph, SMALL);
-        while kept.lock().unwrap().len() < 1_000 {
+        while lock(&kept).len() < 1_000 {
             thread::yield_now();
         }
         running.stop();
         let metrics = running.join().unwrap();
         let produced = metrics.stage("numbers").unwrap().items_out();
-        assert!(kept.lock().unwrap().iter().copied().eq(0..produced));
+        assert!(lock(&kept).iter().copied().eq(0..produced));
     });
 }
 
@@ -657,7 +658,7 @@ fn an_idle_source_is_called_again_when_its_time_has_come() {
     let pulse = graph.add("pulse", source(Pulse(0)));
     graph.add_after(pulse, "end", spec);
     let metrics = run(graph, QueueLimits::default()).unwrap();
-    assert_eq!(*kept.lock().unwrap(), [1, 2, 3, 4, 5]);
+    assert_eq!(*lock(&kept), [1, 2, 3, 4, 5]);
     assert!(metrics.wall >= Duration::from_millis(8));
 }
 
@@ -671,7 +672,7 @@ fn pinned_threads_run_on_the_cores_of_the_plan() {
     for (index, &core) in cores.iter().take(2).enumerate() {
         let place = Arc::clone(&seen);
         let look = move |records, out: &mut Output| {
-            place.lock().unwrap().push((index, rustix::thread::sched_getcpu()));
+            lock(&place).push((index, rustix::thread::sched_getcpu()));
             out.send(records);
             Ok(())
         };
@@ -683,7 +684,7 @@ fn pinned_threads_run_on_the_cores_of_the_plan() {
     let topology = graph.build().unwrap();
     assert!(topology.plan().has_core_per_group);
     watched(move || topology.run(RunOptions::new())).unwrap();
-    for &(index, core) in seen.lock().unwrap().iter() {
+    for &(index, core) in lock(&seen).iter() {
         assert_eq!(core, cores[index]);
     }
 }

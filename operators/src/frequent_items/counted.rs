@@ -70,6 +70,27 @@ pub(super) fn top_borrowed<'a, K: Ord>(
     best.ranked.into_sorted_vec().into_iter().map(|ranked| ranked.0).collect()
 }
 
+/// The items with the `n` largest counts, in no order, and all others with the least of these counts.
+///
+/// # Cost
+///
+/// O(m) for m items, which are kept meanwhile. Items are not compared.
+pub(super) fn largest<'a, K>(
+    counted: impl IntoIterator<Item = Counted<&'a K>>,
+    n: usize,
+) -> Vec<Counted<&'a K>> {
+    let mut counted: Vec<_> = counted.into_iter().collect();
+    if n < counted.len() {
+        let by_count = |counted: &Counted<&K>| Reverse(counted.count);
+        let least = match n.checked_sub(1) {
+            Some(last) => counted.select_nth_unstable_by_key(last, by_count).1.count,
+            None => u64::MAX,
+        };
+        counted.retain(|counted| counted.count >= least);
+    }
+    counted
+}
+
 /// The best ranks so far.
 struct Best<'a, K> {
     /// At most `n`, the last rank on top.

@@ -211,7 +211,7 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         let question = Question::<K>::read(request, T::QUERIES)?;
         let unmonitored = || self.tally.count_min();
         let schema = self.outbox.schema();
-        Ok(Response::Answer(question.answer(schema, monitored, observed, unmonitored)?))
+        question.answer(schema, monitored, observed, unmonitored)
     }
 
     fn counters(&self) -> Counters {

@@ -271,7 +271,7 @@ impl<K: Column> Operator for CounterPart<K> {
         let question = Question::read(request, STATE_QUERIES)?;
         let unmonitored = || front.count_min().min(self.back.count_min());
         let schema = self.outbox.schema();
-        Ok(Response::Answer(question.answer(schema, monitored, front.observed(), unmonitored)?))
+        question.answer(schema, monitored, front.observed(), unmonitored)
     }
 
     fn counters(&self) -> Counters {

@@ -246,7 +246,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         Ok(Response::Compute(Box::new(move || {
             let Bounds { monitored, unmonitored, observed } = Bounds::sum(shards);
             let monitored = monitored.iter().map(Counted::as_ref);
-            question.answer(&schema, monitored, observed, || unmonitored)
+            question.answer(&schema, monitored, observed, || unmonitored)?.compute()
         })))
     }
 

@@ -6,11 +6,11 @@ use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::Value;
-use trommel_engine::query::{QueryError, Request};
+use trommel_engine::query::{QueryError, Request, Response};
 
 use super::Counted;
-use super::column::{Column, estimate_row, ranked_rows};
-use super::counted::top_borrowed;
+use super::column::{Column, Unranked, estimate_row, ranked_rows};
+use super::counted::{largest, top, top_borrowed};
 
 /// The queries of the operator.
 pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
@@ -23,6 +23,8 @@ const SNAPSHOT: &str = "snapshot";
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a row of an answer besides the item.
 const ROW_BYTES: usize = 20;
+/// Items that a stage ranks for a query; it sorts them within the first-level cache.
+const RANKED_AT_ONCE_MAX: usize = 1024;
 
 /// Whether the state is asked for.
 pub(super) fn is_snapshot(request: &Request) -> bool {
@@ -107,32 +109,46 @@ impl<K: Column> Question<K> {
 
     /// Answers from all monitored items, in rows of `schema` where they are ranked. `unmonitored`
     /// is the most that any other item can have been seen.
+    ///
+    /// # Cost
+    /// O(m) for m monitored items, and a copy of those that were asked for. When they are more than
+    /// some thousand, the thread that asked ranks them.
     pub(super) fn answer<'a>(
         &self,
         schema: &SchemaRef,
         mut monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
         unmonitored: impl FnOnce() -> u64,
-    ) -> Result<RecordBatch, QueryError> {
-        let ranked = match self {
-            Self::Top(n) => top_borrowed(monitored, *n),
-            Self::AtLeast(share) => {
-                Report { n: usize::MAX, share: *share }.best(monitored, observed)
+    ) -> Result<Response, QueryError> {
+        let (chosen, n) = match *self {
+            Self::Top(n) if n <= RANKED_AT_ONCE_MAX => {
+                let ranked = top_borrowed(monitored, n);
+                self.check_rows(&ranked)?;
+                return Ok(Response::Answer(ranked_rows(schema, 1, ranked.into_iter())));
             }
-            Self::Estimate(item) => {
+            Self::Top(n) => (largest(monitored, n), n),
+            Self::AtLeast(share) => (at_least(monitored, share, observed).collect(), usize::MAX),
+            Self::Estimate(ref item) => {
                 let counted = monitored.find(|counted| counted.item.stands_for(item));
-                return Ok(estimate_row(&counted.map_or_else(
+                let row = estimate_row(&counted.map_or_else(
                     || {
                         let most = unmonitored();
                         Counted { item: item.clone(), count: most, error: most }
                     },
                     |counted| counted.cloned(),
-                )));
+                ));
+                return Ok(Response::Answer(row));
             }
         };
-        let bytes = ranked.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
-        check_bytes(self.name(), bytes)?;
-        Ok(ranked_rows(schema, 1, ranked.into_iter()))
+        self.check_rows(&chosen)?;
+        let (unranked, schema) = (Unranked::new(&chosen), SchemaRef::clone(schema));
+        Ok(Response::Compute(Box::new(move || Ok(unranked.rank(&schema, n)))))
+    }
+
+    /// Refuses rows that have too many bytes together.
+    fn check_rows(&self, rows: &[Counted<&K>]) -> Result<(), QueryError> {
+        let bytes = rows.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
+        check_bytes(self.name(), bytes)
     }
 
     fn name(&self) -> &'static str {
@@ -158,21 +174,22 @@ impl Report {
         monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
     ) -> Vec<Counted<K>> {
-        self.best(monitored, observed).into_iter().map(|counted| counted.cloned()).collect()
+        top(at_least(monitored, self.share, observed), self.n)
     }
+}
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
-    )]
-    fn best<'a, K: Column>(
-        &self,
-        monitored: impl Iterator<Item = Counted<&'a K>>,
-        observed: u64,
-    ) -> Vec<Counted<&'a K>> {
-        let least = self.share * observed as f64;
-        top_borrowed(monitored.filter(|counted| counted.count as f64 >= least), self.n)
-    }
+/// Those with at least this share of the stream.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
+)]
+fn at_least<'a, K: Column>(
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+    share: f64,
+    observed: u64,
+) -> impl Iterator<Item = Counted<&'a K>> {
+    let least = share * observed as f64;
+    monitored.filter(move |counted| counted.count as f64 >= least)
 }
 
 #[cfg(test)]
@@ -202,5 +219,52 @@ mod tests {
         let top = Question::Top(usize::MAX);
         let error = top.answer(&schema, many, 1025, || 0).unwrap_err();
         assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
+    }
+
+    /// Checks an answer against a sort of everything.
+    fn check_ranks<K: Column>(counted: &[Counted<K>], question: &Question<K>) {
+        let observed = 1000;
+        let mut expected: Vec<_> = counted.iter().map(Counted::as_ref).collect();
+        expected.sort_by(|a, b| (b.count, a.item).cmp(&(a.count, b.item)));
+        match *question {
+            Question::Top(n) => expected.truncate(n),
+            Question::AtLeast(share) => expected.retain(|c| c.count as f64 >= share * 1000.0),
+            Question::Estimate(_) => unreachable!("it has no ranks"),
+        }
+        let schema = super::super::column::ranked_schema(K::TYPE);
+        let monitored = counted.iter().map(Counted::as_ref);
+        let response = question.answer(&schema, monitored, observed, || 0).unwrap();
+        let is_long = matches!(response, Response::Compute(_));
+        assert_eq!(is_long, !matches!(question, Question::Top(0..=RANKED_AT_ONCE_MAX)));
+        let expected = ranked_rows(&schema, 1, expected.into_iter());
+        assert_eq!(response.compute().unwrap(), expected);
+    }
+
+    #[test]
+    fn long_answers_are_ranked_as_short_ones_by_the_thread_that_asked() {
+        let max = RANKED_AT_ONCE_MAX;
+        for items in [0, 1, max - 1, max, max + 1, 3 * max] {
+            // Few counts, so that items decide; in no order.
+            let numbered = |i: u32| {
+                let (count, error) = (u64::from(i % 7 + 1), u64::from(i % 3));
+                Counted { item: i.wrapping_mul(0x9E37_79B1), count, error }
+            };
+            let numbers: Vec<_> = (0..).take(items).map(numbered).collect();
+            let texts: Vec<_> = numbers
+                .iter()
+                .map(|counted| {
+                    let item = super::super::Text::from(counted.item.to_string().as_str());
+                    Counted { item, count: counted.count, error: counted.error }
+                })
+                .collect();
+            for n in [0, 1, max - 1, max, max + 1, 2 * max, 3 * max, usize::MAX] {
+                check_ranks(&numbers, &Question::Top(n));
+                check_ranks(&texts, &Question::Top(n));
+            }
+            for share in [0.0, 0.003, 0.007, 0.008] {
+                check_ranks(&numbers, &Question::AtLeast(share));
+                check_ranks(&texts, &Question::AtLeast(share));
+            }
+        }
     }
 }

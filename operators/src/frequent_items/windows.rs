@@ -363,7 +363,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         let counted = self.panes.counted();
         let monitored = counted.iter().map(Counted::as_ref);
         let (observed, unmonitored) = (self.panes.observed(), || self.panes.count_min());
-        Ok(Response::Answer(question.answer(&self.ranked, monitored, observed, unmonitored)?))
+        question.answer(&self.ranked, monitored, observed, unmonitored)
     }
 
     fn counters(&self) -> Counters {

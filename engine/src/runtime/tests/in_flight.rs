@@ -181,7 +181,7 @@ fn what_is_in_flight_lands_in_order_and_buffers_come_back_under_every_placement(
     let kept = Mutex::new(Vec::new());
     let graphs = wave_placements(|| {
         let (spec, place) = collect();
-        kept.lock().unwrap().push(place);
+        lock(&kept).push(place);
         waves(Numbers::to(3_050), spec)
     });
     let kept: Vec<_> =
@@ -189,7 +189,7 @@ fn what_is_in_flight_lands_in_order_and_buffers_come_back_under_every_placement(
     assert_eq!(graphs.len(), kept.len());
     for (graph, kept) in graphs.into_iter().zip(kept) {
         let metrics = run(graph, SMALL).unwrap();
-        assert!(kept.lock().unwrap().iter().copied().eq(0..3_050));
+        assert!(lock(&kept).iter().copied().eq(0..3_050));
         let stage = metrics.stage("waves").unwrap();
         assert_eq!(stage.parts[1].counters, [("flying_max", BUFFERS as u64)]);
         assert!(stage.latency().quantile(0.0) >= FLIGHT, "latency counts from the source");

@@ -50,7 +50,7 @@ fn a_sink_that_needs_input_keeps_the_run_going() {
     graph.add_after(numbers, "sated", sink(Sated { left: 1 }));
     graph.add_after(numbers, "all", all);
     watched(move || run(graph, QueueLimits::default())).unwrap();
-    assert_eq!(values.lock().unwrap().len(), 100_000);
+    assert_eq!(lock(&values).len(), 100_000);
 }
 
 /// Passes everything on, and says at the end that something else went wrong.
@@ -88,7 +88,7 @@ fn a_late_failure_loses_no_row_and_fails_the_run() {
         ("late", "stage `late` (test): not saved".to_owned())
     );
     assert!(matches!(error.cause, RunErrorCause::Late(_)));
-    assert_eq!(values.lock().unwrap().len(), 10_001);
+    assert_eq!(lock(&values).len(), 10_001);
 }
 
 #[test]
@@ -116,7 +116,7 @@ impl Operator for Commits {
         for value in [1, 2, 3] {
             let place = Arc::clone(&self.0);
             out.commit_at_end(move || {
-                place.lock().unwrap().push(value);
+                lock(&place).push(value);
                 if value == 2 { Err("the second".into()) } else { Ok(()) }
             });
         }
@@ -137,7 +137,7 @@ fn results_are_committed_when_the_whole_run_has_ended_well() {
     let (graph, place) = make();
     let error = watched(move || run(graph, SMALL)).unwrap_err();
     assert_eq!(error.to_string(), "stage `commits` (test): the second");
-    assert_eq!(*place.lock().unwrap(), [1, 2, 3]);
+    assert_eq!(*lock(&place), [1, 2, 3]);
     // Another stage fails long after this one has ended.
     let (mut graph, place) = make();
     let long = graph.add("long", source(Numbers::to(100_000)));
@@ -147,7 +147,7 @@ fn results_are_committed_when_the_whole_run_has_ended_well() {
     graph.add_after(long, "fails", sink(Each(fails)));
     let error = watched(move || run(graph, SMALL)).unwrap_err();
     assert_eq!(error.to_string(), "stage `fails` (test): full");
-    assert!(place.lock().unwrap().is_empty());
+    assert!(lock(&place).is_empty());
     assert_eq!(Arc::strong_count(&place), 1, "they are dropped");
 }
 
@@ -168,7 +168,7 @@ fn a_run_that_is_aborted_after_a_stage_has_ended_commits_nothing_and_says_so() {
         running.abort();
         let error = running.join().unwrap_err();
         assert!(matches!(error.cause, RunErrorCause::Aborted), "{error}");
-        assert!(place.lock().unwrap().is_empty());
+        assert!(lock(&place).is_empty());
     });
 }
 

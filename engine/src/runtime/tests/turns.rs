@@ -7,7 +7,7 @@ fn first_numbers() -> (impl OperatorSpec, Arc<Mutex<Vec<u64>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let place = Arc::clone(&kept);
     let keep = move |records: RecordBatch, _: &mut Output| {
-        place.lock().unwrap().push(values(&records)[0]);
+        lock(&place).push(values(&records)[0]);
         Ok(())
     };
     (sink(Each(keep)), kept)
@@ -41,12 +41,12 @@ fn sources_on_one_thread_are_called_in_turn() {
             graph.connect(last, end);
         }
         let running = start(graph, QueueLimits::default());
-        while kept.lock().unwrap().len() < 10_000 {
+        while lock(&kept).len() < 10_000 {
             thread::yield_now();
         }
         running.stop();
         running.join().unwrap();
-        let kept = kept.lock().unwrap();
+        let kept = lock(&kept);
         for number in 0..SOURCES {
             let calls = kept.iter().filter(|&&kept| kept == number).count() as u64;
             let least = kept.len() as u64 / (2 * SOURCES);
@@ -77,7 +77,7 @@ fn a_source_that_ends_is_read_though_another_one_never_pauses() {
             }
             running.stop();
             running.join().unwrap();
-            let kept = kept.lock().unwrap();
+            let kept = lock(&kept);
             let last = kept.iter().rposition(|&value| value == 1_999).unwrap();
             assert!(last < 1_000 + 3 * 100, "100 turns each, and not {last} numbers before");
         });
@@ -102,7 +102,7 @@ fn parts_with_inputs_from_other_threads_are_served_in_turn() {
         }
         graph.cores(left_end, [cores[1]]).cores(right_end, [cores[1]]);
         let running = start(graph, QueueLimits::default());
-        let counts = || [left.lock().unwrap().len(), right.lock().unwrap().len()];
+        let counts = || [lock(&left).len(), lock(&right).len()];
         while counts().iter().sum::<usize>() < 10_000 {
             thread::yield_now();
         }
@@ -149,12 +149,12 @@ fn an_operator_with_a_long_answer_lets_others_have_their_turns() {
         let other = graph.add("other", source(Constant(1)));
         graph.add_after(other, "short", short);
         let running = start(graph, QueueLimits::default());
-        while long_kept.lock().unwrap().len() < 5_000 {
+        while lock(&long_kept).len() < 5_000 {
             thread::yield_now();
         }
-        assert!(short_kept.lock().unwrap().len() >= 1_000, "it does not wait for the long answer");
+        assert!(lock(&short_kept).len() >= 1_000, "it does not wait for the long answer");
         running.stop();
         running.join().unwrap();
-        assert!(long_kept.lock().unwrap().iter().copied().eq(0..20_000));
+        assert!(lock(&long_kept).iter().copied().eq(0..20_000));
     });
 }

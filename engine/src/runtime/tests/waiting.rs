@@ -58,7 +58,7 @@ impl Source for Bytes {
 }
 
 fn wait_for(kept: &Mutex<Vec<u64>>, len: usize) {
-    while kept.lock().unwrap().len() < len {
+    while lock(&kept).len() < len {
         thread::yield_now();
     }
 }
@@ -84,7 +84,7 @@ fn a_source_is_called_when_its_pipe_has_data_and_when_it_is_closed() {
             assert!(while_idle <= 1, "{while_idle} calls without data");
             drop(writer);
             running.join().unwrap();
-            assert!(kept.lock().unwrap().iter().copied().eq(0..50));
+            assert!(lock(&kept).iter().copied().eq(0..50));
         });
     }
 }
@@ -139,7 +139,7 @@ fn a_stopped_source_sends_what_it_has_taken_and_takes_no_more() {
             let metrics = running.join().unwrap();
             let left = rustix::io::ioctl_fionread(&writer).unwrap();
             let taken = 250 - left;
-            assert_eq!(kept.lock().unwrap().len() as u64, taken);
+            assert_eq!(lock(&kept).len() as u64, taken);
             assert_eq!(metrics.stage("bytes").unwrap().items_out(), taken);
         });
     }

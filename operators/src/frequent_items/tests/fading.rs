@@ -8,7 +8,7 @@ use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use trommel_engine::batch::{Batch, Origin, Payload};
 use trommel_engine::operator::{Flow, Operator, Output};
-use trommel_engine::query::{Request, Response};
+use trommel_engine::query::Request;
 
 use super::*;
 use crate::testing::{bind, bind_operator};
@@ -68,11 +68,7 @@ impl Driven {
     }
 
     fn query(&self, request: &Request) -> RecordBatch {
-        match self.operator.query(request, None).unwrap() {
-            Response::Answer(rows) => rows,
-            Response::Compute(compute) => compute().unwrap(),
-            Response::Forward(_) => unreachable!("it has one part"),
-        }
+        self.operator.query(request, None).unwrap().compute().unwrap()
     }
 }
 

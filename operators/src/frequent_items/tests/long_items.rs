@@ -9,7 +9,7 @@ use trommel_engine::batch::{Batch, Origin, Payload};
 use trommel_engine::error::BindError;
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{BindContext, Body, Fragment, OperatorSpec, Output};
-use trommel_engine::query::{Request, Response};
+use trommel_engine::query::Request;
 
 use super::*;
 use crate::testing::{bind, bind_operator};
@@ -45,11 +45,7 @@ fn long_items_are_counted_apart_and_asked_for_whole() {
         }
         let ask = |item: &str| {
             let request = Request::new("estimate").with("item", item);
-            match operator.query(&request, None).unwrap() {
-                Response::Answer(rows) => rows,
-                Response::Compute(compute) => compute().unwrap(),
-                _ => panic!("one part answers"),
-            }
+            operator.query(&request, None).unwrap().compute().unwrap()
         };
         for (i, item) in long.iter().enumerate() {
             let (name, count) = rows(&ask(item)).remove(0);

@@ -81,7 +81,8 @@ pub enum OnError {
     #[default]
     Fail,
     /// It is left out: a line is counted in `skipped`; a file is counted in `files_skipped` and
-    /// named in a warning and in the report, up to 20 of them. The rows of a file up to its damage stay.
+    /// named in a warning and in the report, up to 20 of them. The rows of a file up to its damage
+    /// stay.
     Skip,
 }
 
