@@ -70,7 +70,7 @@ pub(super) fn top_borrowed<'a, K: Ord>(
     best.ranked.into_sorted_vec().into_iter().map(|ranked| ranked.0).collect()
 }
 
-/// The items with the `n` largest counts, in no order, and all others with the least of these counts.
+/// The items with the `n` largest counts, in no order, and all others with the least of these.
 ///
 /// # Cost
 ///

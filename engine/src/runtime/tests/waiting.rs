@@ -58,7 +58,7 @@ impl Source for Bytes {
 }
 
 fn wait_for(kept: &Mutex<Vec<u64>>, len: usize) {
-    while lock(&kept).len() < len {
+    while lock(kept).len() < len {
         thread::yield_now();
     }
 }
