@@ -70,8 +70,9 @@ impl Default for QueueLimits {
     }
 }
 
-/// What both ends and the metrics see of an edge. Each number has one writer, and what has different
-/// writers is in different cache lines: an end that only looks does not slow the other one down.
+/// What both ends and the metrics see of an edge. Each number has one writer, and what has
+/// different writers is in different cache lines: an end that only looks does not slow the other
+/// one down.
 #[derive(Debug)]
 pub(crate) struct EdgeState {
     sent: CachePadded<Sent>,
