@@ -3,6 +3,7 @@
 //! The line is redrawn by whoever waits for the pipeline; it has no thread of its own.
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trommel::Metrics;
@@ -29,6 +30,11 @@ impl Progress {
             ProgressBar::hidden()
         };
         Self { line, sources }
+    }
+
+    /// Time between two draws, if anybody sees them.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        (!self.line.is_hidden()).then(|| Duration::from_secs(1) / REDRAWS_PER_SECOND.into())
     }
 
     /// Shows what has been counted so far; `metrics` is not called when nobody would see it.

@@ -19,8 +19,8 @@ use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
 use crate::signals::EndSignals;
 
-/// How long a signal may wait; short enough to feel instant.
-const SLICE: Duration = Duration::from_millis(50);
+/// Time between two looks at what was asked for over HTTP, to be told.
+const LOOK: Duration = Duration::from_millis(500);
 /// Least time between a first Ctrl-C and one that aborts.
 const SECOND_THOUGHT: Duration = Duration::from_secs(1);
 /// What a shell adds to the number of a signal that ended a program.
@@ -64,7 +64,7 @@ impl Session {
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Outcome {
         let handle = self.running.handle();
-        while !self.running.wait(SLICE) && handle.phase() != RunPhase::Aborted {
+        while !self.rest() && handle.phase() != RunPhase::Aborted {
             self.obey_signals();
             self.say_phase(handle.phase());
             self.progress.draw(|| handle.metrics());
@@ -81,6 +81,12 @@ impl Session {
         }
         self.progress.clear();
         Outcome { metrics: handle.metrics(), error: result.err(), signal: self.signal, was_aborted }
+    }
+
+    /// Waits until something is to be done here; true if the run has ended.
+    fn rest(&mut self) -> bool {
+        let limit = self.progress.interval().unwrap_or(LOOK);
+        self.running.wait_beside(self.signals.descriptor(), limit)
     }
 
     fn obey_signals(&mut self) {

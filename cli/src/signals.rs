@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_default;
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
 
 /// The signals that end a run.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -16,7 +19,7 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// signal that was ignored when the process started, such as by `nohup`, stays ignored.
 #[derive(Debug)]
 pub(crate) struct EndSignals {
-    signals: Signals,
+    signals: SignalDelivery<UnixStream, SignalOnly>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -29,7 +32,14 @@ impl EndSignals {
         for &signal in &received {
             register_conditional_default(signal, Arc::clone(&is_over))?;
         }
-        Ok(Self { signals: Signals::new(received)?, is_over })
+        let (read, write) = UnixStream::pair()?;
+        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, received)?;
+        Ok(Self { signals, is_over })
+    }
+
+    /// Readable when a signal has come.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.signals.get_read().as_fd()
     }
 
     /// The signals that have come since the last call.

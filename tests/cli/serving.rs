@@ -126,6 +126,11 @@ fn an_address_in_use_is_refused() {
 #[test]
 fn prometheus_reads_the_metrics_of_a_running_pipeline() {
     let (live, address) = serve();
+    // Operators publish their numbers after they have worked.
+    let has_worked = || exchange(&address, "GET /metrics", "").2.contains("operator_state_bytes");
+    while !has_worked() {
+        std::thread::yield_now();
+    }
     let (status, head, text) = exchange(&address, "GET /metrics", "");
     assert_eq!(status, 200);
     assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");

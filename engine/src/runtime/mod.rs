@@ -17,6 +17,7 @@ mod start;
 mod tests;
 
 use std::fmt;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use crossbeam_utils::CachePadded;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 pub(crate) use control::{Address, Published, WatchSlot};
 use poller::Poller;
@@ -37,6 +40,8 @@ use crate::memory::Reservation;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
 use crate::query::{QueryError, QueryHandle, Request, Watch};
 
+/// Wait after the operating system has refused to wait for a descriptor.
+const RETRY: Duration = Duration::from_millis(50);
 /// How long an aborted run waits for an operator that does not return, before its thread is left
 /// behind.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
@@ -185,6 +190,8 @@ pub struct Running {
     workers: Vec<Worker>,
     /// Receives the index of each worker that has ended.
     ended: Receiver<usize>,
+    /// Readable after each of them.
+    end_event: Arc<OwnedFd>,
     workers_running: usize,
     /// Ends with the last worker.
     poller: Option<Arc<Poller>>,
@@ -268,6 +275,34 @@ impl Running {
             }
         }
         true
+    }
+
+    /// As [`Running::wait`], and returns false as soon as `descriptor` is readable or closed by its
+    /// writer, such as the pipe of a signal handler.
+    pub fn wait_beside(&mut self, descriptor: BorrowedFd<'_>, limit: Duration) -> bool {
+        let until = Instant::now().checked_add(limit);
+        loop {
+            // Before the look at the channel, so that the end of a worker is found in one of them.
+            let _ = rustix::io::read(&self.end_event, &mut [0; 8]);
+            while let Ok(worker) = self.ended.try_recv() {
+                self.note_end(worker);
+            }
+            if self.workers_running == 0 {
+                return true;
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            // A time that does not fit is as good as none.
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut both = [self.end_event.as_fd(), descriptor]
+                .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+            match poll(&mut both, timeout.as_ref()) {
+                Ok(0) => return false,
+                Ok(_) if !both[1].revents().is_empty() => return false,
+                Ok(_) | Err(Errno::INTR) => {}
+                // Short of memory: the next call tries again.
+                Err(_) => return self.wait(limit.min(RETRY)),
+            }
+        }
     }
 
     fn note_end(&mut self, worker: usize) {

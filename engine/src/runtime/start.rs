@@ -2,12 +2,14 @@
 //! groups.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
 use crossbeam_channel::{Sender, bounded};
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::allowance::Allowance;
 use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
@@ -44,10 +46,16 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
     let addresses =
         stages.iter().map(|stage| (stage.id.clone(), wiring.address(stage.parts[0]))).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
+    let end_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+    let end_event = Arc::new(end_event.map_err(|error| {
+        let node = &wiring.nodes[0][0];
+        node.error(RunErrorCause::Thread(error.into()))
+    })?);
     let shared = Arc::new(Shared::new(wiring.bells.clone(), wiring.needy_sinks()));
     let mut running = Running {
         workers: Vec::new(),
         ended,
+        end_event: Arc::clone(&end_event),
         workers_running: 0,
         poller: Some(poller),
         _queue_memory: queue_memory,
@@ -64,7 +72,13 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
         let mut group = Group::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
         group.may_spin = plan.has_core_per_group;
         let core = plan.groups[index].core;
-        running.workers.push(spawn(index, group, core, ended_sender.clone())?);
+        running.workers.push(spawn(
+            index,
+            group,
+            core,
+            ended_sender.clone(),
+            Arc::clone(&end_event),
+        )?);
         running.workers_running += 1;
     }
     Ok(running)
@@ -75,6 +89,7 @@ fn spawn(
     group: Group,
     core: Option<usize>,
     ended: Sender<usize>,
+    end_event: Arc<OwnedFd>,
 ) -> Result<Worker, RunError> {
     let labels: Vec<_> = group.nodes.iter().map(|n| (n.label.clone(), n.operator)).collect();
     let current = Arc::clone(&group.current);
@@ -89,7 +104,7 @@ fn spawn(
         .spawn(move || {
             // Locals are dropped in reverse order, so the end is announced when all that the group
             // owned is closed, even if closing it panics.
-            let _announcement = Announcement { ended, index };
+            let _announcement = Announcement { ended, end_event, index };
             let mut group = group;
             pin(core);
             work(&mut group);
@@ -101,6 +116,7 @@ fn spawn(
 /// Says that a worker has ended, when it is dropped.
 struct Announcement {
     ended: Sender<usize>,
+    end_event: Arc<OwnedFd>,
     index: usize,
 }
 
@@ -108,6 +124,8 @@ impl Drop for Announcement {
     fn drop(&mut self) {
         // Nobody listens when the run was dropped without waiting for it.
         let _ = self.ended.send(self.index);
+        // It fails only at the greatest number, which is readable too.
+        let _ = rustix::io::write(&self.end_event, &1_u64.to_ne_bytes());
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
+use crate::runtime::RunPhase;
 
 /// Numbers of one byte from a pipe. Reads ahead, and sends one number a call.
 struct Bytes {
@@ -114,6 +115,28 @@ fn idle_pipes_cost_an_active_source_nothing() {
         writers[33].write_all(&[7]).unwrap();
         wait_for(&kept, 100_001);
         running.stop();
+        running.join().unwrap();
+    });
+}
+
+#[test]
+fn the_end_of_a_run_and_a_descriptor_are_waited_for_together() {
+    watched(|| {
+        let (bytes, writer, _) = Bytes::new();
+        let mut graph = Graph::new();
+        let bytes = graph.add("bytes", source(bytes));
+        graph.add_after(bytes, "end", collect().0);
+        let mut running = start(graph, SMALL);
+        let (read, mut write) = pipe().unwrap();
+        let long = Duration::from_secs(60);
+        assert!(!running.wait_beside(read.as_fd(), Duration::from_millis(20)));
+        write.write_all(&[1]).unwrap();
+        assert!(!running.wait_beside(read.as_fd(), long), "it is readable");
+        assert_eq!(running.handle().phase(), RunPhase::Running);
+        let (read, _write) = pipe().unwrap();
+        drop(writer);
+        assert!(running.wait_beside(read.as_fd(), long), "the input has ended");
+        assert!(running.wait_beside(read.as_fd(), long) && running.wait(Duration::ZERO));
         running.join().unwrap();
     });
 }
