@@ -58,8 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
     SERVED.with_borrow_mut(|slot| {
         let served = slot.get_or_insert_with(serve);
         let answer = exchange(served, bytes);
-        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "{answer:?}");
-        assert!(!answer.starts_with(b"HTTP/1.1 500"), "{}", String::from_utf8_lossy(&answer));
+        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{answer:?}");
+        assert!(answer.get(9..12) != Some(b"500"), "{}", String::from_utf8_lossy(&answer));
         served.inputs += 1;
         // The bytes may have been a request to end the run.
         if served.running.handle().phase() != RunPhase::Running {
