@@ -8,7 +8,7 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
 use super::group::Group;
@@ -16,6 +16,9 @@ use super::node::{Life, Target};
 use crate::metrics::nanoseconds;
 use crate::operator::Body;
 use crate::query::{Computation, QueryError, Response};
+
+/// Time for answers to callers that wait when the run ends.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
 impl Group {
     /// Takes everything from the mailbox. Queries that were sent on are accepted, so that they are
@@ -84,11 +87,11 @@ impl Group {
         (self.asked > 0 && self.answer_one()) || has_published
     }
 
-    /// Answers the callers that wait when everything else has ended.
+    /// Answers callers that wait when everything else has ended, for a moment: the run ends, however
+    /// many they are.
     pub(super) fn answer_last(&mut self) {
-        for _ in 0..self.asked {
-            self.answer_one();
-        }
+        let until = Instant::now() + LAST_ANSWERS;
+        while self.asked > 0 && Instant::now() < until && self.answer_one() {}
     }
 
     /// Answers, or sends on, the oldest query at the next part that can do so.

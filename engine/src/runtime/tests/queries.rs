@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::*;
+use crate::channel::NotGiven;
 use crate::runtime::control::MAILBOX_QUERIES_MAX;
 
 #[test]
@@ -188,6 +189,31 @@ fn a_query_whose_caller_has_left_is_not_computed() {
         assert_eq!(answers.load(Ordering::Relaxed), 1, "only the last one was wanted");
         running.stop();
         running.join().unwrap();
+    });
+}
+
+#[test]
+fn callers_that_wait_do_not_hold_up_the_end() {
+    watched(|| {
+        let (spec, permits, _kept) = gated();
+        let answers = Arc::new(AtomicU64::new(0));
+        let mut graph = Graph::new();
+        graph.placement(Placement::Fused);
+        let numbers = graph.add("numbers", source(Numbers::to(1)));
+        graph.add_after(numbers, "slow", sink(Slow { answers: Arc::clone(&answers) }));
+        graph.add_after(numbers, "end", spec);
+        let mut running = start(graph, QueueLimits::default());
+        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
+        let queries = running.queries();
+        let address = queries.address("slow").unwrap();
+        let waiting: Vec<_> = (0..1_000).map(|_| address.ask(Request::new("x"))).collect();
+        drop(permits);
+        running.join().unwrap();
+        let answered = answers.load(Ordering::Relaxed);
+        assert!((1..600).contains(&answered), "{answered} answers take some ms each");
+        let taken = waiting.iter().map(|caller| caller.take(Duration::ZERO, false));
+        let refused = taken.filter(|answer| matches!(answer, Err(NotGiven::GivenUp)));
+        assert_eq!(answered + refused.count() as u64, 1_000);
     });
 }
 
