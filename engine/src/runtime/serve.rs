@@ -87,8 +87,8 @@ impl Group {
         (self.asked > 0 && self.answer_one()) || has_published
     }
 
-    /// Answers callers that wait when everything else has ended, for a moment: the run ends, however
-    /// many they are.
+    /// Answers callers that wait when everything else has ended, for a moment: the run ends,
+    /// however many they are.
     pub(super) fn answer_last(&mut self) {
         let until = Instant::now() + LAST_ANSWERS;
         while self.asked > 0 && Instant::now() < until && self.answer_one() {}
