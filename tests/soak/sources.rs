@@ -1,7 +1,7 @@
 //! Sources of numbered items.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,9 @@ pub(super) struct PipeWriter {
     path: PathBuf,
     /// Nobody reads any more.
     ends: Arc<AtomicBool>,
-    /// Ends with the bytes that were written, and a reading end to see what nobody has read.
-    thread: JoinHandle<(u64, File)>,
+    /// Ends with the bytes that were written, and a reading end to see what nobody has read; fails
+    /// if the folder of the pipeline is gone.
+    thread: JoinHandle<io::Result<(u64, File)>>,
 }
 
 impl PipeWriter {
@@ -112,10 +113,10 @@ impl PipeWriter {
         let (pipe, is_over) = (path.clone(), Arc::clone(&ends));
         let write = move || {
             // Waits for the pipeline to open it, or for `taken`.
-            let mut writer = OpenOptions::new().write(true).open(&pipe).unwrap();
+            let mut writer = OpenOptions::new().write(true).open(&pipe)?;
             // Keeps what is in the pipe when the pipeline closes it.
-            let look = open_to_look(&pipe);
-            rustix::io::ioctl_fionbio(&writer, true).unwrap();
+            let look = open_to_look(&pipe)?;
+            rustix::io::ioctl_fionbio(&writer, true)?;
             let mut written = 0;
             while written < bytes.len() && !is_over.load(Ordering::Relaxed) {
                 match writer.write(&bytes[written..bytes.len().min(written + WRITTEN)]) {
@@ -124,7 +125,7 @@ impl PipeWriter {
                     Err(_) => thread::park_timeout(Duration::from_micros(200)),
                 }
             }
-            (written as u64, look)
+            Ok((written as u64, look))
         };
         Self { path, ends, thread: thread::Builder::new().spawn(write).unwrap() }
     }
@@ -132,22 +133,22 @@ impl PipeWriter {
     /// How many whole items were taken out of the pipe; the reader has ended.
     pub(super) fn taken(self) -> u64 {
         self.ends.store(true, Ordering::Relaxed);
-        let _opens_the_pipe_if_nobody_did = open_to_look(&self.path);
-        let (written, look) = self.thread.join().unwrap();
+        let _opens_the_pipe_if_nobody_did = open_to_look(&self.path).unwrap();
+        let (written, look) = self.thread.join().unwrap().unwrap();
         (written - drain(&look)) / 8
     }
 }
 
-fn open_to_look(path: &Path) -> File {
+fn open_to_look(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap()
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Reads what is in the pipe; returns how much that was.
 fn drain(mut pipe: &File) -> u64 {
     let mut bytes = vec![0; 1 << 16];
     let mut read = 0;
-    while let Ok(count @ 1..) = std::io::Read::read(&mut pipe, &mut bytes) {
+    while let Ok(count @ 1..) = io::Read::read(&mut pipe, &mut bytes) {
         read += count as u64;
     }
     read
