@@ -43,11 +43,15 @@ impl<K: Clone> Counted<&K> {
     }
 }
 
+/// Ranks that are kept in a heap; more are sorted, because a large heap is a cache miss a step.
+const HEAP_MAX: usize = 1024;
+
 /// The `n` largest of distinct counted items: count descending, ties by item ascending.
 ///
 /// # Cost
 ///
-/// O(m log n) for m items, with n of them in memory; only those are cloned.
+/// O(m log n) for m items, with n of them in memory, or all if n is above a thousand; only n are
+/// cloned.
 pub fn top<'a, K: Clone + Ord + 'a>(
     counted: impl IntoIterator<Item = Counted<&'a K>>,
     n: usize,
@@ -60,6 +64,12 @@ pub(super) fn top_borrowed<'a, K: Ord>(
     counted: impl IntoIterator<Item = Counted<&'a K>>,
     n: usize,
 ) -> Vec<Counted<&'a K>> {
+    if n > HEAP_MAX {
+        let mut ranked: Vec<_> = largest(counted, n).into_iter().map(Ranked).collect();
+        ranked.sort_unstable();
+        ranked.truncate(n);
+        return ranked.into_iter().map(|ranked| ranked.0).collect();
+    }
     let mut best = Best { ranked: BinaryHeap::new(), n, count_min: 0 };
     // `for_each` runs a chain of iterators as one loop after the other.
     counted.into_iter().for_each(|counted| {
@@ -163,5 +173,17 @@ mod tests {
         assert_eq!(ranked(9), [3, 4, 1, 2, 5]);
         assert_eq!(ranked(4), [3, 4, 1, 2]);
         assert_eq!(ranked(0), [0; 0]);
+    }
+
+    #[test]
+    fn long_rankings_are_as_short_ones() {
+        let items: Vec<u32> = (0..3_000).map(|i: u32| i.wrapping_mul(0x9E37_79B1)).collect();
+        let counted =
+            || (0..).zip(&items).map(|(i, item)| Counted { item, count: i % 7, error: 0 });
+        let mut expected: Vec<_> = counted().map(|counted| counted.cloned()).collect();
+        expected.sort_by_key(|counted| (Reverse(counted.count), counted.item));
+        for n in [0, 1, HEAP_MAX, HEAP_MAX + 1, 2_000, 2_999, 3_000, usize::MAX] {
+            assert_eq!(top(counted(), n), expected[..n.min(3_000)]);
+        }
     }
 }
