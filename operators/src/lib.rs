@@ -18,11 +18,13 @@ mod columns;
 pub mod files;
 pub mod frequent_items;
 mod heavy_filter;
+pub mod items;
 mod long;
 mod parameters;
 pub mod set_similarity_join;
 mod sink;
 mod source;
+pub mod summary;
 #[cfg(test)]
 mod testing;
 mod tokenize;

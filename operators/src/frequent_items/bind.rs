@@ -1,26 +1,34 @@
 //! From the parameters of the operator to its parts.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
-use trommel_engine::operator::{Body, Claim, Fragment, Load, Operator, OperatorError, Part};
+use trommel_engine::operator::{
+    BindContext, Body, Claim, Fragment, Load, Operator, OperatorError, OperatorSpec, Part,
+};
+use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
-use super::column::{Column, ranked_schema};
-use super::counting::Counting;
-use super::decay::Decayed;
-use super::files::{self, SnapshotFile};
+use super::counting::{Counting, restore_like};
+use super::emission::Emission;
 use super::input::Input;
 use super::memory::StateMemory;
-use super::panes::Panes;
+use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
+use super::query::Report;
+use super::ranked::ranked_schema;
 use super::scope::Scope;
-use super::summary::{Stored, Summary, restore_like};
+use super::snapshot_file::{self, SnapshotFile};
 use super::windows::{Windows, window_schema};
-use super::{
-    Algorithm, CapacityError, Filter, FrequentItems, Parallel, Sieve, SpaceSaving, parallel,
-    partition,
+use super::{pipeline, shards};
+use crate::columns::find_column;
+use crate::items::{Column, Text};
+use crate::long::ITEM_BYTES_MIN;
+use crate::parameters::check_range;
+use crate::summary::{
+    COUNTERS_MAX, CapacityError, Decayed, Filter, Panes, Sieve, SpaceSaving, Stored, Summary,
 };
 
 /// What the operator shares: its work among cores, its memory with the pipeline.
@@ -37,7 +45,72 @@ impl Sharing {
     }
 }
 
+impl OperatorSpec for FrequentItems {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
+        let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
+        let weight = match &self.weight {
+            None => None,
+            Some(name) => match find_column(&inputs[0], name, "weight")? {
+                (index, DataType::UInt64) => Some(index),
+                (_, found) => {
+                    let (column, expected) = (name.clone(), "UInt64");
+                    return Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"));
+                }
+            },
+        };
+        check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
+        let input = Input::new(item, weight, self.item_bytes_max);
+        let algorithm = self.algorithm_for(&item_type);
+        let shards = self.shards(algorithm, context.cores)?;
+        let sharing = Sharing { shards, memory: context.memory };
+        match item_type {
+            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, &sharing),
+            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, &sharing),
+            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, &sharing),
+            found => {
+                let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
+                Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
+            }
+        }
+    }
+}
+
 impl FrequentItems {
+    pub(super) fn emission(&self) -> Result<Emission, BindError> {
+        if let Some(share) = self.threshold {
+            check_range("threshold", &share, &(0.0..=1.0))?;
+        }
+        let every = match (self.emit, self.every) {
+            (Emit::End, None) => None,
+            (Emit::Every, Some(every)) if every > 0 => Some(every),
+            (Emit::End, Some(every)) => {
+                let allowed = "set `emit` to \"every\", or leave `every` out".to_owned();
+                return Err(BindErrorKind::Value { value: every.to_string(), allowed }.at("every"));
+            }
+            (Emit::Every, _) => {
+                let value = "\"every\" without a number of items".to_owned();
+                let allowed = "set `every` to the number of items between two emissions".to_owned();
+                return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+            }
+        };
+        let report =
+            Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
+        Ok(Emission::new(report, every))
+    }
+
     /// The algorithm for items of this type.
     pub(super) fn algorithm_for(&self, item: &DataType) -> Algorithm {
         match (self.algorithm, self.parallel) {
@@ -136,7 +209,7 @@ impl FrequentItems {
                 let memories = memories.collect::<Result<Vec<_>, _>>()?;
                 let summaries = summaries.into_iter().zip(memories).collect();
                 let (file, claim) = self.snapshot_file()?;
-                let shards = partition::shards(summaries, &input, emission, file);
+                let shards = shards::shards(summaries, &input, emission, file);
                 let shards = (1..).zip(shards);
                 let parts =
                     shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
@@ -187,7 +260,7 @@ impl FrequentItems {
         let (emission, (file, claim)) = (self.emission()?, self.snapshot_file()?);
         let memory = sharing.state(Summary::state_bytes_max(&filter))?;
         let filter = self.restored(filter)?;
-        let (filter, counter) = parallel::parts(filter, input, emission, file, memory);
+        let (filter, counter) = pipeline::parts(filter, input, emission, file, memory);
         let parts = vec![part("filter", filter), part("counter", counter)];
         Ok(Fragment::new(parts, vec![ranked_schema(K::TYPE)]).claiming(claim))
     }
@@ -195,7 +268,7 @@ impl FrequentItems {
     /// The summary of the file, if there is one, and else the empty one that is configured.
     fn restored<K: Column, S: Stored<K>>(&self, configured: S) -> Result<S, BindError> {
         let Some(path) = &self.restore else { return Ok(configured) };
-        let state = files::read(path).map_err(|error| blame("restore", error.into()))?;
+        let state = snapshot_file::read(path).map_err(|error| blame("restore", error.into()))?;
         restore_like(&configured, &state).map_err(|error| {
             let error = format!("{}: {error}", path.display());
             blame("restore", error.into())

@@ -9,15 +9,15 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
-use super::Counted;
-use super::column::{Column, ranked_schema};
-use super::decay::Decayed;
-use super::files::SnapshotFile;
+use super::emission::Emission;
 use super::input::{Input, Observations};
 use super::memory::StateMemory;
-use super::report::{QUERIES, Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::query::{QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::ranked::ranked_schema;
 use super::rows::Outbox;
-use super::summary::{Stored, Summary, restore_like};
+use super::snapshot_file::SnapshotFile;
+use crate::items::{Column, StoredItem};
+use crate::summary::{Counted, Decayed, Stored, Summary, free_bytes_max};
 
 /// What the operator asks of its state.
 pub(super) trait Tally<K: Column>: Send + 'static {
@@ -108,31 +108,16 @@ impl<K: Column, S: Summary<K>> Tally<K> for Decayed<S> {
     }
 }
 
-/// When rows are emitted, besides at the end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Emission {
-    pub(super) report: Report,
-    /// After this many items, at the next batch boundary.
-    pub(super) every: Option<u64>,
-    /// How many items are left until then.
-    pub(super) left: u64,
-}
-
-impl Emission {
-    pub(super) fn new(report: Report, every: Option<u64>) -> Self {
-        Self { report, every, left: every.unwrap_or(u64::MAX) }
-    }
-
-    /// Counts `items`; true when rows are due.
-    pub(super) fn is_due(&mut self, items: usize) -> bool {
-        let Some(every) = self.every else { return false };
-        self.left = self.left.saturating_sub(items as u64);
-        if self.left > 0 {
-            return false;
-        }
-        self.left = every;
-        true
-    }
+/// The summary that was written down, which has to be like `configured`.
+pub(super) fn restore_like<K: StoredItem, S: Stored<K>>(
+    configured: &S,
+    state: &[u8],
+) -> Result<S, OperatorError> {
+    // What is like the one that is there takes no more, beside its strings.
+    let state_bytes_max = free_bytes_max(state).saturating_add(configured.state_bytes_max());
+    let restored = configured.restored(state, state_bytes_max)?;
+    configured.check_like(&restored)?;
+    Ok(restored)
 }
 
 /// Counts the items of a column.

@@ -1,135 +1,50 @@
-//! Frequent items of a stream, with bounds on every count.
+//! The frequent items of a stream as an operator, over the summaries of [`crate::summary`].
 //!
 //! ```text
-//! SpaceSaving                 k counters; the reference
-//! Filter = FilterFront ──► SpaceSaving     |X| bins in SIMD registers in front of |Y| counters, k = |X| + |Y|
-//! Sieve                       cells for cold items and a SIMD filter for hot ones; the fastest
+//! batches ──► input ──► counting | shards | pipeline | windows ──► rows ──► batches
+//!                                      ▲      │
+//!                               query ─┘      └─► snapshot_file
 //! ```
 //!
-//! Sources: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
-//! Data Streams*, ICDT 2005 ([`SpaceSaving`]); Roy, Teubner, Alonso, *Efficient Frequent Item
-//! Counting in Multi-Core Hardware*, KDD 2012 ([`Filter`] §3, its two halves §4); Homem, Carvalho,
-//! *Finding top-k elements in data streams*, Information Sciences 180, 2010 ([`Sieve`]).
-//!
-//! These types know no thread, no channel and no pipeline. They are fed with batches ([`Items`]) of
-//! integers or strings ([`Item`]) and answer with counted items ([`Counted`]).
-//!
-//! # Guarantees
-//!
-//! What follows is about [`SpaceSaving`] and [`Filter`]; the [`sieve`] has a proof of its own, of
-//! the same bounds.
-//!
-//! Let N be the weight of the stream so far, k the counters, m the smallest of the k counts, where
-//! a free counter has count 0. Each item of weight w adds w to exactly one count and counts are
-//! never lowered, so they sum up to N, m <= N / k, and m never falls. As long as N is below 2^64,
-//! so that nothing saturates:
-//!
-//! 1. *No unmonitored item has a true count above m.* An item that never had a counter has true
-//!    count 0: whatever arrives gets one. One that has lost its counter lost it, the last time,
-//!    when its count was m, and that was not below its true count (2); since then it has not
-//!    arrived, and m has not fallen.
-//! 2. *`count - error <= true count <= count` for each counter.* When an item gets a free counter,
-//!    no item has lost one yet, it arrives for the first time, and its count is exact. When it
-//!    replaces another, its true count before was between 0 and m (1), so that after it, it is
-//!    between w = count - error and m + w = count. Later arrivals add to both sides.
-//! 3. *`error <= N / k`*: an error is the m of an earlier moment, or 0.
-//! 4. *An item with a true count above N / k is monitored*: N / k >= m, so (1) does not leave it
-//!    unmonitored.
-//! 5. *With at most k distinct items all counts are exact*: none is replaced, so all errors are 0.
-//!
-//! [`SpaceSaving`] replaces the minimum by definition. [`Filter`] divides the counters into X and Y
-//! and replaces only in Y; [`FilterFront`] shows that whenever an item is forwarded to Y, a minimum
-//! of all k counters is there. An exchange moves counters between X and Y and changes none, so that
-//! all of the above holds for X and Y together. A free counter is a count of 0: while X has a free
-//! bin, items are forwarded only while Y has a free counter too, so that nothing is replaced before
-//! all k counters are in use.
-//!
-//! Counts saturate at 2^64 - 1. True counts that saturate likewise stay within their bounds (1, 2,
-//! 5); only the bounds by N / k (3, 4) end when N saturates.
+//! | file | contents |
+//! |---|---|
+//! | `operator` | the parameters |
+//! | `scope` | the parameters of windows and decay |
+//! | `bind` | from parameters to parts |
+//! | `input` | items and weights of a batch |
+//! | `counting` | one summary, on one core |
+//! | `emission` | when rows are emitted |
+//! | `shards` | a summary for each of several cores |
+//! | `pipeline` | the filter and the counters as two parts |
+//! | `windows` | a summary for each pane of a window |
+//! | `query` | questions and answers |
+//! | `ranked` | counted items as rows |
+//! | `rows` | rows on their way out, some rows a call |
+//! | `memory` | the share of the memory of the pipeline |
+//! | `snapshot_file` | the files of `restore` and `snapshot` |
 
 mod bind;
-mod column;
-mod counted;
 mod counting;
-mod decay;
-mod files;
-mod filter;
-mod filter_front;
-mod index;
+mod emission;
 mod input;
-mod item;
-mod leaders;
 mod memory;
-mod merge;
 mod operator;
-mod panes;
-mod parallel;
-mod partition;
-mod report;
+mod pipeline;
+mod query;
+mod ranked;
 mod rows;
 mod scope;
-pub mod sieve;
-mod space_saving;
-mod stored;
-mod summary;
+mod shards;
+mod snapshot_file;
 #[cfg(test)]
 mod tests;
-mod victims;
 mod windows;
 
-pub use trommel_kernels::filter::Absorbed;
-
-pub(crate) use self::column::Column;
-pub use self::counted::{Counted, top};
-pub use self::files::SnapshotFileError;
-pub use self::filter::Filter;
-pub use self::filter_front::FilterFront;
-pub use self::item::{Item, Items, Text};
-pub use self::merge::MergeError;
 pub use self::operator::{Algorithm, Emit, FrequentItems, Parallel};
 pub use self::scope::{Decay, Window};
-pub use self::sieve::Sieve;
-pub use self::space_saving::SpaceSaving;
-pub use self::stored::{RestoreError, StoredItem};
-
-/// The most counters a summary can have: 2^26, more than 2 GiB of them.
-pub const COUNTERS_MAX: usize = 1 << 26;
-
-/// Why a summary cannot have the size that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CapacityError {
-    /// The number of counters is out of range.
-    #[error("{counters} counters are out of range: 1 to {COUNTERS_MAX} are possible")]
-    Counters {
-        /// The number that was asked for.
-        counters: usize,
-    },
-    /// The number of bins is out of range.
-    #[error(
-        "{bins} filter bins are out of range: 1 to {} are possible",
-        trommel_kernels::filter::BINS_MAX
-    )]
-    Bins {
-        /// The number that was asked for.
-        bins: usize,
-    },
-    /// All counters are bins of the filter, none is left behind it.
-    #[error("{counters} counters leave none behind {bins} filter bins: at least {} are needed", bins + 1)]
-    NoBackCounters {
-        /// The counters that were asked for, bins included.
-        counters: usize,
-        /// The bins that were asked for.
-        bins: usize,
-    },
-    /// The counters alone need more memory than is allowed.
-    #[error("{counters} counters do not fit into {bytes} bytes: at least {bytes_min} are needed")]
-    StateBytes {
-        /// The counters that were asked for.
-        counters: usize,
-        /// The memory that is allowed.
-        bytes: usize,
-        /// The least memory for so many counters.
-        bytes_min: usize,
-    },
-}
+pub use self::snapshot_file::SnapshotFileError;
+pub use crate::items::{Item, Items, StoredItem, Text};
+pub use crate::summary::{
+    Absorbed, COUNTERS_MAX, CapacityError, Counted, Filter, FilterFront, MergeError, RestoreError,
+    Sieve, SpaceSaving, sieve, top,
+};

@@ -1,23 +1,12 @@
 //! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use arrow_schema::{DataType, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
 
-use super::bind::Sharing;
-use super::counting::Emission;
-use super::input::Input;
-use super::report::Report;
-use super::{COUNTERS_MAX, Decay, Text, Window};
-use crate::columns::find_column;
-use crate::long::ITEM_BYTES_MIN;
-use crate::parameters::check_range;
+use super::scope::{Decay, Window};
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -138,7 +127,7 @@ pub struct FrequentItems {
     /// So the text of a summary takes at most `counters` times this.
     #[serde(default = "default_item_bytes_max")]
     #[schemars(range(min = 64, max = 1_073_741_824))]
-    item_bytes_max: usize,
+    pub(super) item_bytes_max: usize,
     /// How many of the counters the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
@@ -149,7 +138,7 @@ pub struct FrequentItems {
     pub(super) threshold: Option<f64>,
     /// Emit only this many items; all that are monitored when left out.
     #[serde(default)]
-    n: Option<usize>,
+    pub(super) n: Option<usize>,
     /// When rows are emitted.
     #[serde(default)]
     pub(super) emit: Emit,
@@ -329,71 +318,6 @@ impl FrequentItems {
     pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
         self.snapshot = Some(file.into());
         self
-    }
-
-    pub(super) fn emission(&self) -> Result<Emission, BindError> {
-        if let Some(share) = self.threshold {
-            check_range("threshold", &share, &(0.0..=1.0))?;
-        }
-        let every = match (self.emit, self.every) {
-            (Emit::End, None) => None,
-            (Emit::Every, Some(every)) if every > 0 => Some(every),
-            (Emit::End, Some(every)) => {
-                let allowed = "set `emit` to \"every\", or leave `every` out".to_owned();
-                return Err(BindErrorKind::Value { value: every.to_string(), allowed }.at("every"));
-            }
-            (Emit::Every, _) => {
-                let value = "\"every\" without a number of items".to_owned();
-                let allowed = "set `every` to the number of items between two emissions".to_owned();
-                return Err(BindErrorKind::Value { value, allowed }.at("emit"));
-            }
-        };
-        let report =
-            Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
-        Ok(Emission::new(report, every))
-    }
-}
-
-impl OperatorSpec for FrequentItems {
-    fn operator(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
-    fn bind(
-        self: Box<Self>,
-        inputs: &[SchemaRef],
-        context: BindContext,
-    ) -> Result<Fragment, BindError> {
-        check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
-        let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
-        let weight = match &self.weight {
-            None => None,
-            Some(name) => match find_column(&inputs[0], name, "weight")? {
-                (index, DataType::UInt64) => Some(index),
-                (_, found) => {
-                    let (column, expected) = (name.clone(), "UInt64");
-                    return Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"));
-                }
-            },
-        };
-        check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
-        let input = Input::new(item, weight, self.item_bytes_max);
-        let algorithm = self.algorithm_for(&item_type);
-        let shards = self.shards(algorithm, context.cores)?;
-        let sharing = Sharing { shards, memory: context.memory };
-        match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, &sharing),
-            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, &sharing),
-            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, &sharing),
-            found => {
-                let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
-                Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
-            }
-        }
     }
 }
 

@@ -10,9 +10,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Flow, OperatorError, Output};
 
-use super::Counted;
-use super::column::{Column, ranked_rows};
-use super::files::SnapshotFile;
+use super::ranked::ranked_rows;
+use super::snapshot_file::SnapshotFile;
+use crate::items::Column;
+use crate::summary::Counted;
 
 /// Rows that are sent at once.
 pub(super) const ROWS_PER_CALL: usize = 8192;
@@ -157,9 +158,9 @@ impl<K: Column> Outbox<K> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Text;
-    use super::super::column::ranked_schema;
     use super::*;
+    use crate::frequent_items::ranked::ranked_schema;
+    use crate::items::Text;
 
     fn counted(texts: impl IntoIterator<Item = String>) -> Vec<Counted<Text>> {
         let counted = |text: String| Counted { item: Text::from(&*text), count: 1, error: 0 };

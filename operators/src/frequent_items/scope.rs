@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::error::{BindError, BindErrorKind};
 
-use super::decay::{HALF_LIFE_ITEMS_MAX, HalfLife};
-use super::panes::Panes;
 use super::windows::Borders;
 use crate::parameters::check_range;
+use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife, Panes};
 
 /// The most panes of a window.
 const PANES_MAX: u64 = 1_000;

@@ -23,15 +23,13 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{Carried, QueryError, Request, Response};
 
-use super::column::{Column, ranked_schema};
 use super::input::{Input, Observations};
-use super::item::Part;
 use super::memory::StateMemory;
-use super::panes::Panes;
-use super::report::{QUERIES, Question, Report};
+use super::query::{QUERIES, Question, Report};
+use super::ranked::ranked_schema;
 use super::rows::{Budget, Rows};
-use super::summary::Summary;
-use super::{Counted, Items};
+use crate::items::{Column, Items, Part};
+use crate::summary::{Counted, Panes, Summary};
 
 /// The zone of the columns of time.
 const UTC: &str = "+00:00";

@@ -18,7 +18,6 @@
 //! Left out: weights; a row counts once.
 
 mod operator;
-mod rule;
 #[cfg(test)]
 mod tests;
 
@@ -34,9 +33,8 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use self::operator::Filtering;
-pub(crate) use self::rule::hottest;
 use crate::columns::find_column;
-use crate::frequent_items::{Column, Text};
+use crate::items::{Column, Text};
 
 /// One row in so many is counted to find out what is hot.
 const SAMPLED: usize = 32;

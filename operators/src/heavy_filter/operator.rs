@@ -11,9 +11,10 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
 
-use super::{HeavyFilter, SAMPLED, hottest};
+use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
-use crate::frequent_items::{Column, Items, SpaceSaving};
+use crate::items::{Column, Items};
+use crate::summary::{SpaceSaving, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
 const SAMPLE_COUNTERS: usize = 128;

@@ -1,16 +1,19 @@
 //! Windows and decay against naive counts of what they say they count.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use proptest::prelude::*;
 use trommel_engine::batch::{Batch, Origin, Payload};
 use trommel_engine::operator::{Flow, Operator, Output};
 use trommel_engine::query::Request;
 
 use super::*;
+use crate::testing::streams::{BASE, Case, Stream, Weights};
 use crate::testing::{bind, bind_operator};
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Sieve, Algorithm::SpaceSaving, Algorithm::Filter];

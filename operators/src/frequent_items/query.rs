@@ -1,0 +1,270 @@
+//! What is asked of a summary: by queries while it runs, and by the configuration when it emits.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use serde::Deserialize;
+use serde_json::Value;
+use trommel_engine::query::{QueryError, Request, Response};
+
+use super::ranked::{Unranked, estimate_row, ranked_rows};
+use crate::items::Column;
+use crate::summary::{Counted, largest, top, top_borrowed};
+
+/// The queries of the operator.
+pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
+/// Those where the state is one summary.
+pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPSHOT];
+
+const SNAPSHOT: &str = "snapshot";
+
+/// The most bytes that an answer may have: 1 GiB, half of what a column of text or bytes can hold.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of a row of an answer besides the item.
+const ROW_BYTES: usize = 20;
+/// Items that a stage ranks for a query; it sorts them within the first-level cache.
+const RANKED_AT_ONCE_MAX: usize = 1024;
+
+/// Whether the state is asked for.
+pub(super) fn is_snapshot(request: &Request) -> bool {
+    request.name() == SNAPSHOT
+}
+
+/// The answer: one row of one column of bytes. Refused before the state is made if its items alone
+/// have too many bytes.
+pub(super) fn snapshot_row<'a, K: Column>(
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+    state: impl FnOnce() -> Vec<u8>,
+) -> Result<RecordBatch, QueryError> {
+    check_bytes(SNAPSHOT, monitored.map(|counted| counted.item.column_bytes()))?;
+    let state = state();
+    check_bytes(SNAPSHOT, [state.len()])?;
+    let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
+    Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
+}
+
+/// Refuses an answer that consists of parts of these sizes, if it is too large.
+fn check_bytes(request: &str, parts: impl IntoIterator<Item = usize>) -> Result<(), QueryError> {
+    let bytes = parts.into_iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes as u64));
+    if bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    let (request, limit) = (request.to_owned(), ANSWER_BYTES_MAX);
+    Err(QueryError::TooLarge { request, bytes, limit })
+}
+
+/// A query, read from its request.
+pub(super) enum Question<K> {
+    /// The `n` most frequent items.
+    Top(usize),
+    /// The items with at least this share of the stream.
+    AtLeast(f64),
+    /// One item.
+    Estimate(K),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TopParameters {
+    #[serde(default = "ten")]
+    n: usize,
+}
+
+fn ten() -> usize {
+    10
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AtLeastParameters {
+    share: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EstimateParameters {
+    item: Value,
+}
+
+impl<K: Column> Question<K> {
+    /// `queries` are those that there are, for whoever asks for another.
+    pub(super) fn read(
+        request: &Request,
+        queries: &'static [&'static str],
+    ) -> Result<Self, QueryError> {
+        match request.name() {
+            "top" => Ok(Self::Top(request.parameters::<TopParameters>()?.n)),
+            "at_least" => Ok(Self::AtLeast(request.parameters::<AtLeastParameters>()?.share)),
+            "estimate" => {
+                let item = request.parameters::<EstimateParameters>()?.item;
+                K::from_json(&item).map(Self::Estimate).ok_or_else(|| QueryError::Parameters {
+                    request: request.name().to_owned(),
+                    source: serde::de::Error::custom(format!("{item} is not of type {}", K::TYPE)),
+                })
+            }
+            _ => Err(QueryError::unsupported(request, queries)),
+        }
+    }
+
+    /// Answers from all monitored items, in rows of `schema` where they are ranked. `unmonitored`
+    /// is the most that any other item can have been seen.
+    ///
+    /// # Cost
+    /// O(m) for m monitored items, and a copy of those that were asked for. When they are more than
+    /// some thousand, the thread that asked ranks them.
+    pub(super) fn answer<'a>(
+        &self,
+        schema: &SchemaRef,
+        mut monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+        unmonitored: impl FnOnce() -> u64,
+    ) -> Result<Response, QueryError> {
+        let (chosen, n) = match *self {
+            Self::Top(n) if n <= RANKED_AT_ONCE_MAX => {
+                let ranked = top_borrowed(monitored, n);
+                self.check_rows(&ranked)?;
+                return Ok(Response::Answer(ranked_rows(schema, 1, ranked.into_iter())));
+            }
+            Self::Top(n) => (largest(monitored, n), n),
+            Self::AtLeast(share) => (at_least(monitored, share, observed).collect(), usize::MAX),
+            Self::Estimate(ref item) => {
+                let counted = monitored.find(|counted| counted.item.stands_for(item));
+                let row = estimate_row(&counted.map_or_else(
+                    || {
+                        let most = unmonitored();
+                        Counted { item: item.clone(), count: most, error: most }
+                    },
+                    |counted| counted.cloned(),
+                ));
+                return Ok(Response::Answer(row));
+            }
+        };
+        self.check_rows(&chosen)?;
+        let (unranked, schema) = (Unranked::new(&chosen), SchemaRef::clone(schema));
+        Ok(Response::Compute(Box::new(move || Ok(unranked.rank(&schema, n)))))
+    }
+
+    /// Refuses rows that have too many bytes together.
+    fn check_rows(&self, rows: &[Counted<&K>]) -> Result<(), QueryError> {
+        let bytes = rows.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
+        check_bytes(self.name(), bytes)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Top(_) => "top",
+            Self::AtLeast(_) => "at_least",
+            Self::Estimate(_) => "estimate",
+        }
+    }
+}
+
+/// Which items an operator emits: at most `n`, and only those with at least this share of the
+/// stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    pub(super) n: usize,
+    pub(super) share: f64,
+}
+
+impl Report {
+    pub(super) fn select<'a, K: Column>(
+        &self,
+        monitored: impl Iterator<Item = Counted<&'a K>>,
+        observed: u64,
+    ) -> Vec<Counted<K>> {
+        top(at_least(monitored, self.share, observed), self.n)
+    }
+}
+
+/// Those with at least this share of the stream.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
+)]
+fn at_least<'a, K: Column>(
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+    share: f64,
+    observed: u64,
+) -> impl Iterator<Item = Counted<&'a K>> {
+    let least = share * observed as f64;
+    monitored.filter(move |counted| counted.count as f64 >= least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
+        let limit = usize::try_from(ANSWER_BYTES_MAX).unwrap();
+        check_bytes("top", [limit - 1, 1]).unwrap();
+        let error = check_bytes("top", [limit, 1]).unwrap_err().to_string();
+        let said =
+            "the answer to `top` has 1073741825 bytes or more; at most 1073741824 are allowed";
+        assert_eq!(error, said);
+        check_bytes("top", [usize::MAX, usize::MAX]).unwrap_err();
+        // The largest answer fits the offsets of a column of text or bytes.
+        assert!(i32::try_from(ANSWER_BYTES_MAX).is_ok());
+        let items = [1_u32, 2];
+        let counted = items.iter().map(|item| Counted { item, count: 1, error: 0 });
+        let rows = snapshot_row(counted, || vec![1, 2, 3]).unwrap();
+        assert_eq!(rows.num_rows(), 1);
+        let text = crate::items::Text::from("x".repeat(1 << 20).as_str());
+        let many = std::iter::repeat_n(Counted { item: &text, count: 1, error: 0 }, 1025);
+        let made = || -> Vec<u8> { unreachable!("its items are too large") };
+        snapshot_row(many.clone(), made).unwrap_err();
+        let schema = crate::frequent_items::ranked::ranked_schema(crate::items::Text::TYPE);
+        let top = Question::Top(usize::MAX);
+        let error = top.answer(&schema, many, 1025, || 0).unwrap_err();
+        assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
+    }
+
+    /// Checks an answer against a sort of everything.
+    fn check_ranks<K: Column>(counted: &[Counted<K>], question: &Question<K>) {
+        let observed = 1000;
+        let mut expected: Vec<_> = counted.iter().map(Counted::as_ref).collect();
+        expected.sort_by(|a, b| (b.count, a.item).cmp(&(a.count, b.item)));
+        match *question {
+            Question::Top(n) => expected.truncate(n),
+            Question::AtLeast(share) => expected.retain(|c| c.count as f64 >= share * 1000.0),
+            Question::Estimate(_) => unreachable!("it has no ranks"),
+        }
+        let schema = crate::frequent_items::ranked::ranked_schema(K::TYPE);
+        let monitored = counted.iter().map(Counted::as_ref);
+        let response = question.answer(&schema, monitored, observed, || 0).unwrap();
+        let is_long = matches!(response, Response::Compute(_));
+        assert_eq!(is_long, !matches!(question, Question::Top(0..=RANKED_AT_ONCE_MAX)));
+        let expected = ranked_rows(&schema, 1, expected.into_iter());
+        assert_eq!(response.compute().unwrap(), expected);
+    }
+
+    #[test]
+    fn long_answers_are_ranked_as_short_ones_by_the_thread_that_asked() {
+        let max = RANKED_AT_ONCE_MAX;
+        for items in [0, 1, max - 1, max, max + 1, 3 * max] {
+            // Few counts, so that items decide; in no order.
+            let numbered = |i: u32| {
+                let (count, error) = (u64::from(i % 7 + 1), u64::from(i % 3));
+                Counted { item: i.wrapping_mul(0x9E37_79B1), count, error }
+            };
+            let numbers: Vec<_> = (0..).take(items).map(numbered).collect();
+            let texts: Vec<_> = numbers
+                .iter()
+                .map(|counted| {
+                    let item = crate::items::Text::from(counted.item.to_string().as_str());
+                    Counted { item, count: counted.count, error: counted.error }
+                })
+                .collect();
+            for n in [0, 1, max - 1, max, max + 1, 2 * max, 3 * max, usize::MAX] {
+                check_ranks(&numbers, &Question::Top(n));
+                check_ranks(&texts, &Question::Top(n));
+            }
+            for share in [0.0, 0.003, 0.007, 0.008] {
+                check_ranks(&numbers, &Question::AtLeast(share));
+                check_ranks(&texts, &Question::AtLeast(share));
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Several summaries over alternating batches, each on a core of its own.
+//!
+//! ```text
+//! batch ──► shard 1 of 3 ── two of three batches ──► shard 2 of 3 ── every other ──► shard 3 of 3 ──► rows
+//!           summary                                  summary                         summary
+//! ```
+//!
+//! Every shard keeps its share of the batches that reach it and sends the others on, untouched. At
+//! the end the summaries travel the same way and are merged ([`merge`](super::merge)), so that the
+//! bounds of the result are those of one summary over the whole stream. A query takes along what
+//! each shard knows, exactly as of the batch boundary at which it was asked, and the bounds of all
+//! shards are put together by the thread that asked: a shard only copies its counters.
+//!
+//! Source: merging as in Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm for
+//! frequent items and the Hurwitz zeta distribution*, Information Sciences 329 (2016). The
+//! alternative is the pipeline of filter and counter ([`parallel`](super::parallel)), whose cores
+//! share one summary.
+//!
+//! What each batch is added to depends on its position in the stream alone, not on which core is
+//! faster: results are repeatable.
+
+use arrow_schema::SchemaRef;
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::query::{Carried, QueryError, Request, Response};
+
+use super::emission::Emission;
+use super::input::{Input, Observations};
+use super::memory::{StateFull, StateMemory};
+use super::query::{QUERIES, Question};
+use super::ranked::ranked_schema;
+use super::rows::Outbox;
+use super::snapshot_file::SnapshotFile;
+use crate::items::Column;
+use crate::summary::{Counted, Stored, Summary};
+
+/// What a shard sends to the next one.
+enum Message<K, S> {
+    /// A batch that it did not keep.
+    Batch(Observations),
+    /// The rows of an emission are due; this is what the shards so far know.
+    Emit(Vec<Bounds<K>>),
+    /// The stream has ended; this is the summary of the shards so far.
+    End(S),
+}
+
+/// What one summary says of every item.
+struct Bounds<K> {
+    monitored: Vec<Counted<K>>,
+    /// The most that any other item can have been seen.
+    unmonitored: u64,
+    observed: u64,
+}
+
+impl<K: Column> Bounds<K> {
+    fn of<S: Summary<K>>(summary: &S) -> Self {
+        Self {
+            monitored: summary.iter().map(|counted| counted.cloned()).collect(),
+            unmonitored: summary.count_min(),
+            observed: summary.observed(),
+        }
+    }
+
+    /// The bounds of all streams together: sums of the bounds of each.
+    fn sum(shards: Vec<Self>) -> Self {
+        // In 128 bits, so that nothing saturates before the end.
+        let sum = |number: fn(&Self) -> u64| shards.iter().map(|b| u128::from(number(b))).sum();
+        let unmonitored: u128 = sum(|bounds| bounds.unmonitored);
+        let observed: u128 = sum(|bounds| bounds.observed);
+        let mut items: Vec<(Counted<K>, u64)> = shards
+            .into_iter()
+            .flat_map(|shard| {
+                shard.monitored.into_iter().map(move |counted| (counted, shard.unmonitored))
+            })
+            .collect();
+        items.sort_unstable_by(|(a, _), (b, _)| a.item.cmp(&b.item));
+        let mut sums: Vec<(K, u128, u128)> = Vec::with_capacity(items.len());
+        for (Counted { item, count, error }, if_unmonitored) in items {
+            if sums.last().is_none_or(|(last, ..)| *last != item) {
+                sums.push((item, unmonitored, unmonitored));
+            }
+            let (_, count_sum, error_sum) = sums.last_mut().expect("pushed if there was none");
+            *count_sum = *count_sum + u128::from(count) - u128::from(if_unmonitored);
+            *error_sum = *error_sum + u128::from(error) - u128::from(if_unmonitored);
+        }
+        let saturate = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
+        let counted = |(item, count, error)| Counted {
+            item,
+            count: saturate(count),
+            error: saturate(count) - saturate(count - error),
+        };
+        Self {
+            monitored: sums.into_iter().map(counted).collect(),
+            unmonitored: saturate(unmonitored),
+            observed: saturate(observed),
+        }
+    }
+}
+
+/// One of the summaries.
+pub(super) struct Shard<K, S> {
+    /// `None` when it has been sent on, at the end.
+    summary: Option<S>,
+    input: Input,
+    emission: Emission,
+    /// Of the last shard, which has the file.
+    outbox: Outbox<K>,
+    memory: StateMemory,
+    is_first: bool,
+    /// Shards behind this one.
+    behind: usize,
+    /// Batches sent on since the last one that was kept.
+    passed: usize,
+    /// Of the summary, when that has been sent on.
+    state_bytes: usize,
+}
+
+/// As many shards as there are summaries, in their order.
+pub(super) fn shards<K: Column, S: Stored<K>>(
+    summaries: Vec<(S, StateMemory)>,
+    input: &Input,
+    emission: Emission,
+    mut file: Option<SnapshotFile>,
+) -> impl Iterator<Item = Shard<K, S>> {
+    let (len, input) = (summaries.len(), input.clone());
+    summaries.into_iter().enumerate().map(move |(position, (summary, memory))| Shard {
+        summary: Some(summary),
+        input: input.clone(),
+        emission,
+        outbox: Outbox::new(ranked_schema(K::TYPE), file.take_if(|_| position + 1 == len)),
+        memory,
+        is_first: position == 0,
+        behind: len - 1 - position,
+        passed: 0,
+        state_bytes: 0,
+    })
+}
+
+impl<K: Column, S: Summary<K>> Shard<K, S> {
+    /// Keeps the batch, or sends it on.
+    fn share(&mut self, observations: Observations, out: &mut Output) -> Result<(), StateFull> {
+        if self.passed < self.behind {
+            self.passed += 1;
+            self.send(Message::Batch(observations), out);
+            return Ok(());
+        }
+        self.passed = 0;
+        let Observations { items, weights } = observations;
+        let summary = self.summary.as_mut().expect("the summary leaves when the stream has ended");
+        summary.observe(K::lend(items.as_ref()), weights.as_deref());
+        self.memory.counted(&items, || summary.state_bytes())
+    }
+
+    fn send(&self, message: Message<K, S>, out: &mut Output) {
+        let (items, bytes) = match &message {
+            Message::Batch(Observations { items, weights }) => {
+                let weights = weights.as_ref().map_or(0, |weights| weights.len() * 8);
+                (items.len(), items.get_array_memory_size() + weights)
+            }
+            Message::Emit(shards) => {
+                let monitored: usize = shards.iter().map(|bounds| bounds.monitored.len()).sum();
+                (0, monitored * size_of::<Counted<K>>())
+            }
+            Message::End(summary) => (0, summary.state_bytes()),
+        };
+        out.send_chunk(Chunk::new(message, items, bytes));
+    }
+
+    fn summary_mut(&mut self) -> &mut S {
+        self.summary.as_mut().expect("the summary leaves when the stream has ended")
+    }
+
+    /// Adds what this shard knows; nothing if that has been sent on.
+    fn tell(&self, mut shards: Vec<Bounds<K>>) -> Vec<Bounds<K>> {
+        shards.extend(self.summary.as_ref().map(Bounds::of));
+        shards
+    }
+
+    /// The rows of an emission are due: those of the last shard go out.
+    fn emit(&mut self, before: Vec<Bounds<K>>, out: &mut Output) {
+        let shards = self.tell(before);
+        if self.behind > 0 {
+            return self.send(Message::Emit(shards), out);
+        }
+        let selected = self.selected(shards);
+        self.outbox.put(selected);
+    }
+
+    fn selected(&self, shards: Vec<Bounds<K>>) -> Vec<Counted<K>> {
+        let Bounds { monitored, observed, .. } = Bounds::sum(shards);
+        self.emission.report.select(monitored.iter().map(Counted::as_ref), observed)
+    }
+}
+
+impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.outbox.check()?;
+        if self.is_first {
+            let observations = self.input.read(&input.into_records())?;
+            let items = observations.items.len();
+            self.share(observations, out)?;
+            if self.emission.is_due(items) {
+                self.emit(Vec::new(), out);
+            }
+            return self.resume(out);
+        }
+        match input.into_value::<Message<K, S>>() {
+            Message::Batch(observations) => self.share(observations, out)?,
+            Message::Emit(shards) => self.emit(shards, out),
+            Message::End(summary) => self.summary_mut().merge(&summary)?,
+        }
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.outbox.advance(out, || self.summary.as_ref().map(Stored::snapshot)))
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        if self.behind == 0 {
+            let selected = self.selected(self.tell(Vec::new()));
+            self.outbox.put_last(selected);
+            return self.resume(out);
+        }
+        let summary = self.summary.take().expect("finished once");
+        self.state_bytes = summary.state_bytes();
+        self.send(Message::End(summary), out);
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+        let question = Question::<K>::read(request, QUERIES)?;
+        let before = carried.map_or_else(Vec::new, |carried| {
+            *carried.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
+        });
+        let shards = self.tell(before);
+        if self.behind > 0 {
+            return Ok(Response::Forward(Box::new(shards)));
+        }
+        let schema = SchemaRef::clone(self.outbox.schema());
+        Ok(Response::Compute(Box::new(move || {
+            let Bounds { monitored, unmonitored, observed } = Bounds::sum(shards);
+            let monitored = monitored.iter().map(Counted::as_ref);
+            question.answer(&schema, monitored, observed, || unmonitored)?.compute()
+        })))
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = if self.is_first { self.input.counters() } else { Counters::new() };
+        let state_bytes = self.summary.as_ref().map_or(self.state_bytes, Summary::state_bytes);
+        counters.push(("state_bytes", state_bytes as u64));
+        if let Some(merged) = self.summary.as_ref().filter(|_| self.behind == 0) {
+            counters.push(("observed", merged.observed()));
+        }
+        counters
+    }
+}

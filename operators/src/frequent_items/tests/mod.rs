@@ -1,0 +1,7 @@
+//! The operator, driven by hand.
+
+use super::*;
+
+mod fading;
+mod long_items;
+mod states;

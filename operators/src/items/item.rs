@@ -1,0 +1,378 @@
+//! What is counted: integer and text items, and batches of them.
+//!
+//! An [`Item`] is what a summary keeps; its borrowed form [`Item::Ref`] is what a batch lends, so
+//! that a look-up allocates nothing. Each item has a *code*, an integer that the hash index and the
+//! SIMD filter work with:
+//!
+//! | item | borrowed | code | equal codes mean |
+//! |---|---|---|---|
+//! | `u32`, `u64` | itself | itself | equal items ([`Item::CODE_IS_ITEM`]) |
+//! | [`Text`] | `&str` | 64-bit rapidhash | compare the strings |
+//!
+//! The code is part of the item rather than of the summary, so that an item of one's own brings its
+//! own.
+
+use std::fmt;
+use std::fmt::Debug;
+use std::ops::{Deref, Range};
+
+use arrow_array::{Array, LargeStringArray, StringArray};
+use trommel_kernels::filter::Key;
+
+/// Something that can be counted.
+///
+/// Implementors keep three promises: equal items have equal codes; [`Self::is`] and [`Ord`] agree
+/// with equality; and if [`Self::CODE_IS_ITEM`], different items have different codes, which
+/// [`Self::from_code`] turns back into the items.
+pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
+    /// The integer that stands for the item in hash indexes and SIMD registers.
+    type Code: Key;
+    /// The borrowed form.
+    type Ref<'a>: Copy;
+    /// Whether items with equal codes are equal.
+    const CODE_IS_ITEM: bool;
+
+    /// The code of a borrowed item.
+    fn code_of(item: Self::Ref<'_>) -> Self::Code;
+    /// The owned form of `item`, whose code is `code`.
+    fn new(item: Self::Ref<'_>, code: Self::Code) -> Self;
+    /// Becomes `item`, whose code is `code`; reuses memory.
+    fn assign(&mut self, item: Self::Ref<'_>, code: Self::Code);
+    /// The code; cheap, computed when the item was made.
+    fn code(&self) -> Self::Code;
+    /// The borrowed form of this item.
+    fn borrowed(&self) -> Self::Ref<'_>;
+    /// Whether this is `item`, whose code is `code`.
+    fn is(&self, item: Self::Ref<'_>, code: Self::Code) -> bool;
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> usize;
+
+    /// The borrowed item that has this code, if [`Self::CODE_IS_ITEM`]; otherwise `None`.
+    fn from_code(code: &Self::Code) -> Option<Self::Ref<'_>>;
+}
+
+macro_rules! integer_item {
+    ($integer:ident) => {
+        impl Item for $integer {
+            type Code = Self;
+            type Ref<'a> = Self;
+            const CODE_IS_ITEM: bool = true;
+
+            #[inline]
+            fn code_of(item: Self) -> Self {
+                item
+            }
+
+            #[inline]
+            fn new(item: Self, _: Self) -> Self {
+                item
+            }
+
+            #[inline]
+            fn assign(&mut self, item: Self, _: Self) {
+                *self = item;
+            }
+
+            #[inline]
+            fn code(&self) -> Self {
+                *self
+            }
+
+            #[inline]
+            fn borrowed(&self) -> Self {
+                *self
+            }
+
+            #[inline]
+            fn is(&self, item: Self, _: Self) -> bool {
+                *self == item
+            }
+
+            #[inline]
+            fn heap_bytes(&self) -> usize {
+                0
+            }
+
+            #[inline]
+            fn from_code(code: &Self) -> Option<Self> {
+                Some(*code)
+            }
+        }
+
+        impl Items<$integer> for [$integer] {
+            #[inline]
+            fn len(&self) -> usize {
+                self.len()
+            }
+
+            #[inline]
+            fn item(&self, position: usize) -> $integer {
+                self[position]
+            }
+
+            #[inline]
+            fn codes<'a>(
+                &'a self,
+                range: Range<usize>,
+                _: &'a mut Vec<$integer>,
+            ) -> &'a [$integer] {
+                &self[range]
+            }
+        }
+    };
+}
+
+integer_item!(u32);
+integer_item!(u64);
+
+/// A string with its code. Ordered as strings are; two different strings are different items,
+/// whatever their codes.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::Text;
+///
+/// let text = Text::from("trommel");
+/// assert_eq!(&*text, "trommel");
+/// assert!(text < Text::from("trowel"));
+/// ```
+#[derive(Clone)]
+pub struct Text {
+    code: u64,
+    text: String,
+}
+
+impl Text {
+    /// A buffer larger than this is given back when the string it holds needs less than a quarter
+    /// of it.
+    const SLACK_BYTES: usize = 256;
+}
+
+impl Item for Text {
+    type Code = u64;
+    type Ref<'a> = &'a str;
+    const CODE_IS_ITEM: bool = false;
+
+    #[inline]
+    fn code_of(item: &str) -> u64 {
+        rapidhash::v3::rapidhash_v3(item.as_bytes())
+    }
+
+    fn new(item: &str, code: u64) -> Self {
+        Self { code, text: item.to_owned() }
+    }
+
+    fn assign(&mut self, item: &str, code: u64) {
+        self.code = code;
+        if self.text.capacity() > Self::SLACK_BYTES.max(4 * item.len()) {
+            self.text = item.to_owned();
+        } else {
+            self.text.clear();
+            self.text.push_str(item);
+        }
+    }
+
+    #[inline]
+    fn code(&self) -> u64 {
+        self.code
+    }
+
+    #[inline]
+    fn borrowed(&self) -> &str {
+        &self.text
+    }
+
+    #[inline]
+    fn is(&self, item: &str, code: u64) -> bool {
+        self.code == code && self.text == item
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.text.capacity()
+    }
+
+    fn from_code(_: &u64) -> Option<&str> {
+        None
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::new(text, Self::code_of(text))
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> Self {
+        text.text
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl std::hash::Hash for Text {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.text, formatter)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text, formatter)
+    }
+}
+
+/// A batch of items of type `K`, by position: `[u32]`, `[u64]`, and for [`Text`] `[&str]`,
+/// [`StringArray`] and [`LargeStringArray`].
+///
+/// A null of a string array is an item like any other, the empty string; whoever counts nulls
+/// differently filters them before.
+pub trait Items<K: Item> {
+    /// Items in the batch.
+    fn len(&self) -> usize;
+
+    /// The item at `position`; panics if there is none.
+    fn item(&self, position: usize) -> K::Ref<'_>;
+
+    /// The codes of a range of items: borrowed where the batch holds them, computed into `scratch`
+    /// where it does not.
+    fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
+        scratch.clear();
+        scratch.extend(range.map(|position| K::code_of(self.item(position))));
+        scratch
+    }
+
+    /// Whether the batch has no item.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Some of the items of a batch.
+#[derive(Debug)]
+pub(crate) struct Part<'a, B: ?Sized> {
+    batch: &'a B,
+    range: Range<usize>,
+}
+
+impl<'a, B: ?Sized> Part<'a, B> {
+    /// The items in this range.
+    pub(crate) fn new(batch: &'a B, range: Range<usize>) -> Self {
+        Self { batch, range }
+    }
+}
+
+impl<K: Item, B: Items<K> + ?Sized> Items<K> for Part<'_, B> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    #[inline]
+    fn item(&self, position: usize) -> K::Ref<'_> {
+        self.batch.item(self.range.start + position)
+    }
+
+    #[inline]
+    fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
+        let start = self.range.start;
+        self.batch.codes(start + range.start..start + range.end, scratch)
+    }
+}
+
+impl Items<Text> for [&str] {
+    #[inline]
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn item(&self, position: usize) -> &str {
+        self[position]
+    }
+}
+
+macro_rules! string_array_items {
+    ($array:ident) => {
+        impl Items<Text> for $array {
+            #[inline]
+            fn len(&self) -> usize {
+                Array::len(self)
+            }
+
+            #[inline]
+            fn item(&self, position: usize) -> &str {
+                self.value(position)
+            }
+        }
+    };
+}
+
+string_array_items!(StringArray);
+string_array_items!(LargeStringArray);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_gives_back_the_memory_of_a_long_string() {
+        let mut text = Text::from("x".repeat(10_000).as_str());
+        text.assign("short", Text::code_of("short"));
+        assert_eq!((&*text, text.heap_bytes()), ("short", 5));
+    }
+
+    #[test]
+    fn text_of_similar_length_reuses_its_memory() {
+        let mut text = Text::from("a string of some length");
+        let before = text.heap_bytes();
+        text.assign("another one", Text::code_of("another one"));
+        assert_eq!((&*text, text.heap_bytes()), ("another one", before));
+    }
+
+    #[test]
+    fn a_batch_of_strings_lends_the_same_items_in_each_form() {
+        let words = ["a", "", "word"];
+        let (slice, array) = (&words[..], StringArray::from(words.to_vec()));
+        let mut scratch = Vec::new();
+        for position in 0..words.len() {
+            assert_eq!(slice.item(position), Items::item(&array, position));
+        }
+        let codes = words.map(Text::code_of);
+        assert_eq!(slice.codes(1..3, &mut scratch), &codes[1..]);
+        assert_eq!(array.codes(0..3, &mut scratch), &codes);
+    }
+}

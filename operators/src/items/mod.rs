@@ -1,0 +1,16 @@
+//! Items: the integers and texts that operators count, filter and look up.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `item` | an item, its code, and batches of items |
+//! | `stored` | an item as bytes |
+//! | `column` | an item type as an Arrow column |
+
+mod column;
+mod item;
+mod stored;
+
+pub(crate) use self::column::Column;
+pub(crate) use self::item::Part;
+pub use self::item::{Item, Items, Text};
+pub use self::stored::StoredItem;

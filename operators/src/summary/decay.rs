@@ -1,0 +1,218 @@
+//! Counts that fade: what was seen a half-life ago counts half.
+//!
+//! Source: Cormode, Shkapenyuk, Srivastava, Xu, *Forward Decay: A Practical Time Decay Model for
+//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Nothing that was counted is touched
+//! when it ages. Instead, what arrives later weighs more, and whoever asks divides by what an item
+//! weighs now; the ratio of two weights is all that matters.
+//!
+//! # The curve
+//!
+//! Age is counted in steps of a 64th of a half-life. At step j, counted from the start of the
+//! stream, an item weighs
+//!
+//! ```text
+//! W(j) = c[j mod 64] * 2^(j div 64 - b)        c[r] = 2^(16 + r / 64), rounded to a whole number
+//! ```
+//!
+//! for a b that is the same for all counts. So the curve is a staircase that halves exactly in a
+//! half-life, and that follows 2^(-age / half-life) within a step (1.1 %) and a rounding (below
+//! 0.001 %). Weights are whole numbers, and the *decayed count* of an item is exactly the sum of
+//! the W of its occurrences, times their weights, divided by the present W.
+//!
+//! When the weight would reach 2^24, all counts are divided by a power of 2, so that b rises: once
+//! in 8 half-lives, however long the stream is.
+//!
+//! # Guarantees
+//!
+//! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors
+//! and the counts of what is not reported are at most N / k + 2. Counts are whole numbers.
+//!
+//! 1. *Between divisions* the summary sees a weighted stream, and keeps its bounds: its N and its
+//!    true counts are the decayed ones times the present W.
+//! 2. *A division* rounds upper bounds up and lower ones down, so that they stay bounds; errors and
+//!    the line stay within N / k + 4 units ([`merge`](super::merge), [`sieve`](super::sieve)). N is
+//!    rounded up, and at most 2 units too large after any number of divisions.
+//! 3. *An answer* divides by W and rounds outwards, which adds less than 1 to the count and less
+//!    than 2 to the error. W is at least 2^16 units, so the units of (2) are less than a 10,000th
+//!    in all.
+//!
+//! Sums have 64 bits: they saturate at a decayed weight of 2^40 in the window of the half-life, and
+//! the bounds end there. A half-life of up to 2^38 items that weigh 1 stays below.
+
+use std::time::{Duration, Instant};
+
+use super::contract::Summary;
+use super::counted::Counted;
+use crate::items::{Item, Items, Part};
+
+/// Steps of a half-life.
+const STEPS: u64 = 64;
+/// Weights begin at 2^16, and counts are divided after so many half-lives.
+const WEIGHT_BITS: i32 = 16;
+const HALF_LIVES: u64 = 8;
+/// The most items of a half-life.
+pub(crate) const HALF_LIFE_ITEMS_MAX: u64 = 1 << 38;
+
+/// What ages the counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HalfLife {
+    /// So many items, at least 1.
+    Items(u64),
+    /// So much time, more than none.
+    Time(Duration),
+}
+
+/// A summary of counts that fade.
+#[derive(Debug)]
+pub(crate) struct Decayed<S> {
+    summary: S,
+    half_life: HalfLife,
+    /// c.
+    curve: Vec<u64>,
+    /// b.
+    base: u64,
+    /// The step of the newest item.
+    step: u64,
+    /// Items so far.
+    position: u64,
+    /// When the first batch entered.
+    start: Option<Instant>,
+    /// The weights of a batch.
+    weights: Vec<u64>,
+}
+
+impl<S> Decayed<S> {
+    /// Around an empty summary.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "whole numbers from 2^16 to 2^17"
+    )]
+    pub(crate) fn new(empty: S, half_life: HalfLife) -> Self {
+        let rise = |step: u64| (step as f64 / STEPS as f64 + f64::from(WEIGHT_BITS)).exp2();
+        let curve = (0..STEPS).map(|step| rise(step).round() as u64).collect();
+        let (weights, start) = (Vec::new(), None);
+        Self { summary: empty, half_life, curve, base: 0, step: 0, position: 0, start, weights }
+    }
+
+    /// The step of the item at this position of the stream, and where the next step begins.
+    fn step_at(&self, position: u64, time: u64) -> (u64, u64) {
+        let HalfLife::Items(half_life) = self.half_life else { return (time, u64::MAX) };
+        let (position, half_life) = (u128::from(position), u128::from(half_life));
+        let step = position * u128::from(STEPS) / half_life;
+        let next = ((step + 1) * half_life).div_ceil(u128::from(STEPS));
+        let narrow = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        (narrow(step), narrow(next))
+    }
+
+    /// The step of this time; it does not go back.
+    fn step_of(&mut self, entered: Instant) -> u64 {
+        let HalfLife::Time(half_life) = self.half_life else { return 0 };
+        let start = *self.start.get_or_insert(entered);
+        let age = entered.saturating_duration_since(start).as_nanos();
+        let step = age.saturating_mul(STEPS.into()) / half_life.as_nanos();
+        u64::try_from(step).unwrap_or(u64::MAX).max(self.step)
+    }
+
+    /// W of a step that is less than 8 half-lives above the base.
+    fn weight(&self, step: u64) -> u64 {
+        let remainder = usize::try_from(step % STEPS).expect("below 64");
+        self.curve[remainder] << (step / STEPS - self.base)
+    }
+
+    /// Counts each item of the batch, which entered at that time, with its weight.
+    pub(crate) fn observe<K: Item, B: Items<K> + ?Sized>(
+        &mut self,
+        batch: &B,
+        weights: Option<&[u64]>,
+        entered: Instant,
+    ) where
+        S: Summary<K>,
+    {
+        let time = self.step_of(entered);
+        let mut buffer = std::mem::take(&mut self.weights);
+        let mut done = 0;
+        while done < batch.len() {
+            self.rebase(self.step_at(self.position, time).0 / STEPS);
+            buffer.clear();
+            let last = self.fill(&mut buffer, batch.len() - done, time);
+            let end = done + buffer.len();
+            if let Some(weights) = weights {
+                let own = &weights[done..end];
+                buffer.iter_mut().zip(own).for_each(|(sum, &own)| *sum = sum.saturating_mul(own));
+            }
+            self.summary.observe(&Part::new(batch, done..end), Some(&buffer));
+            self.step = last;
+            done = end;
+        }
+        self.weights = buffer;
+    }
+
+    /// Lets b be `base`, if that makes weights too large otherwise.
+    fn rebase<K: Item>(&mut self, base: u64)
+    where
+        S: Summary<K>,
+    {
+        let bits = base - self.base;
+        if bits >= HALF_LIVES {
+            self.summary.scale_down(u32::try_from(bits).unwrap_or(u32::MAX));
+            self.base = base;
+        }
+    }
+
+    /// Writes down the weights of the next items, up to `len`, as long as b can stay, and passes
+    /// over them; the step of the last one.
+    fn fill(&mut self, buffer: &mut Vec<u64>, len: usize, time: u64) -> u64 {
+        let mut last = self.step;
+        while buffer.len() < len {
+            let (step, next) = self.step_at(self.position, time);
+            if step / STEPS - self.base >= HALF_LIVES {
+                break;
+            }
+            let left = len - buffer.len();
+            let run = usize::try_from(next - self.position).unwrap_or(left).min(left);
+            buffer.resize(buffer.len() + run, self.weight(step));
+            self.position = self.position.saturating_add(run as u64);
+            last = step;
+        }
+        last
+    }
+
+    /// The monitored items with their decayed counts as of the newest item.
+    pub(crate) fn iter<K: Item>(&self) -> impl Iterator<Item = Counted<&K>>
+    where
+        S: Summary<K>,
+    {
+        let weight = self.weight(self.step);
+        self.summary.iter().map(move |counted| {
+            let (count, least) = (counted.count.div_ceil(weight), counted.count_min() / weight);
+            Counted { item: counted.item, count, error: count - least }
+        })
+    }
+
+    /// The decayed N, rounded up.
+    pub(crate) fn observed<K: Item>(&self) -> u64
+    where
+        S: Summary<K>,
+    {
+        self.summary.observed().div_ceil(self.weight(self.step))
+    }
+
+    /// The most that the decayed count of an unmonitored item can be.
+    pub(crate) fn count_min<K: Item>(&self) -> u64
+    where
+        S: Summary<K>,
+    {
+        self.summary.count_min().div_ceil(self.weight(self.step))
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn state_bytes<K: Item>(&self) -> usize
+    where
+        S: Summary<K>,
+    {
+        let words = self.curve.capacity() + self.weights.capacity();
+        size_of::<Self>() + self.summary.state_bytes() + words * size_of::<u64>()
+    }
+}

@@ -1,0 +1,63 @@
+//! The filter in a snapshot: its front half, then its back half.
+
+use trommel_kernels::Isa;
+use trommel_kernels::filter::BINS_MAX;
+
+use super::front::FilterFront;
+use super::{Filter, MISSED_MAX};
+use crate::items::StoredItem;
+use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::space_saving::SpaceSaving;
+use crate::summary::space_saving::check_sums;
+use crate::summary::stored::{
+    Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
+};
+
+impl<K: StoredItem> Filter<K> {
+    /// Everything that the future of the filter depends on, as bytes.
+    ///
+    /// # Cost
+    ///
+    /// As [`SpaceSaving::snapshot`].
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut writer = Writer::new::<K>(SummaryKind::Filter);
+        self.front.write(&mut writer);
+        self.back.write(&mut writer);
+        writer.finish()
+    }
+
+    /// The filter that a snapshot was made of: it answers and continues in the same way, with
+    /// whatever instruction set.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] if the bytes are no snapshot of a `Filter` of such items, are damaged, or
+    /// would need 64 MiB more than 64 times their length.
+    pub fn restore(isa: Isa, bytes: &[u8]) -> Result<Self, RestoreError> {
+        Self::restore_within(isa, bytes, free_bytes_max(bytes))
+    }
+
+    /// The same with another limit of the memory that the filter may take.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::restore`].
+    pub fn restore_within(
+        isa: Isa,
+        bytes: &[u8],
+        state_bytes_max: usize,
+    ) -> Result<Self, RestoreError> {
+        check_bytes(size_of::<Self>() + MISSED_MAX * size_of::<u32>(), state_bytes_max)?;
+        let mut reader = Reader::new::<K>(bytes, SummaryKind::Filter)?;
+        let bins = reader.size("the number of bins", &(1..=BINS_MAX))?;
+        let front = FilterFront::read(&mut reader, isa, bins)?;
+        let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
+        let back = SpaceSaving::read(&mut reader, counters, state_bytes_max)?;
+        let front = front.complete(&reader, &back)?;
+        let filter = Self { front, back, missed: vec![0; MISSED_MAX] };
+        check_sums(&reader, filter.iter(), filter.counters(), filter.observed())?;
+        reader.finish()?;
+        Ok(filter)
+    }
+}

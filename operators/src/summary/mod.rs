@@ -1,0 +1,95 @@
+//! Summaries of a stream: its frequent items in bounded memory, with bounds on every count.
+//!
+//! ```text
+//! SpaceSaving                 k counters; the reference
+//! Filter = FilterFront ──► SpaceSaving     |X| bins in SIMD registers in front of |Y| counters, k = |X| + |Y|
+//! Sieve                       cells for cold items and a SIMD filter for hot ones; the fastest
+//! ```
+//!
+//! Sources: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
+//! Data Streams*, ICDT 2005 ([`SpaceSaving`]); Roy, Teubner, Alonso, *Efficient Frequent Item
+//! Counting in Multi-Core Hardware*, KDD 2012 ([`Filter`] §3, its two halves §4); Homem, Carvalho,
+//! *Finding top-k elements in data streams*, Information Sciences 180, 2010 ([`Sieve`]).
+//!
+//! These types know no thread, no channel and no pipeline. They are fed with batches
+//! ([`Items`](crate::items::Items)) of integers or strings ([`Item`](crate::items::Item)) and
+//! answer with counted items ([`Counted`]).
+//!
+//! # Guarantees
+//!
+//! What follows is about [`SpaceSaving`] and [`Filter`]; the [`sieve`] has a proof of its own, of
+//! the same bounds.
+//!
+//! Let N be the weight of the stream so far, k the counters, m the smallest of the k counts, where
+//! a free counter has count 0. Each item of weight w adds w to exactly one count and counts are
+//! never lowered, so they sum up to N, m <= N / k, and m never falls. As long as N is below 2^64,
+//! so that nothing saturates:
+//!
+//! 1. *No unmonitored item has a true count above m.* An item that never had a counter has true
+//!    count 0: whatever arrives gets one. One that has lost its counter lost it, the last time,
+//!    when its count was m, and that was not below its true count (2); since then it has not
+//!    arrived, and m has not fallen.
+//! 2. *`count - error <= true count <= count` for each counter.* When an item gets a free counter,
+//!    no item has lost one yet, it arrives for the first time, and its count is exact. When it
+//!    replaces another, its true count before was between 0 and m (1), so that after it, it is
+//!    between w = count - error and m + w = count. Later arrivals add to both sides.
+//! 3. *`error <= N / k`*: an error is the m of an earlier moment, or 0.
+//! 4. *An item with a true count above N / k is monitored*: N / k >= m, so (1) does not leave it
+//!    unmonitored.
+//! 5. *With at most k distinct items all counts are exact*: none is replaced, so all errors are 0.
+//!
+//! [`SpaceSaving`] replaces the minimum by definition. [`Filter`] divides the counters into X and Y
+//! and replaces only in Y; [`FilterFront`] shows that whenever an item is forwarded to Y, a minimum
+//! of all k counters is there. An exchange moves counters between X and Y and changes none, so that
+//! all of the above holds for X and Y together. A free counter is a count of 0: while X has a free
+//! bin, items are forwarded only while Y has a free counter too, so that nothing is replaced before
+//! all k counters are in use.
+//!
+//! Counts saturate at 2^64 - 1. True counts that saturate likewise stay within their bounds (1, 2,
+//! 5); only the bounds by N / k (3, 4) end when N saturates.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `contract` | the trait of all summaries, for windows, decay and merging |
+//! | `space_saving`, `filter`, `sieve` | the summaries |
+//! | `index` | the slot of an item |
+//! | `victims` | the smallest count |
+//! | `counted` | a counted item, and rankings |
+//! | `merge` | two summaries become one |
+//! | `decay` | counts that fade |
+//! | `panes` | windows that slide |
+//! | `stored` | summaries as bytes |
+//! | `capacity` | the sizes that a summary can have |
+
+mod capacity;
+mod contract;
+mod counted;
+mod decay;
+mod filter;
+mod implementors;
+mod index;
+mod merge;
+mod panes;
+pub mod sieve;
+mod space_saving;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod victims;
+
+pub use trommel_kernels::filter::Absorbed;
+
+pub use self::capacity::{COUNTERS_MAX, CapacityError};
+pub use self::contract::MergeError;
+pub(crate) use self::contract::{Stored, Summary};
+pub use self::counted::{Counted, top};
+pub(crate) use self::counted::{largest, top_borrowed};
+pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};
+pub(crate) use self::filter::exchange_while_due;
+pub use self::filter::{Filter, FilterFront};
+pub(crate) use self::panes::Panes;
+pub use self::sieve::Sieve;
+pub(crate) use self::sieve::hottest;
+pub use self::space_saving::SpaceSaving;
+pub use self::stored::RestoreError;
+pub(crate) use self::stored::free_bytes_max;

@@ -1,0 +1,93 @@
+//! Which items are worth a place in the vertical filter.
+//!
+//! The rule ([`hottest`]) is looked at again and again, each time after twice as many items as
+//! before, up to [`WINDOW_MAX`]. Shares are those of the last window and not of the whole stream,
+//! so that the filter follows a stream that changes.
+
+mod stored;
+
+use trommel_kernels::filter::Key;
+use trommel_kernels::sieve::KEYS_MAX;
+
+use super::hottest::hottest;
+
+/// Items before the first look.
+const WINDOW_MIN: u64 = 1 << 9;
+
+/// The most items between two looks; a look costs some nanoseconds a counter.
+const WINDOW_MAX: u64 = 1 << 20;
+
+/// The keys of the filter with the slots of their counters, and when to choose them again.
+#[derive(Clone, Debug)]
+pub(super) struct Hot<C> {
+    codes: Vec<C>,
+    slots: Vec<u32>,
+    /// By slot: the count at the last look.
+    before: Vec<u64>,
+    /// N at the last look, and at the next.
+    last: u64,
+    next: u64,
+}
+
+impl<C: Key> Hot<C> {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            codes: Vec::with_capacity(KEYS_MAX),
+            slots: Vec::with_capacity(KEYS_MAX),
+            before: vec![0; slots],
+            last: 0,
+            next: WINDOW_MIN,
+        }
+    }
+
+    /// The keys; none while the filter is off.
+    pub(super) fn codes(&self) -> &[C] {
+        &self.codes
+    }
+
+    /// The slots of the keys.
+    pub(super) fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// Whether to choose after `observed` items.
+    pub(super) fn is_due(&self, observed: u64) -> bool {
+        observed >= self.next
+    }
+
+    /// Says that the slot has another item, which counts from `count` on.
+    pub(super) fn replaced(&mut self, slot: u32, count: u64) {
+        self.before[slot as usize] = count;
+        if self.slots.contains(&slot) {
+            self.switch_off();
+        }
+    }
+
+    fn switch_off(&mut self) {
+        self.codes.clear();
+        self.slots.clear();
+    }
+
+    /// Chooses the keys by the codes and counts of all slots in their order.
+    pub(super) fn choose(&mut self, observed: u64, counted: impl Iterator<Item = (C, u64)>) {
+        self.switch_off();
+        let window = observed - self.last;
+        let slots = (0..).zip(&mut self.before).zip(counted);
+        let recent = slots.map(|((slot, before), (code, count))| {
+            (count - std::mem::replace(before, count), (slot, code))
+        });
+        for (slot, code) in hottest(window, recent) {
+            self.slots.push(slot);
+            self.codes.push(code);
+        }
+        let after = (2 * window.min(WINDOW_MAX)).clamp(WINDOW_MIN, WINDOW_MAX);
+        (self.last, self.next) = (observed, observed.saturating_add(after));
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.codes.capacity() * size_of::<C>()
+            + self.slots.capacity() * size_of::<u32>()
+            + self.before.capacity() * size_of::<u64>()
+    }
+}

@@ -1,0 +1,45 @@
+//! Which items the filter takes out, in a snapshot.
+
+use trommel_kernels::filter::Key;
+use trommel_kernels::sieve::KEYS_MAX;
+
+use super::Hot;
+use crate::summary::stored::{Reader, RestoreError, Writer};
+
+impl<C: Key> Hot<C> {
+    pub(in crate::summary) fn write(&self, writer: &mut Writer) {
+        writer.u64(self.last);
+        writer.u64(self.next);
+        self.before.iter().for_each(|&count| writer.u64(count));
+        writer.len(self.slots.len());
+        self.slots.iter().for_each(|&slot| writer.u32(slot));
+    }
+
+    /// Those of a sieve that has observed so much, with the code and the count of each slot in use.
+    pub(in crate::summary) fn read(
+        reader: &mut Reader<'_>,
+        slots: usize,
+        observed: u64,
+        counted: &[(C, u64)],
+    ) -> Result<Self, RestoreError> {
+        let mut hot = Self::new(slots);
+        let last = reader.u64("the last look")?;
+        hot.last = reader.check("the last look", last, &(0..=observed))?;
+        let next = reader.u64("the next look")?;
+        hot.next = reader.check("the next look", next, &(hot.last..=u64::MAX))?;
+        let counts = counted.iter().map(|&(_, count)| count).chain(std::iter::repeat(0));
+        for (before, count) in hot.before.iter_mut().zip(counts) {
+            *before = reader.u64("a count at the last look")?;
+            reader.check("a count at the last look", *before, &(0..=count))?;
+        }
+        for _ in 0..reader.len("the number of hot items", KEYS_MAX, size_of::<u32>())? {
+            let slot = reader.slot("the slot of a hot item", counted.len())?;
+            if hot.slots.contains(&slot) {
+                return Err(reader.refuse("the slot of a hot item", slot, "different slots"));
+            }
+            hot.slots.push(slot);
+            hot.codes.push(counted[slot as usize].0);
+        }
+        Ok(hot)
+    }
+}

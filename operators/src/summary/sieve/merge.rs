@@ -1,0 +1,185 @@
+//! Two sieves become one of both streams, or one is divided by a power of 2: a sieve made anew from
+//! bounds.
+//!
+//! Sources: those of [`frequent_items::merge`](super::super::merge), carried over to alphas and the
+//! line.
+//!
+//! # How
+//!
+//! A sieve i bounds the count of every item: by [`Counted`] if it is monitored, and otherwise by 0
+//! and the alpha of its cell, which is at most its line l_i. The bounds of both streams together
+//! are the sums. With N = N_1 + N_2, L the slack of N, and C the counters including the extra ones:
+//!
+//! - the C items with the largest upper bounds stay monitored; d is the largest of the others, 0 if
+//!   there are none;
+//! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
+//! - the alpha of a cell is the sum of both, and at least the bounds of the items of the cell that
+//!   were dropped;
+//! - if l > L, counts below l are raised to it, and their errors with them.
+//!
+//! # Guarantees
+//!
+//! Below, (1) to (5) are those of [the sieve](super), and E_i the excess of sieve i. As long as N
+//! does not saturate, the result fulfils what they need, so that they hold for whatever follows:
+//!
+//! - *Bounds are true, alpha <= l bounds what is unmonitored, errors are at most N / k* (2, 3):
+//!   sums of true bounds are true; alphas and dropped bounds are at most l; an error is the sum of
+//!   two, each at most l_i <= N_i / k, or else at most l.
+//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the sum
+//!   of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i of
+//!   max(0, c - b_i) is at most N_i - C (b_i - L_i): if b_i <= L_i, it is at most E_i + C (L_i -
+//!   b_i); otherwise b_i = l_i > L_i, no count is below l_i (1), and it is E_i - C (l_i - L_i). A
+//!   combined bound exceeds b by at most what its counts exceed b_1 and b_2, for alphas exceed
+//!   nothing: the sum over all items of max(0, bound - b) is at most N - C (b - L_1 - L_2).
+//! - *l <= N / k* (5): l_1 + l_2 is the sum of two such. If d > b, C bounds and d itself are at
+//!   least d, and `C (d - b) <= N - C (b - L_1 - L_2)`, so d <= L_1 + L_2 + N / C <= N e / (k C) +
+//!   N / C = N / k. If d <= b, it is not above the larger one of l_1 + l_2 and L.
+//! - *l <= max(L, m)* (1), where m is the smallest count: l > L raises all counts to l; and then
+//!   all C counters are taken, because one of the l_i is above L_i, or something was dropped.
+//! - *E <= N* (4): if b <= L, counts exceed L by no more than b, in all by at most N. Otherwise b
+//!   is l_1 + l_2, because L >= L_1 + L_2; raising to b adds nothing to the sum above, and to d > b
+//!   nothing has to be raised. So no count is below b, and E = sum of (c - b) + C (b - L) <= N - C
+//!   (b - L_1 - L_2) + C (b - L) <= N.
+//! - *With at most C distinct items in both streams, all counts are exact*, if they were: nothing
+//!   is dropped, and an alpha above 0 belongs to an item beyond C others.
+//!
+//! # Scaling down
+//!
+//! Everything is divided by 2^b and rounded outwards, N too, and the line is raised to the new L,
+//! as above. L, rounded down, may have become smaller than the quotient by 1, and so may the line:
+//! each count exceeds L by at most 2 more than before, so E is at most N + 2 C, and with it l at
+//! most N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N
+//! / k + 4.
+
+use trommel_kernels::Isa;
+
+use super::Sieve;
+use super::table::Table;
+use crate::items::Item;
+use crate::summary::contract::MergeError;
+use crate::summary::counted::Counted;
+use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
+
+/// What a sieve is made of anew.
+struct Bounds<K, A> {
+    observed: u64,
+    /// Any number; the largest stay.
+    counted: Vec<Counted<K>>,
+    /// By cell, at most the line.
+    alpha: A,
+    line: u64,
+}
+
+impl<K: Item> Sieve<K> {
+    /// Becomes a summary of both streams, with the guarantees of one over both: errors of at most
+    /// (N1 + N2) / k, and every item above that is monitored.
+    ///
+    /// In which order and grouping summaries are merged does not matter for the guarantees. How it
+    /// works and why it is right: see the module `merge` of the sieve.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] if the numbers of counters or cells differ; nothing happens then.
+    ///
+    /// # Cost
+    ///
+    /// O(k log k + cells).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Sieve;
+    ///
+    /// let mut left = Sieve::new(Isa::selected()?, 1_000)?;
+    /// let mut right = left.clone();
+    /// left.observe(&[7_u32, 7, 1][..]);
+    /// right.observe(&[7_u32, 2][..]);
+    /// left.merge(&right)?;
+    /// assert_eq!((left.observed(), left.top(1)[0].count), (5, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.check_like(other)?;
+        *self = self.rebuilt(Bounds {
+            observed: self.observed.saturating_add(other.observed),
+            counted: combine(self, other),
+            alpha: |cell| self.table.alpha(cell).saturating_add(other.table.alpha(cell)),
+            line: self.table.line().saturating_add(other.table.line()),
+        });
+        Ok(())
+    }
+
+    pub(in crate::summary) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("cells", self.cells(), other.cells())
+    }
+
+    pub(in crate::summary) fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    pub(in crate::summary) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+        |item| self.table.alpha(self.table.cell(item.code()))
+    }
+
+    pub(in crate::summary) fn bytes_max(&self) -> usize {
+        self.shape.state_bytes_max::<K>()
+    }
+
+    pub(in crate::summary) fn to_empty(&self) -> Self {
+        Self::with_shape(self.isa, self.shape)
+    }
+
+    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
+        *self = self.rebuilt(Bounds {
+            observed: scaled_up(self.observed, bits),
+            counted: scaled(self.iter(), bits),
+            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
+            line: scaled_up(self.table.line(), bits),
+        });
+    }
+
+    /// A sieve of the same shape.
+    fn rebuilt(&self, bounds: Bounds<K, impl Fn(usize) -> u64>) -> Self {
+        let Bounds { observed, mut counted, alpha, line } = bounds;
+        let slots = self.shape.slots();
+        let dropped = keep_largest(&mut counted, slots);
+        let mut sieve = Self::with_shape(self.isa, self.shape);
+        sieve.observed = observed;
+        if counted.len() == slots {
+            sieve.slack = self.shape.slack(observed);
+            let line = line.max(dropped.first().map_or(0, |largest| largest.count));
+            sieve.table.raise_line(line.max(sieve.slack));
+            if line > sieve.slack {
+                counted.iter_mut().for_each(|counted| counted.raise_to(line));
+            }
+            fill_alphas(&mut sieve.table, alpha, &dropped);
+        }
+        counted.into_iter().for_each(|counted| sieve.push(counted));
+        sieve
+    }
+}
+
+fn fill_alphas<K: Item>(
+    table: &mut Table<K::Code>,
+    alpha: impl Fn(usize) -> u64,
+    dropped: &[Counted<K>],
+) {
+    for cell in 0..table.len() {
+        table.set_alpha(cell, alpha(cell));
+    }
+    for counted in dropped {
+        let cell = table.cell(counted.item.code());
+        table.set_alpha(cell, table.alpha(cell).max(counted.count));
+    }
+}
+
+impl<K> Counted<K> {
+    /// Raises the upper bound to `count` if it is below.
+    fn raise_to(&mut self, count: u64) {
+        let raise = count.saturating_sub(self.count);
+        self.count += raise;
+        self.error += raise;
+    }
+}

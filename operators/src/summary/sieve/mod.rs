@@ -1,0 +1,598 @@
+//! The sieve: SpaceSaving behind cells that catch what is cold, and a filter that takes out what is
+//! hot.
+//!
+//! ```text
+//!                 hot: 0 to 8 keys             cells { key, hits, alpha }         k + e counters
+//!           ┌─ vertical SIMD filter ─┐ missed ┌─ hit: hits + 1 ──────────┐ rare ┌──────────────┐
+//! batch ──► │ found: counter + 1     │ ─────► │ cold: alpha + 1, up to   │ ───► │ the smallest │
+//!           └────────────────────────┘        │ the entry line           │      │ is replaced  │
+//!                                             └──────────────────────────┘      └──────────────┘
+//! ```
+//!
+//! Sources: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
+//! Data Streams*, ICDT 2005 (SpaceSaving); Homem, Carvalho, *Finding top-k elements in data
+//! streams*, Information Sciences 180 (2010), §4 (filtered SpaceSaving: `alpha`); Roy, Teubner,
+//! Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012 (a SIMD filter for
+//! the hottest items). Departures: cells are direct-mapped and hold the hits of their resident; the
+//! *entry line* may be above the smallest count, which keeps cold items out of the counters, and is
+//! paid for with e more counters; the filter is vertical and adapts to the stream.
+//!
+//! # Guarantees
+//!
+//! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, C = k
+//! \+ e. Each cell has a number alpha. The *slack* L is at most N e / (k C), the *line* l is at
+//! least L; neither ever falls. An item of weight w > 0 that arrives
+//!
+//! - and is monitored, adds w to its count;
+//! - else, while a counter is free, gets it, with count w and error 0;
+//! - else, if alpha + w <= l in its cell, adds w to that alpha;
+//! - else lets l rise to the smallest count, if that is larger, and tries again. If it is still
+//!   above the line, it replaces a counter whose count v is at most L, or the smallest one if there
+//!   is none or none is found, with error a and count a + w, where alpha <= a <= l and a + w > l.
+//!   The alpha of the cell of the replaced item is raised to v if it is smaller.
+//!
+//! As long as N does not saturate:
+//!
+//! 1. *The smallest count m never falls* once all counters are taken: counts only grow, and an item
+//!    enters with a count above l, where l >= m. So l, the largest one of L and of some earlier m,
+//!    is never above the larger one of L and m; at a replacement it is L if m <= L, and otherwise
+//!    m.
+//! 2. *alpha <= l, and no unmonitored item of a cell was seen more than alpha times.* While a
+//!    counter is free, alpha is 0 and what arrived is monitored. Later, an unmonitored item that
+//!    arrives and stays out adds as much to alpha as to its true count; one that is replaced has
+//!    the count v <= l, which is not below its true count (3), and raises alpha to it. Alpha is
+//!    otherwise never lowered.
+//! 3. *`count - error <= true count <= count`, and `error <= l`.* Upon entry the true count was
+//!    between 0 and alpha <= a (2), and w has been added: it is between w = count - error and a + w
+//!    \= count. Later arrivals add to both sides.
+//! 4. *The excess E, the sum of max(0, count - L) over all counters, is at most N.* An arrival at a
+//!    counter adds at most w to E, an arrival at alpha nothing, a growing L lowers E. When v is
+//!    replaced by a + w and m <= L, then l = L (1), and a <= L adds at most w. Otherwise v = m = l,
+//!    and E changes by (a + w - L) - (v - L) <= w, because a <= v.
+//! 5. *l <= N / k.* Where l becomes L that is true because e <= C. Where it becomes m > L, all C
+//!    counts are at least m, so that C (m - L) <= E <= N (4), and m <= L + N / C
+//!    <= N (e / (k C) + k / (k C)) = N / k. N only grows.
+//!
+//! Together: **no count is below the true count, none exceeds it by more than N / k, and every item
+//! that was seen more than N / k times is monitored** (2, 5); an item that is not monitored was
+//! seen at most l times ([`Sieve::count_min`]). With at most C distinct items, all counts are
+//! exact.
+//!
+//! The proof takes items in any order and batch: it holds after every prefix of every stream, and
+//! therefore for a block whose hot items are counted before the others. It does not mention the
+//! hash function: who knows it can make the sieve slow with items that all share a cell, but not
+//! wrong. e is free to choose: e = k makes it the rule "monitor 2 k and enter at N / 2 k", and no
+//! slack, L = 0, e = 0, is Homem and Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N
+//! / cells, six times what an alpha gets from a uniform stream, so that neither cold items nor the
+//! many of middling frequency reach it often; for 1,000 counters and 32,768 cells that takes 184
+//! extra ones. (With 2 N / cells, Zipf 0.8 to 1 was a quarter slower; more than 6 gains nothing.)
+//!
+//! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
+//! for true counts that saturate likewise, and the bounds by N / k end.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `table` | the cells, and the loop over the codes of a batch |
+//! | `hot` | which items the filter takes out |
+//! | `merge` | two sieves become one |
+//! | `stored` | a sieve as bytes |
+
+mod hot;
+mod hottest;
+mod merge;
+mod stored;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use trommel_kernels::Isa;
+use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
+
+use self::hot::Hot;
+pub(crate) use self::hottest::hottest;
+use self::table::Table;
+use super::capacity::{COUNTERS_MAX, CapacityError};
+use super::counted::{Counted, top};
+use super::index::ItemIndex;
+use super::victims::Victims;
+use crate::items::{Item, Items};
+
+/// The fewest and the most cells that are chosen by default, the latter unless there are more
+/// counters: what fits into the second-level cache, and for `u32` into as many pages of 4 KiB as a
+/// processor has at hand.
+const CELLS_MIN: usize = 1 << 10;
+const CELLS_MAX: usize = 1 << 15;
+
+/// The most cells at all, as a power of 2.
+const CELLS_LOG_MAX: u32 = COUNTERS_MAX.ilog2() + 1;
+
+/// Cells for each counter, by default, as far as the maximum allows.
+const CELLS_PER_COUNTER: usize = 32;
+
+/// Items whose hot ones are counted before the others; fewer if there are fewer cells.
+const BLOCK_MIN: usize = 64;
+const BLOCK_MAX: usize = 8192;
+
+/// Frequent items in one pass, cold ones at the price of one cell and hot ones by SIMD.
+///
+/// How it works and why it is right: see [the module](self).
+///
+/// # Guarantees
+///
+/// For N items (or their weight) and k = [`Self::counters`]:
+///
+/// - `count - error <= true count <= count` for each monitored item, and `error <= N / k`;
+/// - every item with a true count above N / k is monitored;
+/// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
+/// - with no more than k distinct items, all counts are exact.
+///
+/// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. The result depends on
+/// how the stream was cut into batches, within these bounds, but not on the instruction set.
+///
+/// # Cost
+///
+/// One multiplication, one cell and one well-predicted branch per item; less for the items that the
+/// filter takes out. Amortized O(log k) for those that enter, and for monitored ones that share
+/// their cell with another. Integers are fastest; an item whose code may be shared is compared with
+/// each hit. Memory: 12 or 16 bytes a cell, 32 cells a counter but at most 32,768, and about 150
+/// bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except for the strings
+/// of text items.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_operators::frequent_items::Sieve;
+///
+/// let mut sieve = Sieve::new(Isa::selected()?, 1_000)?;
+/// sieve.observe(&[7_u32, 7, 7, 1, 7, 2, 7][..]);
+/// let top = &sieve.top(1)[0];
+/// assert_eq!((top.item, top.count, top.error), (7, 5, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sieve<K: Item> {
+    isa: Isa,
+    shape: Shape,
+    table: Table<K::Code>,
+    index: ItemIndex<K>,
+    /// By slot, as `errors`; without the hits in the cells.
+    counts: Vec<u64>,
+    errors: Vec<u64>,
+    victims: Victims,
+    /// L.
+    slack: u64,
+    spare: Spare,
+    hot: Hot<K::Code>,
+    /// Items that crowded cells sent the slow way since the residents were chosen.
+    detours: usize,
+    observed: u64,
+    /// The codes of a block, where the batch does not hold them.
+    codes: Vec<K::Code>,
+    /// What the filter leaves of a block.
+    missed: Vec<K::Code>,
+}
+
+/// Counters that were within the slack when they were looked for.
+#[derive(Clone, Debug)]
+struct Spare {
+    slots: Vec<u32>,
+    /// L at that time.
+    slack: u64,
+}
+
+/// The numbers that a sieve is made with.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    /// k.
+    counters: usize,
+    /// e.
+    extra: usize,
+    cells: usize,
+}
+
+impl Shape {
+    fn new(counters: usize, cells: usize) -> Self {
+        let (k, cells_wide) = (counters as u128, cells as u128);
+        let extra = (6 * k * k).div_ceil(cells_wide).clamp(1, k);
+        let extra = usize::try_from(extra).expect("at most the counters");
+        Self { counters, extra, cells }
+    }
+
+    /// C.
+    fn slots(self) -> usize {
+        self.counters + self.extra
+    }
+
+    fn block(self) -> usize {
+        self.cells.clamp(BLOCK_MIN, BLOCK_MAX)
+    }
+
+    /// L after a weight of `observed`: N e / (k C), rounded down.
+    fn slack(self, observed: u64) -> u64 {
+        let slack = u128::from(observed) * self.extra as u128
+            / (self.counters as u128 * self.slots() as u128);
+        u64::try_from(slack).expect("the slack is below the weight")
+    }
+
+    /// The most memory that a sieve of this shape takes, strings left out.
+    fn state_bytes_max<K: Item>(self) -> usize {
+        let code = size_of::<K::Code>();
+        size_of::<Sieve<K>>()
+            + Table::<K::Code>::bytes(self.cells)
+            + ItemIndex::<K>::bytes(self.slots())
+            + Victims::bytes_max(self.slots())
+            + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
+            + KEYS_MAX * (code + size_of::<u32>())
+            + (3 * self.block() + MISSED_SLACK) * code
+    }
+}
+
+impl<K: Item> Sieve<K> {
+    /// An empty sieve with the guarantees of `counters` counters: 32 cells a counter, but no more
+    /// than 32,768 unless that is less than two a counter.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Counters`] if that is 0 or more than [`COUNTERS_MAX`]; nothing is allocated
+    /// then.
+    ///
+    /// # Panics
+    ///
+    /// Not here, but later, if this machine lacks the instruction set.
+    pub fn new(isa: Isa, counters: usize) -> Result<Self, CapacityError> {
+        check(counters)?;
+        let cells = (counters * CELLS_PER_COUNTER).clamp(CELLS_MIN, CELLS_MAX);
+        let cells = cells.max(2 * counters).next_power_of_two();
+        Ok(Self::with_shape(isa, Shape::new(counters, cells)))
+    }
+
+    /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
+    /// beside the counters; what strings take is not counted. Fewer cells are slower and give
+    /// larger errors, within the same bounds.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::new`], and [`CapacityError::StateBytes`] if the counters and 2 cells do not
+    /// fit.
+    pub fn within(
+        isa: Isa,
+        counters: usize,
+        state_bytes_max: usize,
+    ) -> Result<Self, CapacityError> {
+        check(counters)?;
+        let mut shapes = (1..=CELLS_LOG_MAX).rev().map(|log| Shape::new(counters, 1 << log));
+        match shapes.find(|shape| shape.state_bytes_max::<K>() <= state_bytes_max) {
+            Some(shape) => Ok(Self::with_shape(isa, shape)),
+            None => {
+                let bytes_min = Shape::new(counters, 2).state_bytes_max::<K>();
+                Err(CapacityError::StateBytes { counters, bytes: state_bytes_max, bytes_min })
+            }
+        }
+    }
+
+    fn with_shape(isa: Isa, shape: Shape) -> Self {
+        let slots = shape.slots();
+        Self {
+            isa,
+            shape,
+            table: Table::new(shape.cells, K::CODE_IS_ITEM),
+            index: ItemIndex::with_capacity(slots),
+            counts: Vec::with_capacity(slots),
+            errors: Vec::with_capacity(slots),
+            victims: Victims::default(),
+            slack: 0,
+            spare: Spare { slots: Vec::with_capacity(slots), slack: 0 },
+            hot: Hot::new(slots),
+            detours: 0,
+            observed: 0,
+            codes: Vec::new(),
+            missed: Vec::new(),
+        }
+    }
+
+    /// Counts each item of the batch once.
+    pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
+        let mut scratch = std::mem::take(&mut self.codes);
+        for start in (0..batch.len()).step_by(self.shape.block()) {
+            let end = batch.len().min(start + self.shape.block());
+            self.start();
+            if K::CODE_IS_ITEM && self.hot.is_due(self.observed) {
+                self.choose_hot();
+            }
+            self.observed = self.observed.saturating_add((end - start) as u64);
+            let codes = batch.codes(start..end, &mut scratch);
+            if self.hot.codes().is_empty() {
+                self.absorb(codes, |position| batch.item(start + position));
+            } else {
+                self.sift(codes);
+            }
+        }
+        self.codes = scratch;
+    }
+
+    /// Counts each item of the batch with its weight; weight 0 leaves no trace.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many weights as items.
+    pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
+        let (items, weights_len) = (batch.len(), weights.len());
+        assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
+        let mut scratch = std::mem::take(&mut self.codes);
+        for (block, weights) in weights.chunks(self.shape.block()).enumerate() {
+            let start = block * self.shape.block();
+            self.start();
+            self.observed = weights.iter().fold(self.observed, |sum, &w| sum.saturating_add(w));
+            let codes = batch.codes(start..start + weights.len(), &mut scratch);
+            let mut done = 0;
+            loop {
+                done += self.table.absorb_weighted(&codes[done..], &weights[done..]);
+                if done == codes.len() {
+                    break;
+                }
+                self.settle(batch.item(start + done), codes[done], weights[done]);
+                done += 1;
+            }
+        }
+        self.codes = scratch;
+    }
+
+    /// What is due before a block.
+    fn start(&mut self) {
+        if self.is_full() {
+            self.slack = self.shape.slack(self.observed);
+            self.table.raise_line(self.slack);
+        }
+        if self.detours > self.table.len() / 4 {
+            self.rehouse();
+        }
+    }
+
+    #[cold]
+    fn choose_hot(&mut self) {
+        let Self { hot, index, counts, table, .. } = self;
+        let counted = index.items().zip(counts).map(|(item, count)| {
+            let code = item.code();
+            (code, count.saturating_add(table.hits(code)))
+        });
+        hot.choose(self.observed, counted);
+    }
+
+    /// Counts a block of items of weight 1.
+    #[inline]
+    fn absorb<'a>(&mut self, codes: &[K::Code], item: impl Fn(usize) -> K::Ref<'a>) {
+        let mut done = 0;
+        loop {
+            done += self.table.absorb(self.isa, &codes[done..]);
+            if done == codes.len() {
+                return;
+            }
+            self.settle(item(done), codes[done], 1);
+            done += 1;
+        }
+    }
+
+    /// Counts a block of items that are their codes, the hot ones first.
+    fn sift(&mut self, codes: &[K::Code]) {
+        let mut missed = std::mem::take(&mut self.missed);
+        missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
+        let mut hits = [0; KEYS_MAX];
+        let hits = &mut hits[..self.hot.codes().len()];
+        let end = sift(self.isa, self.hot.codes(), codes, hits, &mut missed);
+        for (&slot, hits) in self.hot.slots().iter().zip(hits) {
+            let count = &mut self.counts[slot as usize];
+            *count = count.saturating_add(*hits);
+        }
+        self.absorb(&missed[..end], |position| {
+            K::from_code(&missed[position]).expect("what is sifted is its code")
+        });
+        self.missed = missed;
+    }
+
+    /// Counts an item that its cell could not.
+    #[inline(never)]
+    fn settle(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
+        let cell = self.table.cell(code);
+        if self.table.may_hold(cell, code) {
+            self.detours += usize::from(!self.table.is_resident(cell, code));
+            if let Some(slot) = self.index.find(item, code) {
+                self.flush(slot);
+                let count = &mut self.counts[slot as usize];
+                *count = count.saturating_add(weight);
+                return;
+            }
+        }
+        if weight == 0 {
+            return;
+        }
+        if !self.is_full() {
+            self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
+        } else if !self.table.add_alpha(cell, weight) {
+            self.replace(item, code, weight);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.index.len() == self.shape.slots()
+    }
+
+    #[cold]
+    fn push(&mut self, counted: Counted<K>) {
+        self.table.house(counted.item.code());
+        self.index.push(counted.item);
+        self.counts.push(counted.count);
+        self.errors.push(counted.error);
+    }
+
+    /// An item that is above the line replaces a counter that is within the slack, or else a
+    /// smallest one, unless that raises the line.
+    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
+        let cell = self.table.cell(code);
+        let slot = match self.take_spare() {
+            Some(slot) => slot,
+            None => {
+                let slot = self.take_min();
+                let min = self.counts[slot as usize];
+                self.table.raise_line(min);
+                if self.table.add_alpha(cell, weight) {
+                    self.victims.put_back(slot, min, self.shape.slots());
+                    return;
+                }
+                slot
+            }
+        };
+        // Alpha and the weight were rounded up to units: what passes the line only by that is
+        // lifted above it.
+        let above = self.table.line().saturating_add(1).saturating_sub(weight);
+        let error = self.table.alpha(cell).max(above);
+        let count = error.saturating_add(weight);
+        self.table.evict(self.index.item(slot).code(), self.counts[slot as usize]);
+        self.index.assign(slot, item, code);
+        self.table.house(code);
+        self.counts[slot as usize] = count;
+        self.errors[slot as usize] = error;
+        self.victims.put_back(slot, count, self.shape.slots());
+        self.hot.replaced(slot, error);
+    }
+
+    /// A counter whose count, its hits included, is within the slack. None may be found although
+    /// there is one: they are looked for once for each slack.
+    fn take_spare(&mut self) -> Option<u32> {
+        if self.spare.slots.is_empty() && self.spare.slack < self.slack {
+            self.spare.slack = self.slack;
+            let slots = (0..).zip(&self.counts).filter(|(_, count)| **count <= self.slack);
+            self.spare.slots.extend(slots.map(|(slot, _)| slot));
+        }
+        while let Some(slot) = self.spare.slots.pop() {
+            self.flush(slot);
+            if self.counts[slot as usize] <= self.slack {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Takes a counter with the smallest count out of the victims, its hits included.
+    ///
+    /// The victims know the counts without the hits in the cells, which are lower bounds: a
+    /// smallest one of those that has no hits is a smallest one with them.
+    fn take_min(&mut self) -> u32 {
+        loop {
+            let slot = self.victims.take_min(&self.counts);
+            let before = self.counts[slot as usize];
+            self.flush(slot);
+            let count = self.counts[slot as usize];
+            if count == before {
+                return slot;
+            }
+            self.victims.put_back(slot, count, self.shape.slots());
+        }
+    }
+
+    /// Moves the hits of a slot from its cell to its count.
+    fn flush(&mut self, slot: u32) {
+        let hits = self.table.take_hits(self.index.item(slot).code());
+        let count = &mut self.counts[slot as usize];
+        *count = count.saturating_add(hits);
+    }
+
+    /// Chooses the residents anew, the most frequent items first.
+    #[cold]
+    fn rehouse(&mut self) {
+        let mut slots: Vec<u32> = (0..).zip(&self.counts).map(|(slot, _)| slot).collect();
+        slots.iter().for_each(|&slot| self.flush(slot));
+        slots.sort_unstable_by_key(|&slot| std::cmp::Reverse(self.counts[slot as usize]));
+        self.table.vacate();
+        slots.iter().for_each(|&slot| self.table.house(self.index.item(slot).code()));
+        self.detours = 0;
+    }
+
+    /// The `n` largest counters: count descending, ties by item ascending. O(k log n).
+    #[must_use]
+    pub fn top(&self, n: usize) -> Vec<Counted<K>> {
+        top(self.iter(), n)
+    }
+
+    /// The counter of an item, if it is monitored. If not, its true count is at most
+    /// [`Self::count_min`].
+    #[must_use]
+    pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        self.index.find(item, K::code_of(item)).map(|slot| self.counted(slot))
+    }
+
+    /// The monitored items, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
+        (0..).zip(&self.counts).map(|(slot, _)| self.counted(slot))
+    }
+
+    fn counted(&self, slot: u32) -> Counted<&K> {
+        let item = self.index.item(slot);
+        let count = self.counts[slot as usize].saturating_add(self.table.hits(item.code()));
+        Counted { item, count, error: self.errors[slot as usize] }
+    }
+
+    /// The entry line, 0 while a counter is free: the most that an unmonitored item can have been
+    /// seen. O(1).
+    #[must_use]
+    pub fn count_min(&self) -> u64 {
+        self.table.line()
+    }
+
+    /// N: the weight observed so far, saturating.
+    #[must_use]
+    pub fn observed(&self) -> u64 {
+        self.observed
+    }
+
+    /// k: the guarantees are those of so many counters.
+    #[must_use]
+    pub fn counters(&self) -> usize {
+        self.shape.counters
+    }
+
+    /// C = k + e: how many items can be monitored.
+    #[must_use]
+    pub fn monitored_max(&self) -> usize {
+        self.shape.slots()
+    }
+
+    /// How many cells there are.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.shape.cells
+    }
+
+    /// How many items are monitored.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether nothing is monitored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.len() == 0
+    }
+
+    /// Bytes of memory that the sieve holds, itself included. O(k) for text items, whose strings
+    /// are counted.
+    #[must_use]
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.table.heap_bytes()
+            + self.index.heap_bytes()
+            + (self.counts.capacity() + self.errors.capacity()) * size_of::<u64>()
+            + self.victims.heap_bytes()
+            + self.spare.slots.capacity() * size_of::<u32>()
+            + self.hot.heap_bytes()
+            + (self.codes.capacity() + self.missed.capacity()) * size_of::<K::Code>()
+    }
+}
+
+fn check(counters: usize) -> Result<(), CapacityError> {
+    if counters == 0 || counters > COUNTERS_MAX {
+        return Err(CapacityError::Counters { counters });
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! The sieve in a snapshot.
+
+use trommel_kernels::Isa;
+
+use super::{CELLS_LOG_MAX, Hot, Shape, Sieve, Spare, Victims};
+use crate::items::StoredItem;
+use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::counted::Counted;
+use crate::summary::stored::{
+    Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
+};
+
+/// A count, an error and a place; items take more.
+const COUNTER_BYTES: usize = 17;
+
+impl<K: StoredItem> Sieve<K> {
+    /// Everything that the future of the sieve depends on, as bytes.
+    ///
+    /// # Cost
+    ///
+    /// O(k log k + cells); 4 bytes a cell, 29 bytes a counter and the item, and up to 36 for the
+    /// order of replacement.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Sieve;
+    ///
+    /// let isa = Isa::selected()?;
+    /// let mut sieve = Sieve::new(isa, 1_000)?;
+    /// sieve.observe(&[7_u32, 7, 1][..]);
+    /// let again = Sieve::<u32>::restore(isa, &sieve.snapshot())?;
+    /// assert_eq!(again.top(2), sieve.top(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut writer = Writer::new::<K>(SummaryKind::Sieve);
+        writer.len(self.shape.counters);
+        writer.len(self.shape.cells);
+        writer.u64(self.observed);
+        writer.len(self.detours);
+        writer.len(self.index.len());
+        self.table.write(&mut writer);
+        for ((item, &count), &error) in self.index.items().zip(&self.counts).zip(&self.errors) {
+            writer.counted(&Counted { item, count, error });
+            self.table.write_place(&mut writer, item.code());
+        }
+        self.victims.write(&mut writer);
+        writer.u64(self.spare.slack);
+        writer.len(self.spare.slots.len());
+        self.spare.slots.iter().for_each(|&slot| writer.u32(slot));
+        self.hot.write(&mut writer);
+        writer.finish()
+    }
+
+    /// The sieve that a snapshot was made of: it answers and continues in the same way, with
+    /// whatever instruction set.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] if the bytes are no snapshot of a `Sieve` of such items, are damaged, or
+    /// would need 64 MiB more than 64 times their length.
+    pub fn restore(isa: Isa, bytes: &[u8]) -> Result<Self, RestoreError> {
+        Self::restore_within(isa, bytes, free_bytes_max(bytes))
+    }
+
+    /// The same with another limit of the memory that the sieve may take.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::restore`].
+    pub fn restore_within(
+        isa: Isa,
+        bytes: &[u8],
+        state_bytes_max: usize,
+    ) -> Result<Self, RestoreError> {
+        let mut reader = Reader::new::<K>(bytes, SummaryKind::Sieve)?;
+        let shape = read_shape::<K>(&mut reader, state_bytes_max)?;
+        let observed = reader.u64("the weight")?;
+        let detours = reader.size("the number of detours", &(0..=usize::MAX))?;
+        let len = reader.len("the number of items", shape.slots(), COUNTER_BYTES)?;
+        let line_max = match (len == shape.slots(), observed) {
+            (false, _) => 0,
+            (true, u64::MAX) => u64::MAX,
+            (true, observed) => observed / shape.counters as u64,
+        };
+        let mut sieve = Self::with_shape(isa, shape);
+        (sieve.observed, sieve.detours) = (observed, detours);
+        sieve.table.read(&mut reader, line_max)?;
+        sieve.read_counters(&mut reader, len)?;
+        sieve.victims = Victims::read(&mut reader, &sieve.counts, shape.slots())?;
+        sieve.spare = read_spare(&mut reader, len)?;
+        let counted: Vec<(K::Code, u64)> =
+            sieve.iter().map(|counted| (counted.item.code(), counted.count)).collect();
+        sieve.hot = Hot::read(&mut reader, shape.slots(), observed, &counted)?;
+        if !K::CODE_IS_ITEM && !sieve.hot.slots().is_empty() {
+            return Err(reader.refuse("the number of hot items", "above 0", "0 for text"));
+        }
+        reader.finish()?;
+        Ok(sieve)
+    }
+
+    fn read_counters(&mut self, reader: &mut Reader<'_>, len: usize) -> Result<(), RestoreError> {
+        for _ in 0..len {
+            let counted = reader.counted::<K>()?;
+            reader.check("an error", counted.error, &(0..=self.table.line()))?;
+            let code = counted.item.code();
+            if self.index.find(counted.item.borrowed(), code).is_some() {
+                return Err(reader.refuse("an item", "there twice", "different items"));
+            }
+            self.index.push(counted.item);
+            self.counts.push(counted.count);
+            self.errors.push(counted.error);
+            self.table.read_place(reader, code)?;
+        }
+        self.check_excess(reader)
+    }
+
+    /// Refuses what (1) and (4) of the proof exclude.
+    fn check_excess(&self, reader: &Reader<'_>) -> Result<(), RestoreError> {
+        let slack = if self.is_full() { self.shape.slack(self.observed) } else { 0 };
+        let (mut min, mut excess) = (u64::MAX, 0_u128);
+        for counted in self.iter() {
+            min = min.min(counted.count);
+            excess += u128::from(counted.count.saturating_sub(slack));
+        }
+        if self.is_full() {
+            reader.check("the entry line", self.table.line(), &(0..=slack.max(min)))?;
+        }
+        if excess > self.observed.into() && self.observed != u64::MAX {
+            let expected = format!("at most the weight, {}", self.observed);
+            return Err(reader.refuse("the sum of the counts above the slack", excess, expected));
+        }
+        Ok(())
+    }
+}
+
+fn read_shape<K: StoredItem>(
+    reader: &mut Reader<'_>,
+    state_bytes_max: usize,
+) -> Result<Shape, RestoreError> {
+    let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
+    let name = "the number of cells";
+    let cells = reader.size(name, &(2..=1 << CELLS_LOG_MAX))?;
+    if !cells.is_power_of_two() {
+        return Err(reader.refuse(name, cells, "a power of two"));
+    }
+    let shape = Shape::new(counters, cells);
+    check_bytes(shape.state_bytes_max::<K>(), state_bytes_max)?;
+    let table_bytes = cells * size_of::<u32>() + shape.slots() * size_of::<u64>();
+    reader.check_room("the table", table_bytes, 1)?;
+    Ok(shape)
+}
+
+fn read_spare(reader: &mut Reader<'_>, slots: usize) -> Result<Spare, RestoreError> {
+    let slack = reader.u64("the slack of the last search")?;
+    let len = reader.len("the number of spare counters", slots, size_of::<u32>())?;
+    let slots = (0..len).map(|_| reader.slot("a spare counter", slots));
+    Ok(Spare { slots: slots.collect::<Result<_, _>>()?, slack })
+}

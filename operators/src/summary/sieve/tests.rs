@@ -1,0 +1,247 @@
+//! The guarantees where the sieve has parts that the other summaries lack: cells that an adversary
+//! fills, sums that reach their limits, hot items that are replaced, a limit on memory.
+
+use std::collections::{HashMap, HashSet};
+
+use super::*;
+use crate::items::Text;
+use crate::summary::top;
+
+/// A sieve beside exact counts.
+struct Checked<K: Item> {
+    sieve: Sieve<K>,
+    truth: HashMap<K, u64>,
+}
+
+impl<K: Item + std::hash::Hash + for<'a> Item<Ref<'a> = K>> Checked<K>
+where
+    [K]: Items<K>,
+{
+    fn new(isa: Isa, counters: usize, cells: usize) -> Self {
+        let sieve = Sieve::with_shape(isa, Shape::new(counters, cells));
+        Self { sieve, truth: HashMap::new() }
+    }
+
+    fn observe(&mut self, batch: &[K], weight: Option<u64>) {
+        match weight {
+            None => self.sieve.observe(batch),
+            Some(weight) => self.sieve.observe_weighted(batch, &vec![weight; batch.len()]),
+        }
+        for item in batch {
+            *self.truth.entry(item.clone()).or_default() += weight.unwrap_or(1);
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        let Self { sieve, truth } = self;
+        let bound = sieve.observed() / sieve.counters() as u64;
+        assert!(sieve.count_min() <= bound, "{} is above {bound}", sieve.count_min());
+        let mut monitored = HashSet::new();
+        let mut excess = 0;
+        for counted in sieve.iter() {
+            let truth = truth[counted.item];
+            assert!(counted.count_min() <= truth && truth <= counted.count, "{truth}: {counted:?}");
+            assert!(counted.error <= bound, "{counted:?} errs by more than {bound}");
+            assert!(monitored.insert(counted.item.clone()), "{counted:?} is monitored twice");
+            let slack = sieve.shape.slack(sieve.observed());
+            excess += counted.count.saturating_sub(slack);
+        }
+        assert!(excess <= sieve.observed(), "the excess {excess} is above N");
+        for (item, &count) in truth {
+            assert!(monitored.contains(item) || count <= sieve.count_min(), "{item:?}: {count}");
+        }
+    }
+}
+
+#[test]
+fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
+    let items = colliding(4, 2, 3);
+    for line in (0..9_u64).map(|below| (1 << 32) - below) {
+        let mut table = Table::<u32>::new(4, true);
+        table.raise_line(line);
+        table.house(items[0]);
+        table.house(items[1]);
+        table.evict(items[1], line);
+        assert_eq!(
+            table.absorb(Isa::Scalar, &items[1..]),
+            0,
+            "line {line}: nothing fits below the mark"
+        );
+        assert!(table.may_hold(2, items[1]), "line {line}");
+    }
+}
+
+#[test]
+fn merged_sieves_keep_the_excess_and_go_on() {
+    for (counters, cells) in [(3, 4), (10, 16), (30, 256), (30, 1 << 12)] {
+        let part = |seed: u32, step: u32, weight| {
+            let mut part = Checked::new(Isa::Scalar, counters, cells);
+            let items: Vec<u32> =
+                (0..900_u32).map(|i| (i * step + seed) % (31 + 40 * step) + i % 3).collect();
+            items.chunks(50).for_each(|batch| part.observe(batch, weight));
+            part
+        };
+        let mut whole = part(0, 1, None);
+        for (seed, step, weight) in [(7, 1, Some(3)), (3, 17, None), (100, 5, Some(1 << 33))] {
+            let other = part(seed, step, weight);
+            whole.sieve.merge(&other.sieve).unwrap();
+            for (item, count) in other.truth {
+                *whole.truth.entry(item).or_default() += count;
+            }
+            whole.check();
+            whole.observe(&[5, seed, 5, 1_000 + step], None);
+            whole.observe(&(0..60).map(|i| i * 7 + seed).collect::<Vec<_>>(), weight);
+        }
+    }
+}
+
+/// Items that all hash to one cell.
+fn colliding(cells: usize, cell: usize, len: usize) -> Vec<u32> {
+    let table = Table::<u32>::new(cells, true);
+    (0..).filter(|&item| table.cell(item) == cell).take(len).collect()
+}
+
+#[test]
+fn guarantees_hold_when_all_items_share_a_cell() {
+    for cell in [0, 1, 255] {
+        let items = colliding(256, cell, 900);
+        let mut new = Checked::new(Isa::Scalar, 30, 256);
+        items.chunks(7).for_each(|batch| new.observe(batch, None));
+        let mut round_robin = Checked::new(Isa::Scalar, 30, 256);
+        let laps: Vec<u32> = items[..62].iter().copied().cycle().take(3_000).collect();
+        laps.chunks(61).for_each(|batch| round_robin.observe(batch, None));
+        let mut weighted = Checked::new(Isa::Scalar, 30, 256);
+        items.chunks(7).for_each(|batch| weighted.observe(batch, Some(u64::from(batch[0] % 9))));
+    }
+}
+
+#[test]
+fn alpha_changes_its_units_within_the_bounds() {
+    for bits in [0, 20, 27, 31, 32, 40, 45] {
+        let mut checked = Checked::new(Isa::Scalar, 5, 16);
+        let mut state = 1_u32;
+        for step in 0..400_u64 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let batch = [state >> 25, state >> 28, 3, 3];
+            checked.observe(&batch, Some((1 << bits) + ((step * 7919) & ((1 << bits) - 1))));
+            checked.observe(&batch, None);
+        }
+    }
+}
+
+#[test]
+fn a_slow_rise_of_the_line_through_all_units_is_a_bound_for_the_smallest_weights() {
+    let mut checked = Checked::<u64>::new(Isa::Scalar, 2, 4);
+    for bits in 0..50 {
+        let batch: Vec<u64> = (0..40).map(|i| i % 11).collect();
+        checked.observe(&batch, Some(1 << bits));
+        checked.observe(&batch[..13], Some(3));
+        checked.observe(&batch, None);
+    }
+}
+
+#[test]
+fn hits_beyond_a_cell_reach_the_counter() {
+    let mut checked = Checked::new(Isa::Scalar, 4, 16);
+    for _ in 0..9 {
+        checked.observe(&[1_u32, 2, 1], Some(u64::from(u32::MAX / 3)));
+    }
+    assert_eq!(checked.sieve.estimate(1).unwrap().count, 18 * u64::from(u32::MAX / 3));
+}
+
+#[test]
+fn the_filter_follows_a_stream_that_changes() {
+    for isa in Isa::available() {
+        let mut checked = Checked::new(isa, 40, 1 << 10);
+        let mut noise = 0_u32;
+        for era in 0..6 {
+            for _ in 0..40 {
+                let batch: Vec<u32> = (0..500)
+                    .map(|i| {
+                        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        if i % 3 == 0 { noise } else { era * 100 + noise % 7 }
+                    })
+                    .collect();
+                checked.observe(&batch, None);
+            }
+            let last: Vec<u32> = checked.sieve.hot.codes().to_vec();
+            assert_eq!(last.len(), checked.sieve.hot.slots().len());
+            for (&code, &slot) in last.iter().zip(checked.sieve.hot.slots()) {
+                assert_eq!(*checked.sieve.index.item(slot), code);
+            }
+            assert!(era > 0 || !last.is_empty(), "two thirds of the stream are seven items");
+        }
+    }
+}
+
+#[test]
+fn a_hot_item_that_loses_its_counter_leaves_the_filter() {
+    let mut checked = Checked::new(Isa::selected().unwrap(), 2, 64);
+    for round in 0..200_u32 {
+        checked.observe(&[round % 3; 600], None);
+        let new: Vec<u32> = (0..40).map(|i| 1_000 + 40 * round + i).collect();
+        checked.observe(&new, Some(1 << 20));
+        checked.observe(&[round % 3; 10], None);
+    }
+}
+
+#[test]
+fn residents_are_chosen_anew_when_crowds_are_slow() {
+    let mut checked = Checked::new(Isa::Scalar, 30, 64);
+    let items = colliding(64, 9, 8);
+    let batch: Vec<u32> = items.iter().copied().cycle().take(400).collect();
+    for _ in 0..20 {
+        checked.observe(&batch, Some(2));
+        assert!(checked.sieve.detours <= 400 + 64 / 4);
+    }
+}
+
+#[test]
+fn the_state_keeps_to_its_limit() {
+    for (counters, limit) in [(1, 4_096), (10, 8_192), (1_000, 400_000), (1_000, 1_500_000)] {
+        let mut sieve = Sieve::<u64>::within(Isa::selected().unwrap(), counters, limit).unwrap();
+        let mut item = 1_u64;
+        for round in 0..60 {
+            let batch: Vec<u64> = (0..20_000)
+                .map(|i| {
+                    item = item.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    if i % 2 == 0 { 7 } else { item >> (20 + round % 20) }
+                })
+                .collect();
+            sieve.observe(&batch[..]);
+            sieve.observe_weighted(&batch[..3_000], &batch[3_000..6_000]);
+        }
+        assert!(sieve.state_bytes() <= limit, "{} of {limit}", sieve.state_bytes());
+    }
+    assert!(Sieve::<u64>::new(Isa::Scalar, 1_000).unwrap().state_bytes() <= 1_500_000);
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    for counters in [0, COUNTERS_MAX + 1, usize::MAX] {
+        let error = Sieve::<u32>::new(Isa::Scalar, counters).unwrap_err();
+        assert_eq!(error, CapacityError::Counters { counters });
+    }
+    let error = Sieve::<u32>::within(Isa::Scalar, 100, 1_000).unwrap_err();
+    assert!(error.to_string().starts_with("100 counters do not fit into 1000 bytes: at least "));
+}
+
+#[test]
+fn a_thousand_counters_take_the_extra_ones_that_the_module_says() {
+    let sieve = Sieve::<u32>::new(Isa::Scalar, 1_000).unwrap();
+    assert_eq!((sieve.counters(), sieve.monitored_max(), sieve.cells()), (1_000, 1_184, 32_768));
+}
+
+#[test]
+fn few_items_are_exact_and_text_is_what_it_says() {
+    let mut sieve = Sieve::<Text>::new(Isa::Scalar, 3).unwrap();
+    sieve.observe(&["a", "b", "a", "", "a"][..]);
+    sieve.observe_weighted(&["b", "c"][..], &[4, 0]);
+    let all: Vec<_> =
+        sieve.top(9).into_iter().map(|c| (c.item.to_string(), c.count, c.error)).collect();
+    let expected = [("b", 5, 0), ("a", 3, 0), ("", 1, 0)];
+    assert_eq!(all, expected.map(|(item, count, error)| (item.to_owned(), count, error)));
+    assert_eq!((sieve.estimate("c"), sieve.count_min(), sieve.len()), (None, 0, 3));
+    assert_eq!(top(sieve.iter(), 1)[0].count, 5);
+}

@@ -1,0 +1,321 @@
+//! SpaceSaving: k counters that follow the most frequent items of a stream.
+//!
+//! Source: Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in
+//! Data Streams*, ICDT 2005; as described by Roy, Teubner, Alonso, KDD 2012, §2.1, Fig. 2:
+//!
+//! ```text
+//! for item x:  if x has a counter    counter.count += 1
+//!              else if one is free   counter = { x, count: 1, error: 0 }
+//!              else                  min = the counter with the smallest count
+//!                                    min = { x, count: min.count + 1, error: min.count }
+//! ```
+//!
+//! Departures: the two structures behind it are not a hash table and the list of lists of Fig. 3,
+//! but a table of chains ([`index`](super::index)) and a lazy search for the minimum
+//! ([`victims`](super::victims)), which leaves a hit with nothing to do but one increment. Items
+//! may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter) is an
+//! operation of its own.
+
+mod leaders;
+mod stored;
+
+use self::leaders::Leaders;
+pub(super) use self::stored::check_sums;
+use super::capacity::{COUNTERS_MAX, CapacityError};
+use super::counted::{Counted, top};
+use super::index::ItemIndex;
+use super::victims::Victims;
+use crate::items::{Item, Items};
+
+/// A summary of a stream in `counters` counters, whatever its length and number of distinct items.
+///
+/// # Guarantees
+///
+/// With N the weight observed and k the counters, at any time (proofs: [module](super)):
+///
+/// - for each monitored item, `count - error <= true count <= count` and `error <= N / k`;
+/// - each item whose true count is above N / k is monitored;
+/// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
+/// - with no more than k distinct items, all counts are exact.
+///
+/// The result is a function of the stream alone, not of how it was cut into batches. Counts and N
+/// saturate at `u64::MAX`; N / k bounds hold until N does, the others, for true counts that
+/// saturate as well, for ever.
+///
+/// # Cost
+///
+/// Amortized O(1) per item of weight 1, O(log k) with weights; a single update can take O(k).
+/// Memory: about 40 bytes a counter and the item; see [`Self::state_bytes`]. Nothing is allocated
+/// per item except for the strings of text items.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::SpaceSaving;
+///
+/// let mut summary = SpaceSaving::new(2)?;
+/// summary.observe(&[7_u32, 7, 7, 1, 7, 2, 7][..]);
+/// let top = &summary.top(1)[0];
+/// assert_eq!((top.item, top.count, top.error), (7, 5, 0));
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SpaceSaving<K: Item> {
+    counters: usize,
+    index: ItemIndex<K>,
+    /// By slot, as `errors`.
+    counts: Vec<u64>,
+    errors: Vec<u64>,
+    victims: Victims,
+    leaders: Leaders,
+    observed: u64,
+}
+
+impl<K: Item> SpaceSaving<K> {
+    /// An empty summary with `counters` counters.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Counters`] if that is 0 or more than [`COUNTERS_MAX`]; nothing is allocated
+    /// then.
+    pub fn new(counters: usize) -> Result<Self, CapacityError> {
+        if counters == 0 || counters > COUNTERS_MAX {
+            return Err(CapacityError::Counters { counters });
+        }
+        Ok(Self {
+            counters,
+            index: ItemIndex::with_capacity(counters),
+            counts: Vec::with_capacity(counters),
+            errors: Vec::with_capacity(counters),
+            victims: Victims::default(),
+            leaders: Leaders::default(),
+            observed: 0,
+        })
+    }
+
+    /// A summary that monitors these, at most `counters` of them.
+    pub(super) fn from_counted(counters: usize, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        let mut summary = Self::new(counters).expect("as many counters as a summary has");
+        summary.observed = observed;
+        counted.into_iter().for_each(|counted| summary.push(counted));
+        summary
+    }
+
+    /// Counts each item of the batch once.
+    pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
+        self.start(batch.len() as u64);
+        for position in 0..batch.len() {
+            self.add(batch.item(position), 1);
+        }
+    }
+
+    /// Counts the items at the given positions of the batch once.
+    ///
+    /// # Panics
+    ///
+    /// If the batch has no such position.
+    pub fn observe_at<B: Items<K> + ?Sized>(&mut self, batch: &B, positions: &[u32]) {
+        self.start(positions.len() as u64);
+        for &position in positions {
+            self.add(batch.item(position as usize), 1);
+        }
+    }
+
+    /// Counts each item of the batch with its weight; weight 0 leaves no trace.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many weights as items.
+    pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
+        let (items, weights_len) = (batch.len(), weights.len());
+        assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
+        self.start(0);
+        for (position, &weight) in weights.iter().enumerate() {
+            self.add_weighted(batch.item(position), weight);
+        }
+    }
+
+    /// Counts the items at the given positions of the batch with their weights; weight 0 leaves no
+    /// trace.
+    ///
+    /// # Panics
+    ///
+    /// If the batch or the weights have no such position.
+    pub fn observe_weighted_at<B: Items<K> + ?Sized>(
+        &mut self,
+        batch: &B,
+        weights: &[u64],
+        positions: &[u32],
+    ) {
+        self.start(0);
+        for &position in positions {
+            self.add_weighted(batch.item(position as usize), weights[position as usize]);
+        }
+    }
+
+    /// Counts a batch that has `weight` in all.
+    fn start(&mut self, weight: u64) {
+        self.observed = self.observed.saturating_add(weight);
+        self.leaders.forget();
+    }
+
+    fn add_weighted(&mut self, item: K::Ref<'_>, weight: u64) {
+        if weight > 0 {
+            self.observed = self.observed.saturating_add(weight);
+            self.add(item, weight);
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, item: K::Ref<'_>, weight: u64) {
+        let code = K::code_of(item);
+        if let Some(slot) = self.index.find(item, code) {
+            let count = &mut self.counts[slot as usize];
+            *count = count.saturating_add(weight);
+        } else if self.index.len() < self.counters {
+            self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
+        } else {
+            let slot = self.victims.take_min(&self.counts);
+            let min = self.counts[slot as usize];
+            let count = min.saturating_add(weight);
+            self.counts[slot as usize] = count;
+            self.errors[slot as usize] = min;
+            self.index.assign(slot, item, code);
+            self.victims.put_back(slot, count, self.counters);
+        }
+    }
+
+    #[cold]
+    fn push(&mut self, counted: Counted<K>) {
+        self.index.push(counted.item);
+        self.counts.push(counted.count);
+        self.errors.push(counted.error);
+    }
+
+    /// The back half of an exchange of bins (KDD 2012, Fig. 5, lines 11-15; Fig. 10): monitors
+    /// `x_min`, and hands over the counter with the largest count, `x_min` itself if no other count
+    /// is larger.
+    ///
+    /// Without `x_min` the counter it hands over is free afterwards; the answer is `None` only if
+    /// no item was monitored. After the call no count is above the one handed over. N does not
+    /// change: it says what was observed, and is no longer the sum of the counts.
+    ///
+    /// # Cost
+    ///
+    /// O(k) for the first exchange after an update and for every sixteenth that follows, O(1) for
+    /// the others.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the item of `x_min` is monitored.
+    pub fn exchange(&mut self, x_min: Option<Counted<K>>) -> Option<Counted<K>> {
+        let max = self.leaders.take_max(&self.counts);
+        match (x_min, max) {
+            (None, None) => None,
+            (None, Some((_, slot))) => Some(self.remove(slot)),
+            (Some(x_min), Some((count, slot))) if count > x_min.count => {
+                Some(self.replace(slot, x_min))
+            }
+            (Some(x_min), _) => {
+                self.leaders.forget();
+                Some(x_min)
+            }
+        }
+    }
+
+    fn remove(&mut self, slot: u32) -> Counted<K> {
+        self.victims.forget();
+        self.leaders.forget();
+        Counted {
+            item: self.index.swap_remove(slot),
+            count: self.counts.swap_remove(slot as usize),
+            error: self.errors.swap_remove(slot as usize),
+        }
+    }
+
+    fn replace(&mut self, slot: u32, new: Counted<K>) -> Counted<K> {
+        debug_assert!(
+            self.index.items().all(|item| *item != new.item),
+            "{:?} is monitored",
+            new.item
+        );
+        self.victims.put_back(slot, new.count, self.counters);
+        self.leaders.replaced(new.count);
+        Counted {
+            item: self.index.replace(slot, new.item),
+            count: std::mem::replace(&mut self.counts[slot as usize], new.count),
+            error: std::mem::replace(&mut self.errors[slot as usize], new.error),
+        }
+    }
+
+    /// The `n` largest counters: count descending, ties by item ascending. O(k log n).
+    #[must_use]
+    pub fn top(&self, n: usize) -> Vec<Counted<K>> {
+        top(self.iter(), n)
+    }
+
+    /// The counter of an item, if it is monitored. If not, its true count is at most
+    /// [`Self::count_min`].
+    #[must_use]
+    pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        let slot = self.index.find(item, K::code_of(item))?;
+        Some(Counted {
+            item: self.index.item(slot),
+            count: self.counts[slot as usize],
+            error: self.errors[slot as usize],
+        })
+    }
+
+    /// The monitored items, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
+        let bounds = self.counts.iter().zip(&self.errors);
+        self.index.items().zip(bounds).map(|(item, (&count, &error))| Counted {
+            item,
+            count,
+            error,
+        })
+    }
+
+    /// The smallest count, 0 while a counter is free: the most that an unmonitored item can have
+    /// been seen. O(k).
+    #[must_use]
+    pub fn count_min(&self) -> u64 {
+        let full = self.index.len() == self.counters;
+        if full { self.counts.iter().copied().min().unwrap_or(0) } else { 0 }
+    }
+
+    /// N: the weight observed so far, saturating.
+    #[must_use]
+    pub fn observed(&self) -> u64 {
+        self.observed
+    }
+
+    /// k: how many items can be monitored.
+    #[must_use]
+    pub fn counters(&self) -> usize {
+        self.counters
+    }
+
+    /// How many items are monitored.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether nothing is monitored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.len() == 0
+    }
+
+    /// Bytes of memory that the summary holds, itself included. O(k) for text items, whose strings
+    /// are counted.
+    #[must_use]
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.index.heap_bytes()
+            + (self.counts.capacity() + self.errors.capacity()) * size_of::<u64>()
+            + self.victims.heap_bytes()
+            + self.leaders.heap_bytes()
+    }
+}

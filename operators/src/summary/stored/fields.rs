@@ -1,0 +1,249 @@
+//! The numbers, items and lists of a snapshot, one after the other.
+
+use std::ops::RangeInclusive;
+
+use super::{
+    CHECKSUM_BYTES, HEADER_BYTES, ITEM_NAMES, MAGIC, RestoreError, SummaryKind, VERSION, name_of,
+};
+use crate::items::StoredItem;
+use crate::summary::counted::Counted;
+
+/// Writes a snapshot.
+pub(in crate::summary) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(in crate::summary) fn new<K: StoredItem>(kind: SummaryKind) -> Self {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend([kind as u8, K::NUMBER]);
+        bytes.resize(HEADER_BYTES, 0);
+        Self { bytes }
+    }
+
+    pub(in crate::summary) fn u8(&mut self, number: u8) {
+        self.bytes.push(number);
+    }
+
+    pub(in crate::summary) fn u32(&mut self, number: u32) {
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    pub(in crate::summary) fn u64(&mut self, number: u64) {
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    pub(in crate::summary) fn u128(&mut self, number: u128) {
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    /// A number of elements, counters or cells.
+    pub(in crate::summary) fn len(&mut self, len: usize) {
+        self.u64(len as u64);
+    }
+
+    pub(in crate::summary) fn counted<K: StoredItem>(&mut self, counted: &Counted<&K>) {
+        counted.item.write(&mut self.bytes);
+        self.u64(counted.count);
+        self.u64(counted.error);
+    }
+
+    pub(in crate::summary) fn finish(mut self) -> Vec<u8> {
+        let body = (self.bytes.len() - HEADER_BYTES) as u64;
+        self.bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&body.to_le_bytes());
+        self.bytes.extend(crc32fast::hash(&self.bytes).to_le_bytes());
+        self.bytes
+    }
+}
+
+/// Reads the body of a snapshot whose header, length and checksum are right.
+#[derive(Debug)]
+pub(in crate::summary) struct Reader<'a> {
+    /// Without the checksum.
+    bytes: &'a [u8],
+    offset: usize,
+    /// Where the last field began.
+    field: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(in crate::summary) fn new<K: StoredItem>(
+        bytes: &'a [u8],
+        kind: SummaryKind,
+    ) -> Result<Self, RestoreError> {
+        let found = bytes.len();
+        let (header, Some((_, checksum))) =
+            (bytes.first_chunk::<HEADER_BYTES>(), bytes.split_last_chunk::<CHECKSUM_BYTES>())
+        else {
+            return Err(RestoreError::TooShort { bytes: found });
+        };
+        let Some(header) = header.filter(|_| found >= HEADER_BYTES + CHECKSUM_BYTES) else {
+            return Err(RestoreError::TooShort { bytes: found });
+        };
+        let mut reader = Self { bytes: header, offset: 0, field: 0 };
+        let magic: [u8; 8] = reader.array("the mark")?;
+        if magic != MAGIC {
+            return Err(RestoreError::Magic { found: magic });
+        }
+        let version = u16::from_le_bytes(reader.array("the version")?);
+        if version != VERSION {
+            return Err(RestoreError::Version { found: version });
+        }
+        reader.check_types(kind as u8, K::NUMBER)?;
+        if reader.u32("the space behind the types")? != 0 {
+            return Err(reader.refuse("the space behind the types", "in use", "zero"));
+        }
+        let body = reader.u64("the length of the body")?;
+        let expected = body.saturating_add((HEADER_BYTES + CHECKSUM_BYTES) as u64);
+        if expected != found as u64 {
+            return Err(RestoreError::Length { expected, found });
+        }
+        let bytes = &bytes[..found - CHECKSUM_BYTES];
+        let (found, computed) = (u32::from_le_bytes(*checksum), crc32fast::hash(bytes));
+        if found != computed {
+            return Err(RestoreError::Checksum { found, computed });
+        }
+        Ok(Self { bytes, offset: HEADER_BYTES, field: HEADER_BYTES })
+    }
+
+    fn check_types(&mut self, kind: u8, item: u8) -> Result<(), RestoreError> {
+        let names = SummaryKind::NAMES;
+        let [number] = self.array("the kind of summary")?;
+        if number != kind {
+            let (found, expected) = (name_of(number, &names), name_of(kind, &names));
+            return Err(RestoreError::Kind { number, found, expected });
+        }
+        let [number] = self.array("the type of items")?;
+        if number != item {
+            let (found, expected) = (name_of(number, &ITEM_NAMES), name_of(item, &ITEM_NAMES));
+            return Err(RestoreError::Item { number, found, expected });
+        }
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], RestoreError> {
+        self.field = self.offset;
+        let Some(array) = self.bytes[self.offset..].first_chunk::<N>() else {
+            return Err(self.refuse(field, "cut off", format_args!("{N} bytes")));
+        };
+        self.offset += N;
+        Ok(*array)
+    }
+
+    /// Says that the last field that was read cannot be right.
+    pub(in crate::summary) fn refuse(
+        &self,
+        field: &'static str,
+        value: impl ToString,
+        expected: impl ToString,
+    ) -> RestoreError {
+        let (value, expected) = (value.to_string(), expected.to_string());
+        RestoreError::Field { offset: self.field, field, value, expected }
+    }
+
+    /// Refuses the last field unless it is in the range.
+    pub(in crate::summary) fn check<T: PartialOrd + ToString>(
+        &self,
+        field: &'static str,
+        value: T,
+        range: &RangeInclusive<T>,
+    ) -> Result<T, RestoreError> {
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let expected = format!("{} to {}", range.start().to_string(), range.end().to_string());
+        Err(self.refuse(field, value, expected))
+    }
+
+    pub(in crate::summary) fn u8(&mut self, field: &'static str) -> Result<u8, RestoreError> {
+        self.array(field).map(|[number]| number)
+    }
+
+    pub(in crate::summary) fn u32(&mut self, field: &'static str) -> Result<u32, RestoreError> {
+        self.array(field).map(u32::from_le_bytes)
+    }
+
+    pub(in crate::summary) fn u64(&mut self, field: &'static str) -> Result<u64, RestoreError> {
+        self.array(field).map(u64::from_le_bytes)
+    }
+
+    pub(in crate::summary) fn u128(&mut self, field: &'static str) -> Result<u128, RestoreError> {
+        self.array(field).map(u128::from_le_bytes)
+    }
+
+    /// A number of counters, bins or cells.
+    pub(in crate::summary) fn size(
+        &mut self,
+        field: &'static str,
+        range: &RangeInclusive<usize>,
+    ) -> Result<usize, RestoreError> {
+        let size = self.u64(field)?;
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        self.check(field, size, range)
+    }
+
+    /// A number of elements that follow, at most `most`, of at least so many bytes each.
+    pub(in crate::summary) fn len(
+        &mut self,
+        field: &'static str,
+        most: usize,
+        bytes_each: usize,
+    ) -> Result<usize, RestoreError> {
+        let len = self.size(field, &(0..=most))?;
+        let room = (self.bytes.len() - self.offset) / bytes_each;
+        self.check(field, len, &(0..=room))
+    }
+
+    /// Refuses to go on unless there are bytes for so many elements.
+    pub(in crate::summary) fn check_room(
+        &self,
+        field: &'static str,
+        len: usize,
+        bytes_each: usize,
+    ) -> Result<(), RestoreError> {
+        let (needed, left) = (len.saturating_mul(bytes_each), self.bytes.len() - self.offset);
+        if needed <= left {
+            return Ok(());
+        }
+        let (offset, expected) = (self.offset, format!("{needed} bytes"));
+        let value = format!("in {left} bytes");
+        Err(RestoreError::Field { offset, field, value, expected })
+    }
+
+    /// The index of one of so many slots.
+    pub(in crate::summary) fn slot(
+        &mut self,
+        field: &'static str,
+        slots: usize,
+    ) -> Result<u32, RestoreError> {
+        let slot = self.u32(field)?;
+        if (slot as usize) < slots {
+            return Ok(slot);
+        }
+        Err(self.refuse(field, slot, format_args!("less than {slots}")))
+    }
+
+    /// An item with its count and an error that is not above it.
+    pub(in crate::summary) fn counted<K: StoredItem>(
+        &mut self,
+    ) -> Result<Counted<K>, RestoreError> {
+        self.field = self.offset;
+        let Some((item, bytes)) = K::read(&self.bytes[self.offset..]) else {
+            return Err(self.refuse("an item", "no item", "what was written of one"));
+        };
+        self.offset += bytes;
+        let count = self.u64("a count")?;
+        let error = self.u64("an error")?;
+        let error = self.check("an error", error, &(0..=count))?;
+        Ok(Counted { item, count, error })
+    }
+
+    /// Refuses bytes behind the last field.
+    pub(in crate::summary) fn finish(self) -> Result<(), RestoreError> {
+        let left = self.bytes.len() - self.offset;
+        let end = Self { field: self.offset, ..self };
+        let refused = || end.refuse("the end", format_args!("{left} bytes later"), "the checksum");
+        if left == 0 { Ok(()) } else { Err(refused()) }
+    }
+}

@@ -1,0 +1,148 @@
+//! Summaries as bytes: written down, and made again so that they go on as if nothing had happened.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  "trommel", 0x1a
+//!      8      2  version: 1
+//!     10      1  kind of summary          1 SpaceSaving, 2 Filter, 3 Sieve
+//!     11      1  type of items            1 u32, 2 u64, 3 text
+//!     12      4  zero
+//!     16      8  length of the body
+//!     24         body                     numbers, items and tables of the summary
+//!      …      4  CRC-32 of all before
+//! ```
+//!
+//! All numbers are little-endian. Nothing is allocated before the header, the length and the
+//! checksum are right; then every number is checked when it is read, and a vector is made only for
+//! as many elements as there are bytes for. What a summary allocates beyond that, for counters that
+//! are still free, is limited ([`free_bytes_max`]).
+//!
+//! A snapshot holds everything that the future depends on, not only the counts: which counters are
+//! next to be replaced, which items the filter holds. So the restored summary answers and continues
+//! exactly like the one that was written down. What can be computed from the rest is not in it.
+//!
+//! A checksum finds accidents; the checks of the numbers see to it that a forged snapshot cannot
+//! make a summary panic, allocate without limit or answer with bounds that contradict each other.
+//! That the counts are those of some stream, nobody can check.
+
+mod fields;
+
+pub(super) use self::fields::{Reader, Writer};
+use crate::items::{StoredItem, Text};
+
+const MAGIC: [u8; 8] = *b"trommel\x1a";
+const VERSION: u16 = 1;
+const HEADER_BYTES: usize = 24;
+const CHECKSUM_BYTES: usize = 4;
+
+/// Which summary a snapshot is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SummaryKind {
+    SpaceSaving = 1,
+    Filter = 2,
+    Sieve = 3,
+}
+
+impl SummaryKind {
+    const NAMES: [(u8, &str); 3] = [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve")];
+}
+
+const ITEM_NAMES: [(u8, &str); 3] =
+    [(u32::NUMBER, "u32"), (u64::NUMBER, "u64"), (Text::NUMBER, "text")];
+
+fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
+    names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)
+}
+
+/// Why bytes are no summary of the type that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// Too short for a header and a checksum.
+    #[error("{bytes} bytes are no snapshot: the shortest one has {}", HEADER_BYTES + CHECKSUM_BYTES)]
+    TooShort {
+        /// How many there are.
+        bytes: usize,
+    },
+    /// It does not begin as snapshots do.
+    #[error("this is no snapshot: it begins with {found:02x?}, not with {MAGIC:02x?}")]
+    Magic {
+        /// The first bytes.
+        found: [u8; 8],
+    },
+    /// Another version of the format.
+    #[error("byte 8: the snapshot has version {found}; this program reads version {VERSION}")]
+    Version {
+        /// The version.
+        found: u16,
+    },
+    /// A snapshot of another summary.
+    #[error("byte 10: the snapshot is of {found} (number {number}); expected {expected}")]
+    Kind {
+        /// The number of the kind.
+        number: u8,
+        /// Its name.
+        found: &'static str,
+        /// What was asked for.
+        expected: &'static str,
+    },
+    /// A snapshot of other items.
+    #[error("byte 11: the snapshot counts items of {found} (number {number}); expected {expected}")]
+    Item {
+        /// The number of the type.
+        number: u8,
+        /// Its name.
+        found: &'static str,
+        /// What was asked for.
+        expected: &'static str,
+    },
+    /// Bytes are missing, or there are too many.
+    #[error("the snapshot should have {expected} bytes, by its header; it has {found}")]
+    Length {
+        /// What the header says, with header and checksum.
+        expected: u64,
+        /// How many there are.
+        found: usize,
+    },
+    /// Bytes have changed.
+    #[error(
+        "the snapshot is damaged: its checksum is {found:08x}, and that of its bytes {computed:08x}"
+    )]
+    Checksum {
+        /// What is written at its end.
+        found: u32,
+        /// What it should be.
+        computed: u32,
+    },
+    /// A number, an item or a table that no summary has.
+    #[error("byte {offset}: {field} is {value}; expected {expected}")]
+    Field {
+        /// Where it stands.
+        offset: usize,
+        /// What it is.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// The summary would need more memory than is allowed.
+    #[error("the summary needs up to {bytes} bytes of memory; {limit} are allowed")]
+    TooLarge {
+        /// The memory it needs.
+        bytes: usize,
+        /// The memory that is allowed.
+        limit: usize,
+    },
+}
+
+/// The memory that restoring may take by default: 64 MiB for counters that are free, and 64 times
+/// what is there.
+pub(crate) fn free_bytes_max(bytes: &[u8]) -> usize {
+    (64 << 20) + bytes.len().saturating_mul(64)
+}
+
+/// Refuses a summary that needs more memory than is allowed.
+pub(super) fn check_bytes(bytes: usize, limit: usize) -> Result<(), RestoreError> {
+    if bytes <= limit { Ok(()) } else { Err(RestoreError::TooLarge { bytes, limit }) }
+}
