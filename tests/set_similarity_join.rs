@@ -166,5 +166,5 @@ fn a_join_that_needs_more_memory_than_it_may_use_fails() {
     graph.add_after(join, "rows", sink);
     let error =
         watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap_err().to_string();
-    assert!(error.contains("stage `join/filter`") && error.contains("`memory_max`"), "{error}");
+    assert!(error.contains("stage `join/prepare`") && error.contains("`memory_max`"), "{error}");
 }

@@ -211,7 +211,7 @@ fn on_device(
     let memory = Memory::new(device, budget, budget);
     let (lane, joiner) = (Arc::new(Lane::new(device)?), Joiner::new(device)?);
     let Tiles { tiles, required, .. } = workload.tiles();
-    let sets = DeviceSets::upload(&memory, workload.collection.store())?;
+    let sets = DeviceSets::upload(&memory, workload.collection.block().store())?;
     let begin = Instant::now();
     let sets = SignedSets::new(&memory, &joiner, &sets, &workload.runs, words)?;
     let signed = begin.elapsed();

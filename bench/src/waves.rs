@@ -1,24 +1,27 @@
 //! Candidate pairs through a pipeline, by waves: prepare copies them into chunks, a GPU or one core
 //! verifies them, collect checks the answers.
 
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
-use trommel::batch::{Chunk, Payload};
-use trommel::cuda::overlap::{Answer, ChunkLimits};
+use trommel::batch::Payload;
+use trommel::cuda::overlap::{
+    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
+};
+use trommel::cuda::{DeviceError, Lane, Memory as DeviceMemory, NoDevice};
 use trommel::error::{BindError, RunError};
 use trommel::metrics::PartMetrics;
-use trommel::operator::{
-    BindContext, Body, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output, Part,
-};
+use trommel::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
 use trommel::wave::{
-    Buffers, Device, OverlapAnswer, OverlapChunk, OverlapKernel, Wave, WaveChunk, WavePart,
+    self, Consumer, Device, DeviceSession, Filled, Kernel, Landed, OnDevice, Producer, Taken, Wave,
+    WaveChunk,
 };
 use trommel::{Graph, Isa, Memory, RunOptions};
 use trommel_bench::pipeline::{numbers, schema};
-use trommel_kernels::overlap::{Chunk as PairChunk, Entry, SetStore};
+use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, SetStore};
 
 use crate::overlap::workload::{Part as Range, Workload, parts};
 
@@ -96,7 +99,7 @@ fn measure(
     let verify = Verify {
         workload,
         parts: Arc::clone(&parts),
-        wave: Wave { device, chunks: arguments.slots + 2 },
+        wave: Wave { is_device_forced: true, ..Wave::new(device, arguments.slots + 2, 1) },
         slots: arguments.slots,
         arrivals: Arc::clone(&arrivals),
     };
@@ -154,25 +157,18 @@ impl OperatorSpec for Verify {
         let Self { workload, parts, wave, slots, arrivals } = *self;
         let pairs = parts.iter().map(|part| part.end - part.begin).max().unwrap_or(1);
         let entries = parts.iter().map(|part| part.entries.len()).max().unwrap_or(1);
-        let limits = ChunkLimits { entries, pairs, starts: false };
         let sets = workload.sets();
-        let all = sets.as_sets();
-        let sets_bytes = size_of_val(all.offsets()) + size_of_val(all.tokens());
-        let isa = Isa::selected().expect("it was shown before");
-        let kernel = OverlapKernel::<Candidates>::new(isa, limits, slots, sets_bytes);
-        let buffers = Buffers::new(wave.chunks);
-        let prepare = Prepare { workload, sets, parts, buffers, next: 0 };
-        let part = |name: &'static str, operator: Box<dyn Operator>| Part {
-            name: name.into(),
-            load: Load::Heavy,
-            body: Body::Operator(operator),
+        let kernel = Overlap {
+            isa: Isa::selected().expect("it was shown before"),
+            session: DeviceSession::new(wave.device),
+            limits: ChunkLimits { entries, pairs, starts: false },
+            slots,
+            sets,
         };
-        let parts = vec![
-            part("prepare", Box::new(prepare)),
-            part("device", Box::new(WavePart::new(kernel, wave))),
-            part("collect", Box::new(Check { workload, arrivals })),
-        ];
-        Ok(Fragment::new(parts, Vec::new()))
+        let producer = Copying { workload, parts, next: None };
+        let consumer = Check { workload, arrivals };
+        let make = move || Candidates::new(sets);
+        Ok(wave::operator(producer, kernel, consumer, make, wave, Vec::new()))
     }
 }
 
@@ -183,7 +179,20 @@ struct Candidates {
     entries: Vec<Entry>,
     candidates: Vec<u32>,
     required: Vec<u32>,
-    answer: OverlapAnswer,
+    overlaps: Vec<u32>,
+}
+
+impl Candidates {
+    fn new(sets: &'static SetStore) -> Self {
+        let (entries, candidates) = (Vec::new(), Vec::new());
+        let (required, overlaps) = (Vec::new(), Vec::new());
+        Self { sets, begin: 0, entries, candidates, required, overlaps }
+    }
+
+    fn chunk(&self) -> PairChunk<'_> {
+        let Self { entries, candidates, required, .. } = self;
+        PairChunk { entries, candidates, required, starts: &[] }
+    }
 }
 
 impl WaveChunk for Candidates {
@@ -194,83 +203,129 @@ impl WaveChunk for Candidates {
     fn bytes(&self) -> usize {
         12 * self.entries.len() + 12 * self.candidates.len()
     }
-}
 
-impl OverlapChunk for Candidates {
-    fn pairs(&self) -> PairChunk<'_> {
-        let Self { entries, candidates, required, .. } = self;
-        PairChunk { entries, candidates, required, starts: &[] }
-    }
-
-    fn sets(&self) -> [&SetStore; 2] {
-        [self.sets; 2]
-    }
-
-    fn question(&self) -> Answer {
-        Answer::Overlaps
-    }
-
-    fn answer(&mut self) -> &mut OverlapAnswer {
-        &mut self.answer
+    fn clear(&mut self, _: usize) {
+        self.entries.clear();
+        self.candidates.clear();
+        self.required.clear();
     }
 }
 
-fn message(chunk: Box<Candidates>) -> Chunk {
-    let (items, bytes) = (chunk.items(), chunk.bytes());
-    Chunk::from_box(chunk, items, bytes)
-}
-
-/// Copies a part of the pairs into a chunk, which is what the cheapest filter could do.
-struct Prepare {
-    workload: &'static Workload,
+/// Verifies pairs of one store of sets.
+struct Overlap {
+    isa: Isa,
+    session: DeviceSession,
+    limits: ChunkLimits,
+    slots: usize,
     sets: &'static SetStore,
-    parts: Arc<[Range]>,
-    buffers: Buffers<Candidates>,
-    /// The number of the part in hand.
-    next: usize,
 }
 
-impl Prepare {
-    fn fill(&mut self, out: &mut Output) -> Flow {
-        let sets = self.sets;
-        let make = || Candidates {
-            sets,
-            begin: 0,
-            entries: Vec::new(),
-            candidates: Vec::new(),
-            required: Vec::new(),
-            answer: OverlapAnswer::default(),
+impl Kernel for Overlap {
+    const NAME: &'static str = "verify";
+    type Chunk = Candidates;
+    type OnDevice = Flights;
+
+    fn run(&mut self, chunk: &mut Candidates) {
+        let sets = chunk.sets.as_sets();
+        let mut overlaps = std::mem::take(&mut chunk.overlaps);
+        overlaps.clear();
+        overlaps.resize(chunk.candidates.len(), 0);
+        let pairs = Pairs { probes: sets, candidates: sets, chunk: chunk.chunk() };
+        overlap::verify(self.isa, pairs, &mut overlaps);
+        chunk.overlaps = overlaps;
+    }
+
+    fn open(&mut self, _: Option<&Candidates>) -> Result<Flights, NoDevice> {
+        let device = self.session.open()?;
+        let sets_bytes = DeviceSets::bytes_of(self.sets.as_sets(), 0);
+        let slots_bytes = self.limits.bytes() * self.slots;
+        let memory = DeviceMemory::new(&device, sets_bytes + slots_bytes, slots_bytes);
+        let slots = (0..self.slots).map(|_| Slot::new(&memory, self.limits));
+        Ok(Flights {
+            lane: Arc::new(Lane::new(&device)?),
+            verifier: Verifier::new(&device)?,
+            free: slots.collect::<Result<_, DeviceError>>()?,
+            flying: VecDeque::new(),
+            sets: DeviceSets::upload(&memory, self.sets)?,
+        })
+    }
+}
+
+/// Chunks in flight.
+struct Flights {
+    lane: Arc<Lane>,
+    verifier: Arc<Verifier>,
+    free: Vec<Slot>,
+    flying: VecDeque<Flight>,
+    sets: Arc<DeviceSets>,
+}
+
+impl OnDevice for Flights {
+    type Chunk = Candidates;
+
+    fn has_room(&self, _: &Candidates) -> bool {
+        !self.free.is_empty()
+    }
+
+    fn submit(&mut self, chunk: &Candidates) -> Result<(), DeviceError> {
+        let slot = self.free.pop().expect("it is asked for room before");
+        let sets = chunk.sets.as_sets();
+        let kernel = CudaKernel::for_mean_size(sets.tokens().len() / sets.len().max(1));
+        let job = Job {
+            chunk: chunk.chunk(),
+            sets: [chunk.sets; 2],
+            on_device: [&self.sets; 2],
+            policy: Policy::of(kernel),
+            answer: Answer::Overlaps,
         };
-        let Some(mut chunk) = self.buffers.take(make) else { return Flow::AwaitReply };
-        let Range { begin, end, entries } = &self.parts[self.next];
+        self.flying.push_back(slot.submit(&self.lane, &self.verifier, &job)?);
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        self.flying.front().map_or(Ok(false), Flight::is_done)
+    }
+
+    fn collect(&mut self, chunk: &mut Candidates) -> Result<Landed, DeviceError> {
+        let slot = self.flying.pop_front().expect("it has landed").collect()?;
+        chunk.overlaps.clear();
+        chunk.overlaps.extend_from_slice(slot.overlaps());
+        let times = slot.times();
+        self.free.push(slot);
+        let bytes_to_device = (size_of_val(&chunk.entries[..])
+            + size_of_val(&chunk.candidates[..])
+            + size_of_val(&chunk.required[..])) as u64;
+        let bytes_from_device = size_of_val(&chunk.overlaps[..]) as u64;
+        Ok(Landed { times, bytes_to_device, bytes_from_device })
+    }
+}
+
+/// Copies a part of the pairs into a chunk, the least work of any prepare.
+struct Copying {
+    workload: &'static Workload,
+    parts: Arc<[Range]>,
+    /// Number of the part in hand.
+    next: Option<usize>,
+}
+
+impl Producer for Copying {
+    type Chunk = Candidates;
+
+    fn take(&mut self, _: usize, batch: Payload) -> Result<(), OperatorError> {
+        let number = trommel_bench::pipeline::values(&batch.into_records())[0];
+        self.next = Some(usize::try_from(number % self.parts.len() as u64)?);
+        Ok(())
+    }
+
+    fn fill(&mut self, chunk: &mut Candidates) -> Result<Filled, OperatorError> {
+        let Some(next) = self.next.take() else { return Ok(Filled::Nothing) };
+        let Range { begin, end, entries } = &self.parts[next];
         let all = self.workload.chunk();
         chunk.begin = *begin;
-        chunk.entries.clear();
         chunk.entries.extend_from_slice(entries);
-        chunk.candidates.clear();
         chunk.candidates.extend_from_slice(&all.candidates[*begin..*end]);
-        chunk.required.clear();
         chunk.required.extend_from_slice(&all.required[*begin..*end]);
-        out.send_chunk(message(chunk));
-        Flow::NeedInput
-    }
-}
-
-impl Operator for Prepare {
-    fn process(
-        &mut self,
-        _: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let number = trommel_bench::pipeline::values(&input.into_records())[0];
-        self.next = usize::try_from(number % self.parts.len() as u64)?;
-        Ok(self.fill(out))
-    }
-
-    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.buffers.give_back(reply.into_box());
-        Ok(self.fill(out))
+        Ok(Filled::Chunk)
     }
 }
 
@@ -280,15 +335,11 @@ struct Check {
     arrivals: Arc<Mutex<Arrivals>>,
 }
 
-impl Operator for Check {
-    fn process(
-        &mut self,
-        _: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let chunk: Box<Candidates> = input.into_chunk().into_box();
-        self.workload.check_part(chunk.begin, &chunk.answer.overlaps);
+impl Consumer for Check {
+    type Chunk = Candidates;
+
+    fn take(&mut self, chunk: &Candidates, _: &mut Output) -> Result<Taken, OperatorError> {
+        self.workload.check_part(chunk.begin, &chunk.overlaps);
         let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if arrivals.first.is_none() {
@@ -297,7 +348,6 @@ impl Operator for Check {
             arrivals.pairs_after_first += chunk.candidates.len();
         }
         arrivals.last = Some(now);
-        out.send_reply(message(chunk));
-        Ok(Flow::NeedInput)
+        Ok(Taken::All)
     }
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod basic;
+mod budget;
 mod columns;
 pub mod files;
 pub mod frequent_items;
@@ -22,6 +23,7 @@ pub mod items;
 mod long;
 mod parameters;
 pub mod set_similarity_join;
+pub mod sets;
 mod sink;
 mod source;
 pub mod summary;

@@ -133,11 +133,11 @@ fn what_the_device_rules_out_is_a_mistake_of_the_file() {
         trommel(["check", "-"]).input(pipeline).end().refused(2)
     };
     let said = check("a", "cpu");
-    let expected = "stages[1].with.verify: `verify`: \"a\" is not allowed here; with `device` \"cpu\" allowed \
-                    are \"auto\" and \"cpu\"";
+    let expected = "stages[1].with.verify: `verify`: \"a\" is not allowed here; `device` \"cpu\" allows only \
+                    \"auto\" and \"cpu\"";
     assert!(said.contains(expected), "{said}");
     let said = check("cpu", "cuda:1");
-    assert!(said.contains("with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\""), "{said}");
+    assert!(said.contains("`device` \"cuda:1\" allows only \"auto\", \"a\", \"b\""), "{said}");
     let mode = "cuda\", \"mode\": \"deduplicate";
     let expected =
         "\"deduplicate\" on a device is not allowed here; duplicates are found on the CPU";

@@ -2,104 +2,30 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::Device;
 
-use super::bounds::{Bounds, Similarity};
-use super::buckets::{Tiled, Tiling};
-use super::carried::Carried;
-use super::chunk::{CandidateChunk, JoinedSets};
-use super::collection::SetCollection;
-use super::collector::{JoinError, Side};
-use super::group_join::GroupJoin;
-use super::prefix_join::PrefixJoin;
-use super::signature_join::SignatureJoin;
-use super::threshold::Threshold;
-use super::tile_join::{TileJoin, TileList, TiledSets, Tiler};
+use super::candidates::chunk::CandidateChunk;
+use super::candidates::joined_sets::JoinedSets;
+use super::candidates::pairs::{SimilarPair, matches};
+use super::candidates::tiles::{TileList, TiledSets, Tiler};
+use super::cost::tiling::{Tiled, Tiling};
+use super::error::JoinError;
+use super::find::group_join::GroupJoin;
+use super::find::posting_join::SignatureJoin;
+use super::find::prefix_join::PrefixJoin;
+use super::find::tile_join::TileJoin;
+use super::find::{Find, JoinCounters, Nothing};
+use super::options::JoinAlgorithm;
+use super::similarity::{Bounds, Similarity, Threshold};
+use crate::sets::SetCollection;
 
-/// How candidates are found. All give the same results; they differ in speed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum JoinAlgorithm {
-    /// Prefixes, sizes, positions and signatures, sixteen postings at a time: the fastest.
-    #[default]
-    Auto,
-    /// Prefixes and sizes.
-    AllPairs,
-    /// Prefixes, sizes and positions.
-    PpJoin,
-    /// The same over groups of sets with equal prefixes.
-    GroupJoin,
-    /// Signatures of all pairs whose sizes fit, and no index: made for a GPU, where it runs as a
-    /// whole; for low thresholds and short sets.
-    GpuSignatures,
-}
-
-impl JoinAlgorithm {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
-
-    /// The name in configurations.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::AllPairs => "all_pairs",
-            Self::PpJoin => "pp_join",
-            Self::GroupJoin => "group_join",
-            Self::GpuSignatures => "gpu_signatures",
-        }
-    }
-}
-
-/// What the steps of a join have seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct JoinCounters {
-    /// Postings that were looked at; of tiles, pairs.
-    pub postings: u64,
-    /// Those that passed the tests of a posting: of size, and with `auto` of position and
-    /// signature. A pair can be among them several times.
-    pub pre_candidates: u64,
-    /// Pairs, of sets or of groups of sets, that passed all filters.
-    pub candidates: u64,
-    /// Pairs of sets whose overlap was found.
-    pub verified: u64,
-    /// Pairs that are similar.
-    pub results: u64,
-}
-
-/// Two similar sets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SimilarPair {
-    /// The id of the left set; in a self-join, the smaller id.
-    pub left: u32,
-    /// The id of the other one.
-    pub right: u32,
-    /// How many tokens both have.
-    pub overlap: u32,
-    /// How similar they are.
-    pub similarity: f64,
-}
-
-/// Finds candidates, some at a time.
-pub(super) trait Find: Send {
-    /// Adds candidates to the chunk, until it is full or there are no more; true while there may be
-    /// more. A pair is handed over once.
-    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
-}
-
-/// Finds no candidates, where all pairs are in tiles.
-struct Nothing;
-
-impl Find for Nothing {
-    fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
-        false
-    }
+/// What is similar, and how it is found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JoinQuestion {
+    pub(crate) similarity: Similarity,
+    pub(crate) threshold: Threshold,
+    pub(crate) algorithm: JoinAlgorithm,
+    pub(crate) isa: Isa,
 }
 
 /// A join of a collection of sets, to itself or of its two sides.
@@ -137,8 +63,6 @@ pub struct SetJoin {
     is_exhausted: bool,
     /// What is handed over as tiles instead of candidates.
     tiler: Option<Tiler>,
-    #[expect(dead_code, reason = "what is open here is not opened anew where tiles are answered")]
-    device: Option<Device>,
     counters: JoinCounters,
 }
 
@@ -183,9 +107,9 @@ impl SetJoin {
                 Box::new(TileJoin::new(collection, bounds, isa, budget)?)
             }
         };
-        let sets = JoinedSets::of_one(collection);
-        let (tiler, device, counters) = (None, None, JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, device, counters })
+        let sets = JoinedSets::Collection(Arc::clone(collection));
+        let (tiler, counters) = (None, JoinCounters::default());
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
     /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles,
@@ -196,9 +120,8 @@ impl SetJoin {
     /// As for [`Self::new`].
     pub(super) fn in_waves(
         collection: &Arc<SetCollection>,
-        (similarity, threshold, algorithm): (Similarity, Threshold, JoinAlgorithm),
-        isa: Isa,
-        tiling: Tiling,
+        JoinQuestion { similarity, threshold, algorithm, isa }: JoinQuestion,
+        tiling: &Tiling,
     ) -> Result<Self, JoinError> {
         let bounds = Bounds::new(similarity, threshold)?;
         let tiled = match algorithm {
@@ -221,9 +144,9 @@ impl SetJoin {
         similarity: Similarity,
         bounds: Bounds,
         isa: Isa,
-        Tiled { ranks, has_others, device }: Tiled,
+        Tiled { ranks, has_others }: Tiled,
     ) -> Result<Self, JoinError> {
-        let sets = JoinedSets::of_one(collection);
+        let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
         let tiled = Arc::new(TiledSets::new(collection, budget)?);
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
@@ -233,7 +156,7 @@ impl SetJoin {
             Box::new(Nothing)
         };
         let (tiler, counters) = (Some(tiler), JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, device, counters })
+        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
     /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there
@@ -295,77 +218,11 @@ impl SetJoin {
         let mut chunk = CandidateChunk::with_bytes(Self::CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {
             let overlaps = chunk.verify(self.isa, &self.sets);
-            for pair in similar_pairs(&self.sets, self.similarity, &chunk, &overlaps) {
-                take(pair);
+            for found in matches(&self.sets, &chunk, &overlaps) {
+                take(found.pair(self.similarity));
                 self.counters.results += 1;
             }
         }
         self.counters
     }
-}
-
-impl SimilarPair {
-    pub(super) fn new(
-        similarity: Similarity,
-        (left, right, overlap): (Partner<'_>, Partner<'_>, u32),
-    ) -> Self {
-        let similarity = similarity.of(overlap, left.size(), right.size());
-        Self { left: left.id(), right: right.id(), overlap, similarity }
-    }
-}
-
-/// A set of a pair.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Partner<'a> {
-    sets: &'a SetCollection,
-    set: u32,
-}
-
-impl<'a> Partner<'a> {
-    fn id(self) -> u32 {
-        self.sets.id(self.set)
-    }
-
-    fn size(self) -> u32 {
-        self.sets.size(self.set)
-    }
-
-    pub(super) fn side(self) -> Side {
-        self.sets.side(self.set)
-    }
-
-    /// Where its [columns](Self::carried) are.
-    pub(super) fn place(self) -> u32 {
-        self.sets.places()[self.set as usize]
-    }
-
-    /// The columns of its collection.
-    pub(super) fn carried(self) -> Option<&'a Carried> {
-        self.sets.carried()
-    }
-}
-
-/// A pair, given as probe, candidate and overlap: the left set, the right one, and their overlap.
-pub(super) fn partners(
-    JoinedSets { probes, candidates }: &JoinedSets,
-    (probe, candidate, overlap): (u32, u32, u32),
-) -> (Partner<'_>, Partner<'_>, u32) {
-    let is_left = match probes.side(probe) {
-        Side::Left => probes.is_two_sided() || probes.is_left(probe, candidate),
-        Side::Right => false,
-    };
-    let probe = Partner { sets: probes, set: probe };
-    let candidate = Partner { sets: candidates, set: candidate };
-    let (left, right) = if is_left { (probe, candidate) } else { (candidate, probe) };
-    (left, right, overlap)
-}
-
-/// The pairs of a chunk that are similar, with the ids of their sets.
-pub(super) fn similar_pairs<'a>(
-    sets: &'a JoinedSets,
-    similarity: Similarity,
-    chunk: &'a CandidateChunk,
-    overlaps: &'a [u32],
-) -> impl Iterator<Item = SimilarPair> + 'a {
-    chunk.similar(overlaps).map(move |pair| SimilarPair::new(similarity, partners(sets, pair)))
 }

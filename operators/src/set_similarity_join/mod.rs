@@ -20,53 +20,44 @@
 //! Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures: bounds are exact
 //! integers ([`Threshold`]), and entries of a chunk name both their ends. `auto` is ours.
 //!
-//! | file | what it holds |
+//! | room | contents |
 //! |---|---|
-//! | `threshold`, `bounds` | exact rationals; required overlaps, sizes and prefixes |
-//! | `collector`, `collection` | sets as they come; numbered and sorted |
-//! | `prefix` | what the published filters, buckets and streams share |
-//! | `prefix_join`, `group_join` | AllPairs, PPJoin; GroupJoin |
-//! | `signature_join` | `auto`, on the kernels of `postings` |
-//! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
-//! | `buckets` | which sizes `auto` compares with all, on a device |
-//! | `chunk`, `join` | candidates to be verified; a join as a library |
-//! | `verify_mode`, `price` | how and where candidates are verified; when a device pays |
-//! | `operator`, `stages` | the operator of a pipeline; its first and last part |
-//! | `input`, `carried`, `rows` | what comes in, what goes along, what comes out |
-//! | `candidates`, `outbox` | what travels between the parts, as a chunk of a [wave](crate::wave) |
+//! | `operator`, `options`, `bind` | the parameters, and the parts that follow from them |
+//! | `similarity` | exact thresholds; required overlaps, sizes and prefixes |
+//! | `candidates` | pairs and tiles on their way to the verification |
+//! | `find` | PREPARE: finders of candidates |
+//! | `cost` | where candidates are verified, and which sizes are joined by tiles |
+//! | `verify` | KERNEL: the verification on the CPU and on a device |
+//! | `collect` | COLLECT: rows of pairs |
+//! | `prepare` | the first part of the operator: sets, then chunks of candidates |
+//! | `join` | a join as a library |
 //! | `stream` | the join of a stream: windows, and duplicates |
 
-mod bounds;
-mod buckets;
+mod bind;
 mod candidates;
-mod carried;
-mod chunk;
-mod collection;
-mod collector;
-mod group_join;
-mod input;
+mod collect;
+mod cost;
+mod error;
+mod find;
 mod join;
 mod operator;
-mod outbox;
-mod prefix;
-mod prefix_join;
-mod price;
-mod rows;
-mod signature_join;
-mod stages;
+mod options;
+mod prepare;
+mod similarity;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod threshold;
-mod tile_join;
-mod verify_mode;
+mod verify;
 
-pub use self::bounds::Similarity;
-pub use self::chunk::{CandidateChunk, JoinedSets};
-pub use self::collection::SetCollection;
-pub use self::collector::{JoinError, SetCollector, Side, TOKENS_MAX};
-pub use self::join::{JoinAlgorithm, JoinCounters, SetJoin, SimilarPair};
-pub use self::operator::{JoinMode, JoinOutput, SetSimilarityJoin};
+pub use self::candidates::chunk::CandidateChunk;
+pub use self::candidates::joined_sets::JoinedSets;
+pub use self::candidates::pairs::SimilarPair;
+pub use self::error::JoinError;
+pub use self::find::JoinCounters;
+pub use self::join::SetJoin;
+pub use self::operator::SetSimilarityJoin;
+pub use self::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
+pub use self::similarity::{Similarity, Threshold, ThresholdError};
 pub use self::stream::JoinWindow;
-pub use self::threshold::{Threshold, ThresholdError};
-pub use self::verify_mode::VerifyMode;
+pub use crate::budget::BudgetFull;
+pub use crate::sets::{SetBlock, SetCollection, SetCollector, SetError, Side, TOKENS_MAX};

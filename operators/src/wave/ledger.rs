@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use trommel_engine::operator::Counters;
 use trommel_kernels::cuda::FailureKind;
 
-use super::Landed;
+use super::kernel::Landed;
 
 /// The numbers of a wave part.
 #[derive(Debug, Default)]

@@ -10,17 +10,18 @@ use trommel_kernels::Isa;
 use trommel_kernels::arrivals::Posting;
 use trommel_kernels::overlap::SetStore;
 
-use super::super::bounds::Bounds;
-use super::super::carried::Carried;
-use super::super::chunk::{CandidateChunk, JoinedSets};
-use super::super::collection::SetCollection;
-use super::super::collector::{Budget, JoinError, TOKENS_MAX};
-use super::super::join::JoinCounters;
 use super::index::POSTINGS_MAX;
 use super::look_up::{Among, Finder, Found, IndexFull, Met};
 use super::pane::{Arrivals, Pane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
 use super::window::Extent;
+use crate::budget::{Budget, BudgetFull};
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::find::JoinCounters;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::{Carried, SetBlock, TOKENS_MAX};
 
 /// Panes are made one with what came after them if they are at most so many times as large.
 const GROWTH: usize = 2;
@@ -196,7 +197,7 @@ impl StreamJoin {
         let firsts = hashes.map(|hashes| self.leave_out_copies(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
-        let sets = Arc::new(SetCollection::of_stream(sets, ids, carried.map(Arc::new)));
+        let sets = Arc::new(SetBlock::new(sets, ids, carried.map(Arc::new)));
         let begin = self.next;
         self.next = begin.wrapping_add(narrow(sets.len()));
         let oldest = self.panes.first().map_or(begin, |pane| pane.begin);
@@ -283,7 +284,7 @@ impl StreamJoin {
         self.renumberings += 1;
         self.postings_then = self.counters.postings;
         let mut counts = vec![0_u32; self.dictionary.len()];
-        let of_panes = self.panes.iter().flat_map(|pane| pane.sets.all_tokens());
+        let of_panes = self.panes.iter().flat_map(|pane| pane.sets.sets().tokens());
         let of_panes = of_panes.map(|&token| number_of(token));
         for slot in of_panes.chain(slots.iter().copied()) {
             let count = &mut counts[slot as usize];
@@ -313,7 +314,7 @@ impl StreamJoin {
         // What there is fits, and the room that is asked for, of twice the longest list, does not.
         let allowed = self.rules.memory_max;
         let needed = self.bytes().max(allowed).saturating_add(size_of::<Posting>());
-        JoinError::MemoryFull { what: "the index", needed, allowed }
+        BudgetFull { what: "the index", needed, allowed }.into()
     }
 
     /// Leaves out sets of a micro-batch that are equal to one before them in their cell, which is
@@ -479,7 +480,7 @@ impl MicroBatch {
         }
         let probes = &self.pane.sets;
         let candidates = panes.get(pane? as usize).map_or(probes, |pane| &pane.sets);
-        Some(JoinedSets { probes: Arc::clone(probes), candidates: Arc::clone(candidates) })
+        Some(JoinedSets::Stream { probes: Arc::clone(probes), candidates: Arc::clone(candidates) })
     }
 }
 

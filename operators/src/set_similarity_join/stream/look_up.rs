@@ -15,14 +15,14 @@ use trommel_kernels::arrivals::{self, Hit, LookUp, PLACE_MAX, Posting};
 use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::sign_sets;
 
-use super::super::bounds::Bounds;
-use super::super::collection::SetCollection;
-use super::super::join::JoinCounters;
-use super::super::prefix::start_behind_match;
 use super::index::Index;
 use super::pane::Pane;
 use super::tokens::number_of;
 use super::window::Extent;
+use crate::set_similarity_join::find::JoinCounters;
+use crate::set_similarity_join::find::prefix::start_behind_match;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::SetBlock;
 
 /// Look-ups that are done together, so that what they read is still in the nearest caches where
 /// they were added.
@@ -188,7 +188,7 @@ impl Met {
 /// The sets that are looked up, and where.
 pub(super) struct Among<'a> {
     /// The micro-batch.
-    pub(super) sets: &'a SetCollection,
+    pub(super) sets: &'a SetBlock,
     /// By set: how long it is remembered, and when it came.
     pub(super) stamps: &'a [u64],
     pub(super) arrived: &'a [u64],
@@ -262,7 +262,7 @@ impl Finder {
     }
 
     /// Begins with the first set of these.
-    pub(super) fn begin(&mut self, isa: Isa, sets: &SetCollection) {
+    pub(super) fn begin(&mut self, isa: Isa, sets: &SetBlock) {
         // What one long list took is given back.
         self.hits.clear();
         self.hits.shrink_to(2 * self.found_max);
@@ -270,7 +270,7 @@ impl Finder {
         self.found.shrink_to(2 * self.found_max);
         self.signatures.clear();
         self.signatures.resize(sets.len(), 0);
-        sign_sets(isa, sets.offsets(), sets.all_tokens(), 1, &mut self.signatures);
+        sign_sets(isa, sets.offsets(), sets.sets().tokens(), 1, &mut self.signatures);
         (self.next, self.done) = (0, 0);
         self.look_ups.clear();
         self.origins.clear();
@@ -290,18 +290,18 @@ impl Finder {
 
     /// Takes the sets of a pane out of the index, where they are the first ones; `end` is the
     /// number behind the last one.
-    pub(super) fn remove(&mut self, sets: &SetCollection, end: u32) {
+    pub(super) fn remove(&mut self, sets: &SetBlock, end: u32) {
         let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
         for ends in sets.offsets().windows(2) {
             let prefix = self.prefix(ends[1] - ends[0]);
-            for &token in &sets.all_tokens()[ends[0] as usize..][..prefix as usize] {
+            for &token in &sets.sets().tokens()[ends[0] as usize..][..prefix as usize] {
                 self.index.forget(number_of(token), is_before);
             }
         }
     }
 
     /// Adds the next set to the lists of its prefix, and plans to look up those before it.
-    fn add_next(&mut self, sets: &SetCollection, begin: u32) -> Result<(), IndexFull> {
+    fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
         let Self { reaches, index, signatures, look_ups, origins, .. } = self;
         let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
         let signature = signatures[self.next];
@@ -426,9 +426,8 @@ impl Finder {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::super::super::bounds::Similarity;
-    use super::super::super::threshold::Threshold;
     use super::*;
+    use crate::set_similarity_join::similarity::{Similarity, Threshold};
 
     fn bounds(similarity: Similarity, percent: u32) -> Bounds {
         let whole = if similarity == Similarity::Overlap { 1 } else { 100 };

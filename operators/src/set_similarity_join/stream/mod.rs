@@ -52,6 +52,6 @@ mod tokens;
 mod window;
 
 pub(super) use self::join::Rules;
-pub(super) use self::operator::{Filter, deduplicate};
+pub(super) use self::operator::{StreamProducer, deduplicate};
 pub(super) use self::window::Extent;
 pub use self::window::JoinWindow;

@@ -5,16 +5,18 @@ use std::time::Instant;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
-use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::super::chunk::{CandidateChunk, JoinedSets};
-use super::super::input::{Columns, SetRows};
-use super::super::outbox::Outbox;
 use super::join::{Next, Rules, StreamJoin};
 use super::pane::Arrivals;
 use super::window::Extent;
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
+use crate::set_similarity_join::verify::join_chunk::JoinChunk;
+use crate::sets::{Columns, SetRows};
+use crate::wave::{Filled, Producer};
 
 /// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
 /// has one need not be compared any more.
@@ -219,55 +221,40 @@ impl Operator for Deduplicate {
     }
 }
 
-/// Finds candidates of pairs, as the first part of a join.
-pub(crate) struct Filter {
+/// PREPARE of a join of a stream: candidates of each batch.
+pub(crate) struct StreamProducer {
     feed: Feed,
-    outbox: Outbox,
 }
 
-impl Filter {
-    pub(crate) fn new(rules: Rules, columns: Columns, outbox: Outbox) -> Self {
-        Self { feed: Feed::new(rules, columns), outbox }
+impl StreamProducer {
+    pub(crate) fn new(rules: Rules, columns: Columns) -> Self {
+        Self { feed: Feed::new(rules, columns) }
     }
 }
 
-impl Operator for Filter {
-    fn process(
-        &mut self,
-        _port: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        self.feed.take(input);
-        self.resume(out)
+impl Producer for StreamProducer {
+    type Chunk = JoinChunk;
+
+    fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        self.feed.take(batch);
+        Ok(())
     }
 
-    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some(mut chunk) = self.outbox.take() else { return Ok(Flow::AwaitReply) };
+    fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
         loop {
             match self.feed.next(chunk.pairs_mut())? {
                 Fed::Chunk(sets) => {
-                    self.outbox.send(chunk, sets, out);
-                    return Ok(Flow::HaveOutput);
+                    chunk.hold_pairs(sets);
+                    return Ok(Filled::Chunk);
                 }
                 Fed::Settled(_) => {}
-                Fed::End => {
-                    self.outbox.keep(chunk);
-                    return Ok(Flow::NeedInput);
-                }
+                Fed::End => return Ok(Filled::Nothing),
             }
         }
     }
 
-    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.outbox.give_back(reply);
-        self.resume(out)
-    }
-
     fn counters(&self) -> Counters {
-        let mut counters = self.feed.counters();
-        counters.extend(self.outbox.counters());
-        counters
+        self.feed.counters()
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::carried::Carried;
-use super::super::collection::SetCollection;
-use super::super::collector::JoinError;
-use super::super::collector::TOKENS_MAX;
+use crate::sets::{Carried, SetBlock, SetError, TOKENS_MAX};
 
 /// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
 const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
@@ -54,12 +51,12 @@ impl Arrivals {
     ///
     /// # Errors
     /// If its tokens do not ascend strictly, or there are too many in all.
-    pub(super) fn push(&mut self, id: u32, tokens: &[u32], stamp: u64) -> Result<(), JoinError> {
+    pub(super) fn push(&mut self, id: u32, tokens: &[u32], stamp: u64) -> Result<(), SetError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
-            return Err(JoinError::NotAscending { id });
+            return Err(SetError::NotAscending { id });
         }
         if tokens.len() > TOKENS_MAX - self.tokens.len() {
-            return Err(JoinError::TooManyTokens);
+            return Err(SetError::TooManyTokens);
         }
         self.tokens.extend_from_slice(tokens);
         self.close(id, stamp);
@@ -87,7 +84,7 @@ impl Arrivals {
 /// Sets that are remembered, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Pane {
-    pub(super) sets: Arc<SetCollection>,
+    pub(super) sets: Arc<SetBlock>,
     /// By set: when it came, or with copies left out, the last of them.
     pub(super) stamps: Vec<u64>,
     /// The number of the first set. The others follow, and 0 comes after 2^32 - 1.
@@ -112,8 +109,8 @@ impl Pane {
 
     /// Panes of one cell that follow each other as one.
     pub(super) fn merged(panes: &[Self]) -> Result<Self, arrow_schema::ArrowError> {
-        let carried = Carried::gather(panes.iter().map(|pane| &*pane.sets))?;
-        let sets = SetCollection::joined(panes.iter().map(|pane| &*pane.sets), carried);
+        let carried = Carried::gather(panes.iter().map(|pane| pane.sets.carried()))?;
+        let sets = SetBlock::joined(panes.iter().map(|pane| &*pane.sets), carried);
         let stamps = panes.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
         let Self { begin, cell, .. } = panes[0];
         let newest = panes.iter().map(|pane| pane.newest).max().unwrap_or_default();
@@ -123,7 +120,7 @@ impl Pane {
     /// Gives the tokens other numbers.
     pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         let mut tokens: Vec<u32> =
-            self.sets.all_tokens().iter().map(|&token| number(token)).collect();
+            self.sets.sets().tokens().iter().map(|&token| number(token)).collect();
         for ends in self.sets.offsets().windows(2) {
             tokens[ends[0] as usize..ends[1] as usize].sort_unstable();
         }

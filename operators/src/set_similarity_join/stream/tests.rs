@@ -14,15 +14,14 @@ use trommel_engine::batch::{Batch, Origin, Payload};
 use trommel_engine::operator::{Body, Flow, Output};
 use trommel_kernels::Isa;
 
-use super::super::bounds::{Bounds, Similarity};
-use super::super::chunk::CandidateChunk;
-use super::super::input::Columns;
-use super::super::join::similar_pairs;
+use super::super::candidates::chunk::CandidateChunk;
+use super::super::candidates::pairs::matches;
+use super::super::similarity::{Bounds, Similarity, Threshold};
 use super::super::tests::{Question, SIMILARITIES, families};
-use super::super::threshold::Threshold;
 use super::operator::{Fed, Feed};
 use super::window::Extent;
 use super::{Rules, deduplicate};
+use crate::sets::Columns;
 
 /// A row: an id and a set, or a null.
 type Row = (u32, Option<BTreeSet<u32>>);
@@ -100,7 +99,8 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
             match feed.next(&mut chunk).unwrap() {
                 Fed::Chunk(sets) => {
                     let overlaps = chunk.verify(case.isa, &sets);
-                    let found = similar_pairs(&sets, case.question.similarity, &chunk, &overlaps);
+                    let found = matches(&sets, &chunk, &overlaps);
+                    let found = found.map(|found| found.pair(case.question.similarity));
                     pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
                 }
                 Fed::Settled(_) => {}
@@ -378,7 +378,7 @@ fn memory_holds_the_window_and_no_more() {
     }
     let rules = Case { memory_max: 20_000, ..case }.rules(true);
     let error = feed(rules, &stream, |_| {}).unwrap_err();
-    assert!(error.contains("may use 20000 (`memory_max`)"), "{error}");
+    assert!(error.contains("20000 are allowed (`memory_max`)"), "{error}");
 }
 
 /// Joins a stream in shares of the memory that it takes where there is room for everything, in

@@ -20,7 +20,13 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
-use crate::wave::{Device, Kernel, OnDevice, TilesFlights, TilesKernel};
+use crate::set_similarity_join::cost::plan::PairKernel;
+use crate::set_similarity_join::cost::tiling::Tiling;
+use crate::set_similarity_join::join::JoinQuestion;
+use crate::set_similarity_join::verify::join_chunk::JoinChunk;
+use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
+use crate::sets::BATCH_BYTES;
+use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
 use crate::{Collect, ForEach, Memory};
 
 /// Longer than any of these runs takes.
@@ -48,7 +54,7 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
 
 /// What goes along with a set: nothing, a little, or more than a batch should have.
 fn text(id: u32) -> Option<String> {
-    let repeats = [0, 3, 19, 1, carried::BATCH_BYTES][id as usize % 5];
+    let repeats = [0, 3, 19, 1, BATCH_BYTES][id as usize % 5];
     (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
 }
 
@@ -202,7 +208,7 @@ fn run_all(device: Device) {
                     let counters = case.run().unwrap();
                     let chunks = counter(&counters, "chunks");
                     assert!(chunks > 0, "{case:?}");
-                    let is_on_device = verify.plan(device).unwrap().is_device_wanted();
+                    let is_on_device = verify.plan(device).unwrap().is_device_forced();
                     let on_device = counter(&counters, "waves_on_device");
                     assert_eq!(on_device, if is_on_device { chunks } else { 0 }, "{case:?}");
                 }
@@ -405,15 +411,15 @@ fn auto_opens_only_the_kernels_that_it_has_chunks_for() {
     }
     assert_eq!(run(&plain, "both"), "2 chunks");
     let failed = run(&second_fails, "both");
-    assert!(failed.contains("`device` is \"cuda\", but cuModuleLoad"), "{failed}");
+    assert!(failed.contains("`device` is \"cuda\", and it failed: cuModuleLoad"), "{failed}");
 }
 
 /// Whether `auto` makes tiles of sets that find 225 million postings.
 fn has_tiles() -> bool {
     let set = BTreeSet::from([1, 2, 3, 4]);
     let collection = collect(&vec![set; 15_000], None);
-    let bounds = bounds::Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
-    buckets::Tiling::IfItPays.choose(&collection, bounds).is_some()
+    let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
+    Tiling::IfItPays(DeviceSession::new(Device::Auto)).choose(&collection, bounds).is_some()
 }
 
 #[test]
@@ -436,39 +442,42 @@ fn auto_makes_tiles_only_for_a_device_that_can_be_opened() {
 fn run_tiles_until_it_fails() {
     let sets = families(60, 9, 1);
     let collection = collect(&sets, None);
-    let question =
-        (Similarity::Jaccard, Threshold::new(1, 2).unwrap(), JoinAlgorithm::GpuSignatures);
     let isa = Isa::selected().unwrap();
-    let mut join = SetJoin::in_waves(&collection, question, isa, buckets::Tiling::Never).unwrap();
-    let mut kernel =
-        TilesKernel::<candidates::Candidates>::new(isa, TileList::limits(1), 1, 1 << 20);
-    let mut device = kernel.open(0).ok();
+    let question = JoinQuestion {
+        similarity: Similarity::Jaccard,
+        threshold: Threshold::new(1, 2).unwrap(),
+        algorithm: JoinAlgorithm::GpuSignatures,
+        isa,
+    };
+    let mut join = SetJoin::in_waves(&collection, question, &Tiling::Never).unwrap();
+    let session = DeviceSession::new(Device::Auto);
+    let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1, 1, 1 << 20);
     let mut pairs = Pairs::new();
     let mut failures = 0;
-    let mut chunk = candidates::Candidates::new(JoinOutput::Pairs);
-    let mut goes_on = |chunk: &mut candidates::Candidates| {
-        if chunk.take_up() {
+    let mut chunk = JoinChunk::new(JoinOutput::Pairs);
+    let mut goes_on = |chunk: &mut JoinChunk| {
+        if chunk.retain_unfinished() {
             return true;
         }
-        chunk.empty(1);
-        let is_filled = chunk.fill(&mut join);
-        chunk.begin_way(join.sets().clone(), true);
-        is_filled
+        chunk.clear(1);
+        let tiles = join.next_tiles(chunk.tiles_mut());
+        tiles.map(|sets| chunk.hold_tiles(sets)).is_some()
     };
+    let mut device = None;
     while goes_on(&mut chunk) {
-        let answer = |device: &mut TilesFlights<candidates::Candidates>, chunk: &mut _| {
+        let answer = |device: &mut JoinFlights, chunk: &mut _| {
             device.submit(chunk)?;
             while !device.is_done()? {}
             device.collect(chunk)
         };
+        let device = device.get_or_insert_with(|| kernel.open(Some(&chunk)).ok());
         let answered = device.as_mut().map(|device| answer(device, &mut chunk));
         if !matches!(answered, Some(Ok(_))) {
             failures += u64::from(device.take().is_some());
             kernel.run(&mut chunk);
         }
-        for (left, right, overlap) in chunk.similar() {
-            let pair = SimilarPair::new(Similarity::Jaccard, (left, right, overlap));
-            let SimilarPair { left, right, overlap, .. } = pair;
+        for found in chunk.matches() {
+            let SimilarPair { left, right, overlap, .. } = found.pair(Similarity::Jaccard);
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }
@@ -518,7 +527,7 @@ fn columns_go_along_in_batches_of_a_bounded_size() {
                     assert_eq!(carried, text(id));
                 }
             }
-            assert!(batch.num_rows() == 1 || bytes <= carried::BATCH_BYTES, "{bytes}");
+            assert!(batch.num_rows() == 1 || bytes <= BATCH_BYTES, "{bytes}");
         }
     }
 }
@@ -600,11 +609,10 @@ fn modes_that_the_device_rules_out_are_named() {
         verify.plan(device).expect_err("they do not fit").to_string()
     };
     for mode in [VerifyMode::A, VerifyMode::B, VerifyMode::C, VerifyMode::Warp] {
-        let expected = "with `device` \"cpu\" allowed are \"auto\" and \"cpu\"";
+        let expected = "`device` \"cpu\" allows only \"auto\" and \"cpu\"";
         assert_eq!(refused(mode, Device::Cpu), expected);
     }
-    let expected = "with `device` \"cuda:1\" allowed are \"auto\", \"a\", \"b\", \"c\" \
-                    and \"warp\"";
+    let expected = "`device` \"cuda:1\" allows only \"auto\", \"a\", \"b\", \"c\" and \"warp\"";
     assert_eq!(refused(VerifyMode::Cpu, Device::Cuda(1)), expected);
     let schema = schemars::schema_for!(VerifyMode);
     let text = serde_json::to_string(&schema).unwrap();

@@ -7,8 +7,7 @@ use super::front::FilterFront;
 use super::{Filter, MISSED_MAX};
 use crate::items::StoredItem;
 use crate::summary::capacity::COUNTERS_MAX;
-use crate::summary::space_saving::SpaceSaving;
-use crate::summary::space_saving::check_sums;
+use crate::summary::space_saving::{SpaceSaving, check_sums};
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
 };

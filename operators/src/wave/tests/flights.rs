@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use trommel_engine::batch::Chunk;
+use trommel_engine::operator::Operator;
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
 
-use super::super::{Landed, OnDevice};
+use super::super::chunk::InWave;
+use super::super::kernel_part::KernelPart;
+use super::super::{Landed, OPENING_NS, OnDevice};
 use super::*;
 
 /// Numbers, and their doubles.
@@ -30,32 +34,24 @@ impl WaveChunk for Doubles {
         8 * self.numbers.len()
     }
 
-    fn pays_on_device(&self) -> bool {
-        self.numbers.first().is_none_or(|first| !self.dear.contains(first))
-    }
-}
-
-impl NumberChunk for Doubles {
-    fn fill(&mut self, from: &mut std::vec::IntoIter<u32>) {
-        self.numbers.extend(from.take(self.size));
-    }
-
-    fn is_full(&self) -> bool {
-        self.numbers.len() == self.size
-    }
-
-    fn numbers(&self) -> u64 {
-        self.numbers.len() as u64
-    }
-
-    fn answers(&self) -> Vec<u32> {
-        self.doubles.clone()
-    }
-
-    fn clear(&mut self) {
+    fn clear(&mut self, _: usize) {
         self.numbers.clear();
         self.doubles.clear();
     }
+
+    fn cost(&self) -> Cost {
+        let is_dear = self.numbers.first().is_some_and(|first| self.dear.contains(first));
+        let data_bytes = if is_dear { u64::MAX } else { 0 };
+        Cost { cpu_ns: 0, data: [u64::from(is_dear), 0], data_bytes }
+    }
+}
+
+fn producer() -> NumberProducer<Doubles> {
+    NumberProducer::new(|chunk: &mut Doubles, rest| chunk.numbers.extend(rest.take(chunk.size)))
+}
+
+fn consumer() -> AnswerConsumer<Doubles> {
+    AnswerConsumer::new(|chunk| chunk.doubles.clone())
 }
 
 fn double(chunk: &mut Doubles) {
@@ -72,7 +68,6 @@ enum Step {
     Submit,
     IsDone,
     Collect,
-    MakeReady,
 }
 
 const FULL: u32 = 2;
@@ -89,15 +84,17 @@ struct Script {
     flight: Duration,
     /// Chunks that begin with one of these do not pay.
     dear: Range<u32>,
-    /// Chunks that begin with one of these are of another kind.
-    other: Range<u32>,
     /// Nothing lands while this is set.
     is_held: Arc<AtomicBool>,
 }
 
-struct DoubleKernel(Script);
+struct DoubleKernel {
+    script: Script,
+    device: Device,
+}
 
 impl Kernel for DoubleKernel {
+    const NAME: &'static str = "double";
     type Chunk = Doubles;
     type OnDevice = Runway;
 
@@ -105,29 +102,21 @@ impl Kernel for DoubleKernel {
         double(chunk);
     }
 
-    fn open(&mut self, ordinal: usize) -> Result<Runway, NoDevice> {
-        if ordinal > 0 {
+    fn open(&mut self, first: Option<&Doubles>) -> Result<Runway, NoDevice> {
+        assert!(first.is_none_or(|first| !first.numbers.is_empty()), "it sees the first chunk");
+        if let Device::Cuda(ordinal @ 1..) = self.device {
             return Err(NoDevice::NoSuchDevice { ordinal, count: 1 });
         }
-        let script = self.0.clone();
+        let script = self.script.clone();
         script.absent.clone().map_or(Ok(()), Err)?;
-        Ok(Runway { script, is_ready: false, calls: [0; 4], flying: VecDeque::new() })
-    }
-
-    fn make_ready(&mut self, device: &mut Runway, chunk: &Doubles) -> Result<(), NoDevice> {
-        assert!(!device.is_ready_for(chunk), "it is made ready once");
-        device.call(Step::MakeReady)?;
-        device.is_ready = true;
-        Ok(())
+        Ok(Runway { script, calls: [0; 3], flying: VecDeque::new() })
     }
 }
 
 /// Doubles what lands, from what was submitted.
 struct Runway {
     script: Script,
-    /// For chunks of the other kind.
-    is_ready: bool,
-    calls: [usize; 4],
+    calls: [usize; 3],
     flying: VecDeque<(Vec<u32>, Instant)>,
 }
 
@@ -148,16 +137,12 @@ impl Runway {
 impl OnDevice for Runway {
     type Chunk = Doubles;
 
-    fn is_ready_for(&self, chunk: &Doubles) -> bool {
-        self.is_ready || !self.script.other.contains(&chunk.numbers[0])
-    }
-
     fn has_room(&self, _: &Doubles) -> bool {
         self.flying.len() < self.script.slots
     }
 
     fn submit(&mut self, chunk: &Doubles) -> Result<(), DeviceError> {
-        assert!(self.has_room(chunk) && self.is_ready_for(chunk));
+        assert!(self.has_room(chunk));
         self.call(Step::Submit)?;
         let doubles = chunk.numbers.iter().map(|number| 2 * number).collect();
         self.flying.push_back((doubles, Instant::now() + self.script.flight));
@@ -195,7 +180,12 @@ fn waves(
     script: Script,
     device: Device,
     [chunks, size]: [usize; 2],
-) -> Waves<DoubleKernel, impl FnMut() -> Doubles + Send + 'static> {
+) -> Waves<
+    NumberProducer<Doubles>,
+    DoubleKernel,
+    AnswerConsumer<Doubles>,
+    impl FnMut() -> Doubles + Send + 'static,
+> {
     let mut made = 0;
     let dear = script.dear.clone();
     let make = move || {
@@ -203,7 +193,9 @@ fn waves(
         assert!(made <= chunks, "chunks are used again");
         Doubles { size, dear: dear.clone(), ..Doubles::default() }
     };
-    Waves { kernel: DoubleKernel(script), make, wave: Wave { device, chunks }, keeps: false }
+    let wave = Wave { is_device_forced: true, ..Wave::new(device, chunks, 1) };
+    let kernel = DoubleKernel { script, device };
+    Waves { producer: producer(), kernel, consumer: consumer(), make, wave }
 }
 
 /// Runs all numbers through; every answer must be there, in order.
@@ -248,7 +240,8 @@ fn answers_do_not_depend_on_device_chunks_or_cores() {
 fn all_chunks_may_come_at_the_end_of_the_stream() {
     for cores in CORES {
         for device in [Device::Cpu, Device::Auto] {
-            let spec = Waves { keeps: true, ..waves(script(), device, [3, 70]) };
+            let mut spec = waves(script(), device, [3, 70]);
+            spec.producer.keeps = true;
             let (graph, collected) = pipeline(batches(500), spec, cores);
             let metrics = end(start(graph)).unwrap();
             assert!(answers(&collected).into_iter().eq((0..END).map(|number| 2 * number)));
@@ -275,37 +268,10 @@ fn a_device_that_fails_anywhere_is_left_and_nothing_is_lost() {
                 assert_eq!(
                     error(failing, Device::Cuda(0)),
                     format!(
-                        "stage `waves/device` (waves): `device` is \"cuda\", and it failed: \
+                        "stage `waves/double` (waves): `device` is \"cuda\", and it failed: \
                          cuTest failed: CUDA_ERROR_TEST ({code})"
                     )
                 );
-            }
-        }
-    }
-}
-
-#[test]
-fn chunks_of_another_kind_are_made_ready_for_when_the_first_one_comes() {
-    for other in [0..1, 0..END, 1000..2000, END - 100..END, END..END + 1] {
-        let comes = other.start < END;
-        let later = Script { other: other.clone(), ..script() };
-        for cores in CORES {
-            for device in [Device::Auto, Device::Cuda(0)] {
-                let counters = run(later.clone(), device, [4, 100], cores);
-                assert_eq!(counter(&counters, "waves_on_device"), 30, "{other:?} {cores:?}");
-            }
-            // What was in flight is answered on the CPU, and nothing is lost.
-            let failing =
-                Script { failure: Some(Failure(Step::MakeReady, 1, FULL)), ..later.clone() };
-            let counters = run(failing.clone(), Device::Auto, [4, 100], cores);
-            let before = u64::from(other.start.min(END)) / 100;
-            assert!(counter(&counters, "waves_on_device") <= before, "{counters:?}");
-            assert_eq!(counter(&counters, "waves"), 30);
-            let failures = counters.iter().find(|(name, _)| *name == "device_full");
-            assert_eq!(failures.map(|(_, times)| *times), comes.then_some(1), "{other:?}");
-            if comes {
-                let shown = error(failing, Device::Cuda(0));
-                assert!(shown.contains("but cuTest failed") && shown.ends_with("(2)"), "{shown}");
             }
         }
     }
@@ -320,7 +286,7 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
     let shown = error(absent(NoDevice::NoDriver), Device::Cuda(0));
     assert_eq!(
         shown,
-        "stage `waves/device` (waves): `device` is \"cuda\", but no NVIDIA driver: libcuda.so.1 \
+        "stage `waves/double` (waves): `device` is \"cuda\", but no NVIDIA driver: libcuda.so.1 \
          cannot be loaded"
     );
     let shown = error(script(), Device::Cuda(7));
@@ -340,32 +306,45 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
     assert!(error(absent(mistaken), Device::Auto).contains("allowed are \"auto\" and \"cpu\""));
 }
 
+/// Runs all numbers through at the end of the stream, when the CPU has spent the cost of a device.
+#[track_caller]
+fn run_at_the_end(script: Script, device: Device, cores: Cores) -> Counters {
+    let mut spec = waves(script, device, [4, 100]);
+    spec.wave.is_device_forced = false;
+    spec.producer.keeps = true;
+    spec.producer.expected = Some(Cost { cpu_ns: OPENING_NS, ..Cost::default() });
+    let (graph, collected) = pipeline(batches(500), spec, cores);
+    let metrics = end(start(graph)).unwrap();
+    assert!(answers(&collected).into_iter().eq((0..END).map(|number| 2 * number)));
+    counters(&metrics)
+}
+
 #[test]
 fn chunks_that_do_not_pay_stay_on_the_cpu_with_auto() {
     for cores in CORES {
         // 30 chunks of 100.
         for (dear, on_device) in [(0..END, 0), (0..1000, 20), (1000..1700, 23), (2900..END, 29)] {
             let script = Script { dear: dear.clone(), ..script() };
-            let counters = run(script.clone(), Device::Auto, [4, 100], cores);
+            let counters = run_at_the_end(script.clone(), Device::Auto, cores);
             let counted = ["waves", "waves_on_device"].map(|name| counter(&counters, name));
             assert_eq!(counted, [30, on_device], "{dear:?} {cores:?}");
-            let counters = run(script, Device::Cuda(0), [4, 100], cores);
+            let counters = run_at_the_end(script, Device::Cuda(0), cores);
             assert_eq!(counter(&counters, "waves_on_device"), 30);
         }
     }
     let absent = Script { dear: 0..END, absent: Some(NoDevice::NoDriver), ..script() };
-    assert_eq!(counter(&run(absent, Device::Auto, [4, 100], Cores::One), "waves"), 30);
+    assert_eq!(counter(&run_at_the_end(absent, Device::Auto, Cores::One), "waves"), 30);
 }
 
 /// A part that was given four chunks, when the first one has landed on the device.
-fn part_with_four(script: Script) -> WavePart<DoubleKernel> {
+fn part_with_four(script: Script) -> KernelPart<DoubleKernel> {
     let script = Script { flight: Duration::from_millis(3), ..script };
     let dear = script.dear.clone();
-    let wave = Wave { device: Device::Auto, chunks: 4 };
-    let mut part = WavePart::new(DoubleKernel(script), wave);
+    let device = Device::Auto;
+    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1));
     for number in 0..4 {
-        let (dear, numbers) = (dear.clone(), vec![number]);
-        let chunk = Doubles { size: 1, dear, numbers, ..Doubles::default() };
+        let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
+        let chunk = InWave { chunk, device_pays: !dear.contains(&number), is_awaited: false };
         let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
         part.process(0, chunk, &mut Output::new()).unwrap();
     }
@@ -376,7 +355,7 @@ fn part_with_four(script: Script) -> WavePart<DoubleKernel> {
 }
 
 /// Whether it wants to go on at once.
-fn is_due(part: &WavePart<DoubleKernel>) -> bool {
+fn is_due(part: &KernelPart<DoubleKernel>) -> bool {
     part.wake_at().is_some_and(|look| look <= Instant::now())
 }
 
@@ -390,19 +369,6 @@ fn a_part_does_not_wait_when_nothing_is_in_flight() {
     }
     assert_eq!(counter(&part.counters(), "waves"), 4);
     assert_eq!(part.wake_at(), None, "nothing is left");
-}
-
-#[test]
-fn a_part_does_not_wait_to_open_what_the_next_chunk_needs() {
-    let mut part = part_with_four(Script { other: 3..4, ..script() });
-    assert!(is_due(&part), "the third one flies, the fourth is of another kind");
-    let opening = counter(&part.counters(), "opening_ns");
-    part.wake(Instant::now(), &mut Output::new()).unwrap();
-    assert!(counter(&part.counters(), "opening_ns") > opening);
-    while part.wake_at().is_some() {
-        part.wake(Instant::now(), &mut Output::new()).unwrap();
-    }
-    assert_eq!(counter(&part.counters(), "waves_on_device"), 4);
 }
 
 #[test]

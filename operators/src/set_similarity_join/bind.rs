@@ -1,0 +1,224 @@
+//! From the parameters of the operator to its parts.
+
+use std::ops::RangeInclusive;
+
+use arrow_schema::{DataType, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::collect::pair_rows::PairRows;
+use super::collect::{PairConsumer, Rows};
+use super::cost::plan::{PairKernel, Plan};
+use super::cost::tiling::Tiling;
+use super::join::JoinQuestion;
+use super::operator::SetSimilarityJoin;
+use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
+use super::prepare::CollectionProducer;
+use super::similarity::Bounds;
+use super::stream::{self, Extent, JoinWindow, Rules, StreamProducer};
+use super::verify::join_chunk::JoinChunk;
+use super::verify::kernel::JoinKernel;
+use crate::columns::{column_schema, find_column};
+use crate::parameters::check_range;
+use crate::sets::{Columns, SetCollector};
+use crate::wave::{self, ChunkBytes, DeviceSession, Producer, Wave};
+
+/// The greatest `chunk_bytes`.
+const CHUNK_BYTES_MAX: usize = 1 << 30;
+
+/// Bytes of a chunk for the CPU, where it stays in the second-level cache, and for a device, where
+/// small chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+const CHUNK_BYTES: [usize; 2] = [1 << 18, 5 << 20];
+
+/// Chunks that a device works on at a time. Two more are filled and read meanwhile.
+const IN_FLIGHT: usize = 3;
+
+impl OperatorSpec for SetSimilarityJoin {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=2
+    }
+
+    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        if let Some(bytes) = &self.chunk_bytes {
+            check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
+        }
+        check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
+        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        let bounds = Bounds::new(self.similarity, self.threshold)
+            .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
+        let plan = self.plan()?;
+        let mut columns: Vec<Columns> =
+            inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        match self.stream(inputs.len(), bounds, isa, plan)? {
+            Some(rules) if self.mode == JoinMode::Deduplicate => {
+                Ok(stream::deduplicate(rules, columns.remove(0), inputs))
+            }
+            Some(rules) => {
+                let rows = self.rows(&columns);
+                let producer = StreamProducer::new(rules, columns.remove(0));
+                Ok(self.in_waves(producer, rows, isa, plan, DeviceSession::new(plan.device)))
+            }
+            None => {
+                let rows = self.rows(&columns);
+                let session = DeviceSession::new(plan.device);
+                let producer = self.producer(columns, isa, plan.tiling(&session));
+                Ok(self.in_waves(producer, rows, isa, plan, session))
+            }
+        }
+    }
+}
+
+impl SetSimilarityJoin {
+    fn columns(&self, input: &SchemaRef) -> Result<Columns, BindError> {
+        let wrong = |column: &str, found: DataType, expected, parameter| {
+            let column = column.to_owned();
+            BindErrorKind::ColumnType { column, found, expected }.at(parameter)
+        };
+        let id = match find_column(input, &self.id, "id")? {
+            (index, DataType::UInt32) => index,
+            (_, found) => return Err(wrong(&self.id, found, "UInt32", "id")),
+        };
+        match find_column(input, &self.set, "set")? {
+            (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
+                Ok(Columns::new(input, id, set, self.carried(input)?))
+            }
+            (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
+        }
+    }
+
+    /// How a stream is joined; none if the sets are collected first.
+    fn stream(
+        &self,
+        inputs: usize,
+        bounds: Bounds,
+        isa: Isa,
+        plan: Plan,
+    ) -> Result<Option<Rules>, BindError> {
+        let is_each_pair = self.mode == JoinMode::Join;
+        let (parameter, value) = match self.window {
+            None if is_each_pair => return Ok(None),
+            None => ("mode", "\"deduplicate\""),
+            Some(_) => ("window", "a window"),
+        };
+        let refuse = |parameter, value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at(parameter))
+        };
+        if inputs > 1 {
+            let value = format!("{value} with {inputs} inputs");
+            return refuse(parameter, &value, "a stream is joined to itself: give it one input");
+        }
+        if !is_each_pair && self.output == JoinOutput::Count {
+            let allowed = "sets pass or are dropped, and the report counts them: leave it out";
+            return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+        }
+        if !is_each_pair && plan.is_device_forced() {
+            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            return refuse("mode", "\"deduplicate\" on a device", allowed);
+        }
+        if self.algorithm != JoinAlgorithm::Auto {
+            let value = format!("{:?} with {value}", self.algorithm.name());
+            return refuse("algorithm", &value, "a stream is joined in one way: leave it out");
+        }
+        Ok(Some(Rules {
+            bounds,
+            isa,
+            window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
+            is_each_pair,
+            size_min: self.size_min,
+            memory_max: self.memory_max,
+        }))
+    }
+
+    /// The columns that go with the sets, each once.
+    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+        let mut columns: Vec<usize> = Vec::with_capacity(self.carry.len());
+        let refuse = |value: String, allowed: &str| {
+            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
+        };
+        if !self.carry.is_empty() && self.mode == JoinMode::Deduplicate {
+            return refuse("columns to go along".to_owned(), "all columns of a row pass with it");
+        }
+        if !self.carry.is_empty() && self.output == JoinOutput::Count {
+            return refuse("columns to go along".to_owned(), "a count has no columns beside it");
+        }
+        for name in &self.carry {
+            let (column, _) = find_column(input, name, "carry")?;
+            if columns.contains(&column) {
+                return refuse(format!("`{name}` twice"), "name each column once");
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    fn rows(&self, columns: &[Columns]) -> Rows {
+        match self.output {
+            JoinOutput::Pairs => {
+                Rows::Pairs(PairRows::new(self.similarity, Columns::carried_schemas(columns)))
+            }
+            JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
+        }
+    }
+
+    /// PREPARE where the sets are collected first.
+    fn producer(&self, columns: Vec<Columns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
+        let mut collector = SetCollector::new(self.memory_max);
+        if columns.len() == 2 {
+            collector = collector.two_sided();
+        }
+        let Self { similarity, threshold, algorithm, .. } = *self;
+        let question = JoinQuestion { similarity, threshold, algorithm, isa };
+        CollectionProducer::new(collector, columns, question, self.size_min, tiling)
+    }
+
+    /// The parts of the operator.
+    fn in_waves(
+        &self,
+        producer: impl Producer<Chunk = JoinChunk>,
+        rows: Rows,
+        isa: Isa,
+        plan: Plan,
+        session: DeviceSession,
+    ) -> Fragment {
+        let [on_cpu, on_device] = self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]);
+        let wave = Wave {
+            device: plan.device,
+            is_device_forced: plan.is_device_forced(),
+            chunks: IN_FLIGHT + 2,
+            chunk_bytes: ChunkBytes { on_cpu, on_device },
+        };
+        let bytes_max = on_cpu.max(on_device);
+        let memory_max = self.memory_max;
+        let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
+        let outputs = vec![SchemaRef::clone(rows.schema())];
+        let output = self.output;
+        let consumer = PairConsumer::new(rows);
+        wave::operator(producer, kernel, consumer, move || JoinChunk::new(output), wave, outputs)
+    }
+
+    fn plan(&self) -> Result<Plan, BindError> {
+        let refuse = |allowed| {
+            let value = format!("{:?}", self.verify.name());
+            Err(BindErrorKind::Value { value, allowed }.at("verify"))
+        };
+        match self.verify.plan(self.device) {
+            Err(misfit) => refuse(misfit.to_string()),
+            Ok(plan)
+                if self.algorithm == JoinAlgorithm::GpuSignatures
+                    && plan.kernel != PairKernel::BySize =>
+            {
+                let allowed = "\"auto\" and \"cpu\" where `algorithm` is \"gpu_signatures\"";
+                refuse(allowed.to_owned())
+            }
+            Ok(plan) => Ok(plan),
+        }
+    }
+}

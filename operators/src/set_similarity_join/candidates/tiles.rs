@@ -1,0 +1,296 @@
+//! Tiles: blocks of probes and candidates of which all pairs are tested by signatures.
+//!
+//! Sets of one size and side are a run. The sets of a run are probes; what they are compared with
+//! are the sets before them, from the least size on that can be similar. Both ranges are cut into
+//! tiles, and tiles are packed into chunks:
+//!
+//! ```text
+//!   runs        | size 3 |  size 4   | size 5 |  size 6  | ..
+//!   candidates           |<── of size 5 ─────>|            probes: those of size 5
+//!   tiles                | .. 1024 .. | 1024 |             128 probes each
+//! ```
+//!
+//! What a pair requires follows from the two runs: a row of numbers goes with the tiles of a run
+//! and a block of candidates.
+
+use std::sync::{Arc, OnceLock};
+
+use trommel_kernels::cuda::signatures::TileLimits;
+use trommel_kernels::signatures::{
+    Match, PROBES_MAX, Runs, STRIP, Signatures, Tile, Tiles, words_for_mean_size,
+};
+
+use super::joined_sets::JoinedSets;
+use crate::budget::Budget;
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::{SetCollection, Side};
+
+/// Candidates of a tile, and required overlaps of a row at most.
+const CANDIDATES_MAX: u32 = 1024;
+
+/// Strips of a tile at most, where its candidates begin within one.
+const TILE_STRIPS_MAX: usize = (CANDIDATES_MAX / STRIP) as usize + 1;
+
+/// Sets of one size and side.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    size: u32,
+    /// The rank of the size.
+    rank: usize,
+    side: Side,
+    begin: u32,
+    end: u32,
+}
+
+/// Sets of a join with what their tiles are tested by.
+#[derive(Debug)]
+pub(crate) struct TiledSets {
+    sets: JoinedSets,
+    collection: Arc<SetCollection>,
+    list: Vec<Run>,
+    runs: Runs,
+    words: usize,
+    /// For the CPU; a device makes its own.
+    signatures: OnceLock<Signatures>,
+}
+
+impl TiledSets {
+    /// # Errors
+    /// If what is made of the sets does not fit the memory.
+    pub(crate) fn new(
+        collection: &Arc<SetCollection>,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        let sets = collection.len();
+        let words = words_for_mean_size(collection.tokens() / sets.max(1));
+        let runs_bytes = sets * size_of::<u32>() + 2 * size_of_val(collection.sizes());
+        budget.take("the index", Signatures::bytes(sets, words) + runs_bytes)?;
+        let list = list_of_runs(collection);
+        let runs = Runs::new(collection.sets(), list.iter().map(|run| run.end));
+        let sets = JoinedSets::Collection(Arc::clone(collection));
+        let (collection, signatures) = (Arc::clone(collection), OnceLock::new());
+        Ok(Self { sets, collection, list, runs, words, signatures })
+    }
+
+    /// The sets that tiles name.
+    pub(crate) fn sets(&self) -> &JoinedSets {
+        &self.sets
+    }
+
+    /// Words of a signature.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The signatures; the first call makes them.
+    pub(crate) fn signatures(&self) -> &Signatures {
+        self.signatures.get_or_init(|| Signatures::new(self.collection.sets(), self.words))
+    }
+
+    /// Some tiles of these sets.
+    pub(crate) fn tiles<'a>(&'a self, tiles: &'a [Tile], required: &'a [u32]) -> Tiles<'a> {
+        Tiles { sets: self.collection.sets(), runs: &self.runs, tiles, required }
+    }
+}
+
+/// The left sets of a size come before the right ones.
+fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
+    let mut list = Vec::new();
+    for (rank, sizes) in collection.sizes().iter().enumerate() {
+        let is_left = |set: &u32| collection.side(*set) == Side::Left;
+        let left = (sizes.begin..sizes.end).filter(is_left).count();
+        let middle = sizes.begin + u32::try_from(left).expect("sets have 32-bit numbers");
+        for (side, begin, end) in
+            [(Side::Left, sizes.begin, middle), (Side::Right, middle, sizes.end)]
+        {
+            if begin < end {
+                list.push(Run { size: sizes.size, rank, side, begin, end });
+            }
+        }
+    }
+    list
+}
+
+/// Tiles, and the overlaps that their pairs require.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TileList {
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) required: Vec<u32>,
+    strips: usize,
+    strips_max: usize,
+}
+
+impl TileList {
+    /// An empty list for about so many bytes, those included that its strips need when each of them
+    /// is unfinished; always for a tile.
+    pub(crate) fn with_bytes(bytes: usize) -> Self {
+        Self { strips_max: Self::strips_in(bytes), ..Self::default() }
+    }
+
+    /// Takes as many bytes from now on.
+    pub(crate) fn set_bytes(&mut self, bytes: usize) {
+        self.strips_max = Self::strips_in(bytes);
+    }
+
+    fn strips_in(bytes: usize) -> usize {
+        (bytes / size_of::<Tile>()).max(TILE_STRIPS_MAX)
+    }
+
+    /// What a list of so many bytes holds at most, and the matches that it is given room for.
+    pub(crate) fn limits(bytes: usize) -> TileLimits {
+        let strips = Self::strips_in(bytes);
+        let matches = (bytes / size_of::<Match>()).max(1);
+        TileLimits { tiles: strips, strips, required: strips + CANDIDATES_MAX as usize, matches }
+    }
+
+    /// Takes these tiles in place of its own; what they require is among the same numbers.
+    pub(crate) fn replace(&mut self, tiles: &mut Vec<Tile>) {
+        std::mem::swap(&mut self.tiles, tiles);
+        tiles.clear();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.tiles[..]) + size_of_val(&self.required[..])
+    }
+
+    /// How many pairs the tiles have.
+    pub(crate) fn pairs(&self) -> u64 {
+        self.tiles.iter().map(|tile| tile.pairs()).sum()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.tiles.clear();
+        self.required.clear();
+        self.strips = 0;
+    }
+
+    /// Whether there is no room for the required overlaps of another row, or no tile of it.
+    fn is_full(&self) -> bool {
+        !self.has_room_for_tile() || self.required.len() > self.strips_max
+    }
+
+    fn has_room_for_tile(&self) -> bool {
+        self.strips + TILE_STRIPS_MAX <= self.strips_max
+    }
+
+    fn push(&mut self, tile: Tile) {
+        self.strips += tile.strips() as usize;
+        self.tiles.push(tile);
+    }
+}
+
+/// Cuts the pairs of sets into tiles.
+#[derive(Debug)]
+pub(crate) struct Tiler {
+    sets: Arc<TiledSets>,
+    bounds: Bounds,
+    /// By rank: whether the sets of this size are probes.
+    ranks: Vec<bool>,
+    /// The run of the next probes, and the first run that they can be similar to.
+    run: usize,
+    window: usize,
+    /// The next block of candidates, and the next probe for it.
+    candidate: u32,
+    probe: u32,
+}
+
+impl Tiler {
+    /// Tiles of the probes of some sizes, by rank.
+    pub(crate) fn new(sets: &Arc<TiledSets>, bounds: Bounds, ranks: Vec<bool>) -> Self {
+        let sets = Arc::clone(sets);
+        let mut tiler = Self { sets, bounds, ranks, run: 0, window: 0, candidate: 0, probe: 0 };
+        tiler.begin_run();
+        tiler
+    }
+
+    pub(crate) fn sets(&self) -> &Arc<TiledSets> {
+        &self.sets
+    }
+
+    /// How many pairs all tiles have together.
+    pub(crate) fn pairs(&self) -> u64 {
+        let mut window = 0;
+        let list = &self.sets.list;
+        let of_run = list.iter().filter(|run| self.ranks[run.rank]).map(|run| {
+            let size_min = self.bounds.size_min(run.size);
+            while list.get(window).is_some_and(|other| other.size < size_min) {
+                window += 1;
+            }
+            let begin = list.get(window).map_or(run.end, |first| first.begin.min(run.begin));
+            let probes = u64::from(run.end - run.begin);
+            u64::from(run.begin - begin.min(run.begin)) * probes + probes * (probes - 1) / 2
+        });
+        of_run.sum()
+    }
+
+    /// Adds tiles until the list is full or there are no more; true while there may be more.
+    pub(crate) fn fill(&mut self, list: &mut TileList) -> bool {
+        let sets = Arc::clone(&self.sets);
+        while let Some(&run) = sets.list.get(self.run) {
+            while self.candidate < run.end {
+                if list.is_full() {
+                    return true;
+                }
+                let block_end = (self.candidate / CANDIDATES_MAX + 1) * CANDIDATES_MAX;
+                if !self.cut(run, block_end.min(run.end), list) {
+                    return true;
+                }
+                self.probe = run.begin;
+                self.candidate = block_end;
+            }
+            self.run += 1;
+            self.begin_run();
+        }
+        false
+    }
+
+    /// Moves to the first candidates of the run, if it has any.
+    fn begin_run(&mut self) {
+        let list = &self.sets.list;
+        while list.get(self.run).is_some_and(|run| !self.ranks[run.rank]) {
+            self.run += 1;
+        }
+        let Some(run) = list.get(self.run) else { return };
+        let size_min = self.bounds.size_min(run.size);
+        while list.get(self.window).is_some_and(|other| other.size < size_min) {
+            self.window += 1;
+        }
+        self.probe = run.begin;
+        self.candidate = list.get(self.window).map_or(run.end, |first| first.begin);
+    }
+
+    /// Adds the tiles of a block of candidates, from the next probe on; false if the list is full
+    /// before the last of them.
+    fn cut(&mut self, run: Run, candidate_end: u32, list: &mut TileList) -> bool {
+        let candidate_begin = self.candidate;
+        let of_sets = self.sets.runs.of_sets();
+        let [first, last] = [candidate_begin, candidate_end - 1].map(|set| of_sets[set as usize]);
+        let partner = self.sets.collection.partner_side(run.side);
+        let others = &self.sets.list[first as usize..=last as usize];
+        if others.iter().all(|other| other.side != partner) {
+            return true;
+        }
+        let begin = u32::try_from(list.required.len()).expect("lists are below 2^32 bytes");
+        let row = begin.wrapping_sub(first);
+        list.required.extend(others.iter().map(|other| match other.side == partner {
+            true => self.bounds.required(run.size, other.size),
+            false => u32::MAX,
+        }));
+        while self.probe < run.end {
+            let probe_end = run.end.min(self.probe + PROBES_MAX);
+            let candidate_end = candidate_end.min(probe_end);
+            if candidate_begin < candidate_end {
+                if !list.has_room_for_tile() {
+                    return false;
+                }
+                let (probe_begin, resume) = (self.probe, candidate_begin);
+                let tile =
+                    Tile { probe_begin, probe_end, candidate_begin, candidate_end, resume, row };
+                list.push(tile);
+            }
+            self.probe = probe_end;
+        }
+        true
+    }
+}

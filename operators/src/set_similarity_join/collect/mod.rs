@@ -1,0 +1,83 @@
+//! COLLECT: rows of similar pairs, or their number.
+
+pub(crate) mod pair_rows;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::SchemaRef;
+use trommel_engine::operator::{Counters, OperatorError, Output};
+
+use self::pair_rows::PairRows;
+use super::verify::join_chunk::JoinChunk;
+use crate::wave::{Consumer, Taken};
+
+/// The rows of a join.
+#[derive(Debug, Clone)]
+pub(crate) enum Rows {
+    /// A row a pair.
+    Pairs(PairRows),
+    /// One row, of this schema: how many pairs there are.
+    Count(SchemaRef),
+}
+
+impl Rows {
+    /// The columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Pairs(rows) => rows.schema(),
+            Self::Count(schema) => schema,
+        }
+    }
+}
+
+/// Sends the rows of similar pairs.
+pub(crate) struct PairConsumer {
+    rows: Rows,
+    /// Pairs of the present chunk that have been sent.
+    sent: usize,
+    verified: u64,
+    results: u64,
+}
+
+impl PairConsumer {
+    pub(crate) fn new(rows: Rows) -> Self {
+        Self { rows, sent: 0, verified: 0, results: 0 }
+    }
+}
+
+impl Consumer for PairConsumer {
+    type Chunk = JoinChunk;
+
+    fn take(&mut self, chunk: &JoinChunk, out: &mut Output) -> Result<Taken, OperatorError> {
+        match &self.rows {
+            Rows::Count(_) => self.results += chunk.count(),
+            Rows::Pairs(rows) => {
+                let matches = chunk.matches();
+                let mut left = &matches[self.sent..];
+                let rows = rows.take(&mut left)?;
+                self.sent += rows.num_rows();
+                self.results += rows.num_rows() as u64;
+                out.send(rows);
+                if !left.is_empty() {
+                    return Ok(Taken::Some);
+                }
+            }
+        }
+        self.sent = 0;
+        self.verified += chunk.verified();
+        Ok(Taken::All)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<(), OperatorError> {
+        if let Rows::Count(schema) = &self.rows {
+            let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
+            out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        vec![("verified", self.verified), ("results", self.results)]
+    }
+}

@@ -1,0 +1,13 @@
+//! Models of cost: where candidates are verified, and which sizes are joined by tiles.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `constants` | measured costs |
+//! | `verification` | cost of a chunk |
+//! | `tiling` | the sizes that `auto` joins by tiles |
+//! | `plan` | what follows from `verify` and `device` |
+
+pub(crate) mod constants;
+pub(crate) mod plan;
+pub(crate) mod tiling;
+pub(crate) mod verification;

@@ -1,0 +1,204 @@
+//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs.
+//! What `auto` goes by when there may be a device.
+//!
+//! A bucket is the sets of one size. Its postings are counted, not estimated: the lists are gone
+//! through as the join would, with numbers in place of postings.
+
+use trommel_kernels::cuda;
+use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::signatures::SignedSets;
+use trommel_kernels::signatures::words_for_mean_size;
+
+use super::constants::{DEVICE_PAIR_PS, POSTING_PS};
+use crate::set_similarity_join::find::prefix::{Window, list_of};
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::SetCollection;
+use crate::wave::{DeviceSession, OPENING_NS};
+
+/// The sets of one size as probes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Bucket {
+    /// Pairs with the sets before them whose sizes fit; with two inputs, of one side too.
+    pairs: u64,
+    /// Postings that they would find in their lists, within the bounds on sizes.
+    postings: u64,
+}
+
+/// The probes that are compared with all sets before them.
+#[derive(Debug, Clone)]
+pub(crate) struct Tiled {
+    /// By rank of the size: whether they are.
+    pub(crate) ranks: Vec<bool>,
+    /// Whether others are left that find anything.
+    pub(crate) has_others: bool,
+}
+
+impl Tiled {
+    /// All probes.
+    pub(crate) fn all(collection: &SetCollection) -> Self {
+        Self { ranks: vec![true; collection.sizes().len()], has_others: false }
+    }
+}
+
+/// Where all pairs may be compared instead of postings.
+#[derive(Debug, Clone)]
+pub(crate) enum Tiling {
+    /// Nowhere: on a CPU, postings cost less (`trommel-bench set-join --algorithms
+    /// auto,gpu_signatures`).
+    Never,
+    /// On this device, if that saves more than opening it costs, and it can be opened: on a CPU the
+    /// same tiles would cost more than postings.
+    IfItPays(DeviceSession),
+    /// On a device that is used in any case.
+    Always,
+}
+
+impl Tiling {
+    /// The probes to be joined by tiles; `None` if there are none.
+    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<Tiled> {
+        let saved_min_ns = match self {
+            Self::Never => return None,
+            Self::IfItPays(_) if !cuda::Device::has_driver() => return None,
+            Self::IfItPays(_) => OPENING_NS,
+            Self::Always => 1,
+        };
+        let words = words_for_mean_size(collection.block().mean_size());
+        let (tiled, saved_ns) = choose(&buckets(collection, bounds), words);
+        let has_device = match self {
+            Self::IfItPays(session) if saved_ns >= saved_min_ns => {
+                has_room(session, collection, words)
+            }
+            _ => true,
+        };
+        (saved_ns >= saved_min_ns && has_device).then_some(tiled)
+    }
+}
+
+/// Whether the device can be opened, and has room for these sets and signatures of `words` words.
+fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -> bool {
+    let Ok((free, _)) = session.open().and_then(|device| Ok(device.memory_bytes()?)) else {
+        return false;
+    };
+    let sets = DeviceSets::bytes_of(collection.sets(), 0);
+    sets + SignedSets::bytes(collection.len(), words) <= free
+}
+
+impl Bucket {
+    /// What tiles save on a device, in picoseconds; none if they cost more.
+    fn saved_ps(self, words: usize) -> u64 {
+        let by_postings = self.postings.saturating_mul(POSTING_PS);
+        by_postings.saturating_sub(self.pairs.saturating_mul(DEVICE_PAIR_PS * words as u64))
+    }
+}
+
+/// Chooses for signatures of so many words; and what that saves, in nanoseconds.
+fn choose(buckets: &[Bucket], words: usize) -> (Tiled, u64) {
+    let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(words)).collect();
+    let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0).collect();
+    let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
+    let has_others = others.any(|(bucket, _)| bucket.postings > 0);
+    let saved_ps = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
+    (Tiled { ranks, has_others }, saved_ps / 1000)
+}
+
+/// The buckets of a collection, by rank of their size.
+///
+/// # Cost
+/// Three look-ups of a number for each token of a prefix, and a number a list.
+fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
+    let sizes = collection.sizes();
+    let mut lens = vec![0_u32; collection.sides() * collection.distinct() as usize];
+    let mut window = Window::default();
+    let mut left = 0;
+    let add = |lens: &mut [u32], set: u32, by: fn(u32) -> u32| {
+        let prefix = bounds.index_prefix(collection.size(set)) as usize;
+        for &token in &collection.set(set)[..prefix] {
+            let len = &mut lens[list_of(collection, collection.side(set), token)];
+            *len = by(*len);
+        }
+    };
+    (0..sizes.len())
+        .map(|rank| {
+            window.move_to(rank, sizes, bounds);
+            for set in left..window.set_min {
+                add(&mut lens, set, |len| len - 1);
+            }
+            left = window.set_min;
+            let mut bucket = Bucket::default();
+            for set in sizes[rank].begin..sizes[rank].end {
+                let partner = collection.partner_side(collection.side(set));
+                let probe = &collection.set(set)[..window.probe_prefix];
+                let found = |&token: &u32| u64::from(lens[list_of(collection, partner, token)]);
+                bucket.postings += probe.iter().map(found).sum::<u64>();
+                bucket.pairs += u64::from(set - window.set_min);
+                add(&mut lens, set, |len| len + 1);
+            }
+            bucket
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set_similarity_join::similarity::{Similarity, Threshold};
+    use crate::sets::{SetCollector, Side};
+
+    fn bounds(numerator: u32, denominator: u32) -> Bounds {
+        Bounds::new(Similarity::Jaccard, Threshold::new(numerator, denominator).unwrap()).unwrap()
+    }
+
+    /// Sets of 1 to 12 tokens, of which some are frequent.
+    fn sets(is_two_sided: bool) -> SetCollection {
+        let mut sets = SetCollector::new(1 << 20);
+        for id in 0..60_u32 {
+            let tokens: Vec<u32> = (0..=id * 7 % 12).map(|token| token * token + id % 3).collect();
+            let side = if is_two_sided && id % 2 == 1 { Side::Right } else { Side::Left };
+            sets.push(side, id, &tokens).unwrap();
+        }
+        sets.finish().unwrap()
+    }
+
+    #[test]
+    fn postings_are_those_of_all_earlier_sets_of_the_other_side_that_are_large_enough() {
+        for (is_two_sided, bounds) in
+            [(false, bounds(1, 2)), (false, bounds(9, 10)), (true, bounds(3, 5))]
+        {
+            let sets = sets(is_two_sided);
+            let found = buckets(&sets, bounds);
+            for (bucket, run) in found.iter().zip(sets.sizes()) {
+                let mut expected = Bucket::default();
+                for probe in run.begin..run.end {
+                    let looked_up = &sets.set(probe)[..bounds.probe_prefix(run.size) as usize];
+                    for other in
+                        (0..probe).filter(|&set| sets.size(set) >= bounds.size_min(run.size))
+                    {
+                        expected.pairs += 1;
+                        let indexed = bounds.index_prefix(sets.size(other)) as usize;
+                        let indexed = &sets.set(other)[..indexed];
+                        let common = looked_up.iter().filter(|token| indexed.contains(token));
+                        let is_partner = !is_two_sided || sets.side(probe) != sets.side(other);
+                        expected.postings += if is_partner { common.count() as u64 } else { 0 };
+                    }
+                }
+                assert_eq!(*bucket, expected, "size {}", run.size);
+            }
+            assert!(found.iter().any(|bucket| bucket.postings > 0));
+        }
+    }
+
+    #[test]
+    fn buckets_go_the_way_that_costs_less() {
+        let bucket = |pairs, postings| Bucket { pairs, postings };
+        // 1 ps a pair and word against 2400 a posting.
+        let buckets =
+            [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
+        let (tiled, saved_ns) = choose(&buckets, 1);
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false, true], true));
+        assert_eq!(saved_ns, 2 + 1000);
+        let (tiled, saved_ns) = choose(&buckets[1..], 1);
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![true, false, true], false));
+        assert_eq!(saved_ns, 2 + 1000);
+        assert_eq!(choose(&buckets, 3).0.ranks, [false; 4]);
+    }
+}

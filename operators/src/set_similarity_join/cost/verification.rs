@@ -1,0 +1,63 @@
+//! Cost of the verification, for the rule of [`Device::Auto`](crate::wave::Device::Auto).
+//!
+//! The number of candidates is known only at the end of a join: from the postings follows a bound
+//! that signatures undercut a hundred times. The number of pairs in tiles is known before.
+
+use super::constants::{TILE_PAIR_PS, pair_ns};
+use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
+use crate::sets::SetBlock;
+use crate::wave::Cost;
+
+/// Cost of `pairs` candidate pairs.
+pub(crate) fn of_pairs(sets: &JoinedSets, pairs: usize) -> Cost {
+    let mean_size = sets.candidates().mean_size() as u64;
+    Cost { cpu_ns: pairs as u64 * pair_ns(mean_size), ..of_data(sets) }
+}
+
+/// Cost of `pairs` pairs in tiles, tested by signatures of `words` words.
+pub(crate) fn of_tiles(sets: &JoinedSets, pairs: u64, words: usize) -> Cost {
+    let cpu_ns = pairs.saturating_mul(TILE_PAIR_PS * words as u64) / 1000;
+    Cost { cpu_ns, ..of_data(sets) }
+}
+
+/// Cost to send the sets, and none to answer.
+pub(crate) fn of_data(sets: &JoinedSets) -> Cost {
+    let (probes, candidates) = (sets.probes(), sets.candidates());
+    let bytes = |sets: &SetBlock| 4 * (sets.len() + sets.tokens()) as u64;
+    let is_one = probes.version() == candidates.version();
+    Cost {
+        cpu_ns: 0,
+        data: [probes.version(), candidates.version()],
+        data_bytes: bytes(candidates) + if is_one { 0 } else { bytes(probes) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sets::{SetCollection, SetCollector, Side};
+
+    fn sets(count: u32, size: u32) -> Arc<SetCollection> {
+        let mut sets = SetCollector::new(1 << 30);
+        for id in 0..count {
+            let tokens: Vec<u32> = (0..size).map(|token| token + id).collect();
+            sets.push(Side::Left, id, &tokens).unwrap();
+        }
+        Arc::new(sets.finish().unwrap())
+    }
+
+    #[test]
+    fn pairs_cost_by_mean_size_and_sets_by_their_bytes() {
+        let [first, second] = [sets(1000, 40), sets(1000, 40)];
+        let self_join = JoinedSets::Collection(Arc::clone(&first));
+        let cost = of_pairs(&self_join, 10);
+        assert_eq!((cost.cpu_ns, cost.data_bytes), (400, 4 * (1000 + 40_000)));
+        let (probes, candidates) = (Arc::clone(first.block()), Arc::clone(second.block()));
+        let stream = JoinedSets::Stream { probes, candidates };
+        assert_eq!(of_data(&stream).data_bytes, 2 * cost.data_bytes);
+        assert_ne!(of_data(&stream).data, cost.data);
+        assert_eq!(of_tiles(&self_join, 1000, 4).cpu_ns, 400);
+    }
+}

@@ -1,0 +1,106 @@
+//! The join of all pairs whose sizes fit, by the kernels of [`signatures`]: nothing is indexed, and
+//! all that is made of the sets are signatures and [tiles](crate::set_similarity_join::candidates).
+
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::overlap::Start;
+use trommel_kernels::signatures::{self, Survivors, Tile};
+
+use super::{Find, JoinCounters};
+use crate::budget::Budget;
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets, Tiler};
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::SetCollection;
+
+/// Bytes of a list of tiles that is sifted at once.
+const SIFTED_BYTES: usize = 1 << 14;
+
+/// Finds the candidates of tiles on the CPU.
+pub(crate) struct TileJoin {
+    tiler: Tiler,
+    isa: Isa,
+    list: TileList,
+    unfinished: Vec<Tile>,
+    survivors: Survivors,
+    /// The next of them: its entry, and its index.
+    entry: usize,
+    next: u32,
+    is_last: bool,
+}
+
+impl TileJoin {
+    pub(crate) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        isa: Isa,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        let ranks = vec![true; collection.sizes().len()];
+        let sets = Arc::new(TiledSets::new(collection, budget)?);
+        Ok(Self {
+            tiler: Tiler::new(&sets, bounds, ranks),
+            isa,
+            list: TileList::with_bytes(SIFTED_BYTES),
+            unfinished: Vec::new(),
+            survivors: Survivors::default(),
+            entry: 0,
+            next: 0,
+            is_last: false,
+        })
+    }
+
+    /// Hands the survivors over; false if the chunk is full before the last of them.
+    fn emit(&mut self, chunk: &mut CandidateChunk) -> bool {
+        let survivors = self.survivors.chunk();
+        while let Some(entry) = survivors.entries.get(self.entry) {
+            while self.next < entry.end {
+                if chunk.is_full() {
+                    return false;
+                }
+                let index = self.next as usize;
+                let (candidate, required) =
+                    (survivors.candidates[index], survivors.required[index]);
+                chunk.push(entry.probe, candidate, required, Start::default());
+                self.next += 1;
+            }
+            self.entry += 1;
+        }
+        true
+    }
+
+    /// Tests the next tiles.
+    fn sift(&mut self, counters: &mut JoinCounters) {
+        let Self { tiler, isa, list, unfinished, survivors, is_last, .. } = self;
+        if unfinished.is_empty() {
+            list.clear();
+            *is_last = !tiler.fill(list);
+            counters.postings += list.pairs();
+        } else {
+            list.replace(unfinished);
+        }
+        let sets = tiler.sets();
+        let tiles = sets.tiles(&list.tiles, &list.required);
+        signatures::sift(*isa, sets.signatures(), tiles, survivors, unfinished);
+        let found = survivors.len() as u64;
+        counters.pre_candidates += found;
+        counters.candidates += found;
+        (self.entry, self.next) = (0, 0);
+    }
+}
+
+impl Find for TileJoin {
+    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+        loop {
+            if !self.emit(chunk) {
+                return true;
+            }
+            if self.is_last && self.unfinished.is_empty() {
+                return false;
+            }
+            self.sift(counters);
+        }
+    }
+}

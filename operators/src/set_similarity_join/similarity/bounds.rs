@@ -1,0 +1,245 @@
+//! What a similarity and a threshold ask of two sizes, in whole numbers.
+//!
+//! With o common tokens of sets of a and b tokens, and the threshold t = n / d:
+//!
+//! | similarity | at least t if | required overlap |
+//! |---|---|---|
+//! | Jaccard | o / (a + b - o) >= t | ceil(n (a + b) / (n + d)) |
+//! | cosine | o / sqrt(a b) >= t | ceil(sqrt(n² a b / d²)) |
+//! | Dice | 2 o / (a + b) >= t | ceil(n (a + b) / (2 d)) |
+//! | overlap | o >= t | n (d is 1) |
+//!
+//! The required overlap grows with both sizes. From that follow the bounds on the size of a
+//! partner, and the prefixes: of two sets of which the smaller one has b tokens, the first a -
+//! required + 1 tokens of one and the first b - required + 1 tokens of the other have one in
+//! common, or the sets have fewer than required (Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2).
+//!
+//! The published programs compute these bounds in floating point and lose pairs on the border, for
+//! sizes that add up to 63 or 126 at 0.8, 19 or 38 at 0.9.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::similarity::Threshold;
+
+/// How similar two sets are. An empty set is similar to none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Similarity {
+    /// Common tokens, as a share of the tokens that either set has.
+    #[default]
+    Jaccard,
+    /// Common tokens, as a share of the geometric mean of the sizes.
+    Cosine,
+    /// Common tokens, as a share of the mean of the sizes.
+    Dice,
+    /// Common tokens; the threshold is their number.
+    Overlap,
+}
+
+impl Similarity {
+    /// The similarity of two sets, given their common tokens and their sizes.
+    #[must_use]
+    pub fn of(self, overlap: u32, left: u32, right: u32) -> f64 {
+        let (overlap, left, right) = (f64::from(overlap), f64::from(left), f64::from(right));
+        match self {
+            Self::Jaccard => overlap / (left + right - overlap),
+            Self::Cosine => overlap / (left * right).sqrt(),
+            Self::Dice => 2.0 * overlap / (left + right),
+            Self::Overlap => overlap,
+        }
+    }
+}
+
+/// A similarity and its threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    similarity: Similarity,
+    numerator: u128,
+    denominator: u128,
+}
+
+impl Bounds {
+    /// The bounds, unless no similarity can be as large, or, for the overlap, the threshold is no
+    /// whole number.
+    pub(crate) fn new(similarity: Similarity, threshold: Threshold) -> Result<Self, JoinError> {
+        let (numerator, denominator) = (threshold.numerator(), threshold.denominator());
+        match similarity {
+            Similarity::Overlap if denominator > 1 => Err(JoinError::NotWhole { threshold }),
+            Similarity::Overlap => Ok(()),
+            _ if numerator > denominator => Err(JoinError::OutOfReach { threshold }),
+            _ => Ok(()),
+        }?;
+        let (numerator, denominator) = (numerator.into(), denominator.into());
+        Ok(Self { similarity, numerator, denominator })
+    }
+
+    /// The least overlap of two similar sets of these sizes; above either size if no overlap
+    /// suffices.
+    pub(crate) fn required(self, a: u32, b: u32) -> u32 {
+        let (n, d) = (self.numerator, self.denominator);
+        let (a, b) = (u128::from(a), u128::from(b));
+        let required = match self.similarity {
+            Similarity::Jaccard => (n * (a + b)).div_ceil(n + d),
+            Similarity::Dice => (n * (a + b)).div_ceil(2 * d),
+            // Four numbers below 2^32 multiply to less than 2^128.
+            Similarity::Cosine => sqrt_ceil((n * n * a * b).div_ceil(d * d)),
+            Similarity::Overlap => n,
+        };
+        u32::try_from(required).expect("at most the larger size, or a 32-bit threshold")
+    }
+
+    /// The least size of a set that can be similar to one of `size` tokens.
+    pub(crate) fn size_min(self, size: u32) -> u32 {
+        let (n, d, size) = (self.numerator, self.denominator, u128::from(size));
+        let least = match self.similarity {
+            Similarity::Jaccard => (n * size).div_ceil(d),
+            Similarity::Dice => (n * size).div_ceil(2 * d - n),
+            Similarity::Cosine => (n * n * size).div_ceil(d * d),
+            Similarity::Overlap => n,
+        };
+        u32::try_from(least).expect("at most the size, or a 32-bit threshold").max(1)
+    }
+
+    /// How many tokens of a set have to be looked up to find all sets that are similar and not
+    /// larger.
+    pub(crate) fn probe_prefix(self, size: u32) -> u32 {
+        self.prefix(size, self.size_min(size))
+    }
+
+    /// How many tokens of a set have to be found by the prefixes of similar sets that are not
+    /// smaller.
+    pub(crate) fn index_prefix(self, size: u32) -> u32 {
+        self.prefix(size, size)
+    }
+
+    /// Of the tokens of one of two sets, those of which one must be common; none if the sets cannot
+    /// be similar.
+    fn prefix(self, size: u32, partner: u32) -> u32 {
+        let required = self.required(size, partner);
+        if size == 0 || required > size { 0 } else { size - required + 1 }
+    }
+}
+
+/// The least number whose square is at least `square`.
+fn sqrt_ceil(square: u128) -> u128 {
+    let root = square.isqrt();
+    root + u128::from(root * root < square)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL: [Similarity; 4] =
+        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
+
+    /// The definitions, multiplied out.
+    fn is_similar(similarity: Similarity, n: u32, d: u32, o: u32, a: u32, b: u32) -> bool {
+        let [n, d, o, a, b] = [n, d, o, a, b].map(u128::from);
+        match similarity {
+            Similarity::Jaccard => d * o >= n * (a + b - o),
+            Similarity::Cosine => d * d * o * o >= n * n * a * b,
+            Similarity::Dice => 2 * d * o >= n * (a + b),
+            Similarity::Overlap => d * o >= n,
+        }
+    }
+
+    fn bounds(similarity: Similarity, n: u32, d: u32) -> Bounds {
+        Bounds::new(similarity, Threshold::new(n, d).unwrap()).unwrap()
+    }
+
+    fn check(similarity: Similarity, n: u32, d: u32, a: u32, b: u32) {
+        let bounds = bounds(similarity, n, d);
+        let required = bounds.required(a, b);
+        let least = (0..=a.min(b)).find(|&o| is_similar(similarity, n, d, o, a, b));
+        let shown = format!("{similarity:?} {n}/{d} of {a} and {b}");
+        assert_eq!((required <= a.min(b)).then_some(required), least, "{shown}");
+        let can_be = least.is_some_and(|o| o > 0);
+        if b <= a {
+            assert_eq!(b >= bounds.size_min(a), can_be, "{shown}: size");
+        }
+        if can_be && b <= a {
+            let least = least.unwrap();
+            assert!(bounds.probe_prefix(a) > a - least, "{shown}: probing prefix");
+            assert!(bounds.index_prefix(b) > b - least, "{shown}: indexing prefix");
+        }
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_definitions_for_all_small_sizes() {
+        for similarity in ALL {
+            for percent in [1, 33, 50, 60, 70, 75, 80, 85, 90, 95, 99, 100] {
+                let (n, d) =
+                    if similarity == Similarity::Overlap { (percent, 1) } else { (percent, 100) };
+                for a in 1..=70 {
+                    (1..=70).for_each(|b| check(similarity, n, d, a, b));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_on_the_border_are_exact() {
+        // Here the bound is a whole number, and in floating point it is more than that.
+        for (percent, sum, required) in
+            [(80, 63, 28), (80, 126, 56), (90, 19, 9), (90, 38, 18), (50, 3, 1), (75, 7, 3)]
+        {
+            let bounds = bounds(Similarity::Jaccard, percent, 100);
+            for a in 1..sum {
+                assert_eq!(bounds.required(a, sum - a), required, "{percent}: {a} of {sum}");
+                check(Similarity::Jaccard, percent, 100, a, sum - a);
+            }
+        }
+    }
+
+    #[test]
+    fn prefixes_are_no_longer_than_needed() {
+        let bounds = bounds(Similarity::Jaccard, 4, 5);
+        assert_eq!((bounds.probe_prefix(10), bounds.index_prefix(10)), (3, 2));
+        assert_eq!((bounds.probe_prefix(0), bounds.index_prefix(0)), (0, 0));
+        let of_five = |size| {
+            let bounds = Bounds::new(Similarity::Overlap, Threshold::new(5, 1).unwrap()).unwrap();
+            (bounds.probe_prefix(size), bounds.index_prefix(size))
+        };
+        assert_eq!(of_five(4), (0, 0));
+        assert_eq!(of_five(7), (3, 3));
+    }
+
+    #[test]
+    fn thresholds_out_of_reach_are_refused() {
+        let threshold = |n, d| Threshold::new(n, d).unwrap();
+        let refused = |similarity, n, d| Bounds::new(similarity, threshold(n, d)).unwrap_err();
+        assert!(refused(Similarity::Jaccard, 6, 5).to_string().contains("at most 1"));
+        assert!(refused(Similarity::Overlap, 5, 2).to_string().contains("a whole number"));
+        assert!(Bounds::new(Similarity::Overlap, threshold(10, 2)).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_overflows_and_the_required_overlap_is_the_least(
+            index in 0..3_usize,
+            n in 1..=u32::MAX,
+            d in 1..=u32::MAX,
+            a in 1..=u32::MAX,
+            b in 1..=u32::MAX,
+        ) {
+            let (n, d) = (n.min(d), n.max(d));
+            let similarity = ALL[index];
+            let bounds = bounds(similarity, n, d);
+            let required = bounds.required(a, b);
+            let smaller = a.min(b);
+            if required <= smaller {
+                prop_assert!(is_similar(similarity, n, d, required, a, b));
+            }
+            let less = (required - 1).min(smaller);
+            prop_assert!(required <= less || !is_similar(similarity, n, d, less, a, b));
+            prop_assert_eq!(smaller >= bounds.size_min(a.max(b)), required <= smaller);
+            prop_assert!(bounds.probe_prefix(a) >= bounds.index_prefix(a));
+        }
+    }
+}

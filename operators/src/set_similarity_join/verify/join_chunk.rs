@@ -1,0 +1,177 @@
+//! The chunk of a join: candidate pairs, or tiles, with the sets that they name.
+
+use std::sync::Arc;
+
+use trommel_kernels::signatures::{Counted, Tiles};
+
+use super::overlap::OverlapAnswer;
+use super::tiles::TilesAnswer;
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
+use crate::set_similarity_join::candidates::pairs::{Match, matches};
+use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets};
+use crate::set_similarity_join::cost::verification;
+use crate::set_similarity_join::options::JoinOutput;
+use crate::wave::{Cost, WaveChunk};
+
+/// A chunk of candidates with their sets, the question, and room for the answer.
+///
+/// If the match buffer of tiles overflows, the remaining tiles are unfinished, and the chunk is
+/// resubmitted with them.
+#[derive(Debug)]
+pub(crate) struct JoinChunk {
+    content: Content,
+    pub(super) output: JoinOutput,
+    pub(super) pairs: CandidateChunk,
+    pub(super) pairs_answer: OverlapAnswer,
+    pub(super) tiles: TileList,
+    pub(super) tiles_answer: TilesAnswer,
+}
+
+/// Kind of the candidates, and their sets.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// Nothing; a chunk on its way back keeps no sets alive.
+    Empty,
+    Pairs(JoinedSets),
+    Tiles(Arc<TiledSets>),
+}
+
+impl JoinChunk {
+    /// An empty chunk for the question `output`.
+    pub(crate) fn new(output: JoinOutput) -> Self {
+        Self {
+            content: Content::Empty,
+            output,
+            pairs: CandidateChunk::with_bytes(0),
+            pairs_answer: OverlapAnswer::default(),
+            tiles: TileList::with_bytes(0),
+            tiles_answer: TilesAnswer::default(),
+        }
+    }
+
+    pub(super) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Candidate pairs, to be filled in.
+    pub(crate) fn pairs_mut(&mut self) -> &mut CandidateChunk {
+        &mut self.pairs
+    }
+
+    /// Tiles, to be filled in.
+    pub(crate) fn tiles_mut(&mut self) -> &mut TileList {
+        &mut self.tiles
+    }
+
+    /// Notes that the chunk holds candidate pairs of `sets`.
+    pub(crate) fn hold_pairs(&mut self, sets: JoinedSets) {
+        self.content = Content::Pairs(sets);
+    }
+
+    /// Notes that the chunk holds tiles of `sets`.
+    pub(crate) fn hold_tiles(&mut self, sets: Arc<TiledSets>) {
+        self.content = Content::Tiles(sets);
+    }
+
+    /// The tiles and their sets, as the kernels want them.
+    pub(super) fn tiles_of<'a>(&'a self, sets: &'a TiledSets) -> Tiles<'a> {
+        sets.tiles(&self.tiles.tiles, &self.tiles.required)
+    }
+
+    /// Pairs of finished tiles that passed the test by signatures.
+    pub(crate) fn survivors(&self) -> u64 {
+        self.tiles_answer.counted.survivors
+    }
+
+    /// Number of pairs that were verified.
+    pub(crate) fn verified(&self) -> u64 {
+        match self.content {
+            Content::Empty => 0,
+            Content::Pairs(_) => self.pairs.len() as u64,
+            Content::Tiles(_) => self.survivors(),
+        }
+    }
+
+    /// Number of similar pairs, if the question was [`JoinOutput::Count`].
+    pub(crate) fn count(&self) -> u64 {
+        match self.content {
+            Content::Empty => 0,
+            Content::Pairs(_) => self.pairs_answer.count,
+            Content::Tiles(_) => self.tiles_answer.counted.matches,
+        }
+    }
+
+    /// The similar pairs, if the question was [`JoinOutput::Pairs`].
+    pub(crate) fn matches(&self) -> Vec<Match<'_>> {
+        match &self.content {
+            Content::Empty => Vec::new(),
+            Content::Pairs(sets) => {
+                matches(sets, &self.pairs, &self.pairs_answer.overlaps).collect()
+            }
+            Content::Tiles(tiled) => {
+                let sets = tiled.sets();
+                let matches = self.tiles_answer.joined.matches.iter();
+                matches.map(|m| Match::new(sets, m.probe, m.candidate, m.overlap)).collect()
+            }
+        }
+    }
+
+    fn has_unfinished(&self) -> bool {
+        matches!(self.content, Content::Tiles(_)) && !self.tiles_answer.joined.unfinished.is_empty()
+    }
+}
+
+impl WaveChunk for JoinChunk {
+    fn items(&self) -> usize {
+        match self.content {
+            Content::Empty => 0,
+            Content::Pairs(_) => self.pairs.len(),
+            Content::Tiles(_) => self.tiles.tiles.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self.content {
+            Content::Empty => 0,
+            Content::Pairs(_) => self.pairs.bytes(),
+            Content::Tiles(_) => self.tiles.bytes(),
+        }
+    }
+
+    fn clear(&mut self, bytes_max: usize) {
+        self.content = Content::Empty;
+        self.pairs.clear();
+        self.pairs.set_bytes(bytes_max);
+        self.tiles.clear();
+        self.tiles.set_bytes(bytes_max);
+        self.tiles_answer.counted = Counted::default();
+    }
+
+    fn cost(&self) -> Cost {
+        match &self.content {
+            Content::Empty => Cost::default(),
+            Content::Pairs(sets) => verification::of_pairs(sets, self.pairs.len()),
+            // All tiles of a join are charged before the first one.
+            Content::Tiles(tiled) => verification::of_data(tiled.sets()),
+        }
+    }
+
+    fn may_be_unfinished(&self) -> bool {
+        matches!(self.content, Content::Tiles(_))
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        let has_unfinished = self.has_unfinished();
+        if has_unfinished {
+            self.tiles.replace(&mut self.tiles_answer.joined.unfinished);
+        }
+        has_unfinished
+    }
+
+    fn release(&mut self) {
+        if !self.has_unfinished() {
+            self.content = Content::Empty;
+        }
+    }
+}

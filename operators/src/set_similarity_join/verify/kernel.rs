@@ -1,0 +1,163 @@
+//! The kernel of a join: pairs and tiles, each on the CPU or on a device.
+
+use std::collections::VecDeque;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::ChunkLimits;
+use trommel_kernels::cuda::signatures::TileLimits;
+use trommel_kernels::cuda::{Device, DeviceError, NoDevice};
+
+use super::join_chunk::{Content, JoinChunk};
+use super::overlap::{self, OverlapFlights};
+use super::slots::DeviceLimits;
+use super::tiles::{self, TilesFlights};
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::tiles::TileList;
+use crate::set_similarity_join::cost::plan::PairKernel;
+use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
+
+/// Answers the chunks of a join.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinKernel {
+    isa: Isa,
+    session: DeviceSession,
+    /// Kernel of a device for candidate pairs.
+    pair_kernel: PairKernel,
+    pairs: ChunkLimits,
+    tiles: TileLimits,
+    limits: DeviceLimits,
+}
+
+impl JoinKernel {
+    /// For chunks of up to `chunk_bytes`. On a device, `slots` of them are in flight at once, and
+    /// up to `sets_bytes_max` bytes of sets stay there until other sets need the room.
+    pub(crate) fn new(
+        isa: Isa,
+        session: DeviceSession,
+        pair_kernel: PairKernel,
+        chunk_bytes: usize,
+        slots: usize,
+        sets_bytes_max: usize,
+    ) -> Self {
+        let pairs = CandidateChunk::pairs_in(chunk_bytes);
+        Self {
+            isa,
+            session,
+            pair_kernel,
+            pairs: ChunkLimits { entries: pairs, pairs, starts: true },
+            tiles: TileList::limits(chunk_bytes),
+            limits: DeviceLimits { slots, sets_bytes_max },
+        }
+    }
+}
+
+impl Kernel for JoinKernel {
+    const NAME: &'static str = "verify";
+    type Chunk = JoinChunk;
+    type OnDevice = JoinFlights;
+
+    fn run(&mut self, chunk: &mut JoinChunk) {
+        match chunk.content().clone() {
+            Content::Empty => {}
+            Content::Pairs(sets) => overlap::run(self.isa, chunk, &sets),
+            Content::Tiles(sets) => tiles::run(self.isa, chunk, &sets, self.tiles.matches),
+        }
+    }
+
+    fn open(&mut self, first: Option<&JoinChunk>) -> Result<JoinFlights, NoDevice> {
+        let device = self.session.open()?;
+        let kernel = self.clone();
+        let mut flights =
+            JoinFlights { kernel, device, pairs: None, tiles: None, order: VecDeque::new() };
+        if let Some(chunk) = first {
+            flights.open_for(chunk.content())?;
+        }
+        Ok(flights)
+    }
+}
+
+/// Kind of a chunk in flight.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Pairs,
+    Tiles,
+}
+
+/// Chunks of a join in flight on a device.
+///
+/// Buffers for pairs and for tiles are allocated with the first chunk of that kind, so that a kind
+/// that does not occur costs nothing. Each keeps its own sets: those that both name are sent twice.
+#[derive(Debug)]
+pub(crate) struct JoinFlights {
+    kernel: JoinKernel,
+    device: Device,
+    pairs: Option<OverlapFlights>,
+    tiles: Option<TilesFlights>,
+    /// Kinds of the chunks in flight.
+    order: VecDeque<Kind>,
+}
+
+const OPENED: &str = "it was opened for the first chunk of this kind";
+
+impl JoinFlights {
+    /// Allocates the buffers for chunks of this kind, unless that has been done.
+    fn open_for(&mut self, content: &Content) -> Result<(), DeviceError> {
+        let Self { device, pairs, tiles, kernel, .. } = self;
+        let JoinKernel { isa, pair_kernel, limits, .. } = *kernel;
+        match content {
+            Content::Pairs(_) if pairs.is_none() => {
+                let opened = OverlapFlights::open(device, limits, kernel.pairs, pair_kernel, isa)?;
+                *pairs = Some(opened);
+            }
+            Content::Tiles(_) if tiles.is_none() => {
+                *tiles = Some(TilesFlights::open(device, limits, kernel.tiles)?);
+            }
+            Content::Empty | Content::Pairs(_) | Content::Tiles(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl OnDevice for JoinFlights {
+    type Chunk = JoinChunk;
+
+    fn has_room(&self, chunk: &JoinChunk) -> bool {
+        match chunk.content() {
+            Content::Empty => true,
+            Content::Pairs(sets) => self.pairs.as_ref().is_none_or(|pairs| pairs.has_room(sets)),
+            Content::Tiles(sets) => self.tiles.as_ref().is_none_or(|tiles| tiles.has_room(sets)),
+        }
+    }
+
+    fn submit(&mut self, chunk: &JoinChunk) -> Result<(), DeviceError> {
+        self.open_for(chunk.content())?;
+        let kind = match chunk.content() {
+            Content::Empty => unreachable!("an empty chunk is not sent"),
+            Content::Pairs(sets) => {
+                self.pairs.as_mut().expect(OPENED).submit(chunk, sets)?;
+                Kind::Pairs
+            }
+            Content::Tiles(sets) => {
+                self.tiles.as_mut().expect(OPENED).submit(chunk, sets)?;
+                Kind::Tiles
+            }
+        };
+        self.order.push_back(kind);
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        match self.order.front() {
+            None => Ok(false),
+            Some(Kind::Pairs) => self.pairs.as_ref().expect(OPENED).is_done(),
+            Some(Kind::Tiles) => self.tiles.as_ref().expect(OPENED).is_done(),
+        }
+    }
+
+    fn collect(&mut self, chunk: &mut JoinChunk) -> Result<Landed, DeviceError> {
+        match self.order.pop_front().expect("it has landed") {
+            Kind::Pairs => self.pairs.as_mut().expect(OPENED).collect(chunk),
+            Kind::Tiles => self.tiles.as_mut().expect(OPENED).collect(chunk),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! KERNEL: the verification of candidates, on the CPU or on a device, in [waves](crate::wave).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `join_chunk` | the chunk that travels between the parts |
+//! | `kernel` | the kernel of a join |
+//! | `overlap` | candidate pairs |
+//! | `tiles` | tiles of all pairs |
+//! | `residents` | the sets that a device has |
+//! | `slots` | memory on a device |
+
+pub(crate) mod join_chunk;
+pub(crate) mod kernel;
+mod overlap;
+mod residents;
+mod slots;
+#[cfg(test)]
+mod stand_in_tests;
+mod tiles;

@@ -1,0 +1,155 @@
+//! The verification of tiles: [`trommel_kernels::signatures`] on the CPU or on a GPU.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::signatures::{
+    Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
+};
+use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory};
+use trommel_kernels::signatures::{self, Counted, Joined, Tiles};
+
+use super::join_chunk::JoinChunk;
+use super::slots::{DeviceLimits, open_slots};
+use crate::set_similarity_join::candidates::tiles::TiledSets;
+use crate::set_similarity_join::options::JoinOutput;
+use crate::wave::Landed;
+
+/// Answer of a chunk of tiles. Its room is used again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TilesAnswer {
+    /// The matches, and the tiles for which there was no room; empty if only the count was asked
+    /// for.
+    pub(crate) joined: Joined,
+    /// Matches and survivors.
+    pub(crate) counted: Counted,
+}
+
+/// Verifies the tiles of a chunk on the CPU, with room for `matches_max` matches.
+pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max: usize) {
+    let mut answer = mem::take(&mut chunk.tiles_answer);
+    let (signatures, tiles) = (sets.signatures(), chunk.tiles_of(sets));
+    match chunk.output {
+        JoinOutput::Count => {
+            answer.joined.clear();
+            answer.counted = signatures::count(isa, signatures, tiles);
+        }
+        JoinOutput::Pairs => {
+            signatures::join(isa, signatures, tiles, matches_max, &mut answer.joined);
+            answer.counted = answer.joined.counted();
+        }
+    }
+    chunk.tiles_answer = answer;
+}
+
+/// A chunk in flight, and the bytes that were sent for it.
+#[derive(Debug)]
+struct Flying {
+    flight: Flight,
+    question: Answer,
+    bytes: u64,
+}
+
+/// Chunks of tiles in flight on a GPU.
+#[derive(Debug)]
+pub(super) struct TilesFlights {
+    lane: Arc<Lane>,
+    joiner: Arc<Joiner>,
+    memory: Arc<Memory>,
+    limits: TileLimits,
+    free: Vec<Slot>,
+    flying: VecDeque<Flying>,
+    /// The sets that the device has.
+    sets: Option<Arc<SignedSets>>,
+}
+
+impl TilesFlights {
+    /// Buffers on `device` for chunks up to `chunk`.
+    ///
+    /// # Errors
+    /// If the device has not enough memory, or fails.
+    pub(super) fn open(
+        device: &Device,
+        limits: DeviceLimits,
+        chunk: TileLimits,
+    ) -> Result<Self, DeviceError> {
+        let slot = |memory: &_| Slot::new(memory, chunk);
+        let (memory, free) = open_slots(device, limits, chunk.bytes(), slot)?;
+        Ok(Self {
+            lane: Arc::new(Lane::new(device)?),
+            joiner: Joiner::new(device)?,
+            memory,
+            limits: chunk,
+            free,
+            flying: VecDeque::with_capacity(limits.slots),
+            sets: None,
+        })
+    }
+
+    pub(super) fn has_room(&self, sets: &TiledSets) -> bool {
+        let store = sets.sets().probes().store();
+        let is_known = self.sets.as_ref().is_none_or(|there| there.are_of(store));
+        !self.free.is_empty() && (is_known || self.flying.is_empty())
+    }
+
+    /// The sets of a chunk on the device, and the bytes that had to be sent.
+    fn send_sets(
+        &mut self,
+        tiles: Tiles<'_>,
+        sets: &TiledSets,
+    ) -> Result<(Arc<SignedSets>, u64), DeviceError> {
+        let store = sets.sets().probes().store();
+        if let Some(sets) = self.sets.as_ref().filter(|there| there.are_of(store)) {
+            return Ok((Arc::clone(sets), 0));
+        }
+        // Chunks in flight keep the sets that they need.
+        self.sets = None;
+        let sent = DeviceSets::upload(&self.memory, store)?;
+        let signed = SignedSets::new(&self.memory, &self.joiner, &sent, tiles.runs, sets.words())?;
+        self.sets = Some(Arc::clone(&signed));
+        let bytes = DeviceSets::bytes_of(tiles.sets, 0) + size_of_val(tiles.runs.of_sets());
+        Ok((signed, bytes as u64))
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        chunk: &JoinChunk,
+        sets: &TiledSets,
+    ) -> Result<(), DeviceError> {
+        let (on_device, mut bytes) = self.send_sets(chunk.tiles_of(sets), sets)?;
+        let slot = self.free.pop().expect("it is asked for room before");
+        let Tiles { tiles, required, .. } = chunk.tiles_of(sets);
+        let question = match chunk.output {
+            JoinOutput::Pairs => Answer::Matches,
+            JoinOutput::Count => Answer::Count,
+        };
+        bytes += (size_of_val(tiles) + size_of_val(required)) as u64;
+        let policy = Policy::default();
+        let job = Job { tiles, required, sets: &on_device, policy, answer: question };
+        let flight = slot.submit(&self.lane, &self.joiner, &job)?;
+        self.flying.push_back(Flying { flight, question, bytes });
+        Ok(())
+    }
+
+    pub(super) fn is_done(&self) -> Result<bool, DeviceError> {
+        self.flying.front().map_or(Ok(false), |flying| flying.flight.is_done())
+    }
+
+    pub(super) fn collect(&mut self, chunk: &mut JoinChunk) -> Result<Landed, DeviceError> {
+        let Flying { flight, question, bytes } = self.flying.pop_front().expect("it has landed");
+        let slot = flight.collect()?;
+        let answer = &mut chunk.tiles_answer;
+        answer.counted = slot.counted();
+        answer.joined.clear();
+        answer.joined.matches.extend_from_slice(slot.matches());
+        answer.joined.unfinished.extend_from_slice(slot.unfinished());
+        answer.joined.survivors = answer.counted.survivors;
+        let bytes_from_device = self.limits.bytes_back(question, slot.unfinished().len());
+        let times = slot.times();
+        self.free.push(slot);
+        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device: bytes_from_device as u64 })
+    }
+}

@@ -1,0 +1,129 @@
+//! Sets that belong together: what chunks name, and what rows of pairs are made of.
+
+use std::sync::Arc;
+
+use trommel_kernels::overlap::{SetStore, Sets};
+
+use super::carried::Carried;
+
+/// Sets with their ids, and the columns that go along.
+///
+/// A set has a number, its place in the block, and the id that it came with.
+#[derive(Debug)]
+pub struct SetBlock {
+    store: SetStore,
+    ids: Vec<u32>,
+    /// Per set: its row in the columns. Empty if the columns are in the order of the sets.
+    rows: Vec<u32>,
+    carried: Option<Arc<Carried>>,
+}
+
+impl SetBlock {
+    /// A block of sets whose columns, if any, are in the same order.
+    pub(crate) fn new(store: SetStore, ids: Vec<u32>, carried: Option<Arc<Carried>>) -> Self {
+        Self { store, ids, rows: Vec::new(), carried }
+    }
+
+    /// The same sets with other tokens.
+    pub(crate) fn with_tokens(&self, tokens: Vec<u32>) -> Self {
+        let store = SetStore::new(self.offsets().to_vec(), tokens);
+        Self::new(store, self.ids.clone(), self.carried.clone())
+    }
+
+    /// The sets of some blocks, one block after the other.
+    pub(crate) fn joined<'a>(
+        parts: impl Iterator<Item = &'a Self> + Clone,
+        carried: Option<Carried>,
+    ) -> Self {
+        let (mut offsets, mut tokens, mut ids) = (vec![0], Vec::new(), Vec::new());
+        tokens.reserve_exact(parts.clone().map(Self::tokens).sum());
+        for part in parts {
+            let before = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
+            offsets.extend(part.offsets()[1..].iter().map(|end| before + end));
+            tokens.extend_from_slice(part.sets().tokens());
+            ids.extend_from_slice(&part.ids);
+        }
+        Self::new(SetStore::new(offsets, tokens), ids, carried.map(Arc::new))
+    }
+
+    /// Attaches `columns`. Ids have named rows of them so far, and become those of `id_of`.
+    pub(super) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: Carried) {
+        let ids = self.ids.iter().enumerate().map(|(set, &row)| id_of(set, row)).collect();
+        self.rows = std::mem::replace(&mut self.ids, ids);
+        self.carried = Some(Arc::new(columns));
+    }
+
+    /// Row of a set in the [columns](Self::carried).
+    pub(crate) fn row(&self, set: u32) -> u32 {
+        self.rows.get(set as usize).copied().unwrap_or(set)
+    }
+
+    /// Columns that go along with the sets.
+    pub(crate) fn carried(&self) -> Option<&Carried> {
+        self.carried.as_deref()
+    }
+
+    /// Number of sets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is no set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Number of tokens of all sets.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.sets().tokens().len()
+    }
+
+    /// Mean number of tokens of a set, rounded down.
+    pub(crate) fn mean_size(&self) -> usize {
+        self.tokens() / self.len().max(1)
+    }
+
+    /// The sets, laid end to end.
+    #[inline]
+    #[must_use]
+    pub fn sets(&self) -> Sets<'_> {
+        self.store.as_sets()
+    }
+
+    /// The sets as they are kept.
+    #[must_use]
+    pub fn store(&self) -> &SetStore {
+        &self.store
+    }
+
+    /// A number that no other block has.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.store.version()
+    }
+
+    pub(crate) fn offsets(&self) -> &[u32] {
+        self.sets().offsets()
+    }
+
+    /// Tokens of a set.
+    #[inline]
+    pub(crate) fn set(&self, set: u32) -> &[u32] {
+        self.sets().set(set as usize)
+    }
+
+    /// Number of tokens of a set.
+    #[inline]
+    pub(crate) fn size(&self, set: u32) -> u32 {
+        self.offsets()[set as usize + 1] - self.offsets()[set as usize]
+    }
+
+    /// Id of a set.
+    #[inline]
+    pub(crate) fn id(&self, set: u32) -> u32 {
+        self.ids[set as usize]
+    }
+}

@@ -1,0 +1,100 @@
+//! COLLECT: the part that turns answered chunks into rows.
+
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::query::{Carried, QueryError, Request, Response};
+
+use super::chunk::{InWave, WaveChunk};
+use super::feeder::into_message;
+
+/// Turns answered chunks into rows.
+pub trait Consumer: Send + 'static {
+    /// Type of the chunks.
+    type Chunk: WaveChunk;
+
+    /// Sends rows of an answered chunk: about a batch of them. Called again with the same chunk,
+    /// when these rows have been passed on, until it returns [`Taken::All`].
+    ///
+    /// # Errors
+    /// Any error ends the run.
+    fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError>;
+
+    /// Sends what is left after the last chunk.
+    ///
+    /// # Errors
+    /// As [`Consumer::take`].
+    fn finish(&mut self, _out: &mut Output) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
+    /// Answers a query; `carried` is what the producer sent on.
+    ///
+    /// # Errors
+    /// The provided method answers that there is no such query.
+    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+        Err(QueryError::unsupported(request, &[]))
+    }
+
+    /// Numbers for the report.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+}
+
+/// Outcome of [`Consumer::take`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The chunk has been read to its end.
+    All,
+    /// There are more rows in it.
+    Some,
+}
+
+/// The last part of an operator.
+pub(super) struct CollectPart<C: Consumer> {
+    consumer: C,
+    /// The chunk that is being read.
+    chunk: Option<Box<InWave<C::Chunk>>>,
+}
+
+impl<C: Consumer> CollectPart<C> {
+    pub(super) fn new(consumer: C) -> Self {
+        Self { consumer, chunk: None }
+    }
+}
+
+impl<C: Consumer> Operator for CollectPart<C> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.chunk = Some(input.into_chunk().into_box());
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(mut chunk) = self.chunk.take() else { return Ok(Flow::NeedInput) };
+        if self.consumer.take(&chunk.chunk, out)? == Taken::Some {
+            self.chunk = Some(chunk);
+            return Ok(Flow::HaveOutput);
+        }
+        chunk.chunk.release();
+        out.send_reply(into_message(chunk));
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.consumer.finish(out)?;
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+        self.consumer.query(request, carried)
+    }
+
+    fn counters(&self) -> Counters {
+        self.consumer.counters()
+    }
+}

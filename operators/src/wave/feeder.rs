@@ -1,0 +1,101 @@
+//! The chunks of an operator: which one is filled next, its size, and whether a device pays for it.
+
+use std::mem;
+
+use trommel_engine::batch::Chunk;
+use trommel_engine::operator::{Counters, Output};
+
+use super::chunk::{Cost, InWave, WaveChunk};
+use super::limits::Wave;
+use super::price::Price;
+
+/// A fixed number of chunks: made when they are first needed, then used again and again.
+pub(super) struct Feeder<C> {
+    wave: Wave,
+    make: Box<dyn FnMut() -> C + Send>,
+    free: Vec<Box<InWave<C>>>,
+    /// Chunks that have been made.
+    made: usize,
+    /// Chunks in the wave that may come back unfinished.
+    awaited: usize,
+    price: Price,
+    sent: u64,
+}
+
+impl<C: WaveChunk> Feeder<C> {
+    pub(super) fn new(wave: Wave, make: impl FnMut() -> C + Send + 'static) -> Self {
+        let free = Vec::with_capacity(wave.chunks);
+        Self {
+            wave,
+            make: Box::new(make),
+            free,
+            made: 0,
+            awaited: 0,
+            price: Price::default(),
+            sent: 0,
+        }
+    }
+
+    /// An empty chunk to be filled; `None` while all are in the wave.
+    pub(super) fn take(&mut self) -> Option<Box<InWave<C>>> {
+        let mut chunk = match self.free.pop() {
+            Some(used) => used,
+            None if self.made == self.wave.chunks => return None,
+            None => {
+                self.made += 1;
+                Box::new(InWave { chunk: (self.make)(), device_pays: false, is_awaited: false })
+            }
+        };
+        let bytes = self.wave.chunk_bytes;
+        chunk.chunk.clear(if self.device_pays() { bytes.on_device } else { bytes.on_cpu });
+        Some(chunk)
+    }
+
+    /// Takes a chunk back.
+    pub(super) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
+        self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
+        self.free.push(chunk);
+    }
+
+    /// Charges work that is known before its chunks are filled.
+    pub(super) fn expect(&mut self, cost: &Cost) {
+        self.price.switch_data(cost);
+        self.price.charge(cost);
+    }
+
+    /// Sends a chunk that has been filled.
+    pub(super) fn send(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
+        let cost = chunk.chunk.cost();
+        self.price.switch_data(&cost);
+        chunk.device_pays = self.device_pays();
+        self.price.charge(&cost);
+        chunk.is_awaited = chunk.chunk.may_be_unfinished();
+        self.awaited += usize::from(chunk.is_awaited);
+        self.resubmit(chunk, out);
+    }
+
+    /// Sends a chunk that has come back unfinished.
+    pub(super) fn resubmit(&mut self, chunk: Box<InWave<C>>, out: &mut Output) {
+        self.sent += 1;
+        out.send_chunk(into_message(chunk));
+    }
+
+    /// Whether all chunks that may be unfinished have come back.
+    pub(super) fn is_settled(&self) -> bool {
+        self.awaited == 0
+    }
+
+    fn device_pays(&self) -> bool {
+        self.wave.is_device_forced || self.price.device_pays()
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        vec![("chunks", self.sent), ("chunk_buffers", self.made as u64)]
+    }
+}
+
+/// A chunk as a message to another part.
+pub(super) fn into_message<C: WaveChunk>(chunk: Box<InWave<C>>) -> Chunk {
+    let (items, bytes) = (chunk.chunk.items(), chunk.chunk.bytes());
+    Chunk::from_box(chunk, items, bytes)
+}

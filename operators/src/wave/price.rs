@@ -1,0 +1,75 @@
+//! When a device pays: the rule of `device: "auto"`.
+//!
+//! A device answers chunks faster than a CPU, but it has to be opened, and data has to be sent to
+//! it. How much work will come is known at its end. So chunks are answered on the CPU until that
+//! has cost as much as the device will, and from then on on the device. Whatever amount of work
+//! comes, this costs at most twice as much as the better of the two choices (the *ski rental* rule:
+//! Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3, 1988). Costs
+//! are modelled, not timed, so that equal runs take equal decisions.
+
+use super::chunk::Cost;
+
+/// Nanoseconds to open a device: the driver and its context, 0.2 to 0.4 s beside an H200, the
+/// kernels and pinned memory, 0.02 to 0.07 s (docs/gpu.md).
+pub(crate) const OPENING_NS: u64 = 400_000_000;
+
+/// Bytes a nanosecond from pageable host memory to a device (docs/gpu.md, *The whole way*).
+const BYTES_PER_NS: u64 = 6;
+
+/// Modelled time that the CPU has spent, against the cost of a device.
+#[derive(Debug, Default)]
+pub(super) struct Price {
+    /// On all chunks, in nanoseconds.
+    spent_ns: u64,
+    /// On the chunks of the present data.
+    spent_on_data_ns: u64,
+    /// Name of the present data, and the time to send it.
+    data: Option<[u64; 2]>,
+    sending_ns: u64,
+}
+
+impl Price {
+    /// Notes the data that the next chunks need.
+    pub(super) fn switch_data(&mut self, cost: &Cost) {
+        if self.data != Some(cost.data) {
+            self.data = Some(cost.data);
+            self.sending_ns = cost.data_bytes / BYTES_PER_NS;
+            self.spent_on_data_ns = 0;
+        }
+    }
+
+    /// Charges the time that a CPU needs for a chunk, wherever it is answered.
+    pub(super) fn charge(&mut self, cost: &Cost) {
+        self.spent_ns = self.spent_ns.saturating_add(cost.cpu_ns);
+        self.spent_on_data_ns = self.spent_on_data_ns.saturating_add(cost.cpu_ns);
+    }
+
+    /// Whether the device pays for the chunks that follow.
+    pub(super) fn device_pays(&self) -> bool {
+        self.spent_ns >= OPENING_NS && self.spent_on_data_ns >= self.sending_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_pays_when_the_cpu_has_spent_as_much() {
+        let mut price = Price::default();
+        let cost = |cpu_ns| Cost { cpu_ns, data: [1, 1], data_bytes: 600 };
+        price.switch_data(&cost(0));
+        assert!(!price.device_pays(), "at the beginning");
+        price.charge(&cost(OPENING_NS - 1));
+        price.switch_data(&cost(0));
+        assert!(!price.device_pays());
+        price.charge(&cost(1));
+        assert!(price.device_pays());
+        let other = |cpu_ns| Cost { cpu_ns, data: [1, 2], data_bytes: 600 };
+        price.switch_data(&other(0));
+        price.charge(&other(99));
+        assert!(!price.device_pays(), "other data is to be sent");
+        price.charge(&other(1));
+        assert!(price.device_pays());
+    }
+}

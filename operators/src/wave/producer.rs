@@ -1,0 +1,142 @@
+//! PREPARE: the part that turns input into chunks.
+
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::query::{Carried, QueryError, Request, Response};
+
+use super::chunk::{Cost, InWave, WaveChunk};
+use super::feeder::Feeder;
+
+/// Turns input into chunks of work.
+///
+/// The part around it calls, on one thread: [`take`](Self::take) for a batch, then
+/// [`fill`](Self::fill) until there is nothing left, and so on; after the last batch
+/// [`finish`](Self::finish) and again `fill`. Between two calls of `fill`, chunks may come
+/// [back](Self::landed). A producer sends nothing and keeps no chunk.
+pub trait Producer: Send + 'static {
+    /// Type of the chunks.
+    type Chunk: WaveChunk;
+
+    /// Takes a batch that arrived at input `port`. The batch before it has been filled into chunks
+    /// to its end.
+    ///
+    /// # Errors
+    /// Any error ends the run.
+    fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError>;
+
+    /// Takes the end of all inputs.
+    ///
+    /// # Errors
+    /// As [`Producer::take`].
+    fn finish(&mut self) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
+    /// Work that is known before its chunks are filled, asked once after [`Producer::finish`]. It
+    /// is charged at once, so that no chunk has to run on the CPU to find out that a device pays;
+    /// the [cost](WaveChunk::cost) of its chunks must leave it out.
+    fn expected(&self) -> Option<Cost> {
+        None
+    }
+
+    /// Fills `chunk`, which is empty, with the next work.
+    ///
+    /// # Errors
+    /// As [`Producer::take`].
+    fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
+
+    /// Sees a chunk that comes back, its answer included.
+    fn landed(&mut self, _chunk: &Self::Chunk) {}
+
+    /// Answers a query, or sends what it knows on to the consumer.
+    ///
+    /// # Errors
+    /// The provided method answers that there is no such query.
+    fn query(&self, request: &Request) -> Result<Response, QueryError> {
+        Err(QueryError::unsupported(request, &[]))
+    }
+
+    /// Numbers for the report.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+}
+
+/// Outcome of [`Producer::fill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// The chunk holds work. There may be more.
+    Chunk,
+    /// There is no work left until more input comes. The chunk is empty.
+    Nothing,
+}
+
+/// The first part of an operator.
+pub(super) struct PreparePart<P: Producer> {
+    producer: P,
+    feeder: Feeder<P::Chunk>,
+    is_finishing: bool,
+}
+
+impl<P: Producer> PreparePart<P> {
+    pub(super) fn new(producer: P, feeder: Feeder<P::Chunk>) -> Self {
+        Self { producer, feeder, is_finishing: false }
+    }
+}
+
+impl<P: Producer> Operator for PreparePart<P> {
+    fn process(
+        &mut self,
+        port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.producer.take(port, input)?;
+        self.resume(out)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.is_finishing = true;
+        self.producer.finish()?;
+        if let Some(cost) = self.producer.expected() {
+            self.feeder.expect(&cost);
+        }
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
+        if self.producer.fill(&mut chunk.chunk)? == Filled::Chunk {
+            self.feeder.send(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.feeder.keep(chunk);
+        let is_done = !self.is_finishing || self.feeder.is_settled();
+        Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
+    }
+
+    fn takes_replies(&self) -> bool {
+        true
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        let mut chunk: Box<InWave<P::Chunk>> = reply.into_box();
+        self.producer.landed(&chunk.chunk);
+        if chunk.chunk.retain_unfinished() {
+            self.feeder.resubmit(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.feeder.keep(chunk);
+        self.resume(out)
+    }
+
+    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+        self.producer.query(request)
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.producer.counters();
+        counters.extend(self.feeder.counters());
+        counters
+    }
+}
