@@ -15,12 +15,15 @@
 
 mod basic;
 mod budget;
+mod carry;
 mod columns;
 pub mod files;
 pub mod frequent_items;
 mod heavy_filter;
 pub mod items;
 mod long;
+mod pairs;
+mod panes;
 mod parameters;
 pub mod set_similarity_join;
 pub mod sets;
@@ -31,6 +34,7 @@ pub mod summary;
 mod testing;
 mod tokenize;
 pub mod wave;
+mod window;
 
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};

@@ -19,6 +19,15 @@ pub(crate) const fn batch_items() -> usize {
     BATCH_ITEMS
 }
 
+/// The error that refuses `value` for `parameter`, and says what is `allowed`.
+pub(crate) fn refuse(
+    parameter: &'static str,
+    value: impl Into<String>,
+    allowed: impl Into<String>,
+) -> BindError {
+    BindErrorKind::Value { value: value.into(), allowed: allowed.into() }.at(parameter)
+}
+
 /// Refuses a value of `parameter` that is outside `allowed`.
 pub(crate) fn check_range<T: PartialOrd + Display>(
     parameter: &'static str,
@@ -29,7 +38,7 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
         return Ok(());
     }
     let allowed = format!("expected {} to {}", allowed.start(), allowed.end());
-    Err(BindErrorKind::Value { value: value.to_string(), allowed }.at(parameter))
+    Err(refuse(parameter, value.to_string(), allowed))
 }
 
 /// Refuses a `batch` that is empty or too large.

@@ -8,7 +8,7 @@ use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
-use super::collect::pair_rows::PairRows;
+use super::collect::pair_rows::SimilarRows;
 use super::collect::{PairConsumer, Rows};
 use super::cost::plan::{PairKernel, Plan};
 use super::cost::tiling::Tiling;
@@ -17,13 +17,15 @@ use super::operator::SetSimilarityJoin;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
 use super::prepare::CollectionProducer;
 use super::similarity::Bounds;
-use super::stream::{self, Extent, JoinWindow, Rules, StreamProducer};
+use super::stream::{self, JoinWindow, Rules, StreamProducer};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
+use crate::carry::{BATCH_BYTES, carried_columns};
 use crate::columns::{column_schema, find_column};
-use crate::parameters::check_range;
+use crate::parameters::{check_range, refuse};
 use crate::sets::{Columns, SetCollector};
 use crate::wave::{self, ChunkBytes, DeviceSession, Producer, Wave};
+use crate::window::Extent;
 
 /// The greatest `chunk_bytes`.
 const CHUNK_BYTES_MAX: usize = 1 << 30;
@@ -107,25 +109,23 @@ impl SetSimilarityJoin {
             None => ("mode", "\"deduplicate\""),
             Some(_) => ("window", "a window"),
         };
-        let refuse = |parameter, value: &str, allowed: &str| {
-            let (value, allowed) = (value.to_owned(), allowed.to_owned());
-            Err(BindErrorKind::Value { value, allowed }.at(parameter))
-        };
         if inputs > 1 {
             let value = format!("{value} with {inputs} inputs");
-            return refuse(parameter, &value, "a stream is joined to itself: give it one input");
+            let allowed = "a stream is joined to itself: give it one input";
+            return Err(refuse(parameter, value, allowed));
         }
         if !is_each_pair && self.output == JoinOutput::Count {
             let allowed = "sets pass or are dropped, and the report counts them: leave it out";
-            return refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed);
+            return Err(refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed));
         }
         if !is_each_pair && plan.is_device_forced() {
             let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
-            return refuse("mode", "\"deduplicate\" on a device", allowed);
+            return Err(refuse("mode", "\"deduplicate\" on a device", allowed));
         }
         if self.algorithm != JoinAlgorithm::Auto {
             let value = format!("{:?} with {value}", self.algorithm.name());
-            return refuse("algorithm", &value, "a stream is joined in one way: leave it out");
+            let allowed = "a stream is joined in one way: leave it out";
+            return Err(refuse("algorithm", value, allowed));
         }
         Ok(Some(Rules {
             bounds,
@@ -137,32 +137,24 @@ impl SetSimilarityJoin {
         }))
     }
 
-    /// The columns that go with the sets, each once.
+    /// The columns that go along with the sets, each once.
     fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
-        let mut columns: Vec<usize> = Vec::with_capacity(self.carry.len());
-        let refuse = |value: String, allowed: &str| {
-            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
+        let refused = match (self.mode, self.output) {
+            (JoinMode::Deduplicate, _) => "all columns of a row pass with it",
+            (JoinMode::Join, JoinOutput::Count) => "a count has no columns beside it",
+            (JoinMode::Join, JoinOutput::Pairs) => return carried_columns(&self.carry, input),
         };
-        if !self.carry.is_empty() && self.mode == JoinMode::Deduplicate {
-            return refuse("columns to go along".to_owned(), "all columns of a row pass with it");
+        if self.carry.is_empty() {
+            return Ok(Vec::new());
         }
-        if !self.carry.is_empty() && self.output == JoinOutput::Count {
-            return refuse("columns to go along".to_owned(), "a count has no columns beside it");
-        }
-        for name in &self.carry {
-            let (column, _) = find_column(input, name, "carry")?;
-            if columns.contains(&column) {
-                return refuse(format!("`{name}` twice"), "name each column once");
-            }
-            columns.push(column);
-        }
-        Ok(columns)
+        Err(refuse("carry", "columns to go along", refused))
     }
 
     fn rows(&self, columns: &[Columns]) -> Rows {
         match self.output {
             JoinOutput::Pairs => {
-                Rows::Pairs(PairRows::new(self.similarity, Columns::carried_schemas(columns)))
+                let carried = Columns::carried_schemas(columns);
+                Rows::Pairs(SimilarRows::new(self.similarity, carried, BATCH_BYTES))
             }
             JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
         }
@@ -205,20 +197,14 @@ impl SetSimilarityJoin {
     }
 
     fn plan(&self) -> Result<Plan, BindError> {
-        let refuse = |allowed| {
-            let value = format!("{:?}", self.verify.name());
-            Err(BindErrorKind::Value { value, allowed }.at("verify"))
-        };
-        match self.verify.plan(self.device) {
-            Err(misfit) => refuse(misfit.to_string()),
-            Ok(plan)
-                if self.algorithm == JoinAlgorithm::GpuSignatures
-                    && plan.kernel != PairKernel::BySize =>
-            {
-                let allowed = "\"auto\" and \"cpu\" where `algorithm` is \"gpu_signatures\"";
-                refuse(allowed.to_owned())
-            }
-            Ok(plan) => Ok(plan),
+        let refuse =
+            |allowed: String| refuse("verify", format!("{:?}", self.verify.name()), allowed);
+        let plan = self.verify.plan(self.device).map_err(|error| refuse(error.to_string()))?;
+        let has_tiles_only = self.algorithm == JoinAlgorithm::GpuSignatures;
+        if has_tiles_only && plan.kernel != PairKernel::BySize {
+            let allowed = "`algorithm` \"gpu_signatures\" allows only \"auto\" and \"cpu\"";
+            return Err(refuse(allowed.to_owned()));
         }
+        Ok(plan)
     }
 }

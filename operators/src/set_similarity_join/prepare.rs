@@ -11,6 +11,7 @@ use super::cost::verification;
 use super::find::JoinCounters;
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
+use crate::carry::BATCH_BYTES;
 use crate::sets::{Carrier, Columns, SetCollector, SetRows, Side};
 use crate::wave::{Cost, Filled, Producer};
 
@@ -74,7 +75,7 @@ impl CollectionProducer {
         for row in 0..records.num_rows() {
             let set = sets.get(row)?;
             let (id, tokens) = set.unwrap_or_default();
-            let place = self.carrier.as_mut().map_or(id, |carrier| carrier.place(side, id));
+            let row_id = self.carrier.as_mut().map_or(id, |carrier| carrier.number_row(side, id));
             if set.is_none() {
                 self.nulls += 1;
                 continue;
@@ -82,7 +83,7 @@ impl CollectionProducer {
             self.sets += 1;
             self.empty_sets += u64::from(tokens.is_empty());
             if tokens.len() >= self.size_min {
-                collector.push(side, place, tokens).map_err(|error| error.of_set(id))?;
+                collector.push(side, row_id, tokens).map_err(|error| error.of_set(id))?;
             }
         }
         Ok(())
@@ -102,7 +103,7 @@ impl Producer for CollectionProducer {
         };
         let mut collection = collector.finish()?;
         if let Some(carrier) = self.carrier.take() {
-            let (ids, columns) = carrier.finish()?;
+            let (ids, columns) = carrier.finish(BATCH_BYTES)?;
             collection.carry(&ids, columns);
         }
         let join = SetJoin::in_waves(&Arc::new(collection), self.question, &self.tiling)?;

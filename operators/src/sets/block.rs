@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use trommel_kernels::overlap::{SetStore, Sets};
 
-use super::carried::Carried;
+use super::side::Side;
+use crate::carry::CarriedRows;
 
 /// Sets with their ids, and the columns that go along.
 ///
@@ -15,25 +16,31 @@ pub struct SetBlock {
     ids: Vec<u32>,
     /// Per set: its row in the columns. Empty if the columns are in the order of the sets.
     rows: Vec<u32>,
-    carried: Option<Arc<Carried>>,
+    /// Per side; blocks of a stream have all rows on the left.
+    carried: Option<Arc<[CarriedRows; 2]>>,
 }
 
 impl SetBlock {
     /// A block of sets whose columns, if any, are in the same order.
-    pub(crate) fn new(store: SetStore, ids: Vec<u32>, carried: Option<Arc<Carried>>) -> Self {
+    pub(crate) fn new(store: SetStore, ids: Vec<u32>, carried: Option<CarriedRows>) -> Self {
+        let carried = carried.map(|rows| Arc::new([rows, CarriedRows::default()]));
         Self { store, ids, rows: Vec::new(), carried }
     }
 
     /// The same sets with other tokens.
     pub(crate) fn with_tokens(&self, tokens: Vec<u32>) -> Self {
-        let store = SetStore::new(self.offsets().to_vec(), tokens);
-        Self::new(store, self.ids.clone(), self.carried.clone())
+        Self {
+            store: SetStore::new(self.offsets().to_vec(), tokens),
+            ids: self.ids.clone(),
+            rows: self.rows.clone(),
+            carried: self.carried.clone(),
+        }
     }
 
     /// The sets of some blocks, one block after the other.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = &'a Self> + Clone,
-        carried: Option<Carried>,
+        carried: Option<CarriedRows>,
     ) -> Self {
         let (mut offsets, mut tokens, mut ids) = (vec![0], Vec::new(), Vec::new());
         tokens.reserve_exact(parts.clone().map(Self::tokens).sum());
@@ -43,11 +50,11 @@ impl SetBlock {
             tokens.extend_from_slice(part.sets().tokens());
             ids.extend_from_slice(&part.ids);
         }
-        Self::new(SetStore::new(offsets, tokens), ids, carried.map(Arc::new))
+        Self::new(SetStore::new(offsets, tokens), ids, carried)
     }
 
     /// Attaches `columns`. Ids have named rows of them so far, and become those of `id_of`.
-    pub(super) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: Carried) {
+    pub(super) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: [CarriedRows; 2]) {
         let ids = self.ids.iter().enumerate().map(|(set, &row)| id_of(set, row)).collect();
         self.rows = std::mem::replace(&mut self.ids, ids);
         self.carried = Some(Arc::new(columns));
@@ -58,9 +65,9 @@ impl SetBlock {
         self.rows.get(set as usize).copied().unwrap_or(set)
     }
 
-    /// Columns that go along with the sets.
-    pub(crate) fn carried(&self) -> Option<&Carried> {
-        self.carried.as_deref()
+    /// Columns that go along with the sets of `side`.
+    pub(crate) fn carried(&self, side: Side) -> Option<&CarriedRows> {
+        self.carried.as_ref().map(|sides| &sides[side.index()])
     }
 
     /// Number of sets.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trommel_kernels::overlap::{SetStore, Sets};
 
 use super::block::SetBlock;
-use super::carried::Carried;
 use super::side::Side;
 use crate::budget::Budget;
+use crate::carry::CarriedRows;
 
 /// Sets sorted by size, tokens numbered by ascending frequency.
 ///
@@ -84,7 +84,7 @@ impl SortedSets {
 impl SetCollection {
     /// Attaches `columns`. Ids have named rows of a side so far, and become those of `ids`, per
     /// side and row.
-    pub(crate) fn carry(&mut self, ids: &[Vec<u32>; 2], columns: Carried) {
+    pub(crate) fn carry(&mut self, ids: &[Vec<u32>; 2], columns: [CarriedRows; 2]) {
         let Self { block, sides, .. } = self;
         let block = Arc::get_mut(block).expect("no chunk names the sets yet");
         block.carry(|set, row| ids[sides[set].index()][row as usize], columns);

@@ -9,7 +9,8 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 use thiserror::Error;
 
-use super::carried::{Carried, Carrier};
+use super::carrier::Carrier;
+use crate::carry::CarriedRows;
 
 /// Where the ids and the sets of an input are, and the columns that go with them.
 #[derive(Debug, Clone)]
@@ -40,9 +41,9 @@ impl Columns {
         &self,
         records: &RecordBatch,
         rows: &[usize],
-    ) -> Result<Carried, ArrowError> {
+    ) -> Result<CarriedRows, ArrowError> {
         let rows = UInt64Array::from_iter_values(rows.iter().map(|&row| row as u64));
-        Ok(Carried::of_one(take_record_batch(&self.carried(records)?, &rows)?))
+        Ok(CarriedRows::of_batch(take_record_batch(&self.carried(records)?, &rows)?))
     }
 
     /// Whether any columns go with the sets.

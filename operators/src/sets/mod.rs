@@ -7,12 +7,12 @@
 //! | `numbering` | tokens numbered by ascending frequency |
 //! | `block` | sets that chunks name |
 //! | `collection` | sets that are ready to be joined |
-//! | `carried` | columns of the input that go along with sets |
+//! | `carrier` | columns that go along, while sets are collected |
 //! | `side` | the two inputs of a join |
 //! | `error` | why sets are refused |
 
 mod block;
-mod carried;
+mod carrier;
 mod collection;
 mod collector;
 mod error;
@@ -21,7 +21,7 @@ mod numbering;
 mod side;
 
 pub use self::block::SetBlock;
-pub(crate) use self::carried::{BATCH_BYTES, Carried, Carrier};
+pub(crate) use self::carrier::Carrier;
 pub use self::collection::SetCollection;
 pub(crate) use self::collection::SizeRun;
 pub use self::collector::SetCollector;

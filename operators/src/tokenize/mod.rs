@@ -31,10 +31,11 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
+use crate::carry::carried_columns;
 use crate::columns::{
-    SetsBuilder, column_batch, column_schema, find_column, find_text, sets_schema, text_column,
+    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column,
 };
-use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range};
+use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use dictionary::{Dictionary, Limits};
 use tokens::Tokenizer;
 
@@ -243,22 +244,18 @@ impl Tokenize {
 
     /// The columns that go along, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
-        let refuse = |value: String, allowed: &str| {
-            Err(BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("carry"))
-        };
         if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
-            return refuse(format!("`{name}`"), "`carry` goes with `into`: `sets` only");
+            let allowed = "`carry` goes with `into`: `sets` only";
+            return Err(refuse("carry", format!("`{name}`"), allowed));
         }
-        let mut columns = Vec::with_capacity(self.carry.len());
-        let mut fields = sets_schema().fields().to_vec();
-        for name in &self.carry {
-            let (column, _) = find_column(input, name, "carry")?;
-            if fields.iter().any(|field| field.name() == name) {
-                return refuse(format!("`{name}`"), "there is a column of that name already");
-            }
-            columns.push(column);
-            fields.push(Arc::clone(&input.fields()[column]));
+        let columns = carried_columns(&self.carry, input)?;
+        let sets = sets_schema();
+        if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
+            let allowed = "there is a column of that name already";
+            return Err(refuse("carry", format!("`{name}`"), allowed));
         }
+        let carried = columns.iter().map(|&column| &input.fields()[column]);
+        let fields: Vec<_> = sets.fields().iter().chain(carried).map(Arc::clone).collect();
         Ok((columns, Arc::new(Schema::new(fields))))
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::sets::{Carried, SetBlock, SetCollection, Side};
+use crate::pairs::PairSide;
+use crate::sets::{SetBlock, SetCollection, Side};
 
 /// The sets that candidate pairs name.
 #[derive(Debug, Clone)]
@@ -74,17 +75,9 @@ impl<'a> Partner<'a> {
         self.sets.size(self.set)
     }
 
-    pub(crate) fn side(self) -> Side {
-        self.side
-    }
-
-    /// Row of its [columns](Self::carried).
-    pub(crate) fn row(self) -> u32 {
-        self.sets.row(self.set)
-    }
-
-    /// Columns of its block.
-    pub(crate) fn carried(self) -> Option<&'a Carried> {
-        self.sets.carried()
+    /// The set as one side of a row.
+    pub(crate) fn as_side(self) -> PairSide<'a> {
+        let carried = self.sets.carried(self.side).map(|rows| (rows, self.sets.row(self.set)));
+        PairSide { id: self.id(), carried }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chunk::CandidateChunk;
 use super::joined_sets::{JoinedSets, Partner};
+use crate::pairs::PairSide;
 use crate::set_similarity_join::similarity::Similarity;
 
 /// Two similar sets.
@@ -31,6 +32,11 @@ impl<'a> Match<'a> {
     pub(crate) fn new(sets: &'a JoinedSets, probe: u32, candidate: u32, overlap: u32) -> Self {
         let [left, right] = sets.partners(probe, candidate);
         Self { left, right, overlap }
+    }
+
+    /// The partners as rows want them.
+    pub(crate) fn sides(&self) -> [PairSide<'a>; 2] {
+        [self.left, self.right].map(Partner::as_side)
     }
 
     /// The ids and the similarity.

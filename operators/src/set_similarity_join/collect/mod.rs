@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
-use self::pair_rows::PairRows;
+use self::pair_rows::SimilarRows;
 use super::verify::join_chunk::JoinChunk;
 use crate::wave::{Consumer, Taken};
 
@@ -16,7 +16,7 @@ use crate::wave::{Consumer, Taken};
 #[derive(Debug, Clone)]
 pub(crate) enum Rows {
     /// A row a pair.
-    Pairs(PairRows),
+    Pairs(SimilarRows),
     /// One row, of this schema: how many pairs there are.
     Count(SchemaRef),
 }

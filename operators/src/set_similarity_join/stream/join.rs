@@ -14,17 +14,16 @@ use super::index::POSTINGS_MAX;
 use super::look_up::{Among, Finder, Found, IndexFull, Met};
 use super::pane::{Arrivals, Pane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
-use super::window::Extent;
 use crate::budget::{Budget, BudgetFull};
+use crate::carry::CarriedRows;
+use crate::panes::{Pane as _, Panes};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::find::JoinCounters;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::{Carried, SetBlock, TOKENS_MAX};
-
-/// Panes are made one with what came after them if they are at most so many times as large.
-const GROWTH: usize = 2;
+use crate::sets::SetBlock;
+use crate::window::Extent;
 
 /// The most sets in a window: of two numbers that are not further apart, it can be said which one
 /// is before the other.
@@ -57,13 +56,12 @@ pub(super) struct StreamJoin {
     dictionary: Dictionary,
     finder: Finder,
     /// The oldest first.
-    panes: Vec<Pane>,
+    panes: Panes<Pane>,
     /// The number of the next set; 0 comes after 2^32 - 1.
     next: u32,
     copies: Copies,
     batch: Option<MicroBatch>,
     counters: JoinCounters,
-    merges: u64,
     renumberings: u64,
     /// Postings that had been tested when tokens were last numbered.
     postings_then: u64,
@@ -111,12 +109,11 @@ impl StreamJoin {
             rules,
             dictionary: Dictionary::default(),
             finder: Finder::new(rules.bounds, rules.is_each_pair),
-            panes: Vec::new(),
+            panes: Panes::default(),
             next: FIRST,
             copies: Copies::default(),
             batch: None,
             counters: JoinCounters::default(),
-            merges: 0,
             renumberings: 0,
             postings_then: 0,
         }
@@ -128,7 +125,7 @@ impl StreamJoin {
 
     /// Panes, how often some were made one, and how often tokens were numbered.
     pub(super) fn panes(&self) -> (usize, u64, u64) {
-        (self.panes.len(), self.merges, self.renumberings)
+        (self.panes.len(), self.panes.merges(), self.renumberings)
     }
 
     /// Bytes of all that is remembered.
@@ -158,17 +155,16 @@ impl StreamJoin {
         self.forget(stamp);
         let cell = self.rules.window.cell(stamp);
         self.copies.turn_to(cell);
-        self.close_cells(cell)
+        let room = self.room();
+        Ok(self.panes.close_cells(cell, room)?)
     }
 
-    /// Forgets the panes that no set can be similar to that comes at this time or later.
+    /// Forgets the panes that no set can be similar to that comes at `stamp` or later.
     fn forget(&mut self, stamp: u64) {
-        let is_live = |pane: &Pane| self.rules.window.reaches(pane.newest, stamp);
-        let dropped = self.panes.iter().position(is_live).unwrap_or(self.panes.len());
-        let end = self.panes.get(dropped).map_or(self.next, |pane| pane.begin);
-        for pane in self.panes.drain(..dropped) {
-            self.finder.remove(&pane.sets, end);
-        }
+        let Self { panes, finder, rules, next, .. } = self;
+        let expired: Vec<Pane> = panes.expire(rules.window, stamp).collect();
+        let end = panes.first().map_or(*next, |pane| pane.begin);
+        expired.iter().for_each(|pane| finder.remove(&pane.sets, end));
     }
 
     /// Begins to join a micro-batch: sets of one cell, in the order in which they came, and so are
@@ -179,11 +175,11 @@ impl StreamJoin {
     pub(super) fn begin(
         &mut self,
         mut arrivals: Arrivals,
-        carried: Option<Carried>,
+        carried: Option<CarriedRows>,
     ) -> Result<(), OperatorError> {
         let Some(&first) = arrivals.stamps.first() else { return Ok(()) };
         let cell = self.rules.window.cell(first);
-        let held = arrivals.bytes() + carried.as_ref().map_or(0, Carried::bytes);
+        let held = arrivals.bytes() + carried.as_ref().map_or(0, CarriedRows::bytes);
         self.make_room(&arrivals, held)?;
         let hashes = (!self.rules.is_each_pair).then(|| self.copies.hash(&arrivals));
         for token in &mut arrivals.tokens {
@@ -197,7 +193,7 @@ impl StreamJoin {
         let firsts = hashes.map(|hashes| self.leave_out_copies(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
-        let sets = Arc::new(SetBlock::new(sets, ids, carried.map(Arc::new)));
+        let sets = Arc::new(SetBlock::new(sets, ids, carried));
         let begin = self.next;
         self.next = begin.wrapping_add(narrow(sets.len()));
         let oldest = self.panes.first().map_or(begin, |pane| pane.begin);
@@ -293,12 +289,12 @@ impl StreamJoin {
         let moved = self.dictionary.renumber(counts);
         slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
         self.finder.index.clear();
-        for pane in &mut self.panes {
+        for pane in self.panes.iter_mut() {
             pane.renumber(|token| number_of(moved[number_of(token) as usize]));
         }
         drop(moved);
         self.widen_index(held);
-        for pane in &self.panes {
+        for pane in self.panes.iter() {
             let added = self.finder.add(self.rules.isa, pane);
             added.map_err(|IndexFull| self.index_error())?;
         }
@@ -405,56 +401,14 @@ impl StreamJoin {
         }
     }
 
-    /// Makes the micro-batch a pane, together with those before it that are not much larger, as far
-    /// as there is room for a copy.
+    /// Makes the micro-batch a pane.
     fn settle(&mut self) -> Result<Vec<bool>, OperatorError> {
         let room = self.room();
         let MicroBatch { pane, firsts } = self.batch.take().expect("a micro-batch is under way");
-        let is_first = firsts.map_or_else(Vec::new, |firsts| firsts.is_first);
-        if pane.sets.is_empty() {
-            return Ok(is_first);
+        if !pane.sets.is_empty() {
+            self.panes.push(pane, room)?;
         }
-        let mut begin = self.panes.len();
-        let (mut weight, mut tokens) = (pane.weight(), pane.sets.tokens());
-        let mut bytes = pane.bytes();
-        while let Some(before) = begin.checked_sub(1).map(|index| &self.panes[index]) {
-            let is_small = before.cell == pane.cell && before.weight() <= GROWTH * weight;
-            weight += before.weight();
-            tokens += before.sets.tokens();
-            bytes += before.bytes();
-            if !is_small || tokens > TOKENS_MAX || bytes > room {
-                break;
-            }
-            begin -= 1;
-        }
-        self.panes.push(pane);
-        self.merge(begin)?;
-        Ok(is_first)
-    }
-
-    /// Makes one pane of each cell but this one, if there is room for a copy.
-    fn close_cells(&mut self, open: u64) -> Result<(), OperatorError> {
-        let Some(cell) = self.panes.last().map(|pane| pane.cell) else { return Ok(()) };
-        if cell == open {
-            return Ok(());
-        }
-        let begin = self.panes.partition_point(|pane| pane.cell < cell);
-        let parts = &self.panes[begin..];
-        let tokens: usize = parts.iter().map(|pane| pane.sets.tokens()).sum();
-        let bytes: usize = parts.iter().map(Pane::bytes).sum();
-        if tokens > TOKENS_MAX || bytes > self.room() { Ok(()) } else { self.merge(begin) }
-    }
-
-    /// Makes one pane of those from `begin` on.
-    fn merge(&mut self, begin: usize) -> Result<(), OperatorError> {
-        let parts = &self.panes[begin..];
-        if parts.len() > 1 {
-            let merged = Pane::merged(parts)?;
-            self.merges += 1;
-            self.panes.truncate(begin);
-            self.panes.push(merged);
-        }
-        Ok(())
+        Ok(firsts.map_or_else(Vec::new, |firsts| firsts.is_first))
     }
 }
 

@@ -18,11 +18,11 @@ use trommel_kernels::postings::sign_sets;
 use super::index::Index;
 use super::pane::Pane;
 use super::tokens::number_of;
-use super::window::Extent;
 use crate::set_similarity_join::find::JoinCounters;
 use crate::set_similarity_join::find::prefix::start_behind_match;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetBlock;
+use crate::window::Extent;
 
 /// Look-ups that are done together, so that what they read is still in the nearest caches where
 /// they were added.

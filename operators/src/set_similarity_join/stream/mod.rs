@@ -27,7 +27,7 @@
 //! (O'Neil et al., *The Log-Structured Merge-Tree*, 1996): those that are not more than twice as
 //! large as what has come after them are copied together with that, so that there are a logarithmic
 //! number of them; more where there is no room for a copy. No pane reaches over the border of a
-//! *cell*, of which a window has [`CELLS`](window::CELLS), so memory holds the window and at most
+//! *cell*, of which a window has [`CELLS`](crate::window::CELLS), so memory holds the window and at most
 //! one cell more. Which pairs are results does not depend on it: whether the older set is still in
 //! the window is tested for each pair, exactly.
 //!
@@ -53,5 +53,4 @@ mod window;
 
 pub(super) use self::join::Rules;
 pub(super) use self::operator::{StreamProducer, deduplicate};
-pub(super) use self::window::Extent;
 pub use self::window::JoinWindow;

@@ -11,12 +11,12 @@ use trommel_kernels::Isa;
 
 use super::join::{Next, Rules, StreamJoin};
 use super::pane::Arrivals;
-use super::window::Extent;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::sets::{Columns, SetRows};
 use crate::wave::{Filled, Producer};
+use crate::window::Extent;
 
 /// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
 /// has one need not be compared any more.
@@ -115,7 +115,7 @@ impl Feed {
         let sets_max = self.window.left_in_cell(self.position);
         let stamp = |position| match self.window {
             Extent::Nanoseconds(_) => self.time,
-            Extent::Sets(_) | Extent::Endless => position,
+            Extent::Items(_) | Extent::Endless => position,
         };
         self.join.open(stamp(self.position))?;
         let mut arrivals = Arrivals::new();

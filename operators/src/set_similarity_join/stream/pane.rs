@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::sets::{Carried, SetBlock, SetError, TOKENS_MAX};
+use arrow_schema::ArrowError;
+
+use crate::carry::{BATCH_BYTES, CarriedRows};
+use crate::panes;
+use crate::sets::{SetBlock, SetError, Side, TOKENS_MAX};
 
 /// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
 const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
@@ -102,21 +106,6 @@ impl Pane {
         self.newest = self.newest.max(stamp);
     }
 
-    /// What it costs to copy.
-    pub(super) fn weight(&self) -> usize {
-        self.sets.len() + self.sets.tokens()
-    }
-
-    /// Panes of one cell that follow each other as one.
-    pub(super) fn merged(panes: &[Self]) -> Result<Self, arrow_schema::ArrowError> {
-        let carried = Carried::gather(panes.iter().map(|pane| pane.sets.carried()))?;
-        let sets = SetBlock::joined(panes.iter().map(|pane| &*pane.sets), carried);
-        let stamps = panes.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
-        let Self { begin, cell, .. } = panes[0];
-        let newest = panes.iter().map(|pane| pane.newest).max().unwrap_or_default();
-        Ok(Self { sets: Arc::new(sets), stamps, begin, cell, newest })
-    }
-
     /// Gives the tokens other numbers.
     pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         let mut tokens: Vec<u32> =
@@ -127,12 +116,43 @@ impl Pane {
         self.sets = Arc::new(self.sets.with_tokens(tokens));
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.sets.carried().map_or(0, Carried::bytes) + self.bytes_of_sets()
-    }
-
     /// Bytes of all but the columns.
     pub(super) fn bytes_of_sets(&self) -> usize {
         bytes_of(self.sets.len(), self.sets.tokens())
+    }
+}
+
+impl panes::Pane for Pane {
+    type Error = ArrowError;
+
+    fn cell(&self) -> u64 {
+        self.cell
+    }
+
+    fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    fn weight(&self) -> usize {
+        self.sets.len() + self.sets.tokens()
+    }
+
+    fn bytes(&self) -> usize {
+        self.sets.carried(Side::Left).map_or(0, CarriedRows::bytes) + self.bytes_of_sets()
+    }
+
+    fn may_merge(parts: &[Self]) -> bool {
+        parts.iter().map(|pane| pane.sets.tokens()).sum::<usize>() <= TOKENS_MAX
+    }
+
+    fn merged(parts: &[Self]) -> Result<Self, ArrowError> {
+        let blocks = parts.iter().map(|pane| &*pane.sets);
+        let carried = blocks.clone().map(|sets| sets.carried(Side::Left));
+        let carried = CarriedRows::joined(carried, BATCH_BYTES)?;
+        let sets = Arc::new(SetBlock::joined(blocks, carried));
+        let stamps = parts.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
+        let Self { begin, cell, .. } = parts[0];
+        let newest = parts.iter().map(|pane| pane.newest).max().unwrap_or_default();
+        Ok(Self { sets, stamps, begin, cell, newest })
     }
 }

@@ -19,9 +19,9 @@ use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
 use super::super::tests::{Question, SIMILARITIES, families};
 use super::operator::{Fed, Feed};
-use super::window::Extent;
 use super::{Rules, deduplicate};
 use crate::sets::Columns;
+use crate::window::Extent;
 
 /// A row: an id and a set, or a null.
 type Row = (u32, Option<BTreeSet<u32>>);
@@ -168,7 +168,7 @@ fn pairs_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
     for (newer, &(batch, newer_id, newer_time, b)) in sets.iter().enumerate() {
         for (older, &(_, older_id, older_time, a)) in sets[..newer].iter().enumerate() {
             let is_in_window = match case.window {
-                Extent::Sets(sets) => ((newer - older) as u64) < sets,
+                Extent::Items(sets) => ((newer - older) as u64) < sets,
                 Extent::Nanoseconds(length) => {
                     newer_time - older_time < Duration::from_nanos(length)
                 }
@@ -229,7 +229,7 @@ fn pairs_do_not_depend_on_batches() {
     let sets = families(60, 9, 5);
     for length in [1, 2, 5, 20, 59, 60, 1000] {
         for lengths in [&[1][..], &[2], &[7], &[1, 30], &[60], &[16, 8, 4, 2, 1]] {
-            check(jaccard(60), Extent::Sets(length), &cut(&sets, lengths));
+            check(jaccard(60), Extent::Items(length), &cut(&sets, lengths));
         }
     }
     check(jaccard(60), Extent::Endless, &cut(&sets, &[4, 1]));
@@ -244,7 +244,7 @@ fn a_set_is_remembered_until_it_leaves_the_window() {
         sets[0] = set(&[1, 2, 3]);
         sets[distance as usize] = set(&[1, 2, 3]);
         for (length, is_found) in [(distance, false), (distance + 1, true)] {
-            let window = Extent::Sets(length.into());
+            let window = Extent::Items(length.into());
             for lengths in [&[1][..], &[3], &[100]] {
                 let stream = cut(&sets, lengths);
                 let found = pairs(Case::new(jaccard(100), window), &stream).concat();
@@ -301,7 +301,7 @@ fn odd_streams_are_joined() {
     }) {
         for at in 0..=rows.len() {
             let stream = [entry(&rows[..at]), entry(&[]), entry(&rows[at..])];
-            for window in [Extent::Sets(1), Extent::Sets(4), Extent::Endless] {
+            for window in [Extent::Items(1), Extent::Items(4), Extent::Endless] {
                 let case = Case::new(question, window);
                 assert_eq!(pairs(case, &stream), pairs_by_hand(case, &stream), "{case:?} {at}");
             }
@@ -318,7 +318,7 @@ fn copies_are_remembered_as_long_as_the_last_one() {
     sets.push(set(&[1, 2, 3, 4]));
     for length in 1..20 {
         for lengths in [&[1][..], &[2], &[4, 3], &[17]] {
-            check(jaccard(80), Extent::Sets(length), &cut(&sets, lengths));
+            check(jaccard(80), Extent::Items(length), &cut(&sets, lengths));
         }
     }
 }
@@ -332,7 +332,8 @@ fn tokens_may_come_and_go() {
         own.chain(common).collect::<BTreeSet<u32>>()
     };
     let sets: Vec<BTreeSet<u32>> = (0..600).map(set).collect();
-    for (window, percent) in [(Extent::Sets(90), 60), (Extent::Sets(7), 80), (Extent::Endless, 30)]
+    for (window, percent) in
+        [(Extent::Items(90), 60), (Extent::Items(7), 80), (Extent::Endless, 30)]
     {
         let stream = cut(&sets, &[23, 1, 8]);
         check(jaccard(percent), window, &stream);
@@ -360,7 +361,7 @@ fn a_common_token_far_behind_in_a_large_set_is_found() {
 fn memory_holds_the_window_and_no_more() {
     let sets: Vec<BTreeSet<u32>> =
         (0..4000_u32).map(|id| (0..8).map(|token| id * 8 + token).collect()).collect();
-    let window = Extent::Sets(400);
+    let window = Extent::Items(400);
     let stream = cut(&sets, &[20]);
     let case = Case::new(jaccard(80), window);
     for memory_max in [1 << 30, 1 << 18] {
@@ -488,7 +489,7 @@ proptest! {
         let window = match kind {
             0 => Extent::Endless,
             1 => Extent::Nanoseconds(length * 500_000_000),
-            _ => Extent::Sets(length),
+            _ => Extent::Items(length),
         };
         check(question, window, &stream);
     }

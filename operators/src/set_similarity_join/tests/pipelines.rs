@@ -20,12 +20,12 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
+use crate::carry::BATCH_BYTES;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::join::JoinQuestion;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
-use crate::sets::BATCH_BYTES;
 use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
 use crate::{Collect, ForEach, Memory};
 

@@ -1,0 +1,195 @@
+//! Panes: immutable parts of the state of a stream, merged as they age.
+//!
+//! Each micro-batch becomes a pane. Panes that are not much larger than all that came after them are
+//! merged with that, so that there is a logarithmic number of them, and each item is copied a
+//! logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
+//! Acta Informatica 33, 1996). No pane reaches over the border of a [cell](Extent::cell), so that a
+//! pane expires as a whole at most one cell after its first item. Where there is no room for a copy,
+//! panes stay as they are.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::window::Extent;
+
+/// Panes are merged with what came after them if they are at most this many times as large.
+const GROWTH: usize = 2;
+
+/// A part of the state of a stream.
+pub(crate) trait Pane: Sized {
+    /// Why panes cannot be merged.
+    type Error;
+
+    /// The cell of all its items.
+    fn cell(&self) -> u64;
+    /// The latest stamp of its items.
+    fn newest(&self) -> u64;
+    /// Cost to copy it, in any unit.
+    fn weight(&self) -> usize;
+    /// Bytes of memory.
+    fn bytes(&self) -> usize;
+    /// Whether `parts`, which follow each other, make one pane within the limits of its format.
+    fn may_merge(parts: &[Self]) -> bool;
+    /// `parts`, which follow each other and are of one cell, as one pane.
+    fn merged(parts: &[Self]) -> Result<Self, Self::Error>;
+}
+
+/// The panes of a stream, the oldest first.
+#[derive(Debug)]
+pub(crate) struct Panes<P> {
+    panes: Vec<P>,
+    merges: u64,
+}
+
+impl<P> Default for Panes<P> {
+    fn default() -> Self {
+        Self { panes: Vec::new(), merges: 0 }
+    }
+}
+
+impl<P: Pane> Panes<P> {
+    /// Number of merges so far.
+    pub(crate) fn merges(&self) -> u64 {
+        self.merges
+    }
+
+    /// Adds the newest pane, and merges it with those before it that are not much larger, as far as
+    /// `room` bytes hold the copy.
+    pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
+        self.panes.push(pane);
+        let newest = self.panes.len() - 1;
+        let cell = self.panes[newest].cell();
+        let (mut begin, mut weight) = (newest, self.panes[newest].weight());
+        let mut bytes = self.panes[newest].bytes();
+        while let Some(before) = begin.checked_sub(1) {
+            let pane = &self.panes[before];
+            let is_small = pane.cell() == cell && pane.weight() <= GROWTH * weight;
+            bytes += pane.bytes();
+            if !is_small || bytes > room || !P::may_merge(&self.panes[before..]) {
+                break;
+            }
+            weight += pane.weight();
+            begin = before;
+        }
+        self.merge_from(begin)
+    }
+
+    /// Merges the last cell into one pane when `open` is another one, if `room` bytes hold the
+    /// copy.
+    pub(crate) fn close_cells(&mut self, open: u64, room: usize) -> Result<(), P::Error> {
+        let Some(cell) = self.panes.last().map(P::cell).filter(|&cell| cell != open) else {
+            return Ok(());
+        };
+        let begin = self.panes.partition_point(|pane| pane.cell() < cell);
+        let parts = &self.panes[begin..];
+        let bytes: usize = parts.iter().map(P::bytes).sum();
+        let may_merge = bytes <= room && P::may_merge(parts);
+        if may_merge { self.merge_from(begin) } else { Ok(()) }
+    }
+
+    /// Takes out the panes none of whose items is in the window of one that comes at `stamp`.
+    pub(crate) fn expire(
+        &mut self,
+        window: Extent,
+        stamp: u64,
+    ) -> impl ExactSizeIterator<Item = P> + '_ {
+        let is_live = |pane: &P| window.reaches(pane.newest(), stamp);
+        let expired = self.panes.iter().position(is_live).unwrap_or(self.panes.len());
+        self.panes.drain(..expired)
+    }
+
+    fn merge_from(&mut self, begin: usize) -> Result<(), P::Error> {
+        let parts = &self.panes[begin..];
+        if parts.len() > 1 {
+            let merged = P::merged(parts)?;
+            self.merges += 1;
+            self.panes.truncate(begin);
+            self.panes.push(merged);
+        }
+        Ok(())
+    }
+}
+
+impl<P> Deref for Panes<P> {
+    type Target = [P];
+
+    fn deref(&self) -> &[P] {
+        &self.panes
+    }
+}
+
+impl<P> DerefMut for Panes<P> {
+    fn deref_mut(&mut self) -> &mut [P] {
+        &mut self.panes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// Stamps of items.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Stamps(Vec<u64>);
+
+    const WINDOW: Extent = Extent::Items(40);
+
+    impl Pane for Stamps {
+        type Error = Infallible;
+
+        fn cell(&self) -> u64 {
+            WINDOW.cell(self.0[0])
+        }
+
+        fn newest(&self) -> u64 {
+            *self.0.last().unwrap()
+        }
+
+        fn weight(&self) -> usize {
+            self.0.len()
+        }
+
+        fn bytes(&self) -> usize {
+            8 * self.0.len()
+        }
+
+        fn may_merge(parts: &[Self]) -> bool {
+            parts.iter().map(Self::weight).sum::<usize>() <= 9
+        }
+
+        fn merged(parts: &[Self]) -> Result<Self, Infallible> {
+            let stamps: Vec<u64> = parts.iter().flat_map(|part| part.0.clone()).collect();
+            assert!(stamps.is_sorted() && parts.iter().all(|part| part.cell() == parts[0].cell()));
+            Ok(Self(stamps))
+        }
+    }
+
+    /// Every item stays until it has left the window, within a cell, in any number of panes.
+    #[test]
+    fn panes_hold_the_window_and_at_most_a_cell_more() {
+        for room in [0, 40, usize::MAX] {
+            let mut panes = Panes::default();
+            for stamp in 0..500 {
+                let expired: Vec<Stamps> = panes.expire(WINDOW, stamp).collect();
+                assert!(expired.iter().all(|pane| !WINDOW.reaches(pane.newest(), stamp)));
+                let Ok(()) = panes.close_cells(WINDOW.cell(stamp), room);
+                let Ok(()) = panes.push(Stamps(vec![stamp]), room);
+                let held: Vec<u64> = panes.iter().flat_map(|pane| pane.0.clone()).collect();
+                assert_eq!(
+                    held,
+                    ((stamp + 1).saturating_sub(held.len() as u64)..=stamp).collect::<Vec<_>>()
+                );
+                assert!(
+                    (0..=stamp)
+                        .filter(|&old| WINDOW.reaches(old, stamp))
+                        .all(|old| held.contains(&old))
+                );
+                assert!(held.len() <= 40 + 10, "{stamp}: {}", held.len());
+                assert!(panes.iter().all(|pane| pane.0.len() <= 9));
+                assert!(room < usize::MAX || panes.len() <= 5 * 4, "{}", panes.len());
+            }
+            assert_eq!(panes.merges() > 0, room > 8);
+        }
+    }
+}

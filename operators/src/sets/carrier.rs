@@ -1,0 +1,47 @@
+//! Columns that go along with sets, while the sets are collected.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::side::Side;
+use crate::carry::CarriedRows;
+
+/// Collects the ids and columns of input rows per side.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    schemas: [SchemaRef; 2],
+    rows: [Vec<RecordBatch>; 2],
+    ids: [Vec<u32>; 2],
+}
+
+impl Carrier {
+    /// Columns of two inputs, or twice those of one.
+    pub(crate) fn new(schemas: [SchemaRef; 2]) -> Self {
+        Self { schemas, rows: [Vec::new(), Vec::new()], ids: [Vec::new(), Vec::new()] }
+    }
+
+    /// Adds the columns of a batch, each row of which needs a [number](Self::number_row); returns
+    /// their bytes.
+    pub(crate) fn add(&mut self, side: Side, rows: RecordBatch) -> usize {
+        let bytes = rows.get_array_memory_size();
+        self.rows[side.index()].push(rows);
+        bytes
+    }
+
+    /// Number of the next row on its side.
+    pub(crate) fn number_row(&mut self, side: Side, id: u32) -> u32 {
+        let ids = &mut self.ids[side.index()];
+        ids.push(id);
+        u32::try_from(ids.len() - 1).expect("sets have 32-bit numbers")
+    }
+
+    /// The ids of all rows per side, and their columns.
+    pub(crate) fn finish(
+        self,
+        batch_bytes: usize,
+    ) -> Result<([Vec<u32>; 2], [CarriedRows; 2]), ArrowError> {
+        let Self { schemas, rows: [left, right], ids } = self;
+        let left = CarriedRows::new(&schemas[0], left, batch_bytes)?;
+        Ok((ids, [left, CarriedRows::new(&schemas[1], right, batch_bytes)?]))
+    }
+}

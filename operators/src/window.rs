@@ -1,0 +1,111 @@
+//! Extents of windows over a stream, and cells of them.
+//!
+//! A window is a number of items or a time. State that expires is kept in *cells*, so that memory
+//! holds the window and at most one cell more.
+
+use std::time::Duration;
+
+use trommel_engine::error::BindError;
+
+use crate::parameters::check_range;
+
+/// The shortest and the longest time, in seconds.
+pub(crate) const SECONDS_MIN: f64 = 0.001;
+pub(crate) const SECONDS_MAX: f64 = 1e9;
+
+/// Cells of a window: expired state takes at most a share of 1 / `CELLS` of the memory.
+pub(crate) const CELLS: u64 = 4;
+
+/// The time of `seconds`, from 0.001 to 10^9.
+pub(crate) fn duration(parameter: &'static str, seconds: f64) -> Result<Duration, BindError> {
+    check_range(parameter, &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Length of a window, in the unit of the stamps of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The stamp of an item is its position in the stream.
+    Items(u64),
+    /// The stamp of an item is the time at which it came, since the first one.
+    Nanoseconds(u64),
+    /// As [`Self::Items`], without an end.
+    Endless,
+}
+
+impl Extent {
+    /// The extent of a time of at most 10^9 seconds.
+    pub(crate) fn of_time(time: Duration) -> Self {
+        Self::Nanoseconds(u64::try_from(time.as_nanos()).expect("at most 10^18"))
+    }
+
+    /// Whether an item of stamp `older` is in the window when one of stamp `newer` comes; always if
+    /// `older` is the greater stamp.
+    #[inline]
+    pub(crate) fn reaches(self, older: u64, newer: u64) -> bool {
+        match self {
+            Self::Items(length) | Self::Nanoseconds(length) => newer.saturating_sub(older) < length,
+            Self::Endless => true,
+        }
+    }
+
+    /// The cell of a stamp. Items of one cell are all in the window together.
+    pub(crate) fn cell(self, stamp: u64) -> u64 {
+        stamp / self.cell_length()
+    }
+
+    /// Number of items from `position` on that are of one cell.
+    pub(crate) fn left_in_cell(self, position: u64) -> usize {
+        match self {
+            Self::Items(_) => {
+                let length = self.cell_length();
+                usize::try_from(length - position % length).unwrap_or(usize::MAX)
+            }
+            // A batch has one time.
+            Self::Nanoseconds(_) | Self::Endless => usize::MAX,
+        }
+    }
+
+    fn cell_length(self) -> u64 {
+        match self {
+            Self::Items(length) | Self::Nanoseconds(length) => length.div_ceil(CELLS),
+            Self::Endless => u64::MAX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_n_items_is_n_items() {
+        let window = Extent::Items(3);
+        assert!(window.reaches(5, 7) && !window.reaches(5, 8));
+        assert!(Extent::Items(1).reaches(5, 5) && !Extent::Items(1).reaches(5, 6));
+        assert!(Extent::Endless.reaches(0, u64::MAX - 1));
+    }
+
+    #[test]
+    fn items_of_a_cell_are_in_the_window_together() {
+        for length in 1..40 {
+            let window = Extent::Items(length);
+            for stamp in 0..200 {
+                let last = stamp + window.left_in_cell(stamp) as u64 - 1;
+                assert_eq!(window.cell(stamp), window.cell(last));
+                assert_ne!(window.cell(stamp), window.cell(last + 1));
+                assert!(window.reaches(stamp, last));
+            }
+        }
+    }
+
+    #[test]
+    fn times_have_limits() {
+        let refused = |seconds| duration("window", seconds).unwrap_err().to_string();
+        assert!(refused(0.0).contains("0.001") && refused(f64::NAN).contains("NaN"));
+        assert_eq!(
+            Extent::of_time(duration("window", 1.5).unwrap()),
+            Extent::Nanoseconds(1_500_000_000)
+        );
+    }
+}
