@@ -18,7 +18,8 @@ use trommel::wave::{
 };
 use trommel::{Graph, Isa, Memory, RunOptions};
 use trommel_bench::pipeline::{numbers, schema};
-use trommel_kernels::overlap::{Chunk as PairChunk, Entry, SetStore};
+use trommel_kernels::overlap::{Chunk as PairChunk, Entry};
+use trommel_kernels::sets::SetStore;
 
 use crate::overlap::workload::{Part as Range, Workload, parts};
 

@@ -9,7 +9,8 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, SetStore};
+use trommel_kernels::overlap::Chunk;
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::Arguments;

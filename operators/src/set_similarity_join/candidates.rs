@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use trommel_engine::batch::Chunk;
 use trommel_kernels::cuda::{overlap, signatures};
-use trommel_kernels::overlap::{Chunk as PairChunk, SetStore};
+use trommel_kernels::overlap::Chunk as PairChunk;
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::{Signatures, Tiles};
 
 use super::chunk::{CandidateChunk, JoinedSets};

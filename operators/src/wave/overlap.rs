@@ -10,7 +10,8 @@ use trommel_kernels::cuda::overlap::{
     Answer, ChunkLimits, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
-use trommel_kernels::overlap::{self, Chunk, Pairs, SetStore};
+use trommel_kernels::overlap::{self, Chunk, Pairs};
+use trommel_kernels::sets::SetStore;
 
 use super::residents::{Residents, Sent, mean_size};
 use super::slots::open_slots;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::DeviceSets;
 use trommel_kernels::cuda::{DeviceError, Memory};
-use trommel_kernels::overlap::SetStore;
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::words_for_mean_size;
 
 /// The sets of a chunk on the device.

@@ -11,7 +11,7 @@ use trommel_kernels::cuda::signatures::{
     Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
-use trommel_kernels::overlap::SetStore;
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::{self, Counted, Joined, Signatures, Tiles};
 
 use super::slots::open_slots;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::Isa;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
-use crate::overlap::{SetStore, Sets};
 use crate::postings;
+use crate::sets::{SetStore, Sets};
 
 /// Sets that a device has, for all chunks of a join.
 #[derive(Debug)]

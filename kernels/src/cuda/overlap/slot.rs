@@ -13,7 +13,8 @@ use crate::cuda::lane::{Lane, Timeline, Times};
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::module::Launch;
 use crate::cuda::stream::Stream;
-use crate::overlap::{Chunk, Entry, Pairs, SetStore, Start};
+use crate::overlap::{Chunk, Entry, Pairs, Start};
+use crate::sets::SetStore;
 
 /// Grids stride by up to 2^31 threads, and positions must not overflow with them.
 const COUNT_MAX: usize = 1 << 31;

@@ -10,7 +10,7 @@ use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, Memory};
 use crate::cuda::overlap::DeviceSets;
 use crate::cuda::stream::Stream;
-use crate::overlap::SetStore;
+use crate::sets::SetStore;
 use crate::signatures::{Runs, STRIP, Signatures};
 
 /// Sets that a device has, with the run and the signature of each, for all tiles of a join.

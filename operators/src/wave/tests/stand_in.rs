@@ -7,7 +7,8 @@ use std::process::Command;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::{Answer, ChunkLimits};
 use trommel_kernels::cuda::{Device as Gpu, NoDevice};
-use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, SetStore};
+use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs};
+use trommel_kernels::sets::SetStore;
 use trommel_shim::{Form, StandIn};
 
 use super::super::{OverlapAnswer, OverlapChunk, OverlapKernel};
