@@ -12,11 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cudarc::driver::result;
 use cudarc::driver::sys;
 
-use super::device::Device;
-use super::error::{DeviceError, MemoryKind};
-use super::stream::{sized, synchronize_unbound};
-use crate::overlap::{Entry, Start};
-use crate::signatures::{Match, Tile};
+use super::device::{Device, synchronize_unbound};
+use super::error::{DeviceError, MemoryKind, sized};
 
 /// What buffers hold: numbers and structs of numbers.
 ///
@@ -29,14 +26,6 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 unsafe impl Plain for u32 {}
 // SAFETY: a number.
 unsafe impl Plain for u64 {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Entry {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Start {}
-// SAFETY: six `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Tile {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Match {}
 
 /// Where buffers of one user come from: a device, and a budget for each kind of memory, fixed when
 /// it is made. Buffers are made at the start and used again and again; when they are dropped, their

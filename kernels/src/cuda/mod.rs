@@ -52,9 +52,9 @@ mod stream;
 
 pub use self::bandwidth::CopyTimes;
 pub use self::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};
-pub use self::error::{DeviceError, FailureKind, MemoryKind, Work};
+pub use self::error::{DeviceError, FailureKind, Launch, MemoryKind, Work};
 pub use self::flight::{Flight, SlotBuffers};
 pub use self::lane::{Lane, Timeline, Times};
 pub use self::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
-pub use self::module::{Launch, ModuleImage};
+pub use self::module::ModuleImage;
 pub use self::stream::{Event, Stream};

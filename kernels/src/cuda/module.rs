@@ -10,7 +10,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys;
 
 use super::device::Device;
-use super::error::{DeviceError, Work};
+use super::error::{DeviceError, Launch, Work};
 use super::stream::Stream;
 
 /// One source, compiled for the GPUs it may meet.
@@ -156,29 +156,6 @@ pub(super) struct Function {
 unsafe impl Send for Function {}
 // SAFETY: as for `Module`; nothing sets attributes of a function.
 unsafe impl Sync for Function {}
-
-/// How a kernel was launched: in one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Its name.
-    pub kernel: &'static str,
-    /// Blocks of the grid.
-    pub blocks: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Dynamic shared memory of a block.
-    pub shared_bytes: u32,
-}
-
-impl fmt::Display for Launch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, blocks, threads, shared_bytes } = self;
-        write!(
-            formatter,
-            "{kernel} ({blocks} blocks of {threads} threads, {shared_bytes} B shared)"
-        )
-    }
-}
 
 impl Function {
     pub(super) fn name(&self) -> &'static str {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 
-use super::device::{Device, check};
-use super::error::{DeviceError, Work};
+use super::device::Device;
+use super::error::{DeviceError, check, sized};
 use super::memory::{DeviceBuffer, PinnedBuffer, Plain};
 
 /// A queue of copies and kernels.
@@ -151,24 +151,6 @@ impl Drop for Stream {
         // with its context.
         let _ = unsafe { result::stream::destroy(self.handle) };
     }
-}
-
-/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
-/// them earlier, and streams of ours do not wait for them.
-pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
-    // SAFETY: the stream of such work is there as long as a context is current, which the caller's
-    // is.
-    let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
-    check("cuStreamSynchronize", synchronized)
-}
-
-/// Names the call of a failure and its bytes.
-pub(super) fn sized<T>(
-    call: &'static str,
-    bytes: usize,
-    result: Result<T, DriverError>,
-) -> Result<T, DeviceError> {
-    result.map_err(|error| DeviceError::driver(call, Work::Bytes(bytes), error))
 }
 
 /// A place in a stream, with its time.

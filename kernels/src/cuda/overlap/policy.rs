@@ -2,8 +2,8 @@
 
 use super::Kernel;
 use crate::cuda::device::Properties;
+use crate::cuda::error::Launch;
 use crate::cuda::grid::{WARP, blocks, full_warps};
-use crate::cuda::module::Launch;
 
 /// Words of the queue of a warp, in kernels that have one.
 const QUEUE_WORDS: u32 = 2 * 2 * WARP;

@@ -7,14 +7,18 @@ use std::sync::Arc;
 
 use super::{Answer, DeviceSets, Policy, Verifier};
 use crate::cuda::both::Both;
-use crate::cuda::error::DeviceError;
+use crate::cuda::error::{DeviceError, Launch};
 use crate::cuda::flight::{self, SlotBuffers};
 use crate::cuda::lane::{Lane, Timeline, Times};
-use crate::cuda::memory::{DeviceBuffer, Memory};
-use crate::cuda::module::Launch;
+use crate::cuda::memory::{DeviceBuffer, Memory, Plain};
 use crate::cuda::stream::Stream;
 use crate::overlap::{Chunk, Entry, Pairs, Start};
 use crate::sets::SetStore;
+
+// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Entry {}
+// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Start {}
 
 /// Grids stride by up to 2^31 threads, and positions must not overflow with them.
 const COUNT_MAX: usize = 1 << 31;

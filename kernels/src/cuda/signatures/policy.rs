@@ -1,8 +1,8 @@
 //! Grids: how tiles are cut into blocks on a device.
 
 use crate::cuda::device::Properties;
+use crate::cuda::error::Launch;
 use crate::cuda::grid::{WARP, blocks, full_warps};
-use crate::cuda::module::Launch;
 
 /// The queue of a warp.
 const QUEUE_BYTES: u32 = 2 * WARP * 4;

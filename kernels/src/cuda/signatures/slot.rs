@@ -10,9 +10,14 @@ use crate::cuda::both::Both;
 use crate::cuda::error::DeviceError;
 use crate::cuda::flight::{self, SlotBuffers};
 use crate::cuda::lane::{Lane, Timeline, Times};
-use crate::cuda::memory::Memory;
+use crate::cuda::memory::{Memory, Plain};
 use crate::cuda::stream::Stream;
 use crate::signatures::{Counted, Match, Tile};
+
+// SAFETY: six `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Tile {}
+// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Match {}
 
 /// Positions in buffers have 32 bits.
 const COUNT_MAX: usize = 1 << 31;
