@@ -4,9 +4,8 @@
 //! A bucket is the sets of one size. Its postings are counted, not estimated: the lists are gone
 //! through as the join would, with numbers in place of postings.
 
-use trommel_kernels::cuda::Device;
-use trommel_kernels::cuda::overlap::DeviceSets;
 use trommel_kernels::cuda::signatures::SignedSets;
+use trommel_kernels::cuda::{Device, DeviceSets};
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::bounds::Bounds;

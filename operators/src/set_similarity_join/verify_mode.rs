@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use trommel_kernels::cuda::overlap::Kernel;
+use trommel_kernels::cuda::overlap::Variant;
 
 use super::buckets::Tiling;
 use crate::wave::{Device, PairKernel};
@@ -95,9 +95,9 @@ impl VerifyMode {
     pub const fn kernel(self) -> PairKernel {
         match self {
             Self::Auto | Self::Cpu => PairKernel::BySize,
-            Self::A => PairKernel::Named(Kernel::ThreadPerProbe),
-            Self::B => PairKernel::Named(Kernel::BlockPerProbe),
-            Self::C => PairKernel::Named(Kernel::BlockPerPair),
+            Self::A => PairKernel::Named(Variant::ThreadPerProbe),
+            Self::B => PairKernel::Named(Variant::BlockPerProbe),
+            Self::C => PairKernel::Named(Variant::BlockPerPair),
             Self::Warp => PairKernel::SignedBySize,
         }
     }

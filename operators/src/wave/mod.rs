@@ -45,7 +45,6 @@
 //! | `tiles` | the kernel of tiles of all pairs |
 //! | `pair` | two kernels for chunks of two kinds |
 //! | `residents` | the sets that a device has |
-//! | `slots` | the memory of a kernel on a device |
 
 mod buffers;
 mod device;
@@ -54,7 +53,6 @@ mod overlap;
 mod pair;
 mod part;
 mod residents;
-mod slots;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -68,7 +66,8 @@ pub use self::tiles::{TilesAnswer, TilesChunk, TilesFlights, TilesKernel};
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
-use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
+pub use trommel_kernels::cuda::Landed;
+use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 /// What travels: the input of a kernel, and room for its answer.
 pub trait WaveChunk: Send + 'static {
@@ -152,15 +151,4 @@ pub trait OnDevice: Send {
     /// # Errors
     /// As [`OnDevice::submit`].
     fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError>;
-}
-
-/// What a chunk on a device has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Landed {
-    /// Time of its steps.
-    pub times: Times,
-    /// Bytes sent to the device, those of sets that had to go along included.
-    pub bytes_to_device: u64,
-    /// Bytes of the answer.
-    pub bytes_from_device: u64,
 }

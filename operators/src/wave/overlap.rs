@@ -1,20 +1,15 @@
 //! The kernel of candidate pairs: [`trommel_kernels::overlap`] on the CPU or on a GPU.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::mem;
-use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::{
-    Answer, ChunkLimits, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
-};
-use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
+use trommel_kernels::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
+use trommel_kernels::cuda::{Device, DeviceError, Flights, NoDevice};
 use trommel_kernels::overlap::{self, Chunk, Pairs};
 use trommel_kernels::sets::SetStore;
 
 use super::residents::{Residents, Sent, mean_size};
-use super::slots::open_slots;
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
 /// What a chunk of pairs is answered with. Its room is used again.
@@ -52,14 +47,14 @@ pub enum PairKernel {
     /// The fastest one for sets of that size of those that read signatures first.
     SignedBySize,
     /// This one.
-    Named(CudaKernel),
+    Named(Variant),
 }
 
 impl PairKernel {
-    fn for_mean_size(self, tokens: usize) -> CudaKernel {
+    fn for_mean_size(self, tokens: usize) -> Variant {
         match self {
-            Self::BySize => CudaKernel::for_mean_size(tokens),
-            Self::SignedBySize => CudaKernel::signed_for_mean_size(tokens),
+            Self::BySize => Variant::for_mean_size(tokens),
+            Self::SignedBySize => Variant::signed_for_mean_size(tokens),
             Self::Named(kernel) => kernel,
         }
     }
@@ -124,15 +119,8 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
 
     fn open(&mut self, ordinal: usize) -> Result<OverlapFlights<C>, NoDevice> {
         let device = Device::probe(ordinal)?;
-        let chunks = (self.slots, self.limits.bytes());
-        let slot = |memory: &_| Slot::new(memory, self.limits);
-        let (memory, free) = open_slots(&device, chunks, self.sets_bytes_max, slot)?;
         Ok(OverlapFlights {
-            lane: Arc::new(Lane::new(&device)?),
-            verifier: Verifier::new(&device)?,
-            memory,
-            free,
-            flying: VecDeque::with_capacity(self.slots),
+            flights: Flights::open(&device, self.slots, self.limits, self.sets_bytes_max)?,
             residents: Residents::new(self.sets_bytes_max, self.kernel.is_signed(), self.isa),
             kernel: self.kernel,
             chunks: PhantomData,
@@ -140,21 +128,10 @@ impl<C: OverlapChunk> Kernel for OverlapKernel<C> {
     }
 }
 
-/// A chunk in flight, and what was sent.
-#[derive(Debug)]
-struct Flying {
-    flight: Flight,
-    bytes: u64,
-}
-
 /// Chunks of candidate pairs in flight over a GPU.
 #[derive(Debug)]
 pub struct OverlapFlights<C> {
-    lane: Arc<Lane>,
-    verifier: Arc<Verifier>,
-    memory: Arc<Memory>,
-    free: Vec<Slot>,
-    flying: VecDeque<Flying>,
+    flights: Flights<PairOverlap>,
     residents: Residents,
     kernel: PairKernel,
     chunks: PhantomData<fn(C)>,
@@ -164,46 +141,34 @@ impl<C: OverlapChunk> OnDevice for OverlapFlights<C> {
     type Chunk = C;
 
     fn has_room(&self, chunk: &C) -> bool {
-        let is_alone = self.flying.is_empty();
-        !self.free.is_empty() && (is_alone || self.residents.has_room(chunk.sets()))
+        let is_alone = self.flights.is_idle();
+        self.flights.has_room() && (is_alone || self.residents.has_room(chunk.sets()))
     }
 
     fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
-        let (pairs, sets) = (chunk.pairs(), chunk.sets());
-        let Sent { sets: sent, mut bytes } = self.residents.send(&self.memory, sets)?;
-        let slot = self.free.pop().expect("it is asked for room before");
-        bytes += (size_of_val(pairs.entries)
-            + size_of_val(pairs.candidates)
-            + size_of_val(pairs.required)
-            + size_of_val(pairs.starts)) as u64;
+        let sets = chunk.sets();
+        let Sent { sets: on_device, bytes } = self.residents.send(self.flights.memory(), sets)?;
         let kernel = self.kernel.for_mean_size(mean_size(sets));
         let job = Job {
-            chunk: pairs,
+            chunk: chunk.pairs(),
             sets,
-            on_device: sent.each_ref(),
+            on_device: on_device.each_ref(),
             policy: Policy::of(kernel),
             answer: chunk.question(),
         };
-        let flight = slot.submit(&self.lane, &self.verifier, &job)?;
-        self.flying.push_back(Flying { flight, bytes });
-        Ok(())
+        self.flights.submit(&job, bytes)
     }
 
     fn is_done(&mut self) -> Result<bool, DeviceError> {
-        self.flying.front().map_or(Ok(false), |flying| flying.flight.is_done())
+        self.flights.is_done()
     }
 
     fn collect(&mut self, chunk: &mut C) -> Result<Landed, DeviceError> {
-        let Flying { flight, bytes } = self.flying.pop_front().expect("it has landed");
-        let slot = flight.collect()?;
-        let answer = chunk.answer();
-        answer.overlaps.clear();
-        answer.overlaps.extend_from_slice(slot.overlaps());
-        answer.count = slot.count().unwrap_or(0);
-        let count_bytes = slot.count().map_or(0, |count| size_of_val(&count));
-        let bytes_from_device = (size_of_val(slot.overlaps()) + count_bytes) as u64;
-        let times = slot.times();
-        self.free.push(slot);
-        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device })
+        self.flights.collect(|slot| {
+            let answer = chunk.answer();
+            answer.overlaps.clear();
+            answer.overlaps.extend_from_slice(slot.overlaps());
+            answer.count = slot.count().unwrap_or(0);
+        })
     }
 }

@@ -1,20 +1,15 @@
 //! The kernel of tiles of all pairs: [`trommel_kernels::signatures`] on the CPU or on a GPU.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::DeviceSets;
-use trommel_kernels::cuda::signatures::{
-    Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
-};
-use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory, NoDevice};
+use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileJoin, TileLimits};
+use trommel_kernels::cuda::{Device, DeviceError, DeviceSets, Flights, NoDevice};
 use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::{self, Counted, Joined, Signatures, Tiles};
 
-use super::slots::open_slots;
 use super::{Kernel, Landed, OnDevice, WaveChunk};
 
 /// What a chunk of tiles is answered with. Its room is used again.
@@ -88,39 +83,18 @@ impl<C: TilesChunk> Kernel for TilesKernel<C> {
 
     fn open(&mut self, ordinal: usize) -> Result<TilesFlights<C>, NoDevice> {
         let device = Device::probe(ordinal)?;
-        let chunks = (self.slots, self.limits.bytes());
-        let slot = |memory: &_| Slot::new(memory, self.limits);
-        let (memory, free) = open_slots(&device, chunks, self.sets_bytes_max, slot)?;
         Ok(TilesFlights {
-            lane: Arc::new(Lane::new(&device)?),
-            joiner: Joiner::new(&device)?,
-            memory,
-            limits: self.limits,
-            free,
-            flying: VecDeque::with_capacity(self.slots),
+            flights: Flights::open(&device, self.slots, self.limits, self.sets_bytes_max)?,
             sets: None,
             chunks: PhantomData,
         })
     }
 }
 
-/// A chunk in flight, and what was sent.
-#[derive(Debug)]
-struct Flying {
-    flight: Flight,
-    question: Answer,
-    bytes: u64,
-}
-
 /// Chunks of tiles in flight over a GPU.
 #[derive(Debug)]
 pub struct TilesFlights<C> {
-    lane: Arc<Lane>,
-    joiner: Arc<Joiner>,
-    memory: Arc<Memory>,
-    limits: TileLimits,
-    free: Vec<Slot>,
-    flying: VecDeque<Flying>,
+    flights: Flights<TileJoin>,
     /// The sets that the device has.
     sets: Option<Arc<SignedSets>>,
     chunks: PhantomData<fn(C)>,
@@ -135,9 +109,9 @@ impl<C: TilesChunk> TilesFlights<C> {
         // What is in flight keeps the sets that it needs.
         self.sets = None;
         let Tiles { sets, runs, .. } = chunk.tiles();
-        let sent = DeviceSets::upload(&self.memory, chunk.sets())?;
-        let words = chunk.words();
-        let signed = SignedSets::new(&self.memory, &self.joiner, &sent, runs, words)?;
+        let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
+        let sent = DeviceSets::upload(memory, chunk.sets())?;
+        let signed = SignedSets::new(memory, kernels, &sent, runs, chunk.words())?;
         self.sets = Some(Arc::clone(&signed));
         let bytes = DeviceSets::bytes_of(sets, 0) + size_of_val(runs.of_sets());
         Ok((signed, bytes as u64))
@@ -149,37 +123,27 @@ impl<C: TilesChunk> OnDevice for TilesFlights<C> {
 
     fn has_room(&self, chunk: &C) -> bool {
         let is_known = self.sets.as_ref().is_none_or(|there| there.are_of(chunk.sets()));
-        !self.free.is_empty() && (is_known || self.flying.is_empty())
+        self.flights.has_room() && (is_known || self.flights.is_idle())
     }
 
     fn submit(&mut self, chunk: &C) -> Result<(), DeviceError> {
-        let (sets, mut bytes) = self.send_sets(chunk)?;
-        let slot = self.free.pop().expect("it is asked for room before");
-        let (Tiles { tiles, required, .. }, question) = (chunk.tiles(), chunk.question());
-        bytes += (size_of_val(tiles) + size_of_val(required)) as u64;
-        let policy = Policy::default();
-        let job = Job { tiles, required, sets: &sets, policy, answer: question };
-        let flight = slot.submit(&self.lane, &self.joiner, &job)?;
-        self.flying.push_back(Flying { flight, question, bytes });
-        Ok(())
+        let (sets, bytes) = self.send_sets(chunk)?;
+        let (Tiles { tiles, required, .. }, answer) = (chunk.tiles(), chunk.question());
+        self.flights.submit(&Job { tiles, required, sets: &sets, grid: GRID, answer }, bytes)
     }
 
     fn is_done(&mut self) -> Result<bool, DeviceError> {
-        self.flying.front().map_or(Ok(false), |flying| flying.flight.is_done())
+        self.flights.is_done()
     }
 
     fn collect(&mut self, chunk: &mut C) -> Result<Landed, DeviceError> {
-        let Flying { flight, question, bytes } = self.flying.pop_front().expect("it has landed");
-        let slot = flight.collect()?;
-        let answer = chunk.answer();
-        answer.counted = slot.counted();
-        answer.joined.clear();
-        answer.joined.matches.extend_from_slice(slot.matches());
-        answer.joined.unfinished.extend_from_slice(slot.unfinished());
-        answer.joined.survivors = answer.counted.survivors;
-        let bytes_from_device = self.limits.bytes_back(question, slot.unfinished().len());
-        let times = slot.times();
-        self.free.push(slot);
-        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device: bytes_from_device as u64 })
+        self.flights.collect(|slot| {
+            let answer = chunk.answer();
+            answer.counted = slot.counted();
+            answer.joined.clear();
+            answer.joined.matches.extend_from_slice(slot.matches());
+            answer.joined.unfinished.extend_from_slice(slot.unfinished());
+            answer.joined.survivors = answer.counted.survivors;
+        })
     }
 }
