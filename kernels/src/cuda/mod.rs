@@ -23,7 +23,7 @@
 //! such as [`DeviceSets`], need new ones.
 //!
 //! None of that knows a primitive. A primitive implements [`Primitive`]: its kernels by name, its
-//! buffers, the arguments of a launch, and how an answer is read.
+//! buffers, the arguments of a launch, and how an answer is read. [`chunk_sum`] is the smallest.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -40,9 +40,11 @@
 //! | `output` | answers of unknown number in a buffer of fixed room |
 //! | `sets` | sets in a device's memory |
 //! | `bandwidth` | the speed of plain copies |
-//! | `overlap`, `signatures` | the primitives |
+//! | `overlap`, `signatures`, `chunk_sum` | the primitives |
 
 mod bandwidth;
+#[doc(hidden)]
+pub mod chunk_sum;
 mod device;
 mod error;
 mod flight;

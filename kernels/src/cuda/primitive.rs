@@ -21,6 +21,8 @@ use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 ///    once       job       host      queued      queued     queued      answer
 /// ```
 ///
+/// The smallest example is [`chunk_sum`](super::chunk_sum).
+///
 /// # Safety
 ///
 /// A device does what it is told without a check. For each job that [`Self::check`] lets pass,

@@ -178,6 +178,16 @@ fn no_bound_of_overlaps_can_be_let_out() {
 }
 
 #[test]
+fn no_bound_of_chunk_sums_can_be_let_out() {
+    let bounds = [
+        ["chunk < chunks", "chunk <= chunks"],
+        ["at < end", "at <= end"],
+        ["smaller(chunk_len, value_count - begin)", "chunk_len"],
+    ];
+    let_out_bounds("chunk_sum.cu", "chunk_sum.cu", &bounds, "suite::chunk_sum::chunk_sums");
+}
+
+#[test]
 fn no_bound_of_signatures_can_be_let_out() {
     let bounds = [
         ["i < tiles.tile_count", "i <= tiles.tile_count"],

@@ -1,5 +1,6 @@
 //! What has to hold on every device, real or not.
 
+mod chunk_sum;
 pub(crate) mod signatures;
 
 use std::sync::Arc;
