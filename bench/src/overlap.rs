@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use trommel_bench::plot::{Plot, Scale};
 use trommel_kernels::cuda::Device;
-use trommel_kernels::cuda::overlap::Kernel;
+use trommel_kernels::cuda::overlap::Variant;
 use trommel_kernels::{Isa, overlap};
 
 use self::gpu::Alone;
@@ -93,7 +93,7 @@ fn draw(size: usize, workload: &Workload, kernels: &[Alone], folder: &Path) -> i
     let mut plot = Plot::new("Kernels by the threads of a block", subtitle, Scale::Logarithmic)
         .axes("threads of a block", "million pairs a second")
         .x_names(threads.iter().map(u32::to_string).collect());
-    for kernel in Kernel::ALL {
+    for kernel in Variant::ALL {
         let rate = |threads: &u32| {
             let is_it = |alone: &&Alone| alone.kernel == kernel && alone.threads == *threads;
             kernels.iter().find(is_it).map(|alone| alone.rate)

@@ -8,11 +8,8 @@ use trommel::Isa;
 use trommel::set_similarity_join::{
     JoinAlgorithm, SetCollection, SetCollector, SetJoin, Side, Similarity, Threshold,
 };
-use trommel_kernels::cuda::overlap::DeviceSets;
-use trommel_kernels::cuda::signatures::{
-    Answer, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
-};
-use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory};
+use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileLimits};
+use trommel_kernels::cuda::{Device, DeviceError, DeviceSets, Kernels, Lane, Memory, Slot};
 use trommel_kernels::signatures::{
     self, Counted, PROBES_MAX, Runs, Signatures, Tile, Tiles, WORDS, words_for_mean_size,
 };
@@ -209,11 +206,11 @@ fn on_device(
 ) -> Result<(), DeviceError> {
     let budget = device.memory_bytes()?.0 / 2;
     let memory = Memory::new(device, budget, budget);
-    let (lane, joiner) = (Arc::new(Lane::new(device)?), Joiner::new(device)?);
+    let (lane, kernels) = (Arc::new(Lane::new(device)?), Kernels::load(device)?);
     let Tiles { tiles, required, .. } = workload.tiles();
     let sets = DeviceSets::upload(&memory, workload.collection.block().store())?;
     let begin = Instant::now();
-    let sets = SignedSets::new(&memory, &joiner, &sets, &workload.runs, words)?;
+    let sets = SignedSets::new(&memory, &kernels, &sets, &workload.runs, words)?;
     let signed = begin.elapsed();
     let strips = tiles.iter().map(|tile| tile.strips() as usize).sum();
     let limits = TileLimits {
@@ -228,9 +225,9 @@ fn on_device(
         for (answer, name) in [(Answer::Count, "count"), (Answer::Matches, "matches")] {
             let mut times = Vec::new();
             for _ in 0..=arguments.rounds.max(1) {
-                let policy = Policy::default().with_threads(threads);
-                let job = Job { tiles, required, sets: &sets, policy, answer };
-                slot = slot.submit(&lane, &joiner, &job)?.collect()?;
+                let grid = GRID.with_threads(threads);
+                let job = Job { tiles, required, sets: &sets, grid, answer };
+                slot = slot.submit(&lane, &kernels, &job)?.collect()?;
                 workload.check(slot.counted());
                 times.push(slot.times().kernel);
             }

@@ -1,17 +1,14 @@
 //! Candidate pairs through a pipeline, by waves: prepare copies them into chunks, a GPU or one core
 //! verifies them, collect checks the answers.
 
-use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use trommel::batch::Payload;
-use trommel::cuda::overlap::{
-    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel as CudaKernel, Policy, Slot, Verifier,
-};
-use trommel::cuda::{DeviceError, Lane, Memory as DeviceMemory, NoDevice};
+use trommel::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
+use trommel::cuda::{DeviceError, DeviceSets, Flights, NoDevice};
 use trommel::error::{BindError, RunError};
 use trommel::metrics::PartMetrics;
 use trommel::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
@@ -21,7 +18,8 @@ use trommel::wave::{
 };
 use trommel::{Graph, Isa, Memory, RunOptions};
 use trommel_bench::pipeline::{numbers, schema};
-use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs, SetStore};
+use trommel_kernels::overlap::{self, Chunk as PairChunk, Entry, Pairs};
+use trommel_kernels::sets::SetStore;
 
 use crate::overlap::workload::{Part as Range, Workload, parts};
 
@@ -223,7 +221,7 @@ struct Overlap {
 impl Kernel for Overlap {
     const NAME: &'static str = "verify";
     type Chunk = Candidates;
-    type OnDevice = Flights;
+    type OnDevice = PairFlights;
 
     fn run(&mut self, chunk: &mut Candidates) {
         let sets = chunk.sets.as_sets();
@@ -235,68 +233,49 @@ impl Kernel for Overlap {
         chunk.overlaps = overlaps;
     }
 
-    fn open(&mut self, _: Option<&Candidates>) -> Result<Flights, NoDevice> {
-        let device = self.session.open()?;
+    fn open(&mut self, _: Option<&Candidates>) -> Result<PairFlights, NoDevice> {
         let sets_bytes = DeviceSets::bytes_of(self.sets.as_sets(), 0);
-        let slots_bytes = self.limits.bytes() * self.slots;
-        let memory = DeviceMemory::new(&device, sets_bytes + slots_bytes, slots_bytes);
-        let slots = (0..self.slots).map(|_| Slot::new(&memory, self.limits));
-        Ok(Flights {
-            lane: Arc::new(Lane::new(&device)?),
-            verifier: Verifier::new(&device)?,
-            free: slots.collect::<Result<_, DeviceError>>()?,
-            flying: VecDeque::new(),
-            sets: DeviceSets::upload(&memory, self.sets)?,
-        })
+        let flights = Flights::open(&self.session.open()?, self.slots, self.limits, sets_bytes)?;
+        let sets = DeviceSets::upload(flights.memory(), self.sets)?;
+        Ok(PairFlights { flights, sets })
     }
 }
 
 /// Chunks in flight.
-struct Flights {
-    lane: Arc<Lane>,
-    verifier: Arc<Verifier>,
-    free: Vec<Slot>,
-    flying: VecDeque<Flight>,
+struct PairFlights {
+    flights: Flights<PairOverlap>,
     sets: Arc<DeviceSets>,
 }
 
-impl OnDevice for Flights {
+impl OnDevice for PairFlights {
     type Chunk = Candidates;
 
     fn has_room(&self, _: &Candidates) -> bool {
-        !self.free.is_empty()
+        self.flights.has_room()
     }
 
     fn submit(&mut self, chunk: &Candidates) -> Result<(), DeviceError> {
-        let slot = self.free.pop().expect("it is asked for room before");
         let sets = chunk.sets.as_sets();
-        let kernel = CudaKernel::for_mean_size(sets.tokens().len() / sets.len().max(1));
+        let variant = Variant::for_mean_size(sets.tokens().len() / sets.len().max(1));
         let job = Job {
             chunk: chunk.chunk(),
             sets: [chunk.sets; 2],
             on_device: [&self.sets; 2],
-            policy: Policy::of(kernel),
+            policy: Policy::of(variant),
             answer: Answer::Overlaps,
         };
-        self.flying.push_back(slot.submit(&self.lane, &self.verifier, &job)?);
-        Ok(())
+        self.flights.submit(&job, 0)
     }
 
     fn is_done(&mut self) -> Result<bool, DeviceError> {
-        self.flying.front().map_or(Ok(false), Flight::is_done)
+        self.flights.is_done()
     }
 
     fn collect(&mut self, chunk: &mut Candidates) -> Result<Landed, DeviceError> {
-        let slot = self.flying.pop_front().expect("it has landed").collect()?;
-        chunk.overlaps.clear();
-        chunk.overlaps.extend_from_slice(slot.overlaps());
-        let times = slot.times();
-        self.free.push(slot);
-        let bytes_to_device = (size_of_val(&chunk.entries[..])
-            + size_of_val(&chunk.candidates[..])
-            + size_of_val(&chunk.required[..])) as u64;
-        let bytes_from_device = size_of_val(&chunk.overlaps[..]) as u64;
-        Ok(Landed { times, bytes_to_device, bytes_from_device })
+        self.flights.collect(|slot| {
+            chunk.overlaps.clear();
+            chunk.overlaps.extend_from_slice(slot.overlaps());
+        })
     }
 }
 

@@ -13,6 +13,7 @@
 //
 // Pairs/s are bounded by the population count, 16 words of 32 bits a clock and multiprocessor.
 // Reads 8 WORDS B a candidate and tile, and the tokens of survivors; writes 12 B a match.
+#include "output.cuh"
 #include "overlap.cuh"
 #include "signature.cuh"
 
@@ -47,8 +48,9 @@ struct Tiles {
     u32 probes_max;
 };
 
-// What is counted, all zero at the start. MATCHES may exceed the room for them.
-enum Counter : u32 { MATCHES, UNFINISHED, SURVIVORS };
+// A match is written, or its strip left as a tile. Our own counter: the survivors that are settled.
+using TileOutput = Output<Match, Tile>;
+constexpr u32 SURVIVORS = OWN_COUNTERS;
 
 template <u32 WORDS>
 __device__ inline u64 word_of(const u64* signatures, u32 set, u32 word) {
@@ -92,24 +94,13 @@ __device__ inline Strip<WORDS> strip_at(const Tiles& tiles, const Tile& tile, u3
 // Takes verified pairs, at most one a lane: writes the matches. What finds no room becomes a tile.
 struct WriteMatches {
     static constexpr bool EXACT = true;
-    Match* matches;
-    Tile* unfinished;
-    u64* counters;
-    u64 room;
+    TileOutput output;
     u32 survivors;  // that are settled; the same in all lanes
 
     // False when there was no room; the strip then ends.
     template <u32 WORDS>
     __device__ bool take(const Tile& tile, const Strip<WORDS>& strip, u32 len, const Match& match) {
-        const bool is_match = match.overlap != REJECTED;
-        const u32 matched = __ballot_sync(FULL_WARP, is_match);
-        u64 at = 0;
-        if (lane_of_warp() == 0 && matched) {
-            at = atomicAdd(&counters[MATCHES], static_cast<u64>(__popc(matched)));
-        }
-        at = __shfl_sync(FULL_WARP, at, 0) + __popc(matched & lanes_below());
-        if (is_match && at < room) matches[at] = match;
-        const u32 left = __ballot_sync(FULL_WARP, is_match && at >= room);
+        const u32 left = output.append(match.overlap != REJECTED, match);
         if (left == 0) {
             survivors += len;
             return true;
@@ -117,15 +108,14 @@ struct WriteMatches {
         const u32 first = __ffs(left) - 1;
         survivors += first;
         if (lane_of_warp() == first) {
-            const u64 place = atomicAdd(&counters[UNFINISHED], 1ull);
-            unfinished[place] = {match.probe, tile.probe_end,  strip.begin,
-                                 strip.end,   match.candidate, tile.row};
+            output.leave_unfinished({match.probe, tile.probe_end, strip.begin, strip.end,
+                                     match.candidate, tile.row});
         }
         return false;
     }
     __device__ void finish() {
         if (lane_of_warp() == 0 && survivors > 0) {
-            atomicAdd(&counters[SURVIVORS], static_cast<u64>(survivors));
+            atomicAdd(&output.counters[SURVIVORS], static_cast<u64>(survivors));
         }
     }
 };
@@ -245,13 +235,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_join_1(Tiles tiles, Match* matches, Tile* unfinished, u64* counters, u64 room) {
-    join_tiles<1>(tiles, WriteMatches{matches, unfinished, counters, room, 0});
+    signatures_join_1(Tiles tiles, TileOutput output) {
+    join_tiles<1>(tiles, WriteMatches{output, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_count_1(Tiles tiles, u64* counters) {
-    join_tiles<1>(tiles, CountMatches{counters, 0, 0});
+    signatures_count_1(Tiles tiles, TileOutput output) {
+    join_tiles<1>(tiles, CountMatches{output.counters, 0, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX)
@@ -260,13 +250,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_join_2(Tiles tiles, Match* matches, Tile* unfinished, u64* counters, u64 room) {
-    join_tiles<2>(tiles, WriteMatches{matches, unfinished, counters, room, 0});
+    signatures_join_2(Tiles tiles, TileOutput output) {
+    join_tiles<2>(tiles, WriteMatches{output, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_count_2(Tiles tiles, u64* counters) {
-    join_tiles<2>(tiles, CountMatches{counters, 0, 0});
+    signatures_count_2(Tiles tiles, TileOutput output) {
+    join_tiles<2>(tiles, CountMatches{output.counters, 0, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX)
@@ -275,13 +265,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_join_4(Tiles tiles, Match* matches, Tile* unfinished, u64* counters, u64 room) {
-    join_tiles<4>(tiles, WriteMatches{matches, unfinished, counters, room, 0});
+    signatures_join_4(Tiles tiles, TileOutput output) {
+    join_tiles<4>(tiles, WriteMatches{output, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_count_4(Tiles tiles, u64* counters) {
-    join_tiles<4>(tiles, CountMatches{counters, 0, 0});
+    signatures_count_4(Tiles tiles, TileOutput output) {
+    join_tiles<4>(tiles, CountMatches{output.counters, 0, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX)
@@ -290,11 +280,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_MAX)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_join_8(Tiles tiles, Match* matches, Tile* unfinished, u64* counters, u64 room) {
-    join_tiles<8>(tiles, WriteMatches{matches, unfinished, counters, room, 0});
+    signatures_join_8(Tiles tiles, TileOutput output) {
+    join_tiles<8>(tiles, WriteMatches{output, 0});
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    signatures_count_8(Tiles tiles, u64* counters) {
-    join_tiles<8>(tiles, CountMatches{counters, 0, 0});
+    signatures_count_8(Tiles tiles, TileOutput output) {
+    join_tiles<8>(tiles, CountMatches{output.counters, 0, 0});
 }

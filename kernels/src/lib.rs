@@ -17,6 +17,7 @@ mod isa;
 pub mod overlap;
 pub mod postings;
 mod prefetch;
+pub mod sets;
 pub mod sieve;
 pub mod signatures;
 

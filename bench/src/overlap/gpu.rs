@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::{
-    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
+use trommel_kernels::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
+use trommel_kernels::cuda::{
+    CopyTimes, Device, DeviceError, DeviceSets, Flight, Kernels, Lane, Memory, Slot, Times,
 };
-use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Lane, Memory, Times};
-use trommel_kernels::overlap::{Chunk, SetStore};
+use trommel_kernels::overlap::Chunk;
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::Arguments;
@@ -22,7 +23,7 @@ const COPY_ROUNDS: usize = 5;
 /// A device with its kernels and ceilings.
 pub(crate) struct Gpu {
     device: Device,
-    verifier: Arc<Verifier>,
+    kernels: Arc<Kernels<PairOverlap>>,
     lane: Arc<Lane>,
     /// Bytes a second read and written by a copy within the device.
     memory_rate: f64,
@@ -33,7 +34,7 @@ type Candidate = (Policy, Answer);
 
 /// What a kernel does alone to find overlaps.
 pub(crate) struct Alone {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: Variant,
     /// Of a block.
     pub(crate) threads: u32,
     /// Millions of pairs a second.
@@ -44,12 +45,12 @@ impl Gpu {
     /// Loads the kernels, measures copies and prints what they give.
     pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
         let properties = device.properties();
-        let verifier = Verifier::new(device)?;
+        let kernels = Kernels::<PairOverlap>::load(device)?;
         let lane = Arc::new(Lane::new(device)?);
         println!(
             "{}, kernels from {}, driver for CUDA {}",
             properties.name,
-            verifier.image(),
+            kernels.image(),
             f64::from(properties.driver_version) / 1000.0
         );
         let bytes = COPY_BYTES.min(properties.memory_bytes / 8);
@@ -64,7 +65,7 @@ impl Gpu {
             memory_rate / 1e9,
             to_f64(peak) / 1e9
         );
-        Ok(Self { device: device.clone(), verifier, lane, memory_rate })
+        Ok(Self { device: device.clone(), kernels, lane, memory_rate })
     }
 
     /// Measures all kernels on a workload, prints, and returns what they do alone.
@@ -86,7 +87,7 @@ impl Gpu {
         let all = host.as_sets();
         let isa = Isa::selected().expect("the variable names a level of this machine");
         let words = words_for_mean_size(all.tokens().len() / all.len().max(1));
-        let sets = DeviceSets::upload_signed(&memory, host, (isa, words))?;
+        let sets = DeviceSets::upload_signed(&memory, host, isa, words)?;
         let limits = |pairs, entries| ChunkLimits { entries, pairs, starts: false };
         let whole = limits(workload.len(), workload.chunk().entries.len());
         let part = workload.len().div_ceil(arguments.chunks.max(1)).max(1);
@@ -110,7 +111,7 @@ impl Gpu {
             self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
             let (policy, answer) = candidate;
             if answer == Answer::Overlaps {
-                let (kernel, threads) = (policy.kernel(), policy.threads());
+                let (kernel, threads) = (policy.variant(), policy.grid().threads());
                 all.push(Alone { kernel, threads, rate: workload.rate(times.kernel) });
             }
         }
@@ -130,7 +131,7 @@ impl Gpu {
         times: Times,
         whole: Duration,
     ) {
-        let (kernel, threads) = (policy.kernel(), policy.threads());
+        let (kernel, threads) = (policy.variant(), policy.grid().threads());
         let name = format!("{kernel}, {}, {threads} threads", shown(answer));
         let gigabytes = workload.gigabytes(times.kernel);
         let us = |time: Duration| time.as_secs_f64() * 1e6;
@@ -150,9 +151,9 @@ impl Gpu {
         &self,
         workload: &Workload,
         sets: &Arc<DeviceSets>,
-        slot: Slot,
+        slot: Slot<PairOverlap>,
         candidate: Candidate,
-    ) -> Result<Slot, DeviceError> {
+    ) -> Result<Slot<PairOverlap>, DeviceError> {
         let sets = (workload.sets(), sets);
         let slot = self.submit(slot, workload.chunk(), sets, candidate)?.collect()?;
         match candidate.1 {
@@ -164,13 +165,13 @@ impl Gpu {
 
     fn submit(
         &self,
-        slot: Slot,
+        slot: Slot<PairOverlap>,
         chunk: Chunk<'_>,
         (sets, on_device): (&SetStore, &Arc<DeviceSets>),
         (policy, answer): Candidate,
-    ) -> Result<Flight, DeviceError> {
+    ) -> Result<Flight<PairOverlap>, DeviceError> {
         let job = Job { chunk, sets: [sets; 2], on_device: [on_device; 2], policy, answer };
-        slot.submit(&self.lane, &self.verifier, &job)
+        slot.submit(&self.lane, &self.kernels, &job)
     }
 
     /// All pairs in chunks, several in flight; how long that takes, the host's work and the check
@@ -179,12 +180,12 @@ impl Gpu {
         &self,
         workload: &Workload,
         sets: &Arc<DeviceSets>,
-        slots: &mut Vec<Slot>,
+        slots: &mut Vec<Slot<PairOverlap>>,
         (candidate, parts): (Candidate, &[Part]),
     ) -> Result<Duration, DeviceError> {
         let whole = workload.chunk();
         let sets = (workload.sets(), sets);
-        let mut flying = VecDeque::<(usize, Flight)>::new();
+        let mut flying = VecDeque::<(usize, Flight<PairOverlap>)>::new();
         let mut count = 0;
         let start = Instant::now();
         for Part { begin, end, entries } in parts {
@@ -220,9 +221,9 @@ fn middle<T: Copy, K: Ord>(values: &mut [T], key: impl FnMut(&T) -> K) -> T {
 /// Takes the answer of a chunk and checks it.
 fn land(
     workload: &Workload,
-    (begin, flight): (usize, Flight),
+    (begin, flight): (usize, Flight<PairOverlap>),
     count: &mut u64,
-) -> Result<Slot, DeviceError> {
+) -> Result<Slot<PairOverlap>, DeviceError> {
     let slot = flight.collect()?;
     workload.check_part(begin, slot.overlaps());
     *count += slot.count().unwrap_or(0);
@@ -232,12 +233,15 @@ fn land(
 /// Every kernel with its policy, or with each number of threads.
 fn candidates(threads: &[u32]) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    for kernel in Kernel::ALL {
+    for kernel in Variant::ALL {
         let usual = Policy::of(kernel);
         let policies: Vec<Policy> = if threads.is_empty() {
             vec![usual]
         } else {
-            threads.iter().map(|threads| usual.with_threads(*threads)).collect()
+            threads
+                .iter()
+                .map(|threads| usual.with_grid(usual.grid().with_threads(*threads)))
+                .collect()
         };
         for policy in policies {
             candidates.extend([Answer::Overlaps, Answer::Count].map(|answer| (policy, answer)));

@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, SetStore};
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs};
+use trommel_kernels::sets::SetStore;
 
 use crate::numbers::Numbers;
 

@@ -71,7 +71,8 @@ impl StandIn {
         Self { form, folder, settings: Vec::new() }
     }
 
-    /// The same with one kernel source changed: compiled now, into `folder`.
+    /// The same with `changed` changed, the kernel source `source` itself or a header that it
+    /// includes: compiled now, into `folder`.
     ///
     /// # Errors
     ///
@@ -79,14 +80,17 @@ impl StandIn {
     pub fn with_changed_kernels(
         form: Form,
         source: &str,
+        changed: &str,
         change: impl FnOnce(&str) -> String,
         folder: &Path,
     ) -> io::Result<Self> {
         let built = Self::new(form);
         let compiler = Compiler { path: env!("STAND_IN_CXX").into(), form };
-        let changed = folder.join(source);
-        fs::write(&changed, change(&fs::read_to_string(kernels().join(source))?))?;
-        let object = compiler.compile(&changed, folder)?;
+        // A header beside the source is found before the unchanged one.
+        fs::copy(kernels().join(source), folder.join(source))?;
+        let text = fs::read_to_string(kernels().join(changed))?;
+        fs::write(folder.join(changed), change(&text))?;
+        let object = compiler.compile(&folder.join(source), folder)?;
         let mut objects = vec![object.clone()];
         for entry in fs::read_dir(&built.folder)? {
             let path = entry?.path();

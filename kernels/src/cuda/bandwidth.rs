@@ -41,9 +41,9 @@ impl CopyTimes {
         for (number, word) in (1..).zip(sent.iter_mut()) {
             *word = number;
         }
-        let mut received = memory.pinned_buffer::<u64>(len)?;
-        let mut here = memory.device_buffer::<u64>(len)?;
-        let mut there = memory.device_buffer::<u64>(len)?;
+        let received = memory.pinned_buffer::<u64>(len)?;
+        let here = memory.device_buffer::<u64>(len)?;
+        let there = memory.device_buffer::<u64>(len)?;
         let clock = Clock {
             stream: Stream::new(device)?,
             begin: Event::new(device)?,
@@ -52,15 +52,15 @@ impl CopyTimes {
         // SAFETY of the three: `best` waits for each copy before it goes on or returns.
         let host_to_device = clock.best(rounds, |stream| {
             // SAFETY: as said above.
-            unsafe { stream.copy_in(&sent, &mut here, len) }
+            unsafe { stream.copy_in(&sent, &here, len) }
         })?;
         let device_to_device = clock.best(rounds, |stream| {
             // SAFETY: as said above.
-            unsafe { stream.copy_within(&here, &mut there, len) }
+            unsafe { stream.copy_within(&here, &there, len) }
         })?;
         let device_to_host = clock.best(rounds, |stream| {
             // SAFETY: as said above.
-            unsafe { stream.copy_out(&there, &mut received, len) }
+            unsafe { stream.copy_out(&there, &received, len) }
         })?;
         assert!(sent[..] == received[..], "{bytes} B did not arrive as they were sent");
         Ok(Self { bytes, host_to_device, device_to_host, device_to_device })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 
-use super::error::{DeviceError, Work};
+use super::error::{DeviceError, check};
 
 /// The environment variable that switches devices off (`cpu`) or leaves them on (`auto`).
 pub const DEVICE_VARIABLE: &str = "TROMMEL_DEVICE";
@@ -238,12 +238,13 @@ impl Device {
     }
 }
 
-/// Names the call of a failure.
-pub(super) fn check<T>(
-    call: &'static str,
-    result: Result<T, DriverError>,
-) -> Result<T, DeviceError> {
-    result.map_err(|error| DeviceError::driver(call, Work::Plain, error))
+/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
+/// them earlier, and streams of ours do not wait for them.
+pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
+    // SAFETY: the stream of such work is there as long as a context is current, which the caller's
+    // is.
+    let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
+    check("cuStreamSynchronize", synchronized)
 }
 
 fn properties(ordinal: usize, device: sys::CUdevice) -> Result<Properties, DeviceError> {

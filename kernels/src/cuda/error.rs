@@ -5,8 +5,6 @@ use std::fmt;
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-use super::module::Launch;
-
 /// A failure on a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -117,6 +115,29 @@ impl fmt::Display for Work {
     }
 }
 
+/// A launch of a kernel, in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Its name.
+    pub kernel: &'static str,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, blocks, threads, shared_bytes } = self;
+        write!(
+            formatter,
+            "{kernel} ({blocks} blocks of {threads} threads, {shared_bytes} B shared)"
+        )
+    }
+}
+
 /// A kind of memory with a budget of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -134,6 +155,23 @@ impl fmt::Display for MemoryKind {
             Self::Pinned => "pinned",
         })
     }
+}
+
+/// Names the call of a failure.
+pub(super) fn check<T>(
+    call: &'static str,
+    result: Result<T, DriverError>,
+) -> Result<T, DeviceError> {
+    result.map_err(|error| DeviceError::driver(call, Work::Plain, error))
+}
+
+/// Names the call of a failure and its bytes.
+pub(super) fn sized<T>(
+    call: &'static str,
+    bytes: usize,
+    result: Result<T, DriverError>,
+) -> Result<T, DeviceError> {
+    result.map_err(|error| DeviceError::driver(call, Work::Bytes(bytes), error))
 }
 
 #[cfg(test)]

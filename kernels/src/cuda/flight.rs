@@ -1,59 +1,60 @@
-//! A chunk on its way over a device: what no buffer may be touched or freed without.
+//! An in-flight chunk. It owns every buffer that the device may still access.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::error::DeviceError;
-use super::lane::{Lane, Timeline, Times};
+use super::kernels::Kernels;
+use super::lane::Lane;
+use super::primitive::Primitive;
+use super::slot::Slot;
 
-/// The buffers of a chunk. A primitive's slot; callers only name it.
-pub trait SlotBuffers: Sized {
-    /// What the device needs besides the buffers until it is done, and what was asked.
-    type Kept;
-
-    /// The course of the chunk.
-    fn timeline(&self) -> &Timeline;
-
-    /// Takes the answer, when the last step is done and took these times.
-    ///
-    /// # Errors
-    ///
-    /// If the device fails at what is fetched only now.
-    fn land(&mut self, kept: &Self::Kept, lane: &Lane, times: Times) -> Result<(), DeviceError>;
-}
-
-/// A chunk on its way. It owns its slot and all else that the device uses, until the device has let
-/// go of them: [`Self::collect`] waits for the last step, and dropped, it waits for all streams and
-/// frees the slot.
-#[derive(Debug)]
-pub struct Flight<S: SlotBuffers> {
+/// An in-flight chunk. It owns its slot and all else that the device uses until the device has let
+/// go of them: [`Self::collect`] waits for the last step; a dropped flight waits for all streams
+/// and frees the slot.
+pub struct Flight<P: Primitive> {
     /// There until it is collected.
-    slot: Option<S>,
+    slot: Option<Slot<P>>,
     lane: Arc<Lane>,
-    kept: S::Kept,
+    kernels: Arc<Kernels<P>>,
+    kept: P::Kept,
 }
 
-const FLYING: &str = "not collected";
+const IN_FLIGHT: &str = "not collected";
 
-impl<S: SlotBuffers> Flight<S> {
-    /// Queues the steps of a chunk, which wait for each other, so that no two of them use a buffer
-    /// at a time.
+impl<P: Primitive> Slot<P> {
+    /// Queues a chunk: copies in, the kernel, copies out. Returns at once.
+    ///
+    /// # Cost
+    ///
+    /// On the host a check and a copy of the chunk.
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it; the slot is then freed, when the device has let go of it.
-    pub(super) fn begin(
-        slot: S,
+    /// If the driver refuses any of it; the slot is then freed when the device has let go of it.
+    ///
+    /// # Panics
+    ///
+    /// If the chunk exceeds the slot's limits or breaks its own contract.
+    pub fn submit(
+        mut self,
         lane: &Arc<Lane>,
-        kept: S::Kept,
-        queue: impl FnOnce(&mut S, &S::Kept, &Lane) -> Result<(), DeviceError>,
-    ) -> Result<Self, DeviceError> {
-        let mut flight = Self { slot: Some(slot), lane: Arc::clone(lane), kept };
-        let Self { slot, lane, kept } = &mut flight;
-        queue(slot.as_mut().expect(FLYING), kept, lane)?;
+        kernels: &Arc<Kernels<P>>,
+        job: &P::Job<'_>,
+    ) -> Result<Flight<P>, DeviceError> {
+        let kept = self.prepare(job);
+        let (lane, kernels) = (Arc::clone(lane), Arc::clone(kernels));
+        // The flight is there before the first step is queued: when a later step is refused, its
+        // drop waits for the earlier ones.
+        let mut flight = Flight { slot: Some(self), lane, kernels, kept };
+        let Flight { slot, lane, kernels, kept } = &mut flight;
+        slot.as_mut().expect(IN_FLIGHT).queue(kept, lane, kernels.functions())?;
         Ok(flight)
     }
+}
 
-    /// Whether [`Self::collect`] would not wait, but for what is fetched only then.
+impl<P: Primitive> Flight<P> {
+    /// Whether [`Self::collect`] would return without waiting for a kernel.
     ///
     /// # Errors
     ///
@@ -63,7 +64,7 @@ impl<S: SlotBuffers> Flight<S> {
     ///
     /// Never: the slot is there until the flight is consumed.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
-        self.slot.as_ref().expect(FLYING).timeline().is_done()
+        self.slot.as_ref().expect(IN_FLIGHT).is_done()
     }
 
     /// Waits for the answer and gives the slot back with it.
@@ -75,20 +76,25 @@ impl<S: SlotBuffers> Flight<S> {
     /// # Panics
     ///
     /// Never: the slot is there until the flight is consumed.
-    pub fn collect(mut self) -> Result<S, DeviceError> {
-        let Self { slot, lane, kept } = &mut self;
-        let landing = slot.as_mut().expect(FLYING);
-        landing.timeline().wait()?;
-        let times = landing.timeline().times()?;
-        landing.land(kept, lane, times)?;
-        Ok(self.slot.take().expect(FLYING))
+    pub fn collect(mut self) -> Result<Slot<P>, DeviceError> {
+        self.slot.as_mut().expect(IN_FLIGHT).land(&self.kept, &self.lane)?;
+        Ok(self.slot.take().expect(IN_FLIGHT))
     }
 }
 
-impl<S: SlotBuffers> Drop for Flight<S> {
+impl<P: Primitive> fmt::Debug for Flight<P> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { slot, lane, kernels, kept } = self;
+        let mut shown = formatter.debug_struct("Flight");
+        shown.field("slot", slot).field("lane", lane).field("kernels", kernels);
+        shown.field("kept", kept).finish()
+    }
+}
+
+impl<P: Primitive> Drop for Flight<P> {
     fn drop(&mut self) {
         if self.slot.is_some() {
-            // Whatever failed, nothing runs any more when this returns: a stream that reports a
+            // Nothing runs any more when this returns, even if it fails: a stream that reports a
             // failure has stopped.
             let _ = self.lane.synchronize();
         }

@@ -1,29 +1,89 @@
-//! What the grids of all kernels have in common.
+//! The cut of a launch into blocks.
 
 use super::device::Properties;
+use super::error::Launch;
 
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;
 
-/// What `__launch_bounds__` of the kernels allows.
+/// The limit that `__launch_bounds__` of all kernels sets.
 pub(super) const THREADS_MAX: u32 = 256;
 
-/// Checks the threads of a block.
+/// Numbers that change the speed of a kernel, and nothing else: kernels stride over their grid, so
+/// any grid gives the same answers.
 ///
-/// # Panics
+/// # Examples
 ///
-/// If they are no full warps, or more than 256.
-pub(super) fn full_warps(threads: u32) -> u32 {
-    let fits = threads.is_multiple_of(WARP) && (WARP..=THREADS_MAX).contains(&threads);
-    assert!(fits, "{threads} threads are no full warps of 1 to {THREADS_MAX}");
-    threads
+/// ```
+/// use trommel_kernels::cuda::signatures::GRID;
+///
+/// assert_eq!(GRID.with_threads(64).threads(), 64);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    threads: u32,
+    blocks_per_multiprocessor_max: u32,
 }
 
-/// The blocks of a grid for which there is work for so many: at least one, and so many a
-/// multiprocessor at most, which then stride over the work.
-pub(super) fn blocks(device: &Properties, wanted: u32, per_multiprocessor_max: u32) -> u32 {
-    let most = device.multiprocessors.saturating_mul(per_multiprocessor_max);
-    wanted.clamp(1, most.max(1))
+impl Grid {
+    /// Blocks of `threads` threads, and at most `blocks_per_multiprocessor_max` of them for each
+    /// multiprocessor; work beyond that is done by striding over the grid.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` are not full warps, or more than 256.
+    pub(super) const fn new(threads: u32, blocks_per_multiprocessor_max: u32) -> Self {
+        assert!(is_full_warps(threads), "blocks have 1 to 8 full warps");
+        Self { threads, blocks_per_multiprocessor_max }
+    }
+
+    /// Threads of a block.
+    #[must_use]
+    pub const fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Changes the threads of a block.
+    ///
+    /// # Panics
+    ///
+    /// If they are not full warps, or more than 256.
+    #[must_use]
+    pub fn with_threads(self, threads: u32) -> Self {
+        assert!(
+            is_full_warps(threads),
+            "{threads} threads: a block has full warps of {WARP}, at most {THREADS_MAX} threads"
+        );
+        Self { threads, ..self }
+    }
+
+    /// Changes the maximum of blocks for each multiprocessor.
+    #[must_use]
+    pub const fn with_blocks_max(self, blocks_per_multiprocessor_max: u32) -> Self {
+        Self { blocks_per_multiprocessor_max, ..self }
+    }
+
+    /// Blocks for work of a thread each.
+    pub(super) const fn blocks_for(&self, threads: u32) -> u32 {
+        threads.div_ceil(self.threads)
+    }
+
+    /// The launch of a kernel for which there is work for `blocks` blocks: at least one, and no
+    /// more than the device's multiprocessors allow.
+    pub(super) fn launch(
+        &self,
+        kernel: &'static str,
+        device: &Properties,
+        blocks: u32,
+        shared_bytes: u32,
+    ) -> Launch {
+        let most = device.multiprocessors.saturating_mul(self.blocks_per_multiprocessor_max);
+        Launch { kernel, blocks: blocks.clamp(1, most.max(1)), threads: self.threads, shared_bytes }
+    }
+}
+
+const fn is_full_warps(threads: u32) -> bool {
+    threads.is_multiple_of(WARP) && WARP <= threads && threads <= THREADS_MAX
 }
 
 /// A device of two multiprocessors.
@@ -50,22 +110,28 @@ mod tests {
     fn blocks_are_at_least_one_and_limited_by_multiprocessors() {
         let two = small_device();
         let none = Properties { multiprocessors: 0, ..two.clone() };
-        assert_eq!(
-            [0, 1, 5, 6, 7, u32::MAX].map(|wanted| blocks(&two, wanted, 3)),
-            [1, 1, 5, 6, 6, 6]
-        );
+        let blocks = |device, blocks, max| Grid::new(64, max).launch("k", device, blocks, 0).blocks;
+        let limited = [0, 1, 5, 6, 7, u32::MAX].map(|wanted| blocks(&two, wanted, 3));
+        assert_eq!(limited, [1, 1, 5, 6, 6, 6]);
         assert_eq!(blocks(&two, u32::MAX, u32::MAX), u32::MAX);
         assert_eq!(blocks(&none, 7, 3), 1);
     }
 
     #[test]
     fn full_warps_up_to_the_bounds_of_kernels_pass() {
-        assert_eq!([32, 64, 256].map(full_warps), [32, 64, 256]);
+        assert_eq!([32, 64, 256].map(|threads| Grid::new(threads, 1).threads()), [32, 64, 256]);
+        assert_eq!([0, 1, 64, 65].map(|work| Grid::new(64, 1).blocks_for(work)), [0, 1, 1, 2]);
     }
 
     #[test]
     #[should_panic(expected = "288 threads")]
     fn more_threads_than_kernels_are_compiled_for_are_refused() {
-        full_warps(288);
+        let _ = Grid::new(64, 1).with_threads(288);
+    }
+
+    #[test]
+    #[should_panic(expected = "33 threads: a block has full warps of 32, at most 256 threads")]
+    fn half_warps_are_refused() {
+        let _ = Grid::new(64, 1).with_threads(33);
     }
 }

@@ -12,35 +12,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cudarc::driver::result;
 use cudarc::driver::sys;
 
-use super::device::Device;
-use super::error::{DeviceError, MemoryKind};
-use super::stream::{sized, synchronize_unbound};
-use crate::overlap::{Entry, Start};
-use crate::signatures::{Match, Tile};
+use super::device::{Device, synchronize_unbound};
+use super::error::{DeviceError, MemoryKind, sized};
 
-/// What buffers hold: numbers and structs of numbers.
+/// Elements of buffers: numbers and structs of numbers.
 ///
 /// # Safety
 ///
-/// The type has no padding and no invalid values, and kernels know it by the same layout.
+/// The type has no padding and no invalid values, and kernels declare it with the same layout.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 // SAFETY: a number.
 unsafe impl Plain for u32 {}
 // SAFETY: a number.
 unsafe impl Plain for u64 {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Entry {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Start {}
-// SAFETY: six `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Tile {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Match {}
 
-/// Where buffers of one user come from: a device, and a budget for each kind of memory, fixed when
-/// it is made. Buffers are made at the start and used again and again; when they are dropped, their
-/// bytes go back to the budget.
+/// The source of all buffers of one user: a device, and a budget for each kind of memory, fixed
+/// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes to
+/// the budget.
 #[derive(Debug)]
 pub struct Memory {
     device: Device,
@@ -52,7 +41,7 @@ pub struct Memory {
 struct Budget {
     kind: MemoryKind,
     bytes: usize,
-    /// A count that orders nothing else: relaxed everywhere.
+    /// Relaxed everywhere: the count alone decides, and it publishes no other memory.
     used: AtomicUsize,
 }
 
@@ -114,13 +103,13 @@ impl Memory {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
         self.device_bytes.take(bytes)?;
-        // SAFETY: what is in the memory is not read before it is cleared below.
-        let pointer = sized("cuMemAlloc", bytes, unsafe { result::malloc_sync(bytes) })
+        // SAFETY: the memory is not read before it is cleared below.
+        let address = sized("cuMemAlloc", bytes, unsafe { result::malloc_sync(bytes) })
             .inspect_err(|_| self.device_bytes.give_back(bytes))?;
         let memory = Arc::clone(self);
-        let buffer = DeviceBuffer { pointer, len, memory, elements: PhantomData };
-        // SAFETY: the memory has so many bytes, and nobody else knows it yet.
-        let cleared = unsafe { result::memset_d8_sync(pointer, 0, bytes) };
+        let buffer = DeviceBuffer { address, len, memory, elements: PhantomData };
+        // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
+        let cleared = unsafe { result::memset_d8_sync(address, 0, bytes) };
         sized("cuMemsetD8", bytes, cleared)?;
         synchronize_unbound()?;
         Ok(buffer)
@@ -138,12 +127,12 @@ impl Memory {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
         self.pinned_bytes.take(bytes)?;
-        // No flags: write-combined memory, a flag that copies to the device could use, is read back
-        // very slowly.
-        // SAFETY: what is in the memory is not read before it is cleared below.
+        // No flags: write-combined memory would speed up copies to the device a little, but reading
+        // it on the host is very slow.
+        // SAFETY: the memory is not read before it is cleared below.
         let pointer = sized("cuMemHostAlloc", bytes, unsafe { result::malloc_host(bytes, 0) })
             .inspect_err(|_| self.pinned_bytes.give_back(bytes))?;
-        // SAFETY: the memory has so many bytes, and nobody else knows it yet.
+        // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
         // SAFETY: the driver has reported success.
         let pointer = unsafe { NonNull::new_unchecked(pointer) };
@@ -156,29 +145,52 @@ fn bytes_of<T>(len: usize) -> usize {
     len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space").max(1)
 }
 
+/// An address in the device's memory as a kernel takes it: a pointer, or null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct DevicePointer<T> {
+    address: sys::CUdeviceptr,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T> DevicePointer<T> {
+    /// The null pointer.
+    pub(super) const NULL: Self = Self { address: 0, elements: PhantomData };
+
+    /// The address of the element at `index`, counted from this one.
+    pub(super) const fn at(self, index: u64) -> Self {
+        let offset = index * size_of::<T>() as u64;
+        Self { address: self.address + offset, elements: PhantomData }
+    }
+
+    pub(super) const fn address(self) -> sys::CUdeviceptr {
+        self.address
+    }
+}
+
 /// Elements in the device's memory.
 #[derive(Debug)]
 pub struct DeviceBuffer<T: Plain> {
-    pointer: sys::CUdeviceptr,
+    address: sys::CUdeviceptr,
     len: usize,
     memory: Arc<Memory>,
     elements: PhantomData<T>,
 }
 
 impl<T: Plain> DeviceBuffer<T> {
-    /// How many elements it has room for.
+    /// The number of elements that fit.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has room for none.
+    /// Whether no element fits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies elements to its front and waits until they are there.
+    /// Copies elements to the front of the buffer and waits until they are there.
     ///
     /// # Errors
     ///
@@ -186,38 +198,51 @@ impl<T: Plain> DeviceBuffer<T> {
     ///
     /// # Panics
     ///
-    /// If there are more than it has room for.
+    /// If more elements are given than fit.
     pub fn upload(&mut self, elements: &[T]) -> Result<(), DeviceError> {
-        assert!(elements.len() <= self.len, "{} for {}", elements.len(), self.len);
+        let (given, room) = (elements.len(), self.len);
+        assert!(given <= room, "{given} elements for a device buffer of {room}");
         self.memory.device.enter()?;
-        // SAFETY: the memory has room for them, and the borrow says that nothing else uses it: work
-        // in flight owns its buffers or shares them unchanged.
-        let copied = unsafe { result::memcpy_htod_sync(self.pointer, elements) };
+        // SAFETY: the elements fit, and the borrow says that nothing else uses the buffer: work in
+        // flight owns its buffers or shares them unchanged.
+        let copied = unsafe { result::memcpy_htod_sync(self.address, elements) };
         sized("cuMemcpyHtoD", size_of_val(elements), copied)?;
         synchronize_unbound()
     }
 
-    pub(super) fn pointer(&self) -> sys::CUdeviceptr {
-        self.pointer
+    pub(super) fn pointer(&self) -> DevicePointer<T> {
+        DevicePointer { address: self.address, elements: PhantomData }
     }
 }
 
 impl<T: Plain> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         let _ = self.memory.device.enter();
-        // SAFETY: allocated by `device_buffer`, freed here alone. What fails to be freed ends with
-        // the context.
-        let _ = unsafe { result::free_sync(self.pointer) };
+        // SAFETY: allocated by `device_buffer`, freed here alone. Memory that fails to be freed
+        // ends with the context.
+        let _ = unsafe { result::free_sync(self.address) };
         self.memory.device_bytes.give_back(bytes_of::<T>(self.len));
     }
 }
 
-/// Elements in pinned host memory: a slice that the device can copy from and to by itself.
+/// Elements in pinned host memory: a slice that the device copies from and to by itself.
 #[derive(Debug)]
 pub struct PinnedBuffer<T: Plain> {
     pointer: NonNull<T>,
     len: usize,
     memory: Arc<Memory>,
+}
+
+impl<T: Plain> PinnedBuffer<T> {
+    /// The first element, for copies that the device does: no reference to the elements is made.
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.pointer.as_ptr()
+    }
+
+    /// The number of elements, without a reference to them.
+    pub(super) fn capacity(&self) -> usize {
+        self.len
+    }
 }
 
 // SAFETY: it owns its memory, which is bound to no thread.
@@ -244,8 +269,8 @@ impl<T: Plain> DerefMut for PinnedBuffer<T> {
 impl<T: Plain> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         let _ = self.memory.device.enter();
-        // SAFETY: allocated by `pinned_buffer`, freed here alone. What fails to be freed ends
-        // with the process.
+        // SAFETY: allocated by `pinned_buffer`, freed here alone. Memory that fails to be freed
+        // ends with the process.
         let _ = unsafe { result::free_host(self.pointer.as_ptr().cast()) };
         self.memory.pinned_bytes.give_back(bytes_of::<T>(self.len));
     }

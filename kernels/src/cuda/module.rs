@@ -4,18 +4,17 @@
 
 use std::ffi::{CString, c_void};
 use std::fmt;
-use std::sync::Arc;
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
 
 use super::device::Device;
-use super::error::{DeviceError, Work};
+use super::error::{DeviceError, Launch, Work};
 use super::stream::Stream;
 
-/// One source, compiled for the GPUs it may meet.
+/// One source, compiled for all GPUs.
 #[derive(Debug)]
-pub(super) struct Images {
+pub struct Images {
     /// The source's name without its ending.
     pub(super) name: &'static str,
     pub(super) sm_80: &'static [u8],
@@ -23,10 +22,10 @@ pub(super) struct Images {
     pub(super) ptx: &'static [u8],
 }
 
-/// Names the images of a source.
+/// Embeds the images of a source, by the source's name.
 macro_rules! images {
     ($name:literal) => {
-        $crate::cuda::module::Images {
+        &$crate::cuda::module::Images {
             name: $name,
             sm_80: include_bytes!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
@@ -51,7 +50,7 @@ macro_rules! images {
 }
 pub(super) use images;
 
-/// Which image a module was loaded from.
+/// The form of an image that a device runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleImage {
@@ -84,108 +83,91 @@ impl fmt::Display for ModuleImage {
     }
 }
 
-/// An image that a device has loaded.
+/// An image that a device has loaded. Unloaded when it is dropped.
 #[derive(Debug)]
-pub(super) struct Module {
+struct Module {
     handle: sys::CUmodule,
     device: Device,
-    image: ModuleImage,
 }
 
-// SAFETY: the driver's handles may be used from every thread in which the context is current, and
-// every use enters it.
-unsafe impl Send for Module {}
-// SAFETY: as above; a module does not change.
-unsafe impl Sync for Module {}
-
 impl Module {
-    /// Loads the image for the device.
-    pub(super) fn load(device: &Device, images: &Images) -> Result<Arc<Self>, DeviceError> {
+    fn load(device: &Device, images: &Images, image: ModuleImage) -> Result<Self, DeviceError> {
         device.enter()?;
-        let image = ModuleImage::of(device.properties().capability);
         let bytes = match image {
             ModuleImage::Sm80 => images.sm_80,
             ModuleImage::Sm90 => images.sm_90,
             ModuleImage::Ptx => images.ptx,
         };
-        // PTX is a text that ends with a zero byte; behind a cubin it is not looked at.
+        // The driver takes PTX as text that ends with a zero byte; it ignores the byte of a cubin.
         let bytes = [bytes, &[0]].concat();
         // SAFETY: a whole image, made by the compiler; the driver copies it.
         let handle = unsafe { result::module::load_data(bytes.as_ptr().cast::<c_void>()) };
-        let handle = handle.map_err(|error| {
-            DeviceError::driver("cuModuleLoadData", Work::Named(images.name), error)
-        })?;
-        Ok(Arc::new(Self { handle, device: device.clone(), image }))
+        let named = Work::Named(images.name);
+        let handle =
+            handle.map_err(|error| DeviceError::driver("cuModuleLoadData", named, error))?;
+        Ok(Self { handle, device: device.clone() })
     }
 
-    pub(super) fn image(&self) -> ModuleImage {
-        self.image
-    }
-
-    /// A kernel of the module.
-    pub(super) fn function(self: &Arc<Self>, name: &'static str) -> Result<Function, DeviceError> {
+    fn function(&self, name: &'static str) -> Result<sys::CUfunction, DeviceError> {
         self.device.enter()?;
         let c_name = CString::new(name).expect("names of kernels have no zero byte");
         // SAFETY: the module is loaded.
         let handle = unsafe { result::module::get_function(self.handle, c_name) };
-        let handle = handle.map_err(|error| {
-            DeviceError::driver("cuModuleGetFunction", Work::Named(name), error)
-        })?;
-        Ok(Function { handle, name, module: Arc::clone(self) })
+        let named = Work::Named(name);
+        handle.map_err(|error| DeviceError::driver("cuModuleGetFunction", named, error))
     }
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: loaded by `load`, unloaded here alone; functions keep it alive. What fails to be
-        // unloaded ends with the context.
+        // SAFETY: loaded by `load`, unloaded here alone. A module that fails to be unloaded ends
+        // with the context.
         let _ = unsafe { result::module::unload(self.handle) };
     }
 }
 
-/// A kernel that can be launched.
+/// The kernels of an image, by name.
 #[derive(Debug)]
-pub(super) struct Function {
-    handle: sys::CUfunction,
-    name: &'static str,
-    module: Arc<Module>,
+pub(super) struct Functions {
+    handles: Vec<(&'static str, sys::CUfunction)>,
+    image: ModuleImage,
+    /// The functions live as long as it does.
+    module: Module,
 }
 
-// SAFETY: as for `Module`, which it keeps alive.
-unsafe impl Send for Function {}
-// SAFETY: as for `Module`; nothing sets attributes of a function.
-unsafe impl Sync for Function {}
+// SAFETY: the driver's handles may be used from every thread in which the context is current, and
+// every use enters it.
+unsafe impl Send for Functions {}
+// SAFETY: as above; neither a module nor its functions change after they are loaded.
+unsafe impl Sync for Functions {}
 
-/// How a kernel was launched: in one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Its name.
-    pub kernel: &'static str,
-    /// Blocks of the grid.
-    pub blocks: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Dynamic shared memory of a block.
-    pub shared_bytes: u32,
-}
-
-impl fmt::Display for Launch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, blocks, threads, shared_bytes } = self;
-        write!(
-            formatter,
-            "{kernel} ({blocks} blocks of {threads} threads, {shared_bytes} B shared)"
-        )
-    }
-}
-
-impl Function {
-    pub(super) fn name(&self) -> &'static str {
-        self.name
+impl Functions {
+    /// Loads the image for the device, and these functions of it.
+    pub(super) fn load(
+        device: &Device,
+        images: &Images,
+        names: &[&'static str],
+    ) -> Result<Self, DeviceError> {
+        let image = ModuleImage::of(device.properties().capability);
+        let module = Module::load(device, images, image)?;
+        let handles = names.iter().map(|name| Ok((*name, module.function(name)?)));
+        Ok(Self { handles: handles.collect::<Result<_, DeviceError>>()?, image, module })
     }
 
-    /// Queues the kernel on a stream of its device.
+    pub(super) fn image(&self) -> ModuleImage {
+        self.image
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.module.device
+    }
+
+    /// Queues a kernel on a stream of its device.
+    ///
+    /// # Panics
+    ///
+    /// If no kernel of this name has been loaded.
     ///
     /// # Safety
     ///
@@ -199,13 +181,14 @@ impl Function {
         launch: Launch,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
-        debug_assert_eq!(launch.kernel, self.name);
+        let handle = self.handles.iter().find(|(name, _)| *name == launch.kernel);
+        let Some((_, handle)) = handle else { panic!("no kernel {} is loaded", launch.kernel) };
         self.module.device.enter()?;
-        // SAFETY: the function is alive with its module, the stream is borrowed, and the caller has
-        // promised the rest.
+        // SAFETY: the function lives as long as its module, the stream is borrowed, and the caller
+        // has promised the rest.
         let launched = unsafe {
             result::launch_kernel(
-                self.handle,
+                *handle,
                 (launch.blocks, 1, 1),
                 (launch.threads, 1, 1),
                 launch.shared_bytes,

@@ -1,4 +1,4 @@
-//! Streams, which run what is queued on them in order, and events, which mark places in them.
+//! Streams, which run queued work in order, and events, which mark places in them.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -7,8 +7,8 @@ use std::time::Duration;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 
-use super::device::{Device, check};
-use super::error::{DeviceError, Work};
+use super::device::Device;
+use super::error::{DeviceError, check, sized};
 use super::memory::{DeviceBuffer, PinnedBuffer, Plain};
 
 /// A queue of copies and kernels.
@@ -36,7 +36,7 @@ impl Stream {
         Ok(Self { handle: check("cuStreamCreate", handle)?, device: device.clone() })
     }
 
-    /// Blocks until all is done that was queued.
+    /// Blocks until all queued work is done.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Stream {
         check("cuStreamSynchronize", unsafe { result::stream::synchronize(self.handle) })
     }
 
-    /// Lets what is queued from now on wait for an event.
+    /// Lets work queued from now on wait for an event.
     ///
     /// # Errors
     ///
@@ -73,14 +73,15 @@ impl Stream {
     pub(super) unsafe fn copy_in<T: Plain>(
         &self,
         from: &PinnedBuffer<T>,
-        to: &mut DeviceBuffer<T>,
+        to: &DeviceBuffer<T>,
         len: usize,
     ) -> Result<(), DeviceError> {
         assert!(len <= to.len(), "{len} elements for a device buffer of {}", to.len());
         let from = &from[..len];
         self.device.enter()?;
+        let target = to.pointer().address();
         // SAFETY: both have room for `len` elements, and stay as the caller has promised.
-        let copied = unsafe { result::memcpy_htod_async(to.pointer(), from, self.handle) };
+        let copied = unsafe { result::memcpy_htod_async(target, from, self.handle) };
         sized("cuMemcpyHtoDAsync", size_of_val(from), copied)
     }
 
@@ -93,16 +94,17 @@ impl Stream {
     pub(super) unsafe fn copy_out<T: Plain>(
         &self,
         from: &DeviceBuffer<T>,
-        to: &mut PinnedBuffer<T>,
+        to: &PinnedBuffer<T>,
         len: usize,
     ) -> Result<(), DeviceError> {
         assert!(len <= from.len(), "{len} elements of a device buffer of {}", from.len());
-        let to = &mut to[..len];
+        assert!(len <= to.capacity(), "{len} elements for a pinned buffer of {}", to.capacity());
         self.device.enter()?;
-        let bytes = size_of_val(to);
+        let (source, target) = (from.pointer().address(), to.as_ptr().cast());
+        let bytes = len * size_of::<T>();
         // SAFETY: both have room for `len` elements, and stay as the caller has promised.
-        let copied = unsafe { result::memcpy_dtoh_async(to, from.pointer(), self.handle) };
-        sized("cuMemcpyDtoHAsync", bytes, copied)
+        let code = unsafe { sys::cuMemcpyDtoHAsync_v2(target, source, bytes, self.handle) };
+        sized("cuMemcpyDtoHAsync", bytes, code.result())
     }
 
     /// Queues a copy of the first `len` elements within the device.
@@ -114,15 +116,15 @@ impl Stream {
     pub(super) unsafe fn copy_within<T: Plain>(
         &self,
         from: &DeviceBuffer<T>,
-        to: &mut DeviceBuffer<T>,
+        to: &DeviceBuffer<T>,
         len: usize,
     ) -> Result<(), DeviceError> {
         assert!(len <= from.len().min(to.len()), "{len} elements for buffers of fewer");
         self.device.enter()?;
         let bytes = len * size_of::<T>();
+        let [source, target] = [from, to].map(|buffer| buffer.pointer().address());
         // SAFETY: both have room for `len` elements, and stay as the caller has promised.
-        let copied =
-            unsafe { result::memcpy_dtod_async(to.pointer(), from.pointer(), bytes, self.handle) };
+        let copied = unsafe { result::memcpy_dtod_async(target, source, bytes, self.handle) };
         sized("cuMemcpyDtoDAsync", bytes, copied)
     }
 
@@ -133,13 +135,14 @@ impl Stream {
     /// Until that is done, the buffer is not freed, and nobody else writes to it or reads it.
     pub(super) unsafe fn clear<T: Plain>(
         &self,
-        buffer: &mut DeviceBuffer<T>,
+        buffer: &DeviceBuffer<T>,
     ) -> Result<(), DeviceError> {
         self.device.enter()?;
         let bytes = buffer.len() * size_of::<T>();
-        // SAFETY: the buffer has so many bytes, and stays as the caller has promised; zeros are a
+        let address = buffer.pointer().address();
+        // SAFETY: the buffer has `bytes` bytes, and stays as the caller has promised; zeros are a
         // value of every `Plain` type.
-        let cleared = unsafe { result::memset_d8_async(buffer.pointer(), 0, bytes, self.handle) };
+        let cleared = unsafe { result::memset_d8_async(address, 0, bytes, self.handle) };
         sized("cuMemsetD8Async", bytes, cleared)
     }
 }
@@ -151,24 +154,6 @@ impl Drop for Stream {
         // with its context.
         let _ = unsafe { result::stream::destroy(self.handle) };
     }
-}
-
-/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
-/// them earlier, and streams of ours do not wait for them.
-pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
-    // SAFETY: the stream of such work is there as long as a context is current, which the caller's
-    // is.
-    let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
-    check("cuStreamSynchronize", synchronized)
-}
-
-/// Names the call of a failure and its bytes.
-pub(super) fn sized<T>(
-    call: &'static str,
-    bytes: usize,
-    result: Result<T, DriverError>,
-) -> Result<T, DeviceError> {
-    result.map_err(|error| DeviceError::driver(call, Work::Bytes(bytes), error))
 }
 
 /// A place in a stream, with its time.
@@ -185,7 +170,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that is nowhere yet. Who waits for it sleeps.
+    /// An event that marks nothing yet. A thread that waits for it sleeps.
     ///
     /// # Errors
     ///
@@ -196,7 +181,7 @@ impl Event {
         Ok(Self { handle: check("cuEventCreate", handle)?, device: device.clone() })
     }
 
-    /// Marks what is queued on a stream by now.
+    /// Marks the end of all work that is queued on a stream now.
     ///
     /// # Errors
     ///
@@ -207,7 +192,7 @@ impl Event {
         check("cuEventRecord", unsafe { result::event::record(self.handle, stream.handle) })
     }
 
-    /// Whether all is done that it marks; true for an event that marks nothing.
+    /// Whether all marked work is done; true for an event that marks nothing.
     ///
     /// # Errors
     ///
@@ -221,7 +206,7 @@ impl Event {
         }
     }
 
-    /// Blocks until all is done that it marks.
+    /// Blocks until all marked work is done.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Which matches are the first of their pair.
 
-use super::pairs::{ChunkStore, Entry, Pair, Sets, pair_number};
+use super::pairs::{ChunkStore, Entry, Pair, pair_number};
 use super::{Intersect, Verification};
 use crate::prefetch::prefetch;
+use crate::sets::Sets;
 
 /// How many matches ahead the tokens of candidates are asked for.
 const AHEAD: usize = 8;

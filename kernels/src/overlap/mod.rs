@@ -42,7 +42,7 @@ mod tests;
 mod vp2intersect;
 
 pub(crate) use self::pairs::pair_number;
-pub use self::pairs::{Chunk, ChunkStore, Cursor, Entry, Pairs, SetStore, Sets, Start};
+pub use self::pairs::{Chunk, ChunkStore, Cursor, Entry, Pairs, Start};
 
 use self::blocks::Blocks;
 use self::broadcast::Broadcast;
@@ -52,6 +52,7 @@ use self::scalar::Scalar;
 use crate::Isa;
 use crate::filter;
 use crate::filter::lanes::{Kernel, Simd};
+use crate::sets::Sets;
 
 /// How many pairs ahead the tokens of candidates are asked for.
 const AHEAD: usize = 8;

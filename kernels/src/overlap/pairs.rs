@@ -1,114 +1,7 @@
-//! What a call is given: sets, a chunk of candidates, and where to begin.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! The arguments of a call: chunks of candidates, and where to begin.
 
 use crate::prefetch::prefetch;
-
-/// Sets of tokens laid end to end.
-#[derive(Clone, Copy, Debug)]
-pub struct Sets<'a> {
-    offsets: &'a [u32],
-    tokens: &'a [u32],
-}
-
-impl<'a> Sets<'a> {
-    /// Set `i` is `tokens[offsets[i]..offsets[i + 1]]`, strictly ascending.
-    ///
-    /// # Cost
-    ///
-    /// Reads each offset once. That tokens ascend is checked in debug builds only; where they do
-    /// not, overlaps mean nothing.
-    ///
-    /// # Panics
-    ///
-    /// If there is no offset, offsets descend, or the last one is not the number of tokens.
-    #[must_use]
-    pub fn new(offsets: &'a [u32], tokens: &'a [u32]) -> Self {
-        let last = offsets.last().copied().expect("one offset more than sets");
-        let len = tokens.len();
-        assert!(last as usize == len, "the last offset is {last}, but there are {len} tokens");
-        assert!(offsets.is_sorted(), "offsets must not descend");
-        let sets = Self { offsets, tokens };
-        debug_assert!(
-            (0..sets.len()).all(|set| sets.set(set).is_sorted_by(|left, right| left < right)),
-            "the tokens of a set must ascend strictly"
-        );
-        sets
-    }
-
-    /// How many sets there are.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// One more offset than sets.
-    #[must_use]
-    pub fn offsets(self) -> &'a [u32] {
-        self.offsets
-    }
-
-    /// The tokens of all sets.
-    #[must_use]
-    pub fn tokens(self) -> &'a [u32] {
-        self.tokens
-    }
-
-    /// The tokens of one set.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such set.
-    #[inline]
-    #[must_use]
-    pub fn set(self, set: usize) -> &'a [u32] {
-        &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
-    }
-}
-
-/// Sets of tokens that have been checked once, for many calls.
-#[derive(Clone, Debug)]
-pub struct SetStore {
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
-    version: u64,
-}
-
-/// The version of the next store. It orders nothing else: relaxed everywhere.
-static NEXT_VERSION: AtomicU64 = AtomicU64::new(0);
-
-impl SetStore {
-    /// As [`Sets::new`].
-    ///
-    /// # Panics
-    ///
-    /// As [`Sets::new`].
-    #[must_use]
-    pub fn new(offsets: Vec<u32>, tokens: Vec<u32>) -> Self {
-        let _ = Sets::new(&offsets, &tokens);
-        Self { offsets, tokens, version: NEXT_VERSION.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    /// A number that only clones of this store have, too: it names the sets where a copy of them is
-    /// kept, such as on a device.
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// The sets. Free.
-    #[inline]
-    #[must_use]
-    pub fn as_sets(&self) -> Sets<'_> {
-        Sets { offsets: &self.offsets, tokens: &self.tokens }
-    }
-}
+use crate::sets::Sets;
 
 /// A probe set and the range of its candidates in the chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -360,8 +253,8 @@ impl<'a> Pairs<'a> {
     pub(super) fn ask_for(self, index: usize) {
         if let Some(&candidate) = self.chunk.candidates.get(index) {
             let settled = self.chunk.starts.get(index).map_or(0, |start| start.candidate);
-            let begin = self.candidates.offsets[candidate as usize] + settled;
-            prefetch(self.candidates.tokens, begin as usize);
+            let begin = self.candidates.offsets()[candidate as usize] + settled;
+            prefetch(self.candidates.tokens(), begin as usize);
         }
     }
 
@@ -375,7 +268,8 @@ impl<'a> Pairs<'a> {
         let chunk = self.chunk;
         let probe = self.probes.set(probe as usize);
         let candidate = chunk.candidates[index] as usize;
-        let candidate_on = &self.candidates.tokens[self.candidates.offsets[candidate] as usize..];
+        let candidate_on =
+            &self.candidates.tokens()[self.candidates.offsets()[candidate] as usize..];
         let candidate_len = self.candidates.set(candidate).len();
         let required = chunk.required[index];
         let Some(&start) = chunk.starts.get(index) else {

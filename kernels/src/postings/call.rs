@@ -2,7 +2,8 @@
 
 use super::registers::{Line, lines_per_block};
 use super::{BLOCK, POSITION_MAX, RANKS_MAX};
-use crate::overlap::{ChunkStore, Entry, Sets, Start, pair_number};
+use crate::overlap::{ChunkStore, Entry, Start, pair_number};
+use crate::sets::Sets;
 
 /// The token before the first one of a set: no token is as great.
 pub const NO_TOKEN: u32 = u32::MAX;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{PROBES_MAX, STRIP, WORDS};
-use crate::overlap::Sets;
 use crate::postings::sign;
+use crate::sets::Sets;
 
 /// Probes of one size, and candidates that each of them is compared with.
 ///

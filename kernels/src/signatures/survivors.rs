@@ -2,7 +2,8 @@
 
 use super::call::Match;
 use crate::Isa;
-use crate::overlap::{self, Chunk, Entry, Pairs, REJECTED, Sets};
+use crate::overlap::{self, Chunk, Entry, Pairs, REJECTED};
+use crate::sets::Sets;
 
 /// Pairs that the signatures have let through, in the order in which they were found: strip by
 /// strip, and in a strip by probe.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::overlap::Sets;
+use crate::sets::Sets;
 
 /// Sets by size, in runs of one size.
 struct Case {

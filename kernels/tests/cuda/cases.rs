@@ -1,8 +1,9 @@
 //! Chunks of candidate pairs for the overlap kernels.
 
 use trommel_kernels::Isa;
-use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, SetStore, Sets, Start};
+use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Start};
 use trommel_kernels::postings;
+use trommel_kernels::sets::{SetStore, Sets};
 
 /// Sets, and a chunk of pairs among them.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::env;
 
-use trommel_kernels::cuda::overlap::Kernel;
-use trommel_kernels::cuda::signatures::Policy;
+use trommel_kernels::cuda::overlap::Variant;
+use trommel_kernels::cuda::signatures::GRID;
 use trommel_kernels::cuda::{Device, DeviceError, FailureKind, NoDevice};
 
 use super::cases::Case;
@@ -23,12 +23,12 @@ fn pipeline(device: &Device) -> Result<(), DeviceError> {
     let case = Case::of_sizes("failing", &[9, 30, 4, 17], 20).with_pairs(&[0, 3, 1], 1, 21);
     device.memory_bytes()?;
     let bench = Bench::new(device)?;
-    let overlaps = waves(&bench, &case, Kernel::Lanes16, (2, 3))?;
+    let overlaps = waves(&bench, &case, Variant::Lanes16, (2, 3))?;
     assert_eq!(overlaps, case.expected().0);
     let case = TileCase::of_sizes("failing", &[5; 9], 1, [4, 9]);
     let bench = suite::signatures::Bench::new(device)?;
     let sets = bench.sign(&case, 1)?;
-    let (matches, ..) = bench.join(&case, &sets, bench.slot(&case, 5)?, Policy::default())?;
+    let (matches, ..) = bench.join(&case, &sets, bench.slot(&case, 5)?, GRID)?;
     assert_eq!(matches, suite::signatures::expected(&case, 1).0);
     Ok(())
 }

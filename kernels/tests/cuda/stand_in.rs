@@ -139,16 +139,18 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
     pull_out_barriers("signatures.cu", 6, &["suite::signatures::signatures_of_1"]);
 }
 
-/// Lets out each bound of a source in turn, by one, and runs tests that must notice.
-fn let_out_bounds(source: &str, bounds: &[[&str; 2]], filter: &str) {
-    let folder = tempfile::tempdir().unwrap();
+/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and runs
+/// tests that must notice.
+fn let_out_bounds(source: &str, changed: &str, bounds: &[[&str; 2]], filter: &str) {
     let mut survivors = Vec::new();
     for [bound, wider] in bounds {
         let change = |source: &str| {
             assert!(source.contains(bound), "{bound}");
             source.replace(bound, wider)
         };
-        let stand_in = StandIn::with_changed_kernels(Form::Address, source, change, folder.path());
+        let folder = tempfile::tempdir().unwrap();
+        let form = Form::Address;
+        let stand_in = StandIn::with_changed_kernels(form, source, changed, change, folder.path());
         let output = tests(&stand_in.unwrap(), filter).output().unwrap();
         if output.status.success() {
             survivors.push(wider);
@@ -172,7 +174,17 @@ fn no_bound_of_overlaps_can_be_let_out() {
         ["needed <= sizes;", "needed < sizes;"],
         ["lane < taken", "lane <= taken"],
     ];
-    let_out_bounds("overlap.cu", &bounds, "matches_the_reference");
+    let_out_bounds("overlap.cu", "overlap.cu", &bounds, "matches_the_reference");
+}
+
+#[test]
+fn no_bound_of_chunk_sums_can_be_let_out() {
+    let bounds = [
+        ["chunk < chunks", "chunk <= chunks"],
+        ["at < end", "at <= end"],
+        ["smaller(chunk_len, value_count - begin)", "chunk_len"],
+    ];
+    let_out_bounds("chunk_sum.cu", "chunk_sum.cu", &bounds, "suite::chunk_sum::chunk_sums");
 }
 
 #[test]
@@ -189,10 +201,12 @@ fn no_bound_of_signatures_can_be_let_out() {
         ["strip.required <= smaller", "strip.required < smaller"],
         ["bits <= strip", "bits < strip"],
         ["lane_of_warp() < len", "lane_of_warp() <= len"],
-        ["is_match && at < room", "is_match && at <= room"],
         ["set < set_count", "set <= set_count"],
     ];
-    let_out_bounds("signatures.cu", &bounds, "suite::signatures::signatures_of_1");
+    let filter = "suite::signatures::signatures_of_1";
+    let_out_bounds("signatures.cu", "signatures.cu", &bounds, filter);
+    let bounds = [["is_match && at < room", "is_match && at <= room"]];
+    let_out_bounds("signatures.cu", "output.cuh", &bounds, filter);
 }
 
 /// What a child that may fail says about its end.

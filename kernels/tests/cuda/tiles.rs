@@ -1,6 +1,6 @@
 //! Tiles of all pairs of sets, for the kernels of signatures.
 
-use trommel_kernels::overlap::{SetStore, Sets};
+use trommel_kernels::sets::{SetStore, Sets};
 use trommel_kernels::signatures::{Runs, Tile, Tiles};
 
 use super::cases::{Numbers, narrow};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trommel_kernels::overlap::{SetStore, Sets};
+use trommel_kernels::sets::{SetStore, Sets};
 
 use super::side::Side;
 use crate::carry::CarriedRows;

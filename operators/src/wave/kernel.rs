@@ -1,6 +1,7 @@
 //! Kernels: how chunks are answered, on a CPU or on a device.
 
-use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
+pub use trommel_kernels::cuda::Landed;
+use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 use super::chunk::WaveChunk;
 
@@ -51,15 +52,4 @@ pub trait OnDevice: Send {
     /// # Errors
     /// As [`OnDevice::submit`].
     fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError>;
-}
-
-/// Measured cost of a chunk on a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Landed {
-    /// Time of its steps.
-    pub times: Times,
-    /// Bytes copied to the device, including data uploaded for this chunk.
-    pub bytes_to_device: u64,
-    /// Bytes of the answer.
-    pub bytes_from_device: u64,
 }

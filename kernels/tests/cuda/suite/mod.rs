@@ -1,15 +1,15 @@
 //! What has to hold on every device, real or not.
 
+mod chunk_sum;
 pub(crate) mod signatures;
 
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::{
-    Answer, ChunkLimits, DeviceSets, Flight, Job, Kernel, Policy, Slot, Verifier,
-};
+use trommel_kernels::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
 use trommel_kernels::cuda::{
-    CopyTimes, Device, DeviceError, FailureKind, Lane, Memory, MemoryKind, Times,
+    CopyTimes, Device, DeviceError, DeviceSets, FailureKind, Flight, Kernels, Lane, Memory,
+    MemoryKind, Slot, Times,
 };
 
 use super::cases::{self, Case};
@@ -22,7 +22,7 @@ const BUDGET: usize = 64 << 20;
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
-    verifier: Arc<Verifier>,
+    kernels: Arc<Kernels<PairOverlap>>,
 }
 
 impl Bench {
@@ -30,7 +30,7 @@ impl Bench {
         Ok(Self {
             memory: Memory::new(device, BUDGET, BUDGET),
             lane: Arc::new(Lane::new(device)?),
-            verifier: Verifier::new(device)?,
+            kernels: Kernels::load(device)?,
         })
     }
 
@@ -41,11 +41,11 @@ impl Bench {
     /// With signatures of so many words, or with none.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
         let isa = Isa::selected().unwrap();
-        DeviceSets::upload_signed(&self.memory, &case.sets, (isa, words))
+        DeviceSets::upload_signed(&self.memory, &case.sets, isa, words)
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
-    pub(crate) fn slot(&self, case: &Case) -> Result<Slot, DeviceError> {
+    pub(crate) fn slot(&self, case: &Case) -> Result<Slot<PairOverlap>, DeviceError> {
         let limits = ChunkLimits {
             entries: case.entries.len(),
             pairs: case.candidates.len(),
@@ -57,30 +57,31 @@ impl Bench {
 
     pub(crate) fn submit(
         &self,
-        slot: Slot,
+        slot: Slot<PairOverlap>,
         case: &Case,
         sets: &Arc<DeviceSets>,
         (policy, answer): (Policy, Answer),
-    ) -> Result<Flight, DeviceError> {
+    ) -> Result<Flight<PairOverlap>, DeviceError> {
         let (chunk, on_device) = (case.chunk(), [sets; 2]);
         let job = Job { chunk, sets: [&case.sets; 2], on_device, policy, answer };
-        slot.submit(&self.lane, &self.verifier, &job)
+        slot.submit(&self.lane, &self.kernels, &job)
     }
 }
 
 /// The usual policy of a kernel; one of few threads, blocks and room; one of many threads.
-fn policies(kernel: Kernel) -> [Policy; 3] {
-    let small = Policy::of(kernel).with_threads(32).with_blocks_max(1).with_tokens_max(32);
-    let large = Policy::of(kernel).with_threads(256).with_tokens_max(100);
-    [Policy::of(kernel), small, large]
+fn policies(variant: Variant) -> [Policy; 3] {
+    let usual = Policy::of(variant);
+    let small = usual.with_grid(usual.grid().with_threads(32).with_blocks_max(1));
+    let large = usual.with_grid(usual.grid().with_threads(256));
+    [usual, small.with_tokens_max(32), large.with_tokens_max(100)]
 }
 
-fn check(kernel: Kernel) {
-    check_signed(kernel, 0);
+fn check(variant: Variant) {
+    check_signed(variant, 0);
 }
 
 /// With signatures of so many words.
-fn check_signed(kernel: Kernel, words: usize) {
+fn check_signed(variant: Variant, words: usize) {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
     for case in cases::all() {
@@ -88,10 +89,10 @@ fn check_signed(kernel: Kernel, words: usize) {
         let survivors = (words > 0).then(|| case.survivors(words));
         let sets = bench.upload_signed(&case, words).unwrap();
         let mut slot = bench.slot(&case).unwrap();
-        for policy in policies(kernel) {
+        for policy in policies(variant) {
             let job = (policy, Answer::Overlaps);
             slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
-            let shown = format!("{kernel} on {}, {policy:?}", case.name);
+            let shown = format!("{variant} on {}, {policy:?}", case.name);
             assert!(slot.overlaps() == overlaps, "{shown}: other overlaps");
             assert_eq!((slot.count(), slot.survivors()), (None, survivors), "{shown}");
             let job = (policy, Answer::Count);
@@ -104,45 +105,45 @@ fn check_signed(kernel: Kernel, words: usize) {
 
 #[test]
 fn thread_per_probe_matches_the_reference() {
-    check(Kernel::ThreadPerProbe);
+    check(Variant::ThreadPerProbe);
 }
 
 #[test]
 fn block_per_probe_matches_the_reference() {
-    check(Kernel::BlockPerProbe);
+    check(Variant::BlockPerProbe);
 }
 
 #[test]
 fn block_per_pair_matches_the_reference() {
-    check(Kernel::BlockPerPair);
+    check(Variant::BlockPerPair);
 }
 
 #[test]
 fn lanes_8_per_pair_matches_the_reference() {
-    check(Kernel::Lanes8);
+    check(Variant::Lanes8);
 }
 
 #[test]
 fn lanes_16_per_pair_matches_the_reference() {
-    check(Kernel::Lanes16);
+    check(Variant::Lanes16);
 }
 
 #[test]
 fn lanes_32_per_pair_matches_the_reference() {
-    check(Kernel::Lanes32);
+    check(Variant::Lanes32);
 }
 
 #[test]
 fn signed_8_per_pair_matches_the_reference() {
     for words in [1, 4] {
-        check_signed(Kernel::Signed8, words);
+        check_signed(Variant::Signed8, words);
     }
 }
 
 #[test]
 fn signed_32_per_pair_matches_the_reference() {
     for words in [2, 8] {
-        check_signed(Kernel::Signed32, words);
+        check_signed(Variant::Signed32, words);
     }
 }
 
@@ -154,7 +155,7 @@ fn signatures_that_are_missing_are_noticed() {
     let case = Case::of_sizes("unsigned", &[5; 9], 18).with_pairs(&[0, 1], 1, 19);
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
-    let job = (Policy::of(Kernel::Signed8), Answer::Overlaps);
+    let job = (Policy::of(Variant::Signed8), Answer::Overlaps);
     let _ = bench.submit(slot, &case, &sets, job);
 }
 
@@ -167,14 +168,14 @@ fn sets_that_only_look_alike_are_noticed() {
     let case = Case::of_sizes("sets", &[5, 5], 18).with_pairs(&[0, 1], 1, 19);
     let sets = bench.upload(&alike).unwrap();
     let slot = bench.slot(&case).unwrap();
-    let _ = bench.submit(slot, &case, &sets, (Policy::of(Kernel::Lanes8), Answer::Overlaps));
+    let _ = bench.submit(slot, &case, &sets, (Policy::of(Variant::Lanes8), Answer::Overlaps));
 }
 
 /// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.
 pub(crate) fn waves(
     bench: &Bench,
     case: &Case,
-    kernel: Kernel,
+    variant: Variant,
     (slots, size): (usize, usize),
 ) -> Result<Vec<u32>, DeviceError> {
     let sets = bench.upload(case)?;
@@ -184,9 +185,9 @@ pub(crate) fn waves(
         free.push(Slot::new(&bench.memory, limits)?);
     }
     let used = bench.memory.used_bytes();
-    let mut flying = std::collections::VecDeque::<Flight>::new();
+    let mut flying = std::collections::VecDeque::<Flight<PairOverlap>>::new();
     let mut overlaps = Vec::new();
-    let land = |flight: Flight, overlaps: &mut Vec<u32>| {
+    let land = |flight: Flight<PairOverlap>, overlaps: &mut Vec<u32>| {
         while !flight.is_done()? {}
         let slot = flight.collect()?;
         overlaps.extend(slot.overlaps());
@@ -198,7 +199,7 @@ pub(crate) fn waves(
             Some(slot) => slot,
             None => land(flying.pop_front().expect("no slot is free"), &mut overlaps)?,
         };
-        let job = (Policy::of(kernel), Answer::Overlaps);
+        let job = (Policy::of(variant), Answer::Overlaps);
         flying.push_back(bench.submit(slot, &part, &sets, job)?);
     }
     for flight in flying {
@@ -217,7 +218,7 @@ fn a_wave_may_end_anywhere_and_several_are_in_flight() {
     let (expected, _) = case.expected();
     for size in [1, 2, 3, 7, 25] {
         for slots in 1..=3 {
-            let overlaps = waves(&bench, &case, Kernel::Lanes8, (slots, size)).unwrap();
+            let overlaps = waves(&bench, &case, Variant::Lanes8, (slots, size)).unwrap();
             assert_eq!(overlaps, expected, "{slots} slots, {size} pairs");
         }
     }
@@ -231,7 +232,7 @@ fn a_flight_that_nobody_collects_gives_its_memory_back() {
     let sets = bench.upload(&case).unwrap();
     let before = bench.memory.used_bytes();
     let slot = bench.slot(&case).unwrap();
-    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Variant::Lanes32), Answer::Overlaps);
     drop(bench.submit(slot, &case, &sets, job).unwrap());
     assert_eq!(bench.memory.used_bytes(), before);
 }
@@ -245,7 +246,7 @@ fn a_budget_is_kept_and_named() {
         [(enough, enough), (enough - 1, enough), (enough, enough - 1)]
     {
         let memory = Memory::new(&device, device_bytes, pinned_bytes);
-        let slot = Slot::new(&memory, limits);
+        let slot = Slot::<PairOverlap>::new(&memory, limits);
         if device_bytes + pinned_bytes == 2 * enough {
             assert_eq!(memory.used_bytes(), (enough, enough), "a slot is as large as announced");
             drop(slot.unwrap());
@@ -277,7 +278,7 @@ fn a_chunk_has_times() {
     let sets = bench.upload(&case).unwrap();
     let slot = bench.slot(&case).unwrap();
     assert_eq!(slot.times(), Times::default());
-    let job = (Policy::of(Kernel::Lanes32), Answer::Overlaps);
+    let job = (Policy::of(Variant::Lanes32), Answer::Overlaps);
     let slot = bench.submit(slot, &case, &sets, job).unwrap().collect().unwrap();
     let zero = std::time::Duration::ZERO;
     assert!(slot.times().kernel > zero && slot.times().copy_in > zero, "{:?}", slot.times());

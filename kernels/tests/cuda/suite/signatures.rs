@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::DeviceSets;
-use trommel_kernels::cuda::signatures::{
-    Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
+use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileJoin, TileLimits};
+use trommel_kernels::cuda::{
+    Device, DeviceError, DeviceSets, FailureKind, Flight, Grid, Kernels, Lane, Memory, Slot, Times,
 };
-use trommel_kernels::cuda::{Device, DeviceError, FailureKind, Lane, Memory, Times};
 use trommel_kernels::signatures::{self, Counted, Joined, Match, Runs, Signatures, Tile, WORDS};
 
 use super::super::device;
@@ -18,7 +17,7 @@ use super::BUDGET;
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
-    joiner: Arc<Joiner>,
+    kernels: Arc<Kernels<TileJoin>>,
 }
 
 impl Bench {
@@ -26,7 +25,7 @@ impl Bench {
         Ok(Self {
             memory: Memory::new(device, BUDGET, BUDGET),
             lane: Arc::new(Lane::new(device)?),
-            joiner: Joiner::new(device)?,
+            kernels: Kernels::load(device)?,
         })
     }
 
@@ -36,24 +35,24 @@ impl Bench {
         words: usize,
     ) -> Result<Arc<SignedSets>, DeviceError> {
         let sets = DeviceSets::upload(&self.memory, &case.sets)?;
-        SignedSets::new(&self.memory, &self.joiner, &sets, &case.runs(), words)
+        SignedSets::new(&self.memory, &self.kernels, &sets, &case.runs(), words)
     }
 
     /// A slot of exactly the size of a case, so that an access behind it is one outside.
-    pub(crate) fn slot(&self, case: &TileCase, room: usize) -> Result<Slot, DeviceError> {
+    pub(crate) fn slot(&self, case: &TileCase, room: usize) -> Result<Slot<TileJoin>, DeviceError> {
         Slot::new(&self.memory, limits(case, room))
     }
 
     fn submit(
         &self,
-        slot: Slot,
+        slot: Slot<TileJoin>,
         case: &TileCase,
         list: &[Tile],
         sets: &Arc<SignedSets>,
-        (policy, answer): (Policy, Answer),
-    ) -> Result<Flight, DeviceError> {
-        let job = Job { tiles: list, required: &case.required, sets, policy, answer };
-        slot.submit(&self.lane, &self.joiner, &job)
+        (grid, answer): (Grid, Answer),
+    ) -> Result<Flight<TileJoin>, DeviceError> {
+        let job = Job { tiles: list, required: &case.required, sets, grid, answer };
+        slot.submit(&self.lane, &self.kernels, &job)
     }
 
     /// Asks until nothing is unfinished: all matches in order, and the survivors.
@@ -61,13 +60,13 @@ impl Bench {
         &self,
         case: &TileCase,
         sets: &Arc<SignedSets>,
-        mut slot: Slot,
-        policy: Policy,
-    ) -> Result<(Vec<Match>, Slot, u64), DeviceError> {
+        mut slot: Slot<TileJoin>,
+        grid: Grid,
+    ) -> Result<(Vec<Match>, Slot<TileJoin>, u64), DeviceError> {
         let (mut matches, mut survivors) = (Vec::new(), 0);
         let mut list = case.tiles.clone();
         while !list.is_empty() {
-            let job = (policy, Answer::Matches);
+            let job = (grid, Answer::Matches);
             slot = self.submit(slot, case, &list, sets, job)?.collect()?;
             assert!(slot.counted().matches == slot.matches().len() as u64);
             assert!(slot.unfinished().is_empty() || !slot.matches().is_empty(), "it goes on");
@@ -97,10 +96,9 @@ pub(crate) fn expected(case: &TileCase, words: usize) -> (Vec<Match>, Counted) {
     (answer.matches, signatures::count(Isa::Scalar, &signatures, tiles))
 }
 
-/// The usual policy; one of a single block of two warps; one of many threads.
-fn policies() -> [Policy; 3] {
-    let small = Policy::default().with_threads(64).with_blocks_max(1);
-    [Policy::default(), small, Policy::default().with_threads(256)]
+/// The usual grid; one of a single block of two warps; one of many threads.
+fn grids() -> [Grid; 3] {
+    [GRID, GRID.with_threads(64).with_blocks_max(1), GRID.with_threads(256)]
 }
 
 fn check(words: usize) {
@@ -110,13 +108,13 @@ fn check(words: usize) {
         let (matches, counted) = expected(&case, words);
         assert_eq!(counted.matches, matches.len() as u64);
         let sets = bench.sign(&case, words).unwrap();
-        for (policy, room) in policies().into_iter().zip(case.rooms(matches.len())) {
-            let shown = format!("{words} words, {}, room for {room}, {policy:?}", case.name);
+        for (grid, room) in grids().into_iter().zip(case.rooms(matches.len())) {
+            let shown = format!("{words} words, {}, room for {room}, {grid:?}", case.name);
             let slot = bench.slot(&case, room).unwrap();
-            let (found, slot, survivors) = bench.join(&case, &sets, slot, policy).unwrap();
+            let (found, slot, survivors) = bench.join(&case, &sets, slot, grid).unwrap();
             assert!(found == matches, "{shown}: other matches");
             assert_eq!(survivors, counted.survivors, "{shown}");
-            let job = (policy, Answer::Count);
+            let job = (grid, Answer::Count);
             let flight = bench.submit(slot, &case, &case.tiles, &sets, job).unwrap();
             let slot = flight.collect().unwrap();
             assert_eq!(slot.counted(), counted, "{shown}");
@@ -153,9 +151,9 @@ fn tiles_are_checked_by_the_runs_of_the_device() {
     let case = TileCase::of_sizes("one run", &[6; 4], 1, [128, 128]);
     let sets = DeviceSets::upload(&bench.memory, &case.sets).unwrap();
     let runs = Runs::new(case.sets(), 1..=4);
-    let sets = SignedSets::new(&bench.memory, &bench.joiner, &sets, &runs, 1).unwrap();
+    let sets = SignedSets::new(&bench.memory, &bench.kernels, &sets, &runs, 1).unwrap();
     let last = Tile { probe_begin: 3, ..case.tiles[0] };
-    let job = (Policy::default(), Answer::Count);
+    let job = (GRID, Answer::Count);
     let _ = bench.submit(bench.slot(&case, 1).unwrap(), &case, &[last], &sets, job);
 }
 
@@ -167,8 +165,8 @@ fn several_chunks_of_tiles_are_in_flight() {
     let sets = bench.sign(&case, 1).unwrap();
     let used = bench.memory.used_bytes();
     let half = case.tiles.len() / 2;
-    let job = (Policy::default(), Answer::Matches);
-    let flights: Vec<Flight> = [&case.tiles[..half], &case.tiles[half..]]
+    let job = (GRID, Answer::Matches);
+    let flights: Vec<Flight<TileJoin>> = [&case.tiles[..half], &case.tiles[half..]]
         .into_iter()
         .map(|list| bench.submit(bench.slot(&case, 5000).unwrap(), &case, list, &sets, job))
         .collect::<Result<_, _>>()
@@ -193,12 +191,15 @@ fn a_budget_of_tiles_is_kept() {
     let Some(device) = device() else { return };
     let limits = TileLimits { tiles: 7, strips: 90, required: 11, matches: 13 };
     let memory = Memory::new(&device, limits.bytes(), limits.bytes());
-    let slot = Slot::new(&memory, limits).unwrap();
+    let slot = Slot::<TileJoin>::new(&memory, limits).unwrap();
     assert_eq!(memory.used_bytes(), (limits.bytes(), limits.bytes()), "as large as announced");
     assert_eq!((slot.times(), slot.counted()), (Times::default(), Counted::default()));
     drop(slot);
     let memory = Memory::new(&device, limits.bytes() - 1, limits.bytes());
-    assert_eq!(Slot::new(&memory, limits).unwrap_err().kind(), FailureKind::OutOfMemory);
+    assert_eq!(
+        Slot::<TileJoin>::new(&memory, limits).unwrap_err().kind(),
+        FailureKind::OutOfMemory
+    );
     let case = TileCase::of_sizes("signed", &[4; 33], 1, [128, 128]);
     let enough = 4 * (34 + 4 * 33) + SignedSets::bytes(33, 2);
     for (bytes, fits) in [(enough, true), (enough - 1, false)] {

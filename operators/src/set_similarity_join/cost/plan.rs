@@ -1,7 +1,7 @@
 //! The kernel and the device that follow from the parameters `verify` and `device`.
 
 use thiserror::Error;
-use trommel_kernels::cuda::overlap::Kernel;
+use trommel_kernels::cuda::overlap::Variant;
 
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::options::VerifyMode;
@@ -53,14 +53,14 @@ pub(crate) enum PairKernel {
     /// Of the kernels that read signatures first, the fastest one for the mean size of the sets.
     SignedBySize,
     /// This one.
-    Named(Kernel),
+    Named(Variant),
 }
 
 impl PairKernel {
-    pub(crate) fn for_mean_size(self, tokens: usize) -> Kernel {
+    pub(crate) fn for_mean_size(self, tokens: usize) -> Variant {
         match self {
-            Self::BySize => Kernel::for_mean_size(tokens),
-            Self::SignedBySize => Kernel::signed_for_mean_size(tokens),
+            Self::BySize => Variant::for_mean_size(tokens),
+            Self::SignedBySize => Variant::signed_for_mean_size(tokens),
             Self::Named(kernel) => kernel,
         }
     }
@@ -79,9 +79,9 @@ impl VerifyMode {
     const fn kernel(self) -> PairKernel {
         match self {
             Self::Auto | Self::Cpu => PairKernel::BySize,
-            Self::A => PairKernel::Named(Kernel::ThreadPerProbe),
-            Self::B => PairKernel::Named(Kernel::BlockPerProbe),
-            Self::C => PairKernel::Named(Kernel::BlockPerPair),
+            Self::A => PairKernel::Named(Variant::ThreadPerProbe),
+            Self::B => PairKernel::Named(Variant::BlockPerProbe),
+            Self::C => PairKernel::Named(Variant::BlockPerPair),
             Self::Warp => PairKernel::SignedBySize,
         }
     }

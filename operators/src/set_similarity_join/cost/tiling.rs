@@ -5,7 +5,7 @@
 //! through as the join would, with numbers in place of postings.
 
 use trommel_kernels::cuda;
-use trommel_kernels::cuda::overlap::DeviceSets;
+use trommel_kernels::cuda::DeviceSets;
 use trommel_kernels::cuda::signatures::SignedSets;
 use trommel_kernels::signatures::words_for_mean_size;
 

@@ -8,8 +8,7 @@ use trommel_kernels::cuda::signatures::TileLimits;
 use trommel_kernels::cuda::{Device, DeviceError, NoDevice};
 
 use super::join_chunk::{Content, JoinChunk};
-use super::overlap::{self, OverlapFlights};
-use super::slots::DeviceLimits;
+use super::overlap::{self, DeviceLimits, OverlapFlights};
 use super::tiles::{self, TilesFlights};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::tiles::TileList;

@@ -7,13 +7,11 @@
 //! | `overlap` | candidate pairs |
 //! | `tiles` | tiles of all pairs |
 //! | `residents` | the sets that a device has |
-//! | `slots` | memory on a device |
 
 pub(crate) mod join_chunk;
 pub(crate) mod kernel;
 mod overlap;
 mod residents;
-mod slots;
 #[cfg(test)]
 mod stand_in_tests;
 mod tiles;

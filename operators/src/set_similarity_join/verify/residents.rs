@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::DeviceSets;
-use trommel_kernels::cuda::{DeviceError, Memory};
-use trommel_kernels::overlap::SetStore;
+use trommel_kernels::cuda::{DeviceError, DeviceSets, Memory};
+use trommel_kernels::sets::SetStore;
 use trommel_kernels::signatures::words_for_mean_size;
 
 /// The sets of a chunk on the device.
@@ -97,7 +96,7 @@ impl Residents {
                     let needed = DeviceSets::bytes_of(sets.as_sets(), words);
                     self.make_room(needed, wanted);
                     bytes += needed;
-                    let sets = DeviceSets::upload_signed(memory, sets, (self.isa, words))?;
+                    let sets = DeviceSets::upload_signed(memory, sets, self.isa, words)?;
                     Resident { bytes: needed, sets }
                 }
             };

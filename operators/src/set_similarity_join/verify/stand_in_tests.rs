@@ -9,7 +9,8 @@ use trommel_engine::error::RunError;
 use trommel_engine::operator::Counters;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::{Device as Gpu, NoDevice};
-use trommel_kernels::overlap::{self, Pairs, SetStore, Start};
+use trommel_kernels::overlap::{self, Pairs, Start};
+use trommel_kernels::sets::SetStore;
 use trommel_shim::{Form, StandIn};
 
 use super::join_chunk::JoinChunk;

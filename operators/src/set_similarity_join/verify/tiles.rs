@@ -1,19 +1,15 @@
 //! The verification of tiles: [`trommel_kernels::signatures`] on the CPU or on a GPU.
 
-use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::overlap::DeviceSets;
-use trommel_kernels::cuda::signatures::{
-    Answer, Flight, Job, Joiner, Policy, SignedSets, Slot, TileLimits,
-};
-use trommel_kernels::cuda::{Device, DeviceError, Lane, Memory};
+use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileJoin, TileLimits};
+use trommel_kernels::cuda::{Device, DeviceError, DeviceSets, Flights};
 use trommel_kernels::signatures::{self, Counted, Joined, Tiles};
 
 use super::join_chunk::JoinChunk;
-use super::slots::{DeviceLimits, open_slots};
+use super::overlap::DeviceLimits;
 use crate::set_similarity_join::candidates::tiles::TiledSets;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::wave::Landed;
@@ -45,23 +41,10 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max
     chunk.tiles_answer = answer;
 }
 
-/// A chunk in flight, and the bytes that were sent for it.
-#[derive(Debug)]
-struct Flying {
-    flight: Flight,
-    question: Answer,
-    bytes: u64,
-}
-
 /// Chunks of tiles in flight on a GPU.
 #[derive(Debug)]
 pub(super) struct TilesFlights {
-    lane: Arc<Lane>,
-    joiner: Arc<Joiner>,
-    memory: Arc<Memory>,
-    limits: TileLimits,
-    free: Vec<Slot>,
-    flying: VecDeque<Flying>,
+    flights: Flights<TileJoin>,
     /// The sets that the device has.
     sets: Option<Arc<SignedSets>>,
 }
@@ -76,23 +59,14 @@ impl TilesFlights {
         limits: DeviceLimits,
         chunk: TileLimits,
     ) -> Result<Self, DeviceError> {
-        let slot = |memory: &_| Slot::new(memory, chunk);
-        let (memory, free) = open_slots(device, limits, chunk.bytes(), slot)?;
-        Ok(Self {
-            lane: Arc::new(Lane::new(device)?),
-            joiner: Joiner::new(device)?,
-            memory,
-            limits: chunk,
-            free,
-            flying: VecDeque::with_capacity(limits.slots),
-            sets: None,
-        })
+        let DeviceLimits { slots, sets_bytes_max } = limits;
+        Ok(Self { flights: Flights::open(device, slots, chunk, sets_bytes_max)?, sets: None })
     }
 
     pub(super) fn has_room(&self, sets: &TiledSets) -> bool {
         let store = sets.sets().probes().store();
         let is_known = self.sets.as_ref().is_none_or(|there| there.are_of(store));
-        !self.free.is_empty() && (is_known || self.flying.is_empty())
+        self.flights.has_room() && (is_known || self.flights.is_idle())
     }
 
     /// The sets of a chunk on the device, and the bytes that had to be sent.
@@ -107,8 +81,9 @@ impl TilesFlights {
         }
         // Chunks in flight keep the sets that they need.
         self.sets = None;
-        let sent = DeviceSets::upload(&self.memory, store)?;
-        let signed = SignedSets::new(&self.memory, &self.joiner, &sent, tiles.runs, sets.words())?;
+        let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
+        let sent = DeviceSets::upload(memory, store)?;
+        let signed = SignedSets::new(memory, kernels, &sent, tiles.runs, sets.words())?;
         self.sets = Some(Arc::clone(&signed));
         let bytes = DeviceSets::bytes_of(tiles.sets, 0) + size_of_val(tiles.runs.of_sets());
         Ok((signed, bytes as u64))
@@ -119,37 +94,28 @@ impl TilesFlights {
         chunk: &JoinChunk,
         sets: &TiledSets,
     ) -> Result<(), DeviceError> {
-        let (on_device, mut bytes) = self.send_sets(chunk.tiles_of(sets), sets)?;
-        let slot = self.free.pop().expect("it is asked for room before");
+        let (on_device, bytes) = self.send_sets(chunk.tiles_of(sets), sets)?;
         let Tiles { tiles, required, .. } = chunk.tiles_of(sets);
-        let question = match chunk.output {
+        let answer = match chunk.output {
             JoinOutput::Pairs => Answer::Matches,
             JoinOutput::Count => Answer::Count,
         };
-        bytes += (size_of_val(tiles) + size_of_val(required)) as u64;
-        let policy = Policy::default();
-        let job = Job { tiles, required, sets: &on_device, policy, answer: question };
-        let flight = slot.submit(&self.lane, &self.joiner, &job)?;
-        self.flying.push_back(Flying { flight, question, bytes });
-        Ok(())
+        let job = Job { tiles, required, sets: &on_device, grid: GRID, answer };
+        self.flights.submit(&job, bytes)
     }
 
     pub(super) fn is_done(&self) -> Result<bool, DeviceError> {
-        self.flying.front().map_or(Ok(false), |flying| flying.flight.is_done())
+        self.flights.is_done()
     }
 
     pub(super) fn collect(&mut self, chunk: &mut JoinChunk) -> Result<Landed, DeviceError> {
-        let Flying { flight, question, bytes } = self.flying.pop_front().expect("it has landed");
-        let slot = flight.collect()?;
-        let answer = &mut chunk.tiles_answer;
-        answer.counted = slot.counted();
-        answer.joined.clear();
-        answer.joined.matches.extend_from_slice(slot.matches());
-        answer.joined.unfinished.extend_from_slice(slot.unfinished());
-        answer.joined.survivors = answer.counted.survivors;
-        let bytes_from_device = self.limits.bytes_back(question, slot.unfinished().len());
-        let times = slot.times();
-        self.free.push(slot);
-        Ok(Landed { times, bytes_to_device: bytes, bytes_from_device: bytes_from_device as u64 })
+        self.flights.collect(|slot| {
+            let answer = &mut chunk.tiles_answer;
+            answer.counted = slot.counted();
+            answer.joined.clear();
+            answer.joined.matches.extend_from_slice(slot.matches());
+            answer.joined.unfinished.extend_from_slice(slot.unfinished());
+            answer.joined.survivors = answer.counted.survivors;
+        })
     }
 }

@@ -1,25 +1,25 @@
-//! Sets in a device's memory.
+//! Sets in a device's memory, shared by all chunks that name them.
 
 use std::sync::Arc;
 
+use super::error::DeviceError;
+use super::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::Isa;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, Memory};
-use crate::overlap::{SetStore, Sets};
-use crate::postings;
+use crate::postings::sign_sets;
+use crate::sets::{SetStore, Sets};
 
-/// Sets that a device has, for all chunks of a join.
+/// Sets in a device's memory, for all chunks of a join; perhaps with the signature of each set.
 #[derive(Debug)]
 pub struct DeviceSets {
-    /// Of the host's sets.
+    /// That of the host's sets.
     version: u64,
-    pub(in crate::cuda) offsets: DeviceBuffer<u32>,
-    pub(in crate::cuda) tokens: DeviceBuffer<u32>,
-    pub(super) len: usize,
-    pub(super) longest: usize,
-    pub(super) signatures: Option<DeviceBuffer<u64>>,
-    /// Words of each of them.
-    pub(super) words: usize,
+    offsets: DeviceBuffer<u32>,
+    tokens: DeviceBuffer<u32>,
+    len: usize,
+    longest: usize,
+    signatures: Option<DeviceBuffer<u64>>,
+    /// Words of a signature; 0 without signatures.
+    words: usize,
 }
 
 impl DeviceSets {
@@ -33,15 +33,15 @@ impl DeviceSets {
     ///
     /// If they do not fit, or the driver fails.
     pub fn upload(memory: &Arc<Memory>, sets: &SetStore) -> Result<Arc<Self>, DeviceError> {
-        Self::upload_signed(memory, sets, (Isa::Scalar, 0))
+        Self::upload_signed(memory, sets, Isa::Scalar, 0)
     }
 
-    /// The same with signatures of so many words: 1, 2, 4 or 8, or 0 for none. The host makes them,
-    /// on this level.
+    /// Copies sets with signatures of `words` words: 1, 2, 4 or 8, or 0 for none. The host makes
+    /// the signatures, on the level `isa`.
     ///
     /// # Cost
     ///
-    /// In addition, what [`postings::sign_sets`] takes, and 8 B a word and set.
+    /// In addition, that of [`sign_sets`], and 8 B a word and set over the bus.
     ///
     /// # Errors
     ///
@@ -49,11 +49,12 @@ impl DeviceSets {
     ///
     /// # Panics
     ///
-    /// If the number of words is another one, or the level is not available.
+    /// If `words` is another number, or the level is not available.
     pub fn upload_signed(
         memory: &Arc<Memory>,
         sets: &SetStore,
-        (isa, words): (Isa, usize),
+        isa: Isa,
+        words: usize,
     ) -> Result<Arc<Self>, DeviceError> {
         let (version, sets) = (sets.version(), sets.as_sets());
         let mut offsets = memory.device_buffer(sets.offsets().len())?;
@@ -66,7 +67,7 @@ impl DeviceSets {
         let mut signatures = None;
         if words > 0 {
             let mut made = vec![0; len * words];
-            postings::sign_sets(isa, sets.offsets(), sets.tokens(), words, &mut made);
+            sign_sets(isa, sets.offsets(), sets.tokens(), words, &mut made);
             let mut buffer = memory.device_buffer(made.len())?;
             buffer.upload(&made)?;
             signatures = Some(buffer);
@@ -74,14 +75,14 @@ impl DeviceSets {
         Ok(Arc::new(Self { version, offsets, tokens, len, longest, signatures, words }))
     }
 
-    /// What sets take of the device's memory, with signatures of so many words.
+    /// The bytes of sets in the device's memory, with signatures of `words` words.
     #[must_use]
     pub fn bytes_of(sets: Sets<'_>, words: usize) -> usize {
         let signatures = sets.len() * words * size_of::<u64>();
         size_of_val(sets.offsets()) + size_of_val(sets.tokens()).max(1) + signatures
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -93,9 +94,32 @@ impl DeviceSets {
         self.len == 0
     }
 
-    /// Whether they are those of this store, or of a clone of it.
+    /// Whether they are the sets of this store or of a clone of it.
     #[must_use]
     pub fn are_of(&self, sets: &SetStore) -> bool {
         self.version == sets.version()
+    }
+
+    /// The tokens of the longest set.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Words of a signature; 0 without signatures.
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    pub(super) fn offsets(&self) -> DevicePointer<u32> {
+        self.offsets.pointer()
+    }
+
+    pub(super) fn tokens(&self) -> DevicePointer<u32> {
+        self.tokens.pointer()
+    }
+
+    /// Null without signatures.
+    pub(super) fn signatures(&self) -> DevicePointer<u64> {
+        self.signatures.as_ref().map_or(DevicePointer::NULL, DeviceBuffer::pointer)
     }
 }

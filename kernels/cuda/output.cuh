@@ -1,0 +1,38 @@
+// output.cuh - answers of unknown number in a buffer of fixed room. The host's half, and the reason
+// for it: kernels/src/cuda/output.rs.
+#pragma once
+
+#include "device.cuh"
+
+// The counters of an output, all zero at the start; a primitive's own follow. MATCHES may exceed the
+// room for them.
+enum Counter : u32 { MATCHES, UNFINISHED, OWN_COUNTERS };
+
+// Matches of type Match, of units of work of type Unit.
+template <class Match, class Unit>
+struct Output {
+    Match* matches;
+    Unit* unfinished;
+    u64* counters;
+    u64 room;
+
+    // Appends the matches of the lanes that have one, lower lanes first. All lanes of the warp call
+    // it; the answer is the same in all of them: the lanes whose match found no room.
+    __device__ u32 append(bool is_match, const Match& match) const {
+        const u32 matched = __ballot_sync(FULL_WARP, is_match);
+        u64 at = 0;
+        // One atomic addition a warp reserves the places of all its lanes.
+        if (lane_of_warp() == 0 && matched) {
+            at = atomicAdd(&counters[MATCHES], static_cast<u64>(__popc(matched)));
+        }
+        at = __shfl_sync(FULL_WARP, at, 0) + __popc(matched & lanes_below());
+        if (is_match && at < room) matches[at] = match;
+        return __ballot_sync(FULL_WARP, is_match && at >= room);
+    }
+
+    // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: there is
+    // room for as many units as the host has counted.
+    __device__ void leave_unfinished(const Unit& rest) const {
+        unfinished[atomicAdd(&counters[UNFINISHED], 1ull)] = rest;
+    }
+};

@@ -1,0 +1,144 @@
+//! Answers of unknown number in a buffer of fixed room.
+//!
+//! A kernel appends its matches to a buffer that may be too small for all of them. A unit of work
+//! whose match finds no room appends what is left of itself to the list of unfinished units, which
+//! comes back with the matches; the caller asks again with those units. That is exact with room for
+//! a single match, and needs no estimate of the number of matches and no kernel that counts first.
+//!
+//! ```text
+//!  matches      | m0 m1 m2 .. |       room: fixed; the lanes of a warp reserve their places with
+//!                                     one atomic addition
+//!  unfinished   | u0 u1 .. |          at most one a unit, so there is always room
+//!  counters     | matches | unfinished | the primitive's own .. |
+//! ```
+//!
+//! The device's half is `kernels/cuda/output.cuh`.
+
+use std::sync::Arc;
+
+use super::error::DeviceError;
+use super::memory::{DevicePointer, Memory, Plain};
+use super::mirrored::MirroredBuffer;
+use super::steps::{CopyOut, Landing, LaunchStep};
+
+/// The first counter: all matches, and those that found no room among them.
+const MATCHES: usize = 0;
+/// The second counter.
+const UNFINISHED: usize = 1;
+/// The first counter of the primitive's own.
+const OWN: usize = 2;
+
+/// The size of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutputLimits {
+    /// Room for matches, at least 1: an output without room never comes to an end.
+    pub(super) matches: usize,
+    /// Units of work, each of which may be left unfinished.
+    pub(super) units: usize,
+    /// Counters of the primitive's own.
+    pub(super) counters: usize,
+}
+
+impl OutputLimits {
+    /// The bytes of an output on the device, and as many of pinned memory.
+    pub(super) fn bytes<M, U>(self) -> usize {
+        let Self { matches, units, counters } = self;
+        let units = units.max(1) * size_of::<U>();
+        matches * size_of::<M>() + units + (OWN + counters) * size_of::<u64>()
+    }
+}
+
+/// Matches of type `M`, of units of work of type `U`.
+#[derive(Debug)]
+pub(super) struct BoundedOutput<M: Plain, U: Plain> {
+    matches: MirroredBuffer<M>,
+    unfinished: MirroredBuffer<U>,
+    counters: MirroredBuffer<u64>,
+}
+
+/// An output as kernels take it: `Output` of `output.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct OutputArgument<M, U> {
+    matches: DevicePointer<M>,
+    unfinished: DevicePointer<U>,
+    counters: DevicePointer<u64>,
+    room: u64,
+}
+
+/// The extent of an answer in an output.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    matches: usize,
+    unfinished: usize,
+}
+
+impl<M: Plain, U: Plain> BoundedOutput<M, U> {
+    pub(super) fn new(memory: &Arc<Memory>, limits: OutputLimits) -> Result<Self, DeviceError> {
+        let OutputLimits { matches, units, counters } = limits;
+        assert!(matches > 0, "room for no match");
+        Ok(Self {
+            matches: MirroredBuffer::new(memory, matches)?,
+            unfinished: MirroredBuffer::new(memory, units.max(1))?,
+            counters: MirroredBuffer::new(memory, OWN + counters)?,
+        })
+    }
+
+    pub(super) fn argument(&self) -> OutputArgument<M, U> {
+        OutputArgument {
+            matches: self.matches.pointer(),
+            unfinished: self.unfinished.pointer(),
+            counters: self.counters.pointer(),
+            room: self.matches.len() as u64,
+        }
+    }
+
+    /// Queues clearing the counters; kernels count from zero.
+    pub(super) fn clear(&self, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
+        step.clear(&self.counters)
+    }
+
+    /// Queues the copy of the counters, for a kernel that only counts.
+    pub(super) fn fetch_counters(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        step.fetch(&self.counters, self.counters.len())
+    }
+
+    /// Queues the copies of the counters and of the whole room for matches: their number is not
+    /// known before, and waiting for it would cost more than the bytes do.
+    pub(super) fn fetch(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        self.fetch_counters(step)?;
+        step.fetch(&self.matches, self.matches.len())
+    }
+
+    /// Fetches the unfinished units; returns the extent of the answer.
+    pub(super) fn land(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
+        let room = self.matches.len();
+        // The counter of matches exceeds the room when some of them found none.
+        let matches = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
+        let unfinished = usize::try_from(self.counters.host()[UNFINISHED]);
+        let unfinished = unfinished.expect("a unit is left unfinished at most once");
+        landing.fetch(&self.unfinished, unfinished)?;
+        Ok(Written { matches, unfinished })
+    }
+
+    /// The number of all matches of the units that are finished or were only counted. After the
+    /// landing.
+    pub(super) fn count(&self) -> u64 {
+        self.counters.host()[MATCHES]
+    }
+
+    /// One of the primitive's own counters. After the landing.
+    pub(super) fn own_counter(&self, index: usize) -> u64 {
+        self.counters.host()[OWN + index]
+    }
+
+    /// The matches that found room.
+    pub(super) fn matches(&self, written: Written) -> &[M] {
+        &self.matches.host()[..written.matches]
+    }
+
+    /// The rest of the units whose matches did not find room.
+    pub(super) fn unfinished(&self, written: Written) -> &[U] {
+        &self.unfinished.host()[..written.unfinished]
+    }
+}

@@ -1,0 +1,48 @@
+//! The signatures of sets, made by a device.
+
+#![expect(unsafe_code, reason = "a kernel writes the signatures")]
+
+use std::sync::Arc;
+
+use super::launch::{Task, function, launch_sets};
+use super::signed::SignedSets;
+use super::tiles::TileJoin;
+use crate::cuda::error::DeviceError;
+use crate::cuda::kernels::Kernels;
+use crate::cuda::memory::Memory;
+use crate::cuda::sets::DeviceSets;
+use crate::signatures::Runs;
+
+impl SignedSets {
+    /// Sends the runs of sets that the device has, makes signatures of `words` words there (1, 2, 4
+    /// or 8), and waits for them.
+    ///
+    /// # Cost
+    ///
+    /// 4 B a set over the bus; the kernel reads each token once.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit, or the driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If the numbers of runs and of sets differ, or there are more than 2^31 sets.
+    pub fn new(
+        memory: &Arc<Memory>,
+        kernels: &Kernels<TileJoin>,
+        sets: &Arc<DeviceSets>,
+        runs: &Runs,
+        words: usize,
+    ) -> Result<Arc<Self>, DeviceError> {
+        let signed = Self::without_signatures(memory, sets, runs, words)?;
+        let device = kernels.device().properties();
+        let launch = launch_sets(function(Task::Sign, words), device, signed.len());
+        let (offsets, tokens, signatures) = signed.argument().to_sign();
+        // SAFETY: the arguments are of the kernel's types; there are offsets for all sets, and room
+        // for the words of all strips; nobody else knows the signatures, and all buffers stay until
+        // the kernel is done, which is waited for.
+        unsafe { kernels.run(launch, (offsets, tokens, signed.len(), signatures)) }?;
+        Ok(Arc::new(signed))
+    }
+}

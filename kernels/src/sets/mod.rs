@@ -1,0 +1,13 @@
+//! Sets of tokens, as all primitives over sets take them.
+//!
+//! ```text
+//! set       |   0   | 1 |    2    |
+//! offsets   0       3   4         7      one more than sets
+//! tokens    | 3 8 9 | 4 | 2 3 5 8 |      strictly ascending within a set
+//! ```
+//!
+//! [`Sets`] borrows such arrays and has checked them; [`SetStore`] owns them, for many calls.
+
+mod store;
+
+pub use self::store::{SetStore, Sets};
