@@ -129,10 +129,16 @@ pub use trommel_engine::{
 };
 pub use trommel_operators::*;
 
-/// The README's example, compiled with the tests.
+/// The examples of the documents, compiled with the tests.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub struct Readme;
+mod documents {
+    #[doc = include_str!("../README.md")]
+    pub struct Readme;
+    #[doc = include_str!("../docs/guide.md")]
+    pub struct Guide;
+    #[doc = include_str!("../docs/adding-an-operator.md")]
+    pub struct AddingAnOperator;
+}
 
 /// A registry with all operators of Trommel.
 #[must_use]

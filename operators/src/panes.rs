@@ -1,11 +1,11 @@
 //! Panes: immutable parts of the state of a stream, merged as they age.
 //!
-//! Each micro-batch becomes a pane. Panes that are not much larger than all that came after them are
-//! merged with that, so that there is a logarithmic number of them, and each item is copied a
+//! Each micro-batch becomes a pane. Panes that are not much larger than all that came after them
+//! are merged with that, so that there is a logarithmic number of them, and each item is copied a
 //! logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
 //! Acta Informatica 33, 1996). No pane reaches over the border of a [cell](Extent::cell), so that a
-//! pane expires as a whole at most one cell after its first item. Where there is no room for a copy,
-//! panes stay as they are.
+//! pane expires as a whole at most one cell after its first item. Where there is no room for a
+//! copy, panes stay as they are.
 
 use std::ops::{Deref, DerefMut};
 

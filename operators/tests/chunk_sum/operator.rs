@@ -1,0 +1,150 @@
+//! The sum of every `len` numbers of a stream, on a CPU or a GPU: the smallest operator that can
+//! use a device. `docs/adding-an-operator.md` explains it.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array, cast::AsArray, types::UInt32Type};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::batch::Payload;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
+use trommel_operators::cuda::chunk_sum::{ChunkSum, Job};
+use trommel_operators::cuda::{DeviceError, Flights, NoDevice};
+use trommel_operators::wave::{
+    self, Consumer, Cost, Device, DeviceSession, Filled, Kernel, Landed, OnDevice, Producer, Taken,
+    Wave, WaveChunk,
+};
+
+/// Adds up every `len` numbers of the first column (UInt32). Out: `sum` (UInt64).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChunkSums {
+    /// Numbers of a sum.
+    #[schemars(range(min = 1, max = 65536))]
+    pub(crate) len: u32,
+    /// Where sums are computed.
+    #[serde(default)]
+    pub(crate) device: Device,
+}
+
+/// Numbers, and their sums.
+#[derive(Default)]
+pub(crate) struct SumChunk {
+    len: usize,
+    values: Vec<u32>,
+    values_max: usize,
+    sums: Vec<u64>,
+}
+
+impl WaveChunk for SumChunk {
+    fn items(&self) -> usize {
+        self.values.len()
+    }
+    fn bytes(&self) -> usize {
+        size_of_val(&self.values[..])
+    }
+    fn clear(&mut self, bytes_max: usize) {
+        self.values.clear();
+        self.values_max = bytes_max / size_of::<u32>() / self.len * self.len;
+    }
+    fn cost(&self) -> Cost {
+        Cost { cpu_ns: self.values.len() as u64 / 4, ..Cost::default() }
+    }
+}
+
+/// PREPARE: fills chunks with whole groups of numbers; the last group may be shorter.
+#[derive(Default)]
+struct Numbers {
+    rest: Vec<u32>,
+    is_finished: bool,
+}
+
+impl Producer for Numbers {
+    type Chunk = SumChunk;
+    fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        let records = batch.into_records();
+        self.rest.extend_from_slice(records.column(0).as_primitive::<UInt32Type>().values());
+        Ok(())
+    }
+    fn finish(&mut self) -> Result<(), OperatorError> {
+        self.is_finished = true;
+        Ok(())
+    }
+    fn fill(&mut self, chunk: &mut SumChunk) -> Result<Filled, OperatorError> {
+        let count = self.rest.len().min(chunk.values_max);
+        let count = if self.is_finished { count } else { count - count % chunk.len };
+        chunk.values.extend(self.rest.drain(..count));
+        Ok(if count > 0 { Filled::Chunk } else { Filled::Nothing })
+    }
+}
+
+/// KERNEL: adds up.
+struct Adding {
+    session: DeviceSession,
+    wave: Wave,
+}
+
+impl Kernel for Adding {
+    const NAME: &'static str = "add";
+    type Chunk = SumChunk;
+    type OnDevice = OnGpu;
+    fn run(&mut self, chunk: &mut SumChunk) {
+        chunk.sums.clear();
+        let groups = chunk.values.chunks(chunk.len);
+        chunk.sums.extend(groups.map(|group| group.iter().map(|&n| u64::from(n)).sum::<u64>()));
+    }
+    fn open(&mut self, _first: Option<&SumChunk>) -> Result<OnGpu, NoDevice> {
+        let values = self.wave.chunk_bytes.on_device / size_of::<u32>();
+        Ok(OnGpu(Flights::open(&self.session.open()?, self.wave.chunks, values, 0)?))
+    }
+}
+
+struct OnGpu(Flights<ChunkSum>);
+
+impl OnDevice for OnGpu {
+    type Chunk = SumChunk;
+    fn has_room(&self, _: &SumChunk) -> bool {
+        self.0.has_room()
+    }
+    fn submit(&mut self, chunk: &SumChunk) -> Result<(), DeviceError> {
+        let len = u32::try_from(chunk.len).expect("a parameter of 32 bits");
+        self.0.submit(&Job { values: &chunk.values, len }, 0)
+    }
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        self.0.is_done()
+    }
+    fn collect(&mut self, chunk: &mut SumChunk) -> Result<Landed, DeviceError> {
+        self.0.collect(|slot| slot.sums().clone_into(&mut chunk.sums))
+    }
+}
+
+/// COLLECT: sends the sums on.
+struct Sums;
+
+impl Consumer for Sums {
+    type Chunk = SumChunk;
+    fn take(&mut self, chunk: &SumChunk, out: &mut Output) -> Result<Taken, OperatorError> {
+        let sums: ArrayRef = Arc::new(UInt64Array::from(chunk.sums.clone()));
+        out.send(RecordBatch::try_from_iter([("sum", sums)])?);
+        Ok(Taken::All)
+    }
+}
+
+impl OperatorSpec for ChunkSums {
+    fn operator(&self) -> &'static str {
+        "chunk_sum"
+    }
+    fn input_ports(&self) -> std::ops::RangeInclusive<usize> {
+        1..=1
+    }
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        let Self { len, device } = *self;
+        let wave = Wave::new(device, 4, 1 << 20);
+        let schema = Arc::new(Schema::new(vec![Field::new("sum", DataType::UInt64, false)]));
+        let kernel = Adding { session: DeviceSession::new(device), wave };
+        let make = move || SumChunk { len: len as usize, ..SumChunk::default() };
+        Ok(wave::operator(Numbers::default(), kernel, Sums, make, wave, vec![schema]))
+    }
+}
