@@ -121,9 +121,9 @@ pub use trommel_engine::config::{
 };
 pub use trommel_engine::graph::{Graph, Topology};
 pub use trommel_engine::metrics::Metrics;
-pub use trommel_engine::query::{QueryError, QueryHandle, Request};
+pub use trommel_engine::query::{QueryError, Request};
 pub use trommel_engine::registry::Registry;
-pub use trommel_engine::runtime::{RunOptions, Running};
+pub use trommel_engine::runtime::{Latest, QueryHandle, RunOptions, Running, Watch};
 pub use trommel_engine::{
     batch, channel, error, graph, memory, metrics, operator, placement, query, registry, runtime,
 };

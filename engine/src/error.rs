@@ -8,7 +8,8 @@ use std::time::Duration;
 use arrow_schema::{DataType, SchemaRef};
 use thiserror::Error;
 
-use crate::operator::OperatorError;
+/// Why an operator failed: any error; the runtime adds the stage.
+pub type OperatorError = Box<dyn Error + Send + Sync>;
 
 /// Why an operator cannot run on its inputs. Says which parameter is to blame, if one is.
 #[derive(Debug, Error)]

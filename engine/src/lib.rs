@@ -28,6 +28,7 @@
 pub mod batch;
 pub mod channel;
 pub mod config;
+mod counter;
 pub mod error;
 pub mod graph;
 pub mod memory;

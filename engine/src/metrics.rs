@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::channel::{EdgeState, add};
+use crate::channel::EdgeState;
+use crate::counter::{add, nanoseconds};
 use crate::operator::{Counters, NamedInputs, Progress};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, lock};
 
@@ -158,11 +159,6 @@ impl Drop for LatencyRecorder {
     fn drop(&mut self) {
         self.flush();
     }
-}
-
-/// A duration in nanoseconds, for a counter.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// From the moment a batch entered at its source until a part was done with it.

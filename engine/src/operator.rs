@@ -18,7 +18,6 @@
 //! tell.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
@@ -30,11 +29,9 @@ use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, Chunk, Origin, Payload};
 use crate::error::BindError;
+pub use crate::error::OperatorError;
 use crate::memory::MemoryBudget;
 use crate::query::{Carried, QueryError, Request, Response};
-
-/// Why an operator failed: any error; the runtime adds the stage.
-pub type OperatorError = Box<dyn Error + Send + Sync>;
 
 /// How many chunks may be on their way back to a part at once: an operator that uses chunks again
 /// has at most so many of them.

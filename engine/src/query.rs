@@ -16,6 +16,9 @@
 //! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
 //! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
 //! waiting, and says how old it is.
+//!
+//! [`QueryHandle::query`]: crate::runtime::QueryHandle::query
+//! [`Watch::latest`]: crate::runtime::Watch::latest
 
 use std::any::Any;
 use std::fmt;
@@ -26,9 +29,6 @@ use arrow_array::RecordBatch;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
-
-use crate::channel::NotGiven;
-use crate::runtime::{Address, Published, WatchSlot};
 
 /// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,125 +187,5 @@ impl QueryError {
     #[must_use]
     pub fn unsupported(request: &Request, available: &'static [&'static str]) -> Self {
         Self::Unsupported { request: request.name().to_owned(), available }
-    }
-}
-
-/// The way to ask the stages of one run; cheap to clone and to send to other threads.
-#[derive(Clone)]
-pub struct QueryHandle {
-    stages: Arc<[(String, Address)]>,
-}
-
-impl fmt::Debug for QueryHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.stages.iter().map(|(id, _)| id)).finish()
-    }
-}
-
-impl QueryHandle {
-    pub(crate) fn new(stages: Vec<(String, Address)>) -> Self {
-        Self { stages: stages.into() }
-    }
-
-    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. That
-    /// takes as long as the stage's present call of its operator; a sink whose reader has stopped
-    /// can make it long.
-    ///
-    /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
-    /// has finished.
-    pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
-        self.query_within(stage, request, Duration::MAX)
-    }
-
-    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
-    /// answered yet is dropped without being computed.
-    ///
-    /// # Errors
-    /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
-    pub fn query_within(
-        &self,
-        stage: &str,
-        request: &Request,
-        limit: Duration,
-    ) -> Result<RecordBatch, QueryError> {
-        let address = self.address(stage)?;
-        let waiting = address.enter();
-        let answer = address.ask(request.clone());
-        let stage = || stage.to_owned();
-        // With several callers each waits for the others' answers too, and looking for its own
-        // would take the time of the stages.
-        match answer.take(limit, waiting.is_alone) {
-            Ok(answer) => answer.and_then(|compute| compute()),
-            Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
-            Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
-        }
-    }
-
-    /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
-    ///
-    /// # Errors
-    /// As [`QueryHandle::query`]; that the stage does not know the request is said by
-    /// [`Watch::latest`].
-    pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
-        let address = self.address(stage)?.clone();
-        let slot = Arc::new(WatchSlot::new(request));
-        address.send_watch(Arc::clone(&slot))?;
-        Ok(Watch { slot, address })
-    }
-
-    pub(crate) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
-        self.stages.iter().find(|(id, _)| id == stage).map(|(_, address)| address).ok_or_else(
-            || QueryError::UnknownStage {
-                stage: stage.to_owned(),
-                available: self.stages.iter().map(|(id, _)| id.clone()).collect(),
-            },
-        )
-    }
-}
-
-/// An answer that was published some time ago.
-#[derive(Debug, Clone)]
-pub struct Latest {
-    published: Arc<Published>,
-}
-
-impl Latest {
-    /// The answer.
-    ///
-    /// # Errors
-    /// What the operator said instead, such as that it does not know the request.
-    pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
-        self.published.answer.as_ref()
-    }
-
-    /// How long ago it was published.
-    #[must_use]
-    pub fn age(&self) -> Duration {
-        self.published.at.elapsed()
-    }
-}
-
-/// A standing query. The stage renews its answer at the batch boundary after each reading, and once
-/// more when it ends; nothing is renewed while nobody reads.
-pub struct Watch {
-    slot: Arc<WatchSlot>,
-    address: Address,
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("request", &self.slot.request).finish_non_exhaustive()
-    }
-}
-
-impl Watch {
-    /// The last published answer, without waiting; `None` until the first one is there.
-    #[must_use]
-    pub fn latest(&self) -> Option<Latest> {
-        let published = self.slot.published.load_full();
-        self.slot.want();
-        self.address.ring();
-        published.map(|published| Latest { published })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
 pub(crate) use oneshot::{Giver, NotGiven, Taker, oneshot};
 
 use crate::batch::Payload;
-use crate::metrics::nanoseconds;
+use crate::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
 /// What travels along an edge.
@@ -145,14 +145,6 @@ impl EdgeState {
     pub(crate) fn blocked_ns(&self) -> u64 {
         self.sent.blocked_ns.load(Ordering::Relaxed)
     }
-}
-
-/// Adds to a number that only the calling thread writes.
-pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {
-    // Relaxed: one writer, and readers only display it.
-    let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
-    counter.store(sum, Ordering::Relaxed);
-    sum
 }
 
 /// The producer's end.

@@ -2,19 +2,56 @@
 
 use std::collections::HashMap;
 
-use super::Pipeline;
 use super::check::{Mistake, check};
 use super::document::{self, Node, Place};
-use super::error::SourceText;
+use super::error::{ConfigErrors, SourceText};
+use super::overrides::Override;
 use super::raw::{RawPipeline, schema};
 use super::suggest::suggestion;
 use crate::channel::QueueLimits;
-use crate::error::{GraphError, GraphErrorKind};
-use crate::graph::{Graph, OutputPort, StageId};
+use crate::error::{GraphError, GraphErrorKind, RunError};
+use crate::graph::{Graph, OutputPort, StageId, Topology};
 use crate::registry::Registry;
-use crate::runtime::RunOptions;
+use crate::runtime::{RunOptions, Running};
 
-pub(super) fn load(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
+/// A pipeline that was read from JSON: checked, bound, ready to start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Pipeline {
+    /// Its name; the file's if it has none.
+    pub name: String,
+    /// Its stages.
+    pub topology: Topology,
+    /// How it wants to be run.
+    pub options: RunOptions,
+}
+
+impl Pipeline {
+    /// Starts the pipeline with the options it was configured with.
+    ///
+    /// # Errors
+    /// As [`Topology::start`].
+    pub fn start(self) -> Result<Running, RunError> {
+        self.topology.start(self.options)
+    }
+}
+
+/// Reads a pipeline from JSON text. `file` is what errors call the text; `overrides` replace values
+/// of it.
+///
+/// # Errors
+/// Everything that is wrong with the text, as far as one mistake does not hide another.
+pub fn load(
+    text: &str,
+    file: &str,
+    registry: &Registry,
+    overrides: &[Override],
+) -> Result<Pipeline, ConfigErrors> {
+    let source = SourceText::new(text, file, overrides);
+    load_source(&source, registry).map_err(|mistakes| source.errors(mistakes))
+}
+
+fn load_source(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
     let document = read_document(source)?;
     let mut mistakes = check(&document, &schema(registry));
     check_references(&document, &mut mistakes);

@@ -10,7 +10,18 @@ use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Claim, Part};
 use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
-pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
+impl Graph {
+    /// Checks the graph and binds its operators to their inputs.
+    ///
+    /// # Errors
+    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
+    /// not bound.
+    pub fn build(self) -> Result<Topology, GraphErrors> {
+        build(self)
+    }
+}
+
+fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     let mut errors = Vec::new();
     check_ids(&graph.stages, &mut errors);
     check_input_counts(&graph.stages, &mut errors);

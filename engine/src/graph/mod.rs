@@ -10,7 +10,6 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use crate::error::GraphErrors;
 use crate::memory::MemoryBudget;
 use crate::operator::{Body, Claim, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
@@ -124,15 +123,6 @@ impl Graph {
     pub fn memory_max(&mut self, bytes: usize) -> &mut Self {
         self.memory_max = Some(bytes);
         self
-    }
-
-    /// Checks the graph and binds its operators to their inputs.
-    ///
-    /// # Errors
-    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
-    /// not bound.
-    pub fn build(self) -> Result<Topology, GraphErrors> {
-        build::build(self)
     }
 }
 

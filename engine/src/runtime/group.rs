@@ -29,9 +29,9 @@ use super::control::Control;
 use super::node::{Life, Node, Target, View, Work};
 use super::shared::{Phase, Shared};
 use crate::batch::{Chunk, Origin, Payload};
-use crate::channel::{Doorbell, Mailbox, Message, add};
+use crate::channel::{Doorbell, Mailbox, Message};
+use crate::counter::{add, nanoseconds};
 use crate::error::{RunError, RunErrorCause};
-use crate::metrics::nanoseconds;
 use crate::operator::{Body, Output, SourceFlow};
 
 /// How long a thread that may spin looks for work before it parks: about what waking it would cost.

@@ -10,6 +10,7 @@ mod control;
 mod group;
 mod node;
 mod poller;
+mod queries;
 mod serve;
 mod shared;
 mod start;
@@ -29,16 +30,15 @@ use crossbeam_utils::CachePadded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-pub(crate) use control::{Address, Published, WatchSlot};
 use poller::Poller;
+pub use queries::{Latest, QueryHandle, Watch};
 use shared::{Phase, Shared};
 
 use crate::channel::QueueLimits;
 use crate::error::{RunError, RunErrorCause};
-use crate::graph::Topology;
 use crate::memory::Reservation;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
-use crate::query::{QueryError, QueryHandle, Request, Watch};
+use crate::query::{QueryError, Request};
 
 /// Wait after the operating system has refused to wait for a descriptor.
 const RETRY: Duration = Duration::from_millis(50);
@@ -66,24 +66,6 @@ impl RunOptions {
     pub fn queue(mut self, limits: QueueLimits) -> Self {
         self.queue = limits;
         self
-    }
-}
-
-impl Topology {
-    /// Starts the threads of this pipeline.
-    ///
-    /// # Errors
-    /// If the operating system refuses a thread; those already started are ended.
-    pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
-        start::start(self, options)
-    }
-
-    /// Runs this pipeline to its end.
-    ///
-    /// # Errors
-    /// The first cause, if it does not get there.
-    pub fn run(self, options: RunOptions) -> Result<Metrics, RunError> {
-        self.start(options)?.join()
     }
 }
 

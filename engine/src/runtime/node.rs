@@ -11,10 +11,11 @@ use super::allowance::Allowance;
 use super::control::{Address, Ticket, WatchSlot};
 use super::poller::Readiness;
 use crate::batch::{Chunk, Origin, Payload};
-use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken, add};
+use crate::channel::{EdgeReceiver, EdgeSender, Message, Taken};
+use crate::counter::{add, nanoseconds};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::PlacedPart;
-use crate::metrics::{LatencyRecorder, PartCounters, nanoseconds};
+use crate::metrics::{LatencyRecorder, PartCounters};
 use crate::operator::{Body, Flow, SourceFlow};
 
 /// Queries that the first part of a stage sends on before one of them is answered.

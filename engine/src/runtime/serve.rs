@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
 use super::group::Group;
 use super::node::{Life, Target};
-use crate::metrics::nanoseconds;
+use crate::counter::nanoseconds;
 use crate::operator::Body;
 use crate::query::{Computation, QueryError, Response};
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
+use crate::counter::nanoseconds;
 use crate::error::{RunError, RunErrorCause};
-use crate::metrics::nanoseconds;
 use crate::operator::Commit;
 use crate::sync::lock;
 

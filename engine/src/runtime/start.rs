@@ -16,15 +16,15 @@ use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::group::Group;
 use super::node::{Input, Node, Target};
 use super::poller::{Poller, Readiness};
+use super::queries::QueryHandle;
 use super::shared::Shared;
 use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
 use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::metrics::{PartCounters, WatchedEdge};
+use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
-use crate::query::QueryHandle;
 
 /// Replies that may wait for a part. To one that asks and waits there is one at a time; but what is
 /// given back to it, to be used again, waits until it looks.
@@ -33,7 +33,25 @@ const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
 /// Queues take at most one part in this number of the memory that is left to a pipeline.
 const QUEUES_PART: usize = 4;
 
-pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
+impl Topology {
+    /// Starts the threads of this pipeline.
+    ///
+    /// # Errors
+    /// If the operating system refuses a thread; those already started are ended.
+    pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
+        start(self, options)
+    }
+
+    /// Runs this pipeline to its end.
+    ///
+    /// # Errors
+    /// The first cause, if it does not get there.
+    pub fn run(self, options: RunOptions) -> Result<Metrics, RunError> {
+        self.start(options)?.join()
+    }
+}
+
+fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     let Topology { stages, parts, links, plan, memory } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let queue_memory = wiring.limit_queues(&links, &memory);
