@@ -30,6 +30,11 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    /// Whether the position that it was sent from is reached after `taken` messages.
+    pub(crate) fn is_due(&self, taken: u64) -> bool {
+        self.after.is_none_or(|after| taken >= after)
+    }
+
     /// Whether somebody still waits for the answer.
     pub(crate) fn is_wanted(&self) -> bool {
         match &self.answer_to {

@@ -8,14 +8,19 @@
 mod allowance;
 mod control;
 mod group;
+mod inputs;
 mod node;
+mod outputs;
+mod pace;
 mod poller;
 mod queries;
 mod serve;
 mod shared;
 mod start;
+mod step;
 #[cfg(test)]
 mod tests;
+mod tickets;
 
 use std::fmt;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
+use super::control::{AnswerTo, Control, Ticket, WatchSlot};
 use super::group::Group;
-use super::node::{Life, Target};
+use super::outputs::NextPart;
 use crate::counter::nanoseconds;
-use crate::operator::Body;
-use crate::query::{Computation, QueryError, Response};
+use crate::query::{Computation, Response};
 
 /// Time for answers to callers that wait when the run ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
@@ -44,28 +43,21 @@ impl Group {
     /// Lets the query of a caller wait for its turn.
     fn enqueue(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
-        if node.asked.len() >= MAILBOX_QUERIES_MAX {
-            let before = node.asked.len();
-            node.asked.retain(Ticket::is_wanted);
-            self.asked -= before - node.asked.len();
+        let before = node.tickets.asked();
+        let refused = node.tickets.ask(ticket);
+        self.asked = self.asked - before + node.tickets.asked();
+        if let Err(ticket) = refused {
+            ticket.answer_to.give(Err(node.busy()));
         }
-        if node.asked.len() >= MAILBOX_QUERIES_MAX {
-            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
-            return ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
-        }
-        node.asked.push_back(ticket);
-        self.asked += 1;
     }
 
     fn add_watch(&mut self, index: usize, slot: Arc<WatchSlot>) {
-        // One reference is ours: a slot without another has lost its reader.
-        self.nodes[index].watches.retain(|slot| Arc::strong_count(slot) > 1);
-        self.nodes[index].watches.push(slot);
+        self.nodes[index].tickets.add_watch(slot);
         self.has_watches = true;
-        if self.nodes[index].life == Life::Done {
+        if self.nodes[index].is_done() {
             // Nothing changes any more: one answer is the last.
             self.publish_watches(index);
-            self.nodes[index].watches.clear();
+            self.nodes[index].tickets.clear_watches();
         }
     }
 
@@ -102,7 +94,7 @@ impl Group {
             if !self.nodes[index].can_answer_asked() {
                 continue;
             }
-            while let Some(ticket) = self.nodes[index].asked.pop_front() {
+            while let Some(ticket) = self.nodes[index].tickets.next_asked() {
                 self.asked -= 1;
                 if ticket.is_wanted() {
                     self.answer(index, ticket);
@@ -124,20 +116,17 @@ impl Group {
         let node = &mut self.nodes[index];
         if node.can_answer(&ticket) {
             self.answer(index, ticket);
-        } else if node.held.len() < MAILBOX_QUERIES_MAX {
-            node.held.push(ticket);
-        } else {
-            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
-            ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
+        } else if let Err(ticket) = node.tickets.hold(ticket) {
+            ticket.answer_to.give(Err(node.busy()));
         }
     }
 
     /// Answers the queries that were sent on and whose position is reached.
     pub(super) fn serve_held(&mut self, index: usize) {
-        if self.nodes[index].held.is_empty() || !self.nodes[index].is_at_boundary() {
+        if !self.nodes[index].tickets.has_held() || !self.nodes[index].is_at_boundary() {
             return;
         }
-        for ticket in mem::take(&mut self.nodes[index].held) {
+        for ticket in self.nodes[index].tickets.take_held() {
             self.accept(index, ticket);
         }
     }
@@ -153,15 +142,15 @@ impl Group {
 
     /// Renews all standing answers.
     pub(super) fn publish_watches(&mut self, index: usize) {
-        for slot in &self.nodes[index].watches {
+        for slot in self.nodes[index].tickets.watches() {
             slot.want();
         }
         self.renew_watches(index);
     }
 
     fn renew_watches(&mut self, index: usize) {
-        for position in 0..self.nodes[index].watches.len() {
-            let slot = Arc::clone(&self.nodes[index].watches[position]);
+        for position in 0..self.nodes[index].tickets.watches().len() {
+            let slot = Arc::clone(&self.nodes[index].tickets.watches()[position]);
             if slot.take_wish() {
                 let (request, answer_to) = (slot.request.clone(), AnswerTo::Watch(slot));
                 let (carried, after, pass) = (None, None, None);
@@ -174,11 +163,7 @@ impl Group {
         // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = Instant::now();
-        let (request, carried) = (&ticket.request, ticket.carried.take());
-        let response = match &self.nodes[index].body {
-            Body::Operator(operator) => operator.query(request, carried),
-            Body::Source(_) => Err(QueryError::unsupported(request, &[])),
-        };
+        let response = self.nodes[index].query(&ticket.request, ticket.carried.take());
         let spend = || self.allowance.spend(nanoseconds(begin.elapsed()));
         let answer = match response {
             Ok(Response::Forward(carried)) => {
@@ -196,18 +181,11 @@ impl Group {
     /// Sends a query on to the next part, to be answered after the chunks sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
         let Ticket { request, carried, answer_to, pass, .. } = ticket;
-        let pass = pass.or_else(|| Some(Pass::new(&self.nodes[index].under_way, &self.bell)));
-        match &self.nodes[index].outputs[0][0] {
-            Target::Remote(edge) => {
-                let after = Some(edge.pushed());
-                let next = self.nodes[index].next_part.as_ref();
-                let next = next.expect("only a part with a successor forwards a query");
-                next.send_query(Ticket { request, carried, after, answer_to, pass });
-            }
-            Target::Local { node, pushed, .. } => {
-                let (next, after) = (*node, Some(*pushed));
-                self.accept(next, Ticket { request, carried, after, answer_to, pass });
-            }
+        let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));
+        let onward = |sent| Ticket { request, carried, after: Some(sent), answer_to, pass };
+        match self.nodes[index].outputs.next_part() {
+            NextPart::Remote { address, sent } => address.send_query(onward(sent)),
+            NextPart::Local { node, sent } => self.accept(node, onward(sent)),
         }
     }
 }

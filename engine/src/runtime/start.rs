@@ -14,7 +14,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::allowance::Allowance;
 use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::group::Group;
-use super::node::{Input, Node, Target};
+use super::node::Node;
+use super::outputs::Target;
 use super::poller::{Poller, Readiness};
 use super::queries::QueryHandle;
 use super::shared::Shared;
@@ -109,9 +110,10 @@ fn spawn(
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
 ) -> Result<Worker, RunError> {
-    let labels: Vec<_> = group.nodes.iter().map(|n| (n.label.clone(), n.operator)).collect();
+    let label = |node: &Node| (node.label().to_owned(), node.operator());
+    let labels: Vec<_> = group.nodes.iter().map(label).collect();
     let current = Arc::clone(&group.current);
-    let first = group.nodes[0].label.clone();
+    let first = labels[0].0.clone();
     let refused = |error| RunError {
         stage: labels[0].0.clone(),
         operator: labels[0].1,
@@ -263,7 +265,7 @@ impl Wiring {
 
     fn address(&mut self, part: usize) -> Address {
         let (group, index) = self.places[part];
-        let (stage, thread) = (&self.nodes[group][index].stage, &self.threads[group]);
+        let (stage, thread) = (self.nodes[group][index].stage(), &self.threads[group]);
         Address::new(thread.slot.clone(), Arc::clone(&thread.bell), index, stage)
     }
 
@@ -290,38 +292,38 @@ impl Wiring {
                 stage.parts.iter().map(|&part| self.places[part].0).collect();
             let later = groups.into_iter().filter(|&group| group != first.0);
             let later = later.map(|group| Arc::clone(&self.threads[group].allowance)).collect();
-            self.nodes[first.0][first.1].later_allowances = later;
+            self.nodes[first.0][first.1].tickets.set_later_allowances(later);
         }
     }
 
     /// Makes the way from one part to another, and for parts of one operator the way back for
     /// replies.
     fn join(&mut self, link: Link) {
-        self.node(link.to).open_inputs += 1;
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
             let target = Target::Local { node: to.1, port: link.to_port, pushed: 0 };
-            self.node(link.from).add_target(link.from_port, target);
+            self.node(link.from).outputs.add_target(link.from_port, target);
+            self.node(link.to).inputs.add_local();
             if link.is_inner {
                 let back = Target::Local { node: from.1, port: 0, pushed: 0 };
-                self.node(link.to).reply_output = Some(back);
+                self.node(link.to).outputs.set_reply_target(back);
             }
             return;
         }
         let (producer, consumer) = (Arc::clone(&self.bells[from.0]), Arc::clone(&self.bells[to.0]));
         let (sender, receiver, state) =
             edge(self.options.queue, Arc::clone(&producer), Arc::clone(&consumer));
-        let labels = (self.node(link.from).label.clone(), self.node(link.to).label.clone());
-        self.edges.push(WatchedEdge { from: labels.0, to: labels.1, state });
-        self.node(link.from).add_target(link.from_port, Target::Remote(sender));
-        let input = Input { port: link.to_port, edge: receiver, has_ended: false };
-        self.node(link.to).inputs.push(input);
+        let [from, to] = [link.from, link.to].map(|part| self.node(part).label().to_owned());
+        self.edges.push(WatchedEdge { from, to, state });
+        self.node(link.from).outputs.add_target(link.from_port, Target::Remote(sender));
+        self.node(link.to).inputs.add_edge(link.to_port, receiver);
         if link.is_inner {
             let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
             let (sender, receiver, _) = edge(limits, consumer, producer);
-            self.node(link.to).reply_output = Some(Target::Remote(sender));
-            self.node(link.from).reply_input = Some(receiver);
-            self.node(link.from).next_part = Some(self.address(link.to));
+            self.node(link.to).outputs.set_reply_target(Target::Remote(sender));
+            self.node(link.from).inputs.set_reply_edge(receiver);
+            let address = self.address(link.to);
+            self.node(link.from).outputs.set_next_part(address);
         }
     }
 }
