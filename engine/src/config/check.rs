@@ -203,6 +203,9 @@ impl<'a> Checker<'a> {
                     );
                     self.report(&key.place, &inner, message);
                 }
+                None if schema["additionalProperties"].is_object() => {
+                    self.value(value, &schema["additionalProperties"], &inner);
+                }
                 None => {}
             }
         }

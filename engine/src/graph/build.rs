@@ -72,7 +72,7 @@ fn check_input_counts(stages: &[Stage], errors: &mut Vec<GraphError>) {
         let expected = match (least, most) {
             _ if ports.contains(&found) || (most == 1 && found > 1) => continue,
             (_, 0) => "no inputs".to_owned(),
-            (_, 1) => "at least one input".to_owned(),
+            (1, 1 | usize::MAX) => "at least one input".to_owned(),
             _ if least == most => format!("{least} inputs"),
             _ => format!("{least} to {most} inputs"),
         };
