@@ -1,5 +1,5 @@
-//! Project commands: `cuda` compiles the CUDA kernels; `soak`, `sanitize` and `fuzz` are checks
-//! that take longer than a change waits for.
+//! Project commands: `cuda` compiles the CUDA kernels; `house` measures code and prose; `soak`,
+//! `sanitize` and `fuzz` are checks that take longer than a change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 #![expect(clippy::print_stderr, reason = "so is what goes wrong")]
@@ -11,9 +11,12 @@ mod failure;
 mod resources;
 mod toolchain;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use failure::Failure;
+use xtask::house::House;
 
 /// Project commands.
 #[derive(Parser)]
@@ -61,6 +64,17 @@ enum Command {
         #[arg(long)]
         build: bool,
     },
+    /// Measures Rust code, tests left out: sizes, habits of code and prose, circles of modules.
+    House {
+        /// Folders below the root; the product, or all of another tree, when none is named.
+        folders: Vec<PathBuf>,
+        /// The tree to measure: this one, an older checkout, or another project.
+        #[arg(long)]
+        root: Option<PathBuf>,
+        /// Adds a column for each crate.
+        #[arg(long)]
+        by_crate: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -69,6 +83,9 @@ fn main() -> ExitCode {
         Command::Soak { graphs, seed, items } => checks::soak(graphs, seed, items),
         Command::Sanitize { sanitizer, filter } => checks::sanitize(sanitizer, filter.as_deref()),
         Command::Fuzz { targets, seconds, build } => checks::fuzz(&targets, seconds, build),
+        Command::House { folders, root, by_crate } => {
+            house(&folders, root, by_crate).map(|tables| println!("{tables}"))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,4 +94,11 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The tables of the tree at `root`, which is this one when none is given.
+fn house(folders: &[PathBuf], root: Option<PathBuf>, by_crate: bool) -> Result<String, Failure> {
+    let root = root.map_or_else(|| toolchain::folders().map(|(workspace, _)| workspace), Ok)?;
+    let house = House::measure(&root, folders).map_err(Failure::file(&root))?;
+    Ok(house.tables(by_crate))
 }
