@@ -1,4 +1,4 @@
-//! The measurements of `cargo xtask house`: sizes, habits of code and prose, and circles of modules.
+//! The measurements of `cargo xtask house`: sizes, habits of code and prose, circles of modules.
 //!
 //! ```text
 //! files ── lexer ──► tokens, comments ── tests left out ──► code, prose, imports ── report ──► tables
