@@ -18,10 +18,10 @@ use thiserror::Error;
 
 /// Bytes that the stages of a pipeline may take together.
 #[derive(Debug, Clone)]
-pub struct MemoryBudget(Arc<Shared>);
+pub struct MemoryBudget(Arc<Account>);
 
 #[derive(Debug)]
-struct Shared {
+struct Account {
     limit: usize,
     reserved: AtomicUsize,
 }
@@ -42,7 +42,7 @@ impl MemoryBudget {
     /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Shared { limit, reserved: AtomicUsize::new(0) }))
+        Self(Arc::new(Account { limit, reserved: AtomicUsize::new(0) }))
     }
 
     /// Half of the memory that the process may use: of the machine, of its control group, or of its
@@ -95,7 +95,7 @@ impl Reservation {
     /// # Errors
     /// If they do not fit; then it stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryFull> {
-        let Shared { limit, reserved } = &*self.budget.0;
+        let Account { limit, reserved } = &*self.budget.0;
         if bytes <= self.bytes {
             reserved.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
         } else {

@@ -31,11 +31,11 @@ use crate::batch::{Batch, Chunk, Origin, Payload};
 use crate::error::BindError;
 pub use crate::error::OperatorError;
 use crate::memory::MemoryBudget;
-use crate::query::{Carried, QueryError, Request, Response};
+use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// How many chunks may be on their way back to a part at once: an operator that uses chunks again
 /// has at most so many of them.
-pub const GIVEN_BACK_MAX: usize = 16;
+pub const REPLIES_IN_FLIGHT_MAX: usize = 16;
 
 /// What the stage loop should do with an operator next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,13 +236,17 @@ pub trait Operator: Send {
         Err(Box::new(NoState))
     }
 
-    /// Answers `request` from the present state, or adds to `carried` and sends it on to the next
-    /// part. Called at a batch boundary; `carried` is what the part before this one sent on. Must
+    /// Answers `request` from the present state, or adds to `payload` and sends it on to the next
+    /// part. Called at a batch boundary; `payload` is what the part before this one sent on. Must
     /// not change what the operator computes.
     ///
     /// # Errors
     /// The provided method answers that the operator has no such query.
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         Err(QueryError::unsupported(request, &[]))
     }
 

@@ -67,7 +67,7 @@ impl Request {
 }
 
 /// What one part of an operator sends on to the next one along with a query.
-pub type Carried = Box<dyn Any + Send>;
+pub type QueryPayload = Box<dyn Any + Send>;
 
 /// Makes rows out of what it owns, or says why not.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
@@ -80,7 +80,7 @@ pub enum Response {
     /// on.
     Compute(Computation),
     /// The next part answers, knowing this.
-    Forward(Carried),
+    Forward(QueryPayload),
 }
 
 impl Response {

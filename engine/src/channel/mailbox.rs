@@ -12,26 +12,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::sync::lock;
 
-struct Shared<T> {
+struct Queue<T> {
     /// `None` once the reader has ended.
-    queue: Mutex<Option<VecDeque<T>>>,
+    messages: Mutex<Option<VecDeque<T>>>,
     has_mail: AtomicBool,
     limit: usize,
 }
 
-impl<T> Shared<T> {
+impl<T> Queue<T> {
     fn lock(&self) -> MutexGuard<'_, Option<VecDeque<T>>> {
-        lock(&self.queue)
+        lock(&self.messages)
     }
 }
 
 /// The reading end.
-pub(crate) struct Mailbox<T>(Arc<Shared<T>>);
+pub(crate) struct Mailbox<T>(Arc<Queue<T>>);
 
 /// A sending end.
-pub(crate) struct Slot<T>(Arc<Shared<T>>);
+pub(crate) struct MailboxSender<T>(Arc<Queue<T>>);
 
-impl<T> Clone for Slot<T> {
+impl<T> Clone for MailboxSender<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -46,17 +46,17 @@ pub(crate) enum Refused<T> {
     Closed(T),
 }
 
-/// A mailbox in which `limit` messages may wait, and a slot to put them in.
-pub(crate) fn mailbox<T>(limit: usize) -> (Slot<T>, Mailbox<T>) {
-    let shared = Arc::new(Shared {
-        queue: Mutex::new(Some(VecDeque::new())),
+/// A mailbox in which `limit` messages may wait, and a sender to put them in.
+pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
+    let queue = Arc::new(Queue {
+        messages: Mutex::new(Some(VecDeque::new())),
         has_mail: AtomicBool::new(false),
         limit,
     });
-    (Slot(Arc::clone(&shared)), Mailbox(shared))
+    (MailboxSender(Arc::clone(&queue)), Mailbox(queue))
 }
 
-impl<T> Slot<T> {
+impl<T> MailboxSender<T> {
     /// Leaves a message; ring the reader's bell then. When the mailbox is full, messages that are
     /// not `wanted` any more make room.
     pub(crate) fn put(&self, message: T, wanted: impl Fn(&T) -> bool) -> Result<(), Refused<T>> {
@@ -113,25 +113,25 @@ mod tests {
 
     #[test]
     fn messages_come_out_in_order_up_to_the_limit() {
-        let (slot, mailbox) = mailbox(2);
+        let (sender, mailbox) = mailbox(2);
         assert!(mailbox.is_empty());
-        assert_eq!((slot.put(1, any), slot.put(2, any)), (Ok(()), Ok(())));
-        assert_eq!(slot.clone().put(3, any), Err(Refused::Full(3)));
+        assert_eq!((sender.put(1, any), sender.put(2, any)), (Ok(()), Ok(())));
+        assert_eq!(sender.clone().put(3, any), Err(Refused::Full(3)));
         assert!(!mailbox.is_empty());
         let mut taken = VecDeque::from([0]);
         mailbox.take_all(&mut taken);
         assert_eq!(taken, [0, 1, 2]);
         assert!(mailbox.is_empty());
-        assert_eq!(slot.put(3, any), Ok(()));
+        assert_eq!(sender.put(3, any), Ok(()));
     }
 
     #[test]
     fn messages_that_nobody_wants_make_room() {
-        let (slot, mailbox) = mailbox(3);
+        let (sender, mailbox) = mailbox(3);
         for message in 1..=3 {
-            slot.put(message, any).unwrap();
+            sender.put(message, any).unwrap();
         }
-        assert_eq!(slot.put(4, |message| message % 2 == 1), Ok(()));
+        assert_eq!(sender.put(4, |message| message % 2 == 1), Ok(()));
         let mut taken = VecDeque::new();
         mailbox.take_all(&mut taken);
         assert_eq!(taken, [1, 3, 4]);
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn what_the_reader_leaves_is_dropped_and_what_comes_later_is_returned() {
-        let (slot, mailbox) = mailbox(2);
+        let (sender, mailbox) = mailbox(2);
         let message = Arc::new(());
-        slot.put(Arc::clone(&message), any).unwrap();
+        sender.put(Arc::clone(&message), any).unwrap();
         drop(mailbox);
         assert_eq!(Arc::strong_count(&message), 1);
-        assert_eq!(slot.put(Arc::clone(&message), any), Err(Refused::Closed(message)));
+        assert_eq!(sender.put(Arc::clone(&message), any), Err(Refused::Closed(message)));
     }
 }

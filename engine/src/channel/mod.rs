@@ -12,7 +12,7 @@
 
 mod doorbell;
 mod mailbox;
-mod oneshot;
+pub(crate) mod oneshot;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,8 +22,7 @@ use crossbeam_channel::{TryRecvError, TrySendError};
 use crossbeam_utils::CachePadded;
 
 pub(crate) use doorbell::Doorbell;
-pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
-pub(crate) use oneshot::{Giver, NotGiven, Taker, oneshot};
+pub(crate) use mailbox::{Mailbox, MailboxSender, Refused, mailbox};
 
 use crate::batch::Payload;
 use crate::counter::{add, nanoseconds};

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::document::{Key, Kind, Node, Place};
+use super::document::{JsonNode, Key, Kind, Place};
 use super::suggest::suggestion;
 
 /// Something that does not fit, before it has got its file, line and column.
@@ -54,7 +54,7 @@ pub(crate) struct Checker<'a> {
 }
 
 /// Everything in `document` that does not fit `schema`.
-pub(crate) fn check(document: &Node, schema: &Value) -> Vec<Mistake> {
+pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
     let empty = Map::new();
     let definitions = schema["$defs"].as_object().unwrap_or(&empty);
     let mut checker = Checker { definitions, mistakes: Vec::new() };
@@ -73,7 +73,7 @@ impl<'a> Checker<'a> {
         name.and_then(|name| self.definitions.get(name)).unwrap_or(schema)
     }
 
-    fn value(&mut self, node: &Node, schema: &'a Value, path: &str) {
+    fn value(&mut self, node: &JsonNode, schema: &'a Value, path: &str) {
         let schema = self.resolve(schema);
         if let Some(branches) = schema["anyOf"].as_array() {
             return self.any_of(node, branches, path);
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An optional value: the branch that is not `null`, unless the value is.
-    fn any_of(&mut self, node: &Node, branches: &'a [Value], path: &str) {
+    fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
         if matches!(node.kind, Kind::Null) && branches.iter().any(|b| is_null(&b)) {
             return;
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         Some(lists?.concat())
     }
 
-    fn choice(&mut self, node: &Node, choices: &[&str], path: &str) {
+    fn choice(&mut self, node: &JsonNode, choices: &[&str], path: &str) {
         let text = node.text();
         if text.is_some_and(|text| choices.contains(&text)) {
             return;
@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An object that one of its members, such as `operator`, makes one of several.
-    fn variant(&mut self, node: &Node, branches: &'a [Value], path: &str) {
+    fn variant(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         if !self.has_type(node, &Value::from("object"), path) {
             return;
         }
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
 
     /// Checks `type`, which is a name or a list of names; reports and answers false if it does not
     /// fit.
-    fn has_type(&mut self, node: &Node, types: &Value, path: &str) -> bool {
+    fn has_type(&mut self, node: &JsonNode, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],
             Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
@@ -177,7 +177,13 @@ impl<'a> Checker<'a> {
         fits
     }
 
-    fn object(&mut self, node: &Node, members: &[(Key, Node)], schema: &'a Value, path: &str) {
+    fn object(
+        &mut self,
+        node: &JsonNode,
+        members: &[(Key, JsonNode)],
+        schema: &'a Value,
+        path: &str,
+    ) {
         let empty = Map::new();
         let properties = schema["properties"].as_object();
         let known: Vec<&str> = properties.unwrap_or(&empty).keys().map(String::as_str).collect();
@@ -216,7 +222,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn array(&mut self, node: &Node, elements: &[Node], schema: &'a Value, path: &str) {
+    fn array(&mut self, node: &JsonNode, elements: &[JsonNode], schema: &'a Value, path: &str) {
         let least = schema["minItems"].as_u64().unwrap_or(0);
         if (elements.len() as u64) < least {
             let message = format!("needs at least {least} element{}", plural(least));
@@ -227,7 +233,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&mut self, node: &Node, text: &str, schema: &'a Value, path: &str) {
+    fn text(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
         let least = schema["minLength"].as_u64().unwrap_or(0);
         if (text.chars().count() as u64) < least {
             let message = format!("needs at least {least} character{}", plural(least));
@@ -235,7 +241,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn number(&mut self, node: &Node, text: &str, schema: &'a Value, path: &str) {
+    fn number(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
         let range = Range::of(schema);
         if !range.contains(text) {
             let message = format!("{text} is out of range; allowed: {}", range.describe());
@@ -338,7 +344,7 @@ fn article(name: &str) -> String {
 }
 
 /// The value as it stands in the file, or its type if it is long.
-fn shown(node: &Node) -> String {
+fn shown(node: &JsonNode) -> String {
     match &node.kind {
         Kind::Null => "null".to_owned(),
         Kind::Bool(value) => value.to_string(),

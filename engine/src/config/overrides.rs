@@ -3,7 +3,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::document::{Key, Kind, Node, Place};
+use super::document::{JsonNode, Key, Kind, Place};
 
 /// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage
 /// may also be named by its id, `stages.top.with.n`.
@@ -48,26 +48,26 @@ impl Override {
     ///
     /// # Errors
     /// The step that leads nowhere: there is no such element of an array.
-    pub(crate) fn apply(&self, index: usize, document: &mut Node) -> Result<(), String> {
+    pub(crate) fn apply(&self, index: usize, document: &mut JsonNode) -> Result<(), String> {
         let mut node = document;
         for step in &self.steps {
             node = enter(node, step, index)?;
         }
-        *node = Node::from_override(index, &self.value);
+        *node = JsonNode::from_override(index, &self.value);
         Ok(())
     }
 }
 
 /// The element or member that `step` names; a member that does not exist is added to an object, or
 /// to what becomes one.
-fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Node, String> {
+fn enter<'a>(node: &'a mut JsonNode, step: &str, index: usize) -> Result<&'a mut JsonNode, String> {
     match &mut node.kind {
         Kind::Array(_) | Kind::Object(_) => {}
         other => *other = Kind::Object(Vec::new()),
     }
     match &mut node.kind {
         Kind::Array(elements) => {
-            let named = |e: &Node| e.member("id").and_then(Node::text) == Some(step);
+            let named = |e: &JsonNode| e.member("id").and_then(JsonNode::text) == Some(step);
             let position = step.parse().ok().or_else(|| elements.iter().position(named));
             position
                 .and_then(|position: usize| elements.get_mut(position))
@@ -78,7 +78,7 @@ fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Nod
             let position = known.unwrap_or_else(|| {
                 let place = Place::Override(index);
                 let key = Key { name: step.to_owned(), place: place.clone() };
-                members.push((key, Node { place, kind: Kind::Null }));
+                members.push((key, JsonNode { place, kind: Kind::Null }));
                 members.len() - 1
             });
             Ok(&mut members[position].1)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::{Mistake, check};
-use super::document::{self, Node, Place};
+use super::document::{self, JsonNode, Place};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
 use super::raw::{RawPipeline, schema};
@@ -68,7 +68,7 @@ fn load_source(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec
     Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
 }
 
-fn read_document(source: &SourceText) -> Result<Node, Vec<Mistake>> {
+fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
     let mut document = document::parse(source.text).map_err(|error| {
         let path = "not valid JSON".to_owned();
         vec![Mistake { place: error.place, path, message: error.message }]
@@ -84,16 +84,16 @@ fn read_document(source: &SourceText) -> Result<Node, Vec<Mistake>> {
 }
 
 /// The stages as they stand in the document, whether or not they fit the schema.
-fn stages(document: &Node) -> &[Node] {
-    document.member("stages").map_or(&[], Node::elements)
+fn stages(document: &JsonNode) -> &[JsonNode] {
+    document.member("stages").map_or(&[], JsonNode::elements)
 }
 
-fn id(stage: &Node) -> Option<&str> {
-    stage.member("id").and_then(Node::text)
+fn id(stage: &JsonNode) -> Option<&str> {
+    stage.member("id").and_then(JsonNode::text)
 }
 
 /// Ids that stand twice, and inputs that name no stage.
-fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
+fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     let stages = stages(document);
     let ids: Vec<&str> = stages.iter().filter_map(id).collect();
     let mut first: HashMap<&str, usize> = HashMap::new();
@@ -106,7 +106,7 @@ fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
         first.entry(id).or_insert(index);
     }
     for (index, stage) in stages.iter().enumerate() {
-        let inputs = stage.member("inputs").map_or(&[][..], Node::elements);
+        let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
         for (position, input) in inputs.iter().enumerate() {
             let Some(name) = input.text() else { continue };
             if ids.contains(&split_output(name, |id| ids.contains(&id)).0) {
@@ -122,8 +122,8 @@ fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
 }
 
 /// A mistake at the value that `steps` lead to, or at the last one on the way that exists.
-fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
-    let nodes: Vec<&Node> = document.descend(steps).collect();
+fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
+    let nodes: Vec<&JsonNode> = document.descend(steps).collect();
     let mut path = String::new();
     for step in &steps[..nodes.len() - 1] {
         match step.parse::<usize>() {
@@ -136,7 +136,11 @@ fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
 }
 
 /// The described graph; every stage is loaded, so that all mistakes in parameters are found.
-fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph, Vec<Mistake>> {
+fn graph(
+    raw: RawPipeline,
+    document: &JsonNode,
+    registry: &Registry,
+) -> Result<Graph, Vec<Mistake>> {
     let mut graph = Graph::new();
     graph.placement(raw.placement).pin(raw.pin);
     if let Some(bytes) = raw.memory_max {
@@ -224,7 +228,7 @@ impl Added {
 }
 
 /// Where in the document a mistake of the graph stands.
-fn locate(error: &GraphError, document: &Node) -> Mistake {
+fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
     let index = stages(document).iter().position(|stage| id(stage) == Some(&error.stage));
     let index = index.expect("graph errors name stages of the document").to_string();
     let parameter;

@@ -10,8 +10,8 @@ use std::time::Instant;
 use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 
-use crate::channel::{Doorbell, Giver, Refused, Slot, Taker, oneshot};
-use crate::query::{Carried, Computation, QueryError, Request};
+use crate::channel::{Doorbell, MailboxSender, Refused, oneshot};
+use crate::query::{Computation, QueryError, QueryPayload, Request};
 
 /// How many queries may wait at one thread.
 pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
@@ -20,7 +20,7 @@ pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
 pub(crate) struct Ticket {
     pub(crate) request: Request,
     /// What the part before sent along.
-    pub(crate) carried: Option<Carried>,
+    pub(crate) payload: Option<QueryPayload>,
     /// Answer after this many messages of the part's input, not earlier and not later; `None` at
     /// the first part.
     pub(crate) after: Option<u64>,
@@ -71,14 +71,14 @@ pub(crate) type Answer = Result<Computation, QueryError>;
 
 /// Who waits for the answer.
 pub(crate) enum AnswerTo {
-    Caller(Giver<Answer>),
+    Caller(oneshot::Sender<Answer>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
     pub(crate) fn give(self, answer: Answer) {
         match self {
-            Self::Caller(caller) => caller.give(answer),
+            Self::Caller(caller) => caller.send(answer),
             Self::Watch(slot) => slot.publish(answer.and_then(|compute| compute())),
         }
     }
@@ -108,7 +108,7 @@ impl WatchSlot {
         self.published.store(Some(Arc::new(Published { answer, at: Instant::now() })));
     }
 
-    pub(crate) fn want(&self) {
+    pub(crate) fn request_refresh(&self) {
         // Relaxed: a mark without data; the doorbell orders it against a wait.
         self.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl WatchSlot {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_wish(&self) -> bool {
+    pub(crate) fn take_refresh_request(&self) -> bool {
         self.is_wanted() && self.is_wanted.swap(false, Ordering::Relaxed)
     }
 }
@@ -142,7 +142,7 @@ impl Control {
 /// The way to a part's mailbox.
 #[derive(Clone)]
 pub(crate) struct Address {
-    mailbox: Slot<Control>,
+    mailbox: MailboxSender<Control>,
     bell: Arc<Doorbell>,
     part: usize,
     stage: Arc<str>,
@@ -165,7 +165,7 @@ impl Drop for Caller<'_> {
 
 impl Address {
     pub(crate) fn new(
-        mailbox: Slot<Control>,
+        mailbox: MailboxSender<Control>,
         bell: Arc<Doorbell>,
         part: usize,
         stage: &str,
@@ -181,11 +181,11 @@ impl Address {
     }
 
     /// Sends the query of a caller, who waits for the answer on the thread that calls this.
-    pub(crate) fn ask(&self, request: Request) -> Taker<Answer> {
-        let (caller, answer) = oneshot();
-        let (carried, after, pass) = (None, None, None);
+    pub(crate) fn ask(&self, request: Request) -> oneshot::Receiver<Answer> {
+        let (caller, answer) = oneshot::channel();
+        let (payload, after, pass) = (None, None, None);
         let answer_to = AnswerTo::Caller(caller);
-        self.send_query(Ticket { request, carried, after, answer_to, pass });
+        self.send_query(Ticket { request, payload, after, answer_to, pass });
         answer
     }
 

@@ -46,7 +46,7 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Time between two looks at queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
-pub(super) struct Group {
+pub(super) struct RunningGroup {
     pub(super) nodes: Vec<Node>,
     pub(super) mailbox: Mailbox<Control>,
     pub(super) bell: Arc<Doorbell>,
@@ -73,7 +73,7 @@ pub(super) struct Group {
     publish_at: Instant,
 }
 
-impl Group {
+impl RunningGroup {
     pub(super) fn new(
         nodes: Vec<Node>,
         mailbox: Mailbox<Control>,

@@ -16,7 +16,7 @@ use crate::error::{RunError, RunErrorCause};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
 use crate::operator::{Body, Flow, Output, SourceFlow};
-use crate::query::{Carried, QueryError, Request, Response};
+use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Where the life of a node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,10 +170,10 @@ impl Node {
     pub(super) fn query(
         &self,
         request: &Request,
-        carried: Option<Carried>,
+        payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
         match &self.body {
-            Body::Operator(operator) => operator.query(request, carried),
+            Body::Operator(operator) => operator.query(request, payload),
             Body::Source(_) => Err(QueryError::unsupported(request, &[])),
         }
     }

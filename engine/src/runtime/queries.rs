@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 
 use super::control::{Address, Published, WatchSlot};
-use crate::channel::NotGiven;
+use crate::channel::oneshot::RecvError;
 use crate::query::{QueryError, Request};
 
 /// The way to ask the stages of one run; cheap to clone and to send to other threads.
@@ -57,10 +57,10 @@ impl QueryHandle {
         let stage = || stage.to_owned();
         // With several callers each waits for the others' answers too, and looking for its own
         // would take the time of the stages.
-        match answer.take(limit, waiting.is_alone) {
+        match answer.recv(limit, waiting.is_alone) {
             Ok(answer) => answer.and_then(|compute| compute()),
-            Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
-            Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
+            Err(RecvError::Closed) => Err(QueryError::Finished { stage: stage() }),
+            Err(RecvError::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
         }
     }
 
@@ -126,7 +126,7 @@ impl Watch {
     #[must_use]
     pub fn latest(&self) -> Option<Latest> {
         let published = self.slot.published.load_full();
-        self.slot.want();
+        self.slot.request_refresh();
         self.address.ring();
         published.map(|published| Latest { published })
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::control::{AnswerTo, Control, Ticket, WatchSlot};
-use super::group::Group;
+use super::group::RunningGroup;
 use super::outputs::NextPart;
 use crate::counter::nanoseconds;
 use crate::query::{Computation, Response};
@@ -19,7 +19,7 @@ use crate::query::{Computation, Response};
 /// Time for answers to callers that wait when the run ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
-impl Group {
+impl RunningGroup {
     /// Takes everything from the mailbox. Queries that were sent on are accepted, so that they are
     /// known before the chunk that follows them is processed.
     pub(super) fn serve_mailbox(&mut self) {
@@ -143,7 +143,7 @@ impl Group {
     /// Renews all standing answers.
     pub(super) fn publish_watches(&mut self, index: usize) {
         for slot in self.nodes[index].tickets.watches() {
-            slot.want();
+            slot.request_refresh();
         }
         self.renew_watches(index);
     }
@@ -151,10 +151,10 @@ impl Group {
     fn renew_watches(&mut self, index: usize) {
         for position in 0..self.nodes[index].tickets.watches().len() {
             let slot = Arc::clone(&self.nodes[index].tickets.watches()[position]);
-            if slot.take_wish() {
+            if slot.take_refresh_request() {
                 let (request, answer_to) = (slot.request.clone(), AnswerTo::Watch(slot));
-                let (carried, after, pass) = (None, None, None);
-                self.answer(index, Ticket { request, carried, after, answer_to, pass });
+                let (payload, after, pass) = (None, None, None);
+                self.answer(index, Ticket { request, payload, after, answer_to, pass });
             }
         }
     }
@@ -163,12 +163,12 @@ impl Group {
         // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = Instant::now();
-        let response = self.nodes[index].query(&ticket.request, ticket.carried.take());
+        let response = self.nodes[index].query(&ticket.request, ticket.payload.take());
         let spend = || self.allowance.spend(nanoseconds(begin.elapsed()));
         let answer = match response {
-            Ok(Response::Forward(carried)) => {
+            Ok(Response::Forward(payload)) => {
                 spend();
-                return self.send_on(index, Ticket { carried: Some(carried), ..ticket });
+                return self.send_on(index, Ticket { payload: Some(payload), ..ticket });
             }
             Ok(Response::Answer(rows)) => Ok(Box::new(|| Ok(rows)) as Computation),
             Ok(Response::Compute(computation)) => Ok(computation),
@@ -180,9 +180,9 @@ impl Group {
 
     /// Sends a query on to the next part, to be answered after the chunks sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
-        let Ticket { request, carried, answer_to, pass, .. } = ticket;
+        let Ticket { request, payload, answer_to, pass, .. } = ticket;
         let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));
-        let onward = |sent| Ticket { request, carried, after: Some(sent), answer_to, pass };
+        let onward = |sent| Ticket { request, payload, after: Some(sent), answer_to, pass };
         match self.nodes[index].outputs.next_part() {
             NextPart::Remote { address, sent } => address.send_query(onward(sent)),
             NextPart::Local { node, sent } => self.accept(node, onward(sent)),

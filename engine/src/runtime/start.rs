@@ -13,14 +13,14 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::allowance::Allowance;
 use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
-use super::group::Group;
+use super::group::RunningGroup;
 use super::node::Node;
 use super::outputs::Target;
 use super::poller::{Poller, Readiness};
 use super::queries::QueryHandle;
 use super::shared::Shared;
 use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
-use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
+use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
@@ -29,7 +29,7 @@ use crate::placement::Plan;
 
 /// Replies that may wait for a part. To one that asks and waits there is one at a time; but what is
 /// given back to it, to be used again, waits until it looks.
-const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
+const REPLIES_MAX: usize = 2 * crate::operator::REPLIES_IN_FLIGHT_MAX;
 
 /// Queues take at most one part in this number of the memory that is left to a pipeline.
 const QUEUES_PART: usize = 4;
@@ -88,7 +88,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     let groups = wiring.nodes.into_iter().zip(wiring.threads);
     for (index, (nodes, thread)) in groups.enumerate() {
         let ThreadEnds { bell, mailbox, allowance, .. } = thread;
-        let mut group = Group::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
+        let mut group = RunningGroup::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
         group.may_spin = plan.has_core_per_group;
         let core = plan.groups[index].core;
         running.workers.push(spawn(
@@ -105,7 +105,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
 
 fn spawn(
     index: usize,
-    group: Group,
+    group: RunningGroup,
     core: Option<usize>,
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
@@ -157,7 +157,7 @@ fn pin(core: Option<usize>) {
     }
 }
 
-fn work(group: &mut Group) {
+fn work(group: &mut RunningGroup) {
     let shared = Arc::clone(&group.shared);
     let result = catch_unwind(AssertUnwindSafe(|| group.run()));
     let error = match result {
@@ -175,15 +175,15 @@ fn work(group: &mut Group) {
 /// What a thread is reached by.
 struct ThreadEnds {
     bell: Arc<Doorbell>,
-    slot: Slot<Control>,
+    mail: MailboxSender<Control>,
     mailbox: Mailbox<Control>,
     allowance: Arc<Allowance>,
 }
 
 impl ThreadEnds {
     fn new() -> Self {
-        let (slot, mailbox) = mailbox(MAILBOX_QUERIES_MAX);
-        Self { bell: Arc::new(Doorbell::new()), slot, mailbox, allowance: Arc::default() }
+        let (mail, mailbox) = mailbox(MAILBOX_QUERIES_MAX);
+        Self { bell: Arc::new(Doorbell::new()), mail, mailbox, allowance: Arc::default() }
     }
 }
 
@@ -266,7 +266,7 @@ impl Wiring {
     fn address(&mut self, part: usize) -> Address {
         let (group, index) = self.places[part];
         let (stage, thread) = (self.nodes[group][index].stage(), &self.threads[group]);
-        Address::new(thread.slot.clone(), Arc::clone(&thread.bell), index, stage)
+        Address::new(thread.mail.clone(), Arc::clone(&thread.bell), index, stage)
     }
 
     /// Lets every source wait for descriptors.

@@ -31,7 +31,7 @@ use crate::operator::{
     Source, SourceFlow,
 };
 use crate::placement::{Placement, available_cores};
-use crate::query::{Carried, QueryError, Request, Response};
+use crate::query::{QueryError, QueryPayload, Request, Response};
 use crate::sync::lock;
 
 /// Far more than any of these runs takes, far less than a person would wait for a hang.
@@ -503,7 +503,7 @@ impl Operator for Front {
         if seen == self.sum { Ok(Flow::NeedInput) } else { Err(format!("{seen}").into()) }
     }
 
-    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         match request.name() {
             "sums" => Ok(Response::Forward(Box::new(self.sum))),
             _ => Err(QueryError::unsupported(request, &["sums"])),
@@ -529,8 +529,8 @@ impl Operator for Back {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let front: Box<u64> = carried.expect("the front sends it").downcast().expect("a sum");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let front: Box<u64> = payload.expect("the front sends it").downcast().expect("a sum");
         Ok(Response::Answer(batch([*front, self.sum])))
     }
 

@@ -52,7 +52,7 @@ impl Operator for Prepare {
         Ok(self.send(out))
     }
 
-    fn query(&self, _: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, _: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         Ok(Response::Forward(Box::new(vec![self.sum])))
     }
 }
@@ -104,8 +104,8 @@ impl Operator for Device {
         Ok(self.flow())
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let mut sums: Box<Vec<u64>> = carried.expect("from before").downcast().expect("sums");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let mut sums: Box<Vec<u64>> = payload.expect("from before").downcast().expect("sums");
         sums.push(self.sum);
         Ok(Response::Forward(sums))
     }
@@ -132,8 +132,8 @@ impl Operator for Collector {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let mut sums: Box<Vec<u64>> = carried.expect("from before").downcast().expect("sums");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let mut sums: Box<Vec<u64>> = payload.expect("from before").downcast().expect("sums");
         sums.push(self.0);
         Ok(Response::Answer(batch(*sums)))
     }
@@ -270,8 +270,12 @@ impl Operator for Eager {
         Ok(if self.0.batch.is_empty() { Flow::NeedInput } else { self.0.send(out) })
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        self.0.query(request, carried)
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        self.0.query(request, payload)
     }
 }
 

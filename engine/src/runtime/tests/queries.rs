@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::channel::NotGiven;
+use crate::channel::oneshot::RecvError;
 use crate::runtime::control::MAILBOX_QUERIES_MAX;
 
 #[test]
@@ -82,7 +82,7 @@ fn queries_that_wait_for_a_batch_boundary_are_limited_and_make_room_when_their_c
         // The mailbox and the queue of the stage have a limit each.
         let waiting: Vec<_> = (0..3 * MAILBOX_QUERIES_MAX).map(|_| ask()).collect();
         let refused = loop {
-            match ask().take(Duration::from_millis(1), false) {
+            match ask().recv(Duration::from_millis(1), false) {
                 Err(_) => {}
                 Ok(answer) => break answer.err().expect("nobody can answer"),
             }
@@ -117,7 +117,7 @@ impl Operator for Slow {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         assert_ne!(request.name(), "fatal", "no answer to that");
         work_for(ANSWER);
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -206,8 +206,8 @@ fn callers_that_wait_do_not_hold_up_the_end() {
         running.join().unwrap();
         let answered = answers.load(Ordering::Relaxed);
         assert!((1..600).contains(&answered), "{answered} answers take some ms each");
-        let taken = waiting.iter().map(|caller| caller.take(Duration::ZERO, false));
-        let refused = taken.filter(|answer| matches!(answer, Err(NotGiven::GivenUp)));
+        let taken = waiting.iter().map(|caller| caller.recv(Duration::ZERO, false));
+        let refused = taken.filter(|answer| matches!(answer, Err(RecvError::Closed)));
         assert_eq!(answered + refused.count() as u64, 1_000);
     });
 }
