@@ -1,13 +1,13 @@
-//! Questions to a running operator, answered between two batches.
+//! Queries: questions to a running operator, answered between two batches.
 //!
 //! A query never touches the operator's state from another thread. The caller leaves a message in
 //! the mailbox of the thread that runs the stage; that thread answers it at the next batch
 //! boundary, so an answer is exact there and costs the data path one load of an empty mailbox a
-//! batch. When an operator has several parts, the first part may send the query on with what it
-//! knows ([`Response::Forward`]); the query then follows the data: the next part answers it after
-//! exactly the chunks that were sent before it. It travels beside the data channel, so it never
-//! waits behind a full one. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core
-//! hardware, §5.)
+//! batch. When an operator has several parts, the first part may forward the query with its own
+//! data ([`Response::Forward`]). The query then follows the chunks: the next part answers it
+//! after exactly the chunks that were sent before it. It does not pass through the data channel,
+//! so a full one does not delay it. (Roy, Teubner, Alonso: Efficient frequent item counting in
+//! multi-core hardware, §5.)
 //!
 //! While data waits, answers take at most a fifth of a thread's time; queries beyond that wait in
 //! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without
@@ -56,7 +56,7 @@ impl Request {
         &self.name
     }
 
-    /// Reads the parameters into a struct of the operator's.
+    /// Reads the parameters into a struct of the operator.
     ///
     /// # Errors
     /// [`QueryError::Parameters`] when they do not fit.
@@ -66,20 +66,20 @@ impl Request {
     }
 }
 
-/// What one part of an operator sends on to the next one along with a query.
+/// The data of a part that is forwarded to the next part with a query.
 pub type QueryPayload = Box<dyn Any + Send>;
 
-/// Makes rows out of what it owns, or says why not.
+/// Makes rows from data that it owns, or fails with the reason.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
-/// What an operator does with a query.
+/// The response of an operator to a query.
 pub enum Response {
     /// The answer, as rows.
     Answer(RecordBatch),
-    /// The answer, computed by the thread that asked: the stage has copied what is needed and goes
-    /// on.
+    /// The answer, computed by the thread that asked: the stage has copied the data for it and
+    /// goes on.
     Compute(Computation),
-    /// The next part answers, knowing this.
+    /// The next part answers, with this data.
     Forward(QueryPayload),
 }
 
@@ -110,22 +110,22 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Why a query got no answer.
+/// The reason why a query got no answer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QueryError {
     /// No stage has this id.
     #[error("there is no stage `{stage}`; the stages are {}", available.join(", "))]
     UnknownStage {
-        /// The id that was asked for.
+        /// The unknown id.
         stage: String,
-        /// The ids there are.
+        /// The ids of the graph.
         available: Vec<String>,
     },
     /// The operator has no such query.
     #[error("the operator has no query `{request}`; {}", list_queries(available))]
     Unsupported {
-        /// The name that was asked for.
+        /// The unknown name.
         request: String,
         /// The names it knows.
         available: &'static [&'static str],
@@ -135,7 +135,7 @@ pub enum QueryError {
     Parameters {
         /// The name of the query.
         request: String,
-        /// What does not fit.
+        /// The mismatch.
         source: serde_json::Error,
     },
     /// The answer would take more memory than an answer may.
@@ -143,7 +143,7 @@ pub enum QueryError {
     TooLarge {
         /// The name of the query.
         request: String,
-        /// Bytes of the answer, as far as they were counted.
+        /// Bytes of the answer that were counted before it was refused.
         bytes: u64,
         /// The most that an answer may have.
         limit: u64,
@@ -155,7 +155,7 @@ pub enum QueryError {
     Busy {
         /// The stage.
         stage: String,
-        /// How many may wait.
+        /// Maximum number of waiting queries.
         limit: usize,
     },
     /// The stage did not come to a batch boundary in time.
@@ -163,10 +163,10 @@ pub enum QueryError {
     TimedOut {
         /// The stage.
         stage: String,
-        /// How long the caller would wait.
+        /// Time that the caller would wait.
         limit: Duration,
     },
-    /// The stage has ended, so nobody can answer.
+    /// The stage has ended and answers no more.
     #[error("stage `{stage}` has finished; its results are at its outputs")]
     Finished {
         /// The stage.
@@ -183,7 +183,8 @@ fn list_queries(available: &[&str]) -> String {
 }
 
 impl QueryError {
-    /// The answer to a request that an operator does not know, naming those it does.
+    /// The error for a request that an operator does not know; `available` names the ones it
+    /// does.
     #[must_use]
     pub fn unsupported(request: &Request, available: &'static [&'static str]) -> Self {
         Self::Unsupported { request: request.name().to_owned(), available }

@@ -2,7 +2,7 @@
 //! `sanitize` and `fuzz` are checks that take longer than a change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
-#![expect(clippy::print_stderr, reason = "so is what goes wrong")]
+#![expect(clippy::print_stderr, reason = "and so are errors")]
 
 mod checks;
 mod compile;
@@ -22,11 +22,12 @@ use xtask::house::House;
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Command {
-    /// Compiles kernels/cuda/*.cu to the images that the binary embeds, and prints what they use.
+    /// Compiles kernels/cuda/*.cu to the images that the binary embeds, and prints their
+    /// resources.
     ///
-    /// The compiler is that of CUDA 12.0, so that drivers from version 525 on load its PTX. It
-    /// comes as Python wheels into a folder of its own below the target folder; python3 with venv
-    /// and pip has to be there. A kernel that spills registers is an error.
+    /// The compiler is the one of CUDA 12.0, so that drivers from version 525 on load its PTX. It
+    /// is installed from Python wheels into a folder below the target folder, which needs python3
+    /// with venv and pip. A kernel that spills registers is an error.
     Cuda {
         /// Compares the images with those in the repository instead of writing them.
         #[arg(long)]
@@ -40,27 +41,26 @@ enum Command {
         /// Seed of the first one.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Items that a sink gets which is a hundred times slower than its source.
+        /// Number of items for a sink that is a hundred times slower than its source.
         #[arg(long, default_value_t = 100_000_000)]
         items: u64,
     },
     /// Runs the suites of engine, kernels, operators and facade under a sanitizer.
     Sanitize {
-        /// What to look for.
+        /// The faults to look for.
         #[arg(value_enum)]
         sanitizer: checks::Sanitizer,
         /// Run only tests whose names contain this.
         filter: Option<String>,
     },
-    /// Builds the fuzz targets and runs them, each for some time. Installs cargo-fuzz if it is
-    /// missing.
+    /// Builds the fuzz targets and runs each for some time. Installs cargo-fuzz if it is missing.
     Fuzz {
-        /// The targets to run; all when none is named.
+        /// Targets to run; all if none is named.
         targets: Vec<String>,
         /// Seconds for each target.
         #[arg(long, default_value_t = 900)]
         seconds: u64,
-        /// Builds them and runs none.
+        /// Builds the targets and runs none.
         #[arg(long)]
         build: bool,
     },

@@ -1,10 +1,10 @@
 //! A bounded queue of control messages with many senders, which closes with its reader.
 //!
-//! A caller waits for the answer to what it sent, so no message may be left behind unread: when the
-//! reader ends, everything in the queue is dropped, and what is sent from then on comes back. A
-//! channel of crossbeam keeps such messages for as long as a sender lives, and the caller would
-//! wait for ever. Messages are few and the queue is locked for each; the reader looks at one flag
-//! as long as there are none.
+//! A caller waits for the answer to its message, so no message may stay unread: when the reader
+//! ends, the messages in the queue are dropped, and later ones are returned to their senders. A
+//! channel of crossbeam keeps unread messages as long as a sender lives, and the caller would
+//! wait for ever. Messages are rare, so the queue is locked for each of them; the reader checks
+//! one flag while there are none.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,13 +40,13 @@ impl<T> Clone for MailboxSender<T> {
 /// Why a message comes back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused<T> {
-    /// As many messages wait as may.
+    /// The mailbox is full.
     Full(T),
     /// The reader has ended.
     Closed(T),
 }
 
-/// A mailbox in which `limit` messages may wait, and a sender to put them in.
+/// A mailbox for up to `limit` waiting messages, and a sender into it.
 pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
     let queue = Arc::new(Queue {
         messages: Mutex::new(Some(VecDeque::new())),
@@ -57,8 +57,8 @@ pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
 }
 
 impl<T> MailboxSender<T> {
-    /// Leaves a message; ring the reader's bell then. When the mailbox is full, messages that are
-    /// not `wanted` any more make room.
+    /// Leaves a message; the caller then rings the reader's bell. In a full mailbox, messages
+    /// that are no longer `wanted` make room.
     pub(crate) fn put(&self, message: T, wanted: impl Fn(&T) -> bool) -> Result<(), Refused<T>> {
         let mut unwanted = VecDeque::new();
         let mut guard = self.0.lock();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_nobody_wants_make_room() {
+    fn unwanted_messages_make_room() {
         let (sender, mailbox) = mailbox(3);
         for message in 1..=3 {
             sender.put(message, any).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reader_leaves_is_dropped_and_what_comes_later_is_returned() {
+    fn unread_messages_are_dropped_with_the_reader_and_later_ones_returned() {
         let (sender, mailbox) = mailbox(2);
         let message = Arc::new(());
         sender.put(Arc::clone(&message), any).unwrap();

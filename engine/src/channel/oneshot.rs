@@ -1,8 +1,9 @@
-//! One value from one thread to another that waits for it.
+//! A channel for one value, to a thread that waits for it.
 //!
-//! The waiter looks at a single flag, so that while it spins the sender's core keeps the rest of the
-//! handover to itself; a bounded channel of one costs both of them several cache misses more. The value
-//! is published before the flag, and the flag before the wake-up, whose token cannot be lost.
+//! The receiver reads a single flag, so that while it spins the sender's core keeps the cache
+//! line of the value; a bounded channel of capacity one costs both threads several cache misses
+//! more. The value is published before the flag, and the flag before the wake-up, whose token
+//! cannot be lost.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +15,16 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::lock;
 
-/// How long a receiver looks before it parks: longer than a parked sender takes to wake up, so that
-/// only one of the two has to be woken.
+/// Time that a receiver spins before it parks: longer than a parked sender takes to wake up, so
+/// that only one of the two has to be woken.
 const LOOK: Duration = Duration::from_micros(200);
-/// Looks before the receiver offers its core to whoever else could run there, perhaps the sender.
+/// Reads of the flag between two yields of the core, which the sender may need.
 const LOOKS_PER_YIELD: usize = 256;
 
 struct Handover<T> {
     value: Mutex<Option<T>>,
     receiver: Thread,
-    /// Given or given up: nothing changes any more.
+    /// Set once the value is sent or the sender is dropped.
     is_settled: CachePadded<AtomicBool>,
 }
 
@@ -39,10 +40,10 @@ impl<T> Handover<T> {
     }
 }
 
-/// Gives the value, or gives up by being dropped.
+/// The sending end; dropped without a value, it closes the channel.
 pub(crate) struct Sender<T>(Arc<Handover<T>>);
 
-/// Waits for the value; stays on the thread that made it.
+/// The receiving end; stays on the thread that made the channel.
 pub(crate) struct Receiver<T>(Arc<Handover<T>>);
 
 /// Why there is no value.
@@ -50,11 +51,11 @@ pub(crate) struct Receiver<T>(Arc<Handover<T>>);
 pub(crate) enum RecvError {
     /// The sender was dropped.
     Closed,
-    /// Not yet.
+    /// No value came in time.
     TimedOut,
 }
 
-/// A handover for one value that the calling thread waits for.
+/// A channel for one value, to be received by the calling thread.
 pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let handover = Arc::new(Handover {
         value: Mutex::new(None),
@@ -65,7 +66,7 @@ pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Whether somebody still waits for the value.
+    /// Whether the receiver is still there.
     pub(crate) fn is_wanted(&self) -> bool {
         // The receiver holds the other reference.
         Arc::strong_count(&self.0) > 1
@@ -84,8 +85,8 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the value, at most for `limit`. With `may_spin` it looks for it for a while before
-    /// it parks.
+    /// Waits for the value, at most for `limit`. With `may_spin`, spins for a while before it
+    /// parks.
     pub(crate) fn recv(&self, limit: Duration, may_spin: bool) -> Result<T, RecvError> {
         let start = Instant::now();
         while may_spin && start.elapsed() < LOOK.min(limit) {

@@ -1,16 +1,16 @@
-//! Checks a document against the JSON Schema of pipelines, and says everything that is wrong with
-//! it.
+//! Checks a document against the JSON Schema of pipelines, and reports all mistakes.
 //!
-//! The schema is generated from the parameter structs of the operators, so what is checked, what is
-//! published and what is documented cannot differ. Only the keywords that such structs produce are
-//! understood; a test makes sure that the schema of the registered operators contains no others.
+//! The schema is generated from the parameter structs of the operators, so the checks, the
+//! published schema and the documentation cannot differ. Only the keywords that such structs
+//! produce are understood; a test makes sure that the schema of the registered operators contains
+//! no others.
 
 use serde_json::{Map, Value};
 
 use super::document::{JsonNode, Key, Kind, Place};
 use super::suggest::suggestion;
 
-/// Something that does not fit, before it has got its file, line and column.
+/// A mistake, before it has got its file, line and column.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) place: Place,
@@ -53,7 +53,7 @@ pub(crate) struct Checker<'a> {
     mistakes: Vec<Mistake>,
 }
 
-/// Everything in `document` that does not fit `schema`.
+/// All values in `document` that do not fit `schema`.
 pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
     let empty = Map::new();
     let definitions = schema["$defs"].as_object().unwrap_or(&empty);
@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An optional value: the branch that is not `null`, unless the value is.
+    /// An optional value: checked against the branch that is not `null`, unless the value is.
     fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
         if matches!(node.kind, Kind::Null) && branches.iter().any(|b| is_null(&b)) {
@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// An object that one of its members, such as `operator`, makes one of several.
+    /// An object with a tag, such as `operator`, that selects one of several schemas.
     fn variant(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         if !self.has_type(node, &Value::from("object"), path) {
             return;
@@ -157,8 +157,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks `type`, which is a name or a list of names; reports and answers false if it does not
-    /// fit.
+    /// Checks `type`, which is a name or a list of names; reports a mismatch and returns false.
     fn has_type(&mut self, node: &JsonNode, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],
@@ -190,11 +189,7 @@ impl<'a> Checker<'a> {
         for (position, (key, value)) in members.iter().enumerate() {
             let inner = join(path, &key.name);
             if members[..position].iter().any(|(other, _)| other.name == key.name) {
-                self.report(
-                    &key.place,
-                    &inner,
-                    format!("the key `{}` stands here twice", key.name),
-                );
+                self.report(&key.place, &inner, format!("duplicate key `{}`", key.name));
             }
             match properties.and_then(|p| p.get(&key.name)) {
                 Some(schema) => self.value(value, schema, &inner),
@@ -250,13 +245,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The member whose constant value tells the branches apart.
+/// The member whose constant value distinguishes the branches.
 fn tag_of(branches: &[Value]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
     properties.iter().find(|(_, schema)| schema["const"].is_string()).map(|(name, _)| name.as_str())
 }
 
-/// The numbers that a schema allows.
+/// The range of numbers that a schema allows.
 struct Range {
     low: Option<String>,
     is_low_exclusive: bool,
@@ -312,7 +307,7 @@ impl Range {
     }
 }
 
-/// Compares two numbers as written: exactly if both are integers, else as floats.
+/// Compares two numbers as written: exactly if both are integers, otherwise as floats.
 fn compare(left: &str, right: &str) -> Option<std::cmp::Ordering> {
     match (left.parse::<i128>(), right.parse::<i128>()) {
         (Ok(left), Ok(right)) => Some(left.cmp(&right)),
@@ -343,7 +338,7 @@ fn article(name: &str) -> String {
     }
 }
 
-/// The value as it stands in the file, or its type if it is long.
+/// The value as in the file, or its type if it is long.
 fn shown(node: &JsonNode) -> String {
     match &node.kind {
         Kind::Null => "null".to_owned(),

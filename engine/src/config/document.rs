@@ -1,4 +1,4 @@
-//! A JSON text as a tree in which every value knows where it stands.
+//! A JSON text as a tree in which every value knows its place.
 //!
 //! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a
 //! float; jsonc-parser's tree keeps all three, so the text is read with that, in strict mode.
@@ -11,7 +11,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-/// Where a value was written.
+/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Byte range in the file.
@@ -37,7 +37,7 @@ pub(crate) struct JsonNode {
 pub(crate) enum Kind {
     Null,
     Bool(bool),
-    /// As written, so that nothing is rounded before it has been checked.
+    /// As written, so that no number is rounded before it has been checked.
     Number(String),
     Text(String),
     Array(Vec<JsonNode>),
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Object(Vec<(Key, JsonNode)>),
 }
 
-/// Why a text is not JSON, and where.
+/// The reason why a text is not JSON, and the place.
 pub(crate) struct SyntaxError {
     pub(crate) place: Place,
     pub(crate) message: String,
@@ -105,7 +105,7 @@ fn place(range: jsonc_parser::common::Range) -> Place {
 }
 
 impl JsonNode {
-    /// A value that stands nowhere in the file, because override `index` gave it.
+    /// A value that is not in the file but in override `index`.
     pub(crate) fn from_override(index: usize, value: &Value) -> Self {
         let inner = |value| Self::from_override(index, value);
         let kind = match value {
@@ -168,8 +168,8 @@ impl JsonNode {
         })
     }
 
-    /// The value without places. Equal keys keep the last, numbers lose what does not fit: check
-    /// before.
+    /// The value without places. Of equal keys the last one stays, and numbers are rounded to
+    /// their types: check before.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,

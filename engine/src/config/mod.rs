@@ -4,8 +4,8 @@
 //! text ── document ──► tree with places ── check ──► fits the schema ── raw ──► structs ── resolve ──► Topology
 //! ```
 //!
-//! Every step reports all that it finds before the next one begins; each error says file, line,
-//! column, JSON path, what stands there and what is allowed. The schema is generated from the
+//! Every step reports all mistakes that it finds before the next one begins; each error has file,
+//! line, column, JSON path, the value and the allowed ones. The schema is generated from the
 //! structs (see [`schema`]).
 
 mod check;

@@ -1,12 +1,12 @@
-//! Values that replace those of the file: `PATH=VALUE`, as given on a command line.
+//! Overrides: values on a command line that replace values of the file, as `PATH=VALUE`.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::document::{JsonNode, Key, Kind, Place};
 
-/// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage
-/// may also be named by its id, `stages.top.with.n`.
+/// Replaces or adds one value. The path is written as in errors, `stages[1].with.n`; a stage may
+/// also be named by its id, `stages.top.with.n`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     steps: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Override {
     text: String,
 }
 
-/// Why a text is not an override.
+/// A text is not an override.
 #[derive(Debug, Error)]
 #[error("`{text}` is not of the form PATH=VALUE, such as stages.top.with.n=5")]
 pub struct OverrideError {
@@ -44,10 +44,10 @@ impl Override {
         &self.text
     }
 
-    /// Puts the value of override `index` into `document`, adding the objects on its way.
+    /// Puts the value of override `index` into `document`, with the objects on its path.
     ///
     /// # Errors
-    /// The step that leads nowhere: there is no such element of an array.
+    /// The step of the path that names no element of an array.
     pub(crate) fn apply(&self, index: usize, document: &mut JsonNode) -> Result<(), String> {
         let mut node = document;
         for step in &self.steps {
@@ -58,8 +58,8 @@ impl Override {
     }
 }
 
-/// The element or member that `step` names; a member that does not exist is added to an object, or
-/// to what becomes one.
+/// The element or member that `step` names. A missing member is added to an object; another value
+/// is replaced by an object first.
 fn enter<'a>(node: &'a mut JsonNode, step: &str, index: usize) -> Result<&'a mut JsonNode, String> {
     match &mut node.kind {
         Kind::Array(_) | Kind::Object(_) => {}
@@ -83,6 +83,6 @@ fn enter<'a>(node: &'a mut JsonNode, step: &str, index: usize) -> Result<&'a mut
             });
             Ok(&mut members[position].1)
         }
-        _ => unreachable!("what is neither an array nor an object was replaced above"),
+        _ => unreachable!("other values were replaced by an object above"),
     }
 }

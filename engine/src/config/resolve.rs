@@ -1,4 +1,4 @@
-//! From a document to a checked topology.
+//! The step from a document to a checked topology.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub struct Pipeline {
     pub name: String,
     /// Its stages.
     pub topology: Topology,
-    /// How it wants to be run.
+    /// The options to run it with.
     pub options: RunOptions,
 }
 
@@ -36,11 +36,11 @@ impl Pipeline {
     }
 }
 
-/// Reads a pipeline from JSON text. `file` is what errors call the text; `overrides` replace values
-/// of it.
+/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of
+/// it.
 ///
 /// # Errors
-/// Everything that is wrong with the text, as far as one mistake does not hide another.
+/// All mistakes in the text, as far as one does not hide another.
 pub fn load(
     text: &str,
     file: &str,
@@ -83,7 +83,7 @@ fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
     if mistakes.is_empty() { Ok(document) } else { Err(mistakes) }
 }
 
-/// The stages as they stand in the document, whether or not they fit the schema.
+/// The stages as written in the document, valid or not.
 fn stages(document: &JsonNode) -> &[JsonNode] {
     document.member("stages").map_or(&[], JsonNode::elements)
 }
@@ -92,7 +92,7 @@ fn id(stage: &JsonNode) -> Option<&str> {
     stage.member("id").and_then(JsonNode::text)
 }
 
-/// Ids that stand twice, and inputs that name no stage.
+/// Checks that ids differ and that inputs name stages.
 fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     let stages = stages(document);
     let ids: Vec<&str> = stages.iter().filter_map(id).collect();
@@ -100,7 +100,7 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     for (index, stage) in stages.iter().enumerate() {
         let Some(id) = id(stage) else { continue };
         if let Some(first) = first.get(id) {
-            let message = format!("the id {id:?} is that of stages[{first}] already");
+            let message = format!("the id {id:?} is already used by stages[{first}]");
             mistakes.push(mistake(document, &["stages", &index.to_string(), "id"], message));
         }
         first.entry(id).or_insert(index);
@@ -121,7 +121,7 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     }
 }
 
-/// A mistake at the value that `steps` lead to, or at the last one on the way that exists.
+/// A mistake at the value that `steps` lead to, or at the last existing value on the way.
 fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     let nodes: Vec<&JsonNode> = document.descend(steps).collect();
     let mut path = String::new();
@@ -135,7 +135,7 @@ fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// The described graph; every stage is loaded, so that all mistakes in parameters are found.
+/// Describes the graph; loads every stage, so that all mistakes in parameters are found.
 fn graph(
     raw: RawPipeline,
     document: &JsonNode,
@@ -185,7 +185,7 @@ fn graph(
     if mistakes.is_empty() { Ok(graph) } else { Err(mistakes) }
 }
 
-/// The stage and the output port that an input names: `stage` or `stage.port`.
+/// Splits an input into stage and output port: `stage` or `stage.port`.
 fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match input.rsplit_once('.') {
         Some((stage, port)) if !is_stage(input) => (stage, Some(port)),
@@ -227,7 +227,7 @@ impl Added {
     }
 }
 
-/// Where in the document a mistake of the graph stands.
+/// A mistake of the graph at its place in the document.
 fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
     let index = stages(document).iter().position(|stage| id(stage) == Some(&error.stage));
     let index = index.expect("graph errors name stages of the document").to_string();

@@ -1,4 +1,4 @@
-//! From a described graph to a checked one.
+//! The step from a described graph to a checked one.
 
 use std::collections::HashSet;
 
@@ -91,7 +91,8 @@ fn check_cores(stages: &[Stage], errors: &mut Vec<GraphError>) {
     }
 }
 
-/// Every stage behind all its inputs, otherwise in the order in which they were added; or a cycle.
+/// An order in which every stage comes after its inputs, otherwise in the order of addition; or a
+/// cycle.
 fn topological_order(stages: &[Stage]) -> Result<Vec<usize>, GraphError> {
     let mut order = Vec::with_capacity(stages.len());
     let mut state = vec![Visit::New; stages.len()];
@@ -109,7 +110,8 @@ enum Visit {
     Done,
 }
 
-/// Depth-first with its own stack, so that a long chain of stages cannot exhaust the thread's.
+/// Depth-first with a stack on the heap, so that a long chain of stages cannot exhaust the
+/// thread's.
 fn visit(
     stages: &[Stage],
     root: usize,
@@ -148,7 +150,7 @@ fn visit(
     Ok(())
 }
 
-/// What is known while stages are bound one after the other.
+/// The topology while stages are bound one after the other.
 struct Binding {
     /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
     bound: Vec<Option<usize>>,
@@ -239,7 +241,7 @@ impl Binding {
         Ok(Some(self.stages.len() - 1))
     }
 
-    /// Refuses claims to what another stage has claimed.
+    /// Refuses claims that another stage has.
     fn check_claims(&self, claims: &[Claim]) -> Result<(), GraphErrorKind> {
         for claim in claims {
             for stage in &self.stages {
@@ -278,8 +280,8 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns what it reads, as a
-    /// configuration would say it.
+    /// Links the inputs to the part that will be added next; returns their names as in a
+    /// configuration.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
         let mut read = Vec::new();
@@ -314,8 +316,8 @@ impl Binding {
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so its inputs would be reported for its
-        // mistake.
+        // A stage that could not be bound reads nothing, so that its inputs would be reported for
+        // its mistake.
         if self.has_failures {
             return;
         }

@@ -1,4 +1,4 @@
-//! A pipeline as a graph: stages, what each reads, and the cores they were given.
+//! A pipeline as a graph: stages with their inputs and cores.
 //!
 //! ```text
 //! Graph (described) ── build(): schemas, ports, cycles, cores ──► Topology (checked) ── start() ──► Running
@@ -105,21 +105,21 @@ impl Graph {
         self
     }
 
-    /// Says how stages that name no core are placed.
+    /// Sets the placement of stages that name no core.
     pub fn placement(&mut self, placement: Placement) -> &mut Self {
         self.placement = placement;
         self
     }
 
-    /// Pins every thread to a core of its own, and not only the threads of named cores. Pays on a
-    /// machine that runs nothing else; by default the operating system places the threads.
+    /// Pins every thread to a core of its own, not only the threads of named cores. Pays on a
+    /// machine without other load; by default the operating system places the threads.
     pub fn pin(&mut self, pin: bool) -> &mut Self {
         self.pin = pin;
         self
     }
 
-    /// Lets the stages take this many bytes together for what grows with the stream; half of what
-    /// the process may use when it is not called.
+    /// Limits the memory of state that grows with the stream to `bytes` for all stages together;
+    /// by default, to half of the memory that the process may use.
     pub fn memory_max(&mut self, bytes: usize) -> &mut Self {
         self.memory_max = Some(bytes);
         self
@@ -134,7 +134,7 @@ pub struct StageInfo {
     pub id: String,
     /// Its operator.
     pub operator: &'static str,
-    /// What it reads: stages, or `stage.port` of stages with several outputs.
+    /// Its inputs: stages, or `stage.port` of stages with several outputs.
     pub inputs: Vec<String>,
     /// Schema of each output port.
     pub outputs: Vec<SchemaRef>,
@@ -144,7 +144,7 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// Things outside of the pipeline that no other stage may write.
+    /// Things outside of the pipeline that no other stage may write to.
     pub claims: Vec<Claim>,
 }
 
@@ -153,7 +153,7 @@ pub struct StageInfo {
 pub(crate) struct PlacedPart {
     /// Its stage's id.
     pub(crate) stage: String,
-    /// The same, with the part's name behind a slash when there are several.
+    /// The same, followed by a slash and the part's name if there are several.
     pub(crate) label: String,
     pub(crate) operator: &'static str,
     pub(crate) part: Part,
@@ -166,7 +166,7 @@ pub(crate) struct Link {
     pub(crate) from_port: usize,
     pub(crate) to: usize,
     pub(crate) to_port: usize,
-    /// Joins two parts of one operator, so it carries chunks, and replies travel back beside it.
+    /// Joins two parts of one operator: it carries chunks, and replies travel back.
     pub(crate) is_inner: bool,
 }
 
@@ -187,13 +187,14 @@ impl Topology {
         &self.stages
     }
 
-    /// The labels of all parts, in topological order: the stage's id, with the part behind a slash
-    /// if it has several.
+    /// The labels of all parts, in topological order: the stage's id, followed by a slash and the
+    /// part if it has several.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.iter().map(|p| p.label.as_str())
     }
 
-    /// The parts whose work may go on on a device, by their place in [`Self::parts`], and where.
+    /// The parts whose work may go to a device, by their index in [`Self::parts`], and the
+    /// device.
     pub fn devices(&self) -> impl Iterator<Item = (usize, String)> + '_ {
         self.parts.iter().enumerate().filter_map(|(index, placed)| match &placed.part.body {
             Body::Operator(operator) => Some((index, operator.device()?)),

@@ -1,18 +1,18 @@
-//! The stage loop: everything that one thread does.
+//! The stage loop: all work of one thread.
 //!
-//! A thread runs a group of parts and gives them turns. In its turn a part does one piece of work,
-//! one call of its operator; then the parts that it has sent something to process that, the most
-//! downstream ones first, and what they send in turn. After that the next part has its turn. So of
-//! the sources and inputs of a thread each gets as many turns as every other one that has data, and
-//! what waits inside the group is bounded by the output of one call of each part.
+//! A thread runs a group of parts and gives them turns. In its turn a part does one piece of
+//! work, one call of its operator. Then the parts that got messages from it process them, the
+//! most downstream ones first, and then the parts that got messages from these. After that the
+//! next part has its turn. So every source and input of a thread that has data gets the same
+//! number of turns, and at most the output of one call of each part waits inside the group.
 //!
-//! A part whose output did not fit does nothing until it does: back-pressure stops parts, not
-//! threads, and since the graph has no cycle some part can always go on. When no part can, the
-//! thread waits on its doorbell.
+//! A part whose output did not fit pauses until it fits: back-pressure stops parts, not threads.
+//! When no part of the thread can go on, the thread waits on its doorbell; since the graph has no
+//! cycle, some part of the run always can.
 //!
-//! Queries are looked for after an input has been taken and before it is processed. So a query that
-//! a part sent on before it sent a chunk is seen before that chunk is processed (see
-//! [`crate::query`]). How they are answered is in `serve`.
+//! The mailbox is read after an input has been taken and before it is processed. So a query that
+//! a part forwarded before it sent a chunk is seen before that chunk is processed (see
+//! [`crate::query`]). The answers are in `serve`.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
@@ -35,15 +35,15 @@ use crate::channel::{Doorbell, Mailbox, Message};
 use crate::error::{RunError, RunErrorCause};
 use crate::operator::Output;
 
-/// How long a thread that may spin looks for work before it parks: about what waking it would cost.
+/// Time that a thread spins before it parks: about the cost of waking it.
 const SPIN: Duration = Duration::from_micros(50);
-/// Looks between two readings of the clock while spinning.
+/// Rounds of a spinning thread between two readings of the clock.
 const LOOKS_PER_CLOCK: u32 = 64;
 /// Time between two publications of the operators' own numbers.
 const PUBLISHING: Duration = Duration::from_millis(100);
-/// The longest wait, after which times of waiting are counted and the thread waits again.
+/// Longest wait, after which its time is counted and the thread waits again.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Time between two looks at queries that wait for the allowance of another thread.
+/// Time between two checks of queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
 pub(super) struct RunningGroup {
@@ -53,12 +53,12 @@ pub(super) struct RunningGroup {
     pub(super) shared: Arc<Shared>,
     /// Whether there is a core for each thread of the run.
     pub(super) may_spin: bool,
-    /// The node at work, to name the culprit of a panic or a hang.
+    /// The node at work, to name the stage of a panic or a hang.
     pub(super) current: Arc<CachePadded<AtomicUsize>>,
     pub(super) allowance: Arc<Allowance>,
     /// The node whose turn was last.
     turn: usize,
-    /// The nodes that process what one turn has brought, each after the node that sent it.
+    /// The nodes that process the messages of one turn, each after the node that sent them.
     line: Vec<usize>,
     output: Output,
     pub(super) now: Instant,
@@ -69,7 +69,7 @@ pub(super) struct RunningGroup {
     pub(super) asked: usize,
     /// The node whose callers were served last.
     pub(super) served: usize,
-    /// When to publish the operators' own numbers again.
+    /// Time of the next publication of the operators' own numbers.
     publish_at: Instant,
 }
 
@@ -142,10 +142,10 @@ impl RunningGroup {
         Ok(())
     }
 
-    /// Gives the next part that can do something its turn; false if there is none.
+    /// Gives the next part that has work its turn; false if there is none.
     fn take_turn(&mut self) -> Result<bool, RunError> {
         for _ in 0..self.nodes.len() {
-            // Downwards: of parts that have work at once, the downstream ones are first.
+            // Downwards, so that of parts with work the downstream ones come first.
             self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
             if let Some(work) = self.find_work(self.turn) {
                 self.perform(self.turn, work)?;
@@ -156,7 +156,7 @@ impl RunningGroup {
         Ok(false)
     }
 
-    /// What a node could do next; without `now`, the time that it waits for.
+    /// The next step of a node; without `now`, the time that it waits for.
     fn next_step(&self, index: usize, now: Option<Instant>) -> Step {
         if self.nodes[index].outputs.is_stuck() || self.has_unread_output(index) {
             return Step::Wait;
@@ -168,7 +168,7 @@ impl RunningGroup {
         })
     }
 
-    /// What a node can do now; its message has been fetched then.
+    /// The work of a node now, whose message has been fetched.
     fn find_work(&mut self, index: usize) -> Option<Work> {
         self.nodes[index].flush(self.now);
         match self.next_step(index, Some(self.now)) {
@@ -177,9 +177,9 @@ impl RunningGroup {
         }
     }
 
-    /// Processes what a node has sent to others of this group, and what they send in turn. Only
-    /// messages are followed: an operator with more output than one call should write goes on in
-    /// its own turn.
+    /// Processes the messages that a node has sent to others of this group, and the messages that
+    /// these send. Only messages are followed: an operator with more output than one call should
+    /// write goes on in its own turn.
     fn follow(&mut self, index: usize) -> Result<(), RunError> {
         self.line.push(index);
         while let Some(&index) = self.line.last() {
@@ -206,7 +206,7 @@ impl RunningGroup {
         None
     }
 
-    /// Whether a reader of the node in this group has not taken everything yet.
+    /// Whether a reader of the node in this group still has messages of it.
     fn has_unread_output(&self, index: usize) -> bool {
         let targets = self.nodes[index].outputs.local_nodes();
         targets.iter().any(|&target| self.nodes[target].inputs.has_local_message())
@@ -215,12 +215,12 @@ impl RunningGroup {
     fn perform(&mut self, index: usize, work: Work) -> Result<(), RunError> {
         self.serve_mailbox();
         self.answer_asked();
-        // A query that was sent on before the message may have been found in the mailbox, and waits
-        // for the work that is in flight.
+        // The mailbox may have had a query that was forwarded before the message; it waits for
+        // the work in flight, and so does the message.
         if work == Work::Take && !self.nodes[index].may_take(self.allowance.is_open()) {
             return Ok(());
         }
-        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
@@ -254,12 +254,12 @@ impl RunningGroup {
     pub(super) fn publish_last(&mut self) {
         for node in self.nodes.iter_mut().filter(|node| !node.is_done()) {
             node.flush_latency();
-            // An operator that has panicked may do so again; its last numbers stay then.
+            // An operator that has panicked may panic again; its last numbers stay then.
             let _ = catch_unwind(AssertUnwindSafe(|| node.publish_counters()));
         }
     }
 
-    /// Moves what the operator wrote to its consumers.
+    /// Moves the operator's output to its consumers.
     fn pass_on(&mut self, index: usize) {
         let mut sent = mem::take(&mut self.output.sent);
         for (port, payload) in sent.drain(..) {
@@ -308,7 +308,8 @@ impl RunningGroup {
 
     /// Sends the end markers of a node that has finished.
     fn end(&mut self, index: usize) {
-        // Before the end markers, so that the later parts still run when such a query reaches them.
+        // Before the end markers, so that later parts still run when a forwarded query reaches
+        // them.
         self.publish_watches(index);
         self.nodes[index].end();
         for port in 0..self.nodes[index].outputs.ports() {
@@ -318,7 +319,7 @@ impl RunningGroup {
         }
     }
 
-    /// Waits for anything that could give a node work.
+    /// Waits for work, until rung or until a time that a node waits for.
     fn wait(&mut self) {
         self.allowance.forgive();
         let begin = Instant::now();
@@ -343,8 +344,8 @@ impl RunningGroup {
         }
     }
 
-    /// When the wait must end though nobody rings: a source becomes active, an operator wants to be
-    /// called, the deadline of a drain passes, or another thread may have credit for queries.
+    /// End of the wait if no one rings: the time of a source or an operator, the deadline of a
+    /// drain, or the next check of another thread's credit for queries.
     fn wake_time(&self) -> Option<Instant> {
         let deadline = match self.seen_phase {
             Phase::Draining => self.shared.deadline(),
@@ -361,7 +362,7 @@ impl RunningGroup {
         times.chain(deadline).chain(look).min()
     }
 
-    /// Looks for work for a while; true if there is some.
+    /// Spins for a while; true as soon as there is work.
     fn spin(&self, begin: Instant, until: Option<Instant>) -> bool {
         loop {
             for _ in 0..LOOKS_PER_CLOCK {

@@ -145,7 +145,7 @@ impl Inputs {
         self.replies.pop_front().expect("a reply was fetched")
     }
 
-    /// Drops the replies that wait and those that still come.
+    /// Drops the replies that wait and the ones that still come.
     pub(super) fn close_replies(&mut self) {
         self.replies.clear();
         if let Some(edge) = self.reply_edge.take() {

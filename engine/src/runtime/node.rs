@@ -1,4 +1,4 @@
-//! A part at its place in a thread's group: what it could do next, and how it does that.
+//! A node: a part at its place in a thread's group, with its next step and its work.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,15 +44,15 @@ pub(super) struct Node {
     is_dirty: bool,
     flow: Flow,
     life: Life,
-    /// Of the batch in hand; of the next batch, for a source.
+    /// Origin of the batch in hand; of the next batch, for a source.
     origin: Origin,
-    /// When an operator wants to be called.
+    /// The time at which an operator wants to be called.
     wake_at: Option<Instant>,
     /// Whether an operator takes replies at any time.
     takes_replies: bool,
     /// Whether it is a sink that needed input when it was asked last.
     needed_input: bool,
-    /// When a source is to be called.
+    /// The time at which a source is to be called.
     pace: Pace,
 }
 
@@ -149,13 +149,13 @@ impl Node {
         self.needed_input && !self.note_need()
     }
 
-    /// Whether the time of a query has come: a batch boundary, and the position that it was sent
+    /// Whether a query can be answered: at a batch boundary, and at the position that it was sent
     /// from.
     pub(super) fn can_answer(&self, ticket: &Ticket) -> bool {
         self.is_at_boundary() && ticket.is_due(self.inputs.taken())
     }
 
-    /// Whether the oldest query of a caller can be answered or sent on now.
+    /// Whether the oldest query of a caller can be answered or forwarded now.
     pub(super) fn can_answer_asked(&self) -> bool {
         self.is_at_boundary() && self.tickets.can_admit()
     }
@@ -279,7 +279,7 @@ impl Node {
         }
     }
 
-    /// Calls a source, numbers the batches that it sent, and notes when to call it again.
+    /// Calls a source, numbers the batches that it sent, and notes the time of its next call.
     fn produce(&mut self, work: Work, begin: Instant, output: &mut Output) -> Result<(), RunError> {
         self.pace.begin_call(work);
         let Body::Source(source) = &mut self.body else { unreachable!("operators do not produce") };
@@ -308,7 +308,7 @@ impl Node {
         self.counters.finish();
     }
 
-    /// Sends what did not fit before; true when nothing is left.
+    /// Sends messages that did not fit before; true if none is left.
     pub(super) fn flush(&mut self, now: Instant) -> bool {
         self.outputs.flush(now, &self.counters)
     }

@@ -154,7 +154,7 @@ impl Outputs {
         self.is_stuck() && self.edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
-    /// Sends what was kept, as far as it fits, and counts the wait when nothing is left; true then.
+    /// Sends kept messages as far as they fit; if none is left, counts the wait and returns true.
     pub(super) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
         if !self.is_stuck() {
             return true;

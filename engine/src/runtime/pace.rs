@@ -1,4 +1,4 @@
-//! When a source is to be called: at once, at a time, or when its descriptor is readable.
+//! The pace of a source: it is called at once, at a time, or when its descriptor is readable.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const UNWATCHABLE: Duration = Duration::from_millis(1);
 /// A source that has nothing at present.
 #[derive(Debug, Clone, Copy)]
 struct Pause {
-    /// When to call it at the latest; `None` if never.
+    /// Latest time of the next call; `None` if there is none.
     until: Option<Instant>,
 }
 
@@ -56,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Notes when the source is to be called again.
+    /// Notes the time of the next call.
     ///
     /// # Errors
     /// If the operating system refuses to wait for its descriptor.

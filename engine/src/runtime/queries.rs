@@ -1,6 +1,6 @@
 //! The callers' side of queries: asking a stage, and reading a standing answer.
 //!
-//! How a query travels and when it is answered is in [`crate::query`].
+//! The way of a query, and the time of its answer, are described in [`crate::query`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::control::{Address, Published, WatchSlot};
 use crate::channel::oneshot::RecvError;
 use crate::query::{QueryError, Request};
 
-/// The way to ask the stages of one run; cheap to clone and to send to other threads.
+/// A handle to ask the stages of one run; cheap to clone and to send to other threads.
 #[derive(Clone)]
 pub struct QueryHandle {
     stages: Arc<[(String, Address)]>,
@@ -29,9 +29,9 @@ impl QueryHandle {
         Self { stages: stages.into() }
     }
 
-    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. That
-    /// takes as long as the stage's present call of its operator; a sink whose reader has stopped
-    /// can make it long.
+    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. The
+    /// wait is as long as the stage's present call of its operator; a sink whose reader has
+    /// stopped can make it long.
     ///
     /// # Errors
     /// If there is no such stage, it does not know the request, too many queries wait at it, or it
@@ -55,7 +55,7 @@ impl QueryHandle {
         let waiting = address.enter();
         let answer = address.ask(request.clone());
         let stage = || stage.to_owned();
-        // With several callers each waits for the others' answers too, and looking for its own
+        // One of several callers also waits for the others' answers; if all of them spun, they
         // would take the time of the stages.
         match answer.recv(limit, waiting.is_alone) {
             Ok(answer) => answer.and_then(|compute| compute()),
@@ -67,8 +67,8 @@ impl QueryHandle {
     /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
     ///
     /// # Errors
-    /// As [`QueryHandle::query`]; that the stage does not know the request is said by
-    /// [`Watch::latest`].
+    /// As [`QueryHandle::query`]; for a request that the stage does not know, [`Watch::latest`]
+    /// has the error.
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
         let address = self.address(stage)?.clone();
         let slot = Arc::new(WatchSlot::new(request));
@@ -86,7 +86,7 @@ impl QueryHandle {
     }
 }
 
-/// An answer that was published some time ago.
+/// A published answer and its age.
 #[derive(Debug, Clone)]
 pub struct Latest {
     published: Arc<Published>,
@@ -96,20 +96,20 @@ impl Latest {
     /// The answer.
     ///
     /// # Errors
-    /// What the operator said instead, such as that it does not know the request.
+    /// The operator's error, such as for a request that it does not know.
     pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
         self.published.answer.as_ref()
     }
 
-    /// How long ago it was published.
+    /// Time since it was published.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.published.at.elapsed()
     }
 }
 
-/// A standing query. The stage renews its answer at the batch boundary after each reading, and once
-/// more when it ends; nothing is renewed while nobody reads.
+/// A standing query. The stage renews its answer at the batch boundary after each reading, and
+/// once more when it ends; an unread answer is not renewed.
 pub struct Watch {
     slot: Arc<WatchSlot>,
     address: Address,

@@ -1,9 +1,9 @@
-//! Queries at a group: which are answered when, and how they travel on.
+//! Queries at a group: their order, their answers, and the way to the next part.
 //!
-//! A caller's query waits in the order of its arrival until its part is at a batch boundary and the
-//! thread has time for it (see `allowance`). One that the part before has sent on is answered at
-//! its position in the chunks, whatever that costs: it was admitted by the first part, which admits
-//! no more while a later one owes time. Nobody's query is computed after its caller gave up.
+//! A caller's query waits in the order of arrival until its part is at a batch boundary and the
+//! thread has time for it (see `allowance`). A forwarded query is answered at its position in the
+//! chunks at any cost: the first part admitted it, and admits no more while a later part owes
+//! time. A query whose caller gave up is not computed.
 
 use std::mem;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::query::{Computation, Response};
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
 impl RunningGroup {
-    /// Takes everything from the mailbox. Queries that were sent on are accepted, so that they are
-    /// known before the chunk that follows them is processed.
+    /// Empties the mailbox. Forwarded queries are accepted before the chunk that follows them is
+    /// processed.
     pub(super) fn serve_mailbox(&mut self) {
         if self.mailbox.is_empty() {
             return;
@@ -55,7 +55,7 @@ impl RunningGroup {
         self.nodes[index].tickets.add_watch(slot);
         self.has_watches = true;
         if self.nodes[index].is_done() {
-            // Nothing changes any more: one answer is the last.
+            // The state changes no more: one answer is the last.
             self.publish_watches(index);
             self.nodes[index].tickets.clear_watches();
         }
@@ -66,8 +66,8 @@ impl RunningGroup {
         while self.asked > 0 && self.allowance.is_open() && self.answer_one() {}
     }
 
-    /// Answers one caller, and standing queries, on a thread that has nothing else to do; false if
-    /// nobody can be answered.
+    /// Answers one caller, and standing queries, on a thread without other work; false if no
+    /// query can be answered.
     pub(super) fn answer_at_leisure(&mut self) -> bool {
         self.allowance.forgive();
         let mut has_published = false;
@@ -79,14 +79,14 @@ impl RunningGroup {
         (self.asked > 0 && self.answer_one()) || has_published
     }
 
-    /// Answers callers that wait when everything else has ended, for a moment: the run ends,
-    /// however many they are.
+    /// Answers waiting callers when all parts have ended, for a limited time: no number of
+    /// callers delays the end.
     pub(super) fn answer_last(&mut self) {
         let until = Instant::now() + LAST_ANSWERS;
         while self.asked > 0 && Instant::now() < until && self.answer_one() {}
     }
 
-    /// Answers, or sends on, the oldest query at the next part that can do so.
+    /// Answers, or forwards, the oldest query at the next part that can do so.
     fn answer_one(&mut self) -> bool {
         for _ in 0..self.nodes.len() {
             self.served = (self.served + 1) % self.nodes.len();
@@ -111,7 +111,7 @@ impl RunningGroup {
         self.now = Instant::now();
     }
 
-    /// Answers a query that was sent on now, or keeps it until its time has come.
+    /// Answers a forwarded query now, or keeps it until its position is reached.
     fn accept(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
         if node.can_answer(&ticket) {
@@ -121,7 +121,7 @@ impl RunningGroup {
         }
     }
 
-    /// Answers the queries that were sent on and whose position is reached.
+    /// Answers the forwarded queries whose position is reached.
     pub(super) fn serve_held(&mut self, index: usize) {
         if !self.nodes[index].tickets.has_held() || !self.nodes[index].is_at_boundary() {
             return;
@@ -131,7 +131,8 @@ impl RunningGroup {
         }
     }
 
-    /// Renews the standing answers that were read since the last time, if there is time for them.
+    /// Renews the standing answers that were read since the last renewal, if there is time for
+    /// them.
     pub(super) fn serve_watches(&mut self, index: usize) -> bool {
         let is_due = self.has_watches && self.nodes[index].wants_publishing();
         is_due && self.allowance.is_open() && {
@@ -160,7 +161,7 @@ impl RunningGroup {
     }
 
     fn answer(&mut self, index: usize, mut ticket: Ticket) {
-        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = Instant::now();
         let response = self.nodes[index].query(&ticket.request, ticket.payload.take());
@@ -178,7 +179,7 @@ impl RunningGroup {
         spend();
     }
 
-    /// Sends a query on to the next part, to be answered after the chunks sent so far.
+    /// Forwards a query to the next part, to be answered after the chunks sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
         let Ticket { request, payload, answer_to, pass, .. } = ticket;
         let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));

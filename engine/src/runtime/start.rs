@@ -1,5 +1,5 @@
-//! From a topology to threads: makes nodes, joins them by local targets or edges, and starts the
-//! groups.
+//! The start of a run: makes nodes of a topology, joins them by local targets or edges, and
+//! starts a thread for each group.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -27,18 +27,18 @@ use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
 
-/// Replies that may wait for a part. To one that asks and waits there is one at a time; but what is
-/// given back to it, to be used again, waits until it looks.
+/// Replies that may wait for a part. A part that awaits an answer gets one at a time; but chunks
+/// to be recycled wait until the part takes them.
 const REPLIES_MAX: usize = 2 * crate::operator::REPLIES_IN_FLIGHT_MAX;
 
-/// Queues take at most one part in this number of the memory that is left to a pipeline.
+/// Queues take at most this part of the memory that is left to a pipeline.
 const QUEUES_PART: usize = 4;
 
 impl Topology {
     /// Starts the threads of this pipeline.
     ///
     /// # Errors
-    /// If the operating system refuses a thread; those already started are ended.
+    /// If the operating system refuses a thread; the threads already started are ended.
     pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
         start(self, options)
     }
@@ -46,7 +46,7 @@ impl Topology {
     /// Runs this pipeline to its end.
     ///
     /// # Errors
-    /// The first cause, if it does not get there.
+    /// The first cause of a failure.
     pub fn run(self, options: RunOptions) -> Result<Metrics, RunError> {
         self.start(options)?.join()
     }
@@ -122,8 +122,8 @@ fn spawn(
     let handle = thread::Builder::new()
         .name(format!("trommel {first}"))
         .spawn(move || {
-            // Locals are dropped in reverse order, so the end is announced when all that the group
-            // owned is closed, even if closing it panics.
+            // Locals are dropped in reverse order, so the end is announced after the group's
+            // edges are closed, even if closing them panics.
             let _announcement = Announcement { ended, end_event, index };
             let mut group = group;
             pin(core);
@@ -133,7 +133,7 @@ fn spawn(
     Ok(Worker { handle: Some(handle), labels, current })
 }
 
-/// Says that a worker has ended, when it is dropped.
+/// Announces the end of a worker, when it is dropped.
 struct Announcement {
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
@@ -142,9 +142,9 @@ struct Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // Nobody listens when the run was dropped without waiting for it.
+        // There is no receiver when the run was dropped before its end.
         let _ = self.ended.send(self.index);
-        // It fails only at the greatest number, which is readable too.
+        // A write fails only at the greatest number, which is readable too.
         let _ = rustix::io::write(&self.end_event, &1_u64.to_ne_bytes());
     }
 }
@@ -172,7 +172,7 @@ fn work(group: &mut RunningGroup) {
     shared.fail(error);
 }
 
-/// What a thread is reached by.
+/// The ends by which a thread is reached.
 struct ThreadEnds {
     bell: Arc<Doorbell>,
     mail: MailboxSender<Control>,
@@ -189,7 +189,7 @@ impl ThreadEnds {
 
 /// The threads of a run while they are put together.
 struct Wiring {
-    /// Of each part, its group and its index in it.
+    /// Group of each part, and its index in the group.
     places: Vec<(usize, usize)>,
     nodes: Vec<Vec<Node>>,
     threads: Vec<ThreadEnds>,
@@ -200,7 +200,7 @@ struct Wiring {
 }
 
 impl Wiring {
-    /// Sinks that need input; to be asked when all parts are joined.
+    /// Number of sinks that need input; to be called when all parts are joined.
     fn needy_sinks(&mut self) -> usize {
         let nodes = self.nodes.iter_mut().flatten();
         nodes.map(|node| node.note_need()).filter(|&needs_input| needs_input).count()
@@ -223,7 +223,7 @@ impl Wiring {
             counters: Vec::new(),
             options,
         };
-        // Parts come in topological order, and so each group lists its own.
+        // Parts come in topological order, so each group has its parts in that order.
         for (index, placed) in parts.into_iter().enumerate() {
             let counters = Arc::new(PartCounters::new());
             wiring.counters.push((placed.part.name.to_string(), Arc::clone(&counters)));
@@ -233,8 +233,8 @@ impl Wiring {
         wiring
     }
 
-    /// Lowers the bytes of a queue so that all of them take at most a part of the memory that is
-    /// left to the pipeline, and reserves that.
+    /// Lowers the byte limit of a queue so that all queues take at most a part of the memory that
+    /// is left to the pipeline, and reserves that.
     fn limit_queues(&mut self, links: &[Link], memory: &MemoryBudget) -> Option<Reservation> {
         let is_queue = |link: &&Link| self.places[link.from].0 != self.places[link.to].0;
         let queues = links.iter().filter(is_queue).count();
@@ -246,7 +246,7 @@ impl Wiring {
         let bytes = usize::try_from(self.options.queue.bytes).unwrap_or(usize::MAX).min(share);
         self.options.queue.bytes = bytes as u64;
         let reserved = memory.reserve(bytes * queues);
-        Some(reserved.expect("nobody else reserves before the threads start"))
+        Some(reserved.expect("no one else reserves before the threads start"))
     }
 
     fn stage_numbers(&self, stages: &[StageInfo]) -> Vec<StageNumbers> {
@@ -296,8 +296,7 @@ impl Wiring {
         }
     }
 
-    /// Makes the way from one part to another, and for parts of one operator the way back for
-    /// replies.
+    /// Joins one part to another, and for parts of one operator the way back for replies.
     fn join(&mut self, link: Link) {
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {

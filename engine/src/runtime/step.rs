@@ -1,4 +1,4 @@
-//! What a node could do next.
+//! The next step of a node.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 pub(super) enum Work {
     /// Ask the source for more.
     Produce,
-    /// Ask the source for what it has taken: the run drains.
+    /// Ask the source for the items that it has taken: the run drains.
     StopSource,
     /// Process the first message of the inbox.
     Take,
@@ -21,23 +21,23 @@ pub(super) enum Work {
     Truncated,
 }
 
-/// What a node could do next.
+/// The next step of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Now(Work),
-    /// Something, from this time on; or earlier, when something arrives.
+    /// No work before this time, unless a message arrives.
     At(Instant),
-    /// Nothing before something arrives.
+    /// No work before a message arrives.
     Wait,
 }
 
-/// What a node needs to know of its group to find its next step.
+/// The state of a group that the next step of its nodes depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
     pub(super) is_draining: bool,
     /// Whether callers and readers of standing queries may be answered now.
     pub(super) may_answer: bool,
-    /// `None` to be told of each time that is waited for, and not of the work that it brings.
+    /// `None` for the time that is waited for in place of the work that it brings.
     pub(super) now: Option<Instant>,
 }
 

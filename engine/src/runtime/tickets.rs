@@ -9,13 +9,13 @@ use super::allowance::Allowance;
 use super::control::{MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
 use crate::channel::Doorbell;
 
-/// Queries that the first part of a stage sends on before one of them is answered.
+/// Queries that the first part of a stage forwards before one of them is answered.
 const UNDER_WAY_MAX: usize = 16;
 
 /// The queries that wait at one node.
 #[derive(Default)]
 pub(super) struct Tickets {
-    /// Sent on by the part before; they wait for a batch boundary or for their position.
+    /// Forwarded queries, which wait for a batch boundary or for their position.
     held: Vec<Ticket>,
     /// Queries of callers, in order.
     asked: VecDeque<Ticket>,
@@ -38,8 +38,8 @@ impl Tickets {
         self.asked.len()
     }
 
-    /// Adds the query of a caller. When too many wait, those whose callers have left make room;
-    /// where that is not enough, the query comes back.
+    /// Adds the query of a caller. When too many wait, queries whose callers have left make room;
+    /// if there is none, the query is returned.
     pub(super) fn ask(&mut self, ticket: Ticket) -> Result<(), Ticket> {
         if self.asked.len() >= MAILBOX_QUERIES_MAX {
             self.asked.retain(Ticket::is_wanted);
@@ -56,7 +56,7 @@ impl Tickets {
         self.asked.pop_front()
     }
 
-    /// Keeps a query that the part before has sent on; when too many wait, it comes back.
+    /// Keeps a forwarded query; when too many wait, it is returned.
     pub(super) fn hold(&mut self, ticket: Ticket) -> Result<(), Ticket> {
         if self.held.len() >= MAILBOX_QUERIES_MAX {
             return Err(ticket);
@@ -65,18 +65,18 @@ impl Tickets {
         Ok(())
     }
 
-    /// Whether a query waits that the part before has sent on.
+    /// Whether a forwarded query waits.
     pub(super) fn has_held(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Takes the queries that the part before has sent on.
+    /// Takes the forwarded queries.
     pub(super) fn take_held(&mut self) -> Vec<Ticket> {
         mem::take(&mut self.held)
     }
 
-    /// Whether an answer waits for nothing but a batch boundary, after `taken` messages. Callers
-    /// and readers of standing queries count with `may_answer`.
+    /// Whether an answer waits only for a batch boundary, after `taken` messages. Callers and
+    /// readers of standing queries count if `may_answer`.
     pub(super) fn owe_an_answer(&self, taken: u64, may_answer: bool) -> bool {
         self.held.iter().any(|held| held.is_due(taken))
             || (may_answer && (!self.asked.is_empty() || self.has_wanted_watch()))
@@ -84,18 +84,18 @@ impl Tickets {
 
     /// Whether later parts have time for a query of a caller, of which there is one.
     pub(super) fn can_admit(&self) -> bool {
-        // Relaxed: a number that limits, without data.
+        // Relaxed: a limit that publishes no data.
         !self.asked.is_empty()
             && self.under_way.load(Ordering::Relaxed) < UNDER_WAY_MAX
             && self.later_allowances.iter().all(|allowance| allowance.is_open())
     }
 
-    /// Counts a query that is sent on until the result is dropped, which rings `bell`.
+    /// Counts a forwarded query until the result is dropped, which rings `bell`.
     pub(super) fn pass(&self, bell: &Arc<Doorbell>) -> Pass {
         Pass::new(&self.under_way, bell)
     }
 
-    /// Adds a standing query, and drops those without a reader.
+    /// Adds a standing query, and drops the ones without a reader.
     pub(super) fn add_watch(&mut self, slot: Arc<WatchSlot>) {
         // One reference is ours: a slot without another has lost its reader.
         self.watches.retain(|slot| Arc::strong_count(slot) > 1);

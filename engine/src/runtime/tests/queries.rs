@@ -1,4 +1,4 @@
-//! Which queries are answered, and what they may cost.
+//! Queries: their answers, refusals and costs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -60,7 +60,7 @@ fn a_full_mailbox_refuses_queries_instead_of_growing() {
         let refused = watch().unwrap_err().to_string();
         assert!(refused.starts_with("stage `end` already has 1024 queries waiting"), "{refused}");
         drop(watches);
-        watch().expect("watches that nobody reads any more make room");
+        watch().expect("unread watches make room");
         drop(permits);
         running.join().unwrap();
     });
@@ -84,7 +84,7 @@ fn queries_that_wait_for_a_batch_boundary_are_limited_and_make_room_when_their_c
         let refused = loop {
             match ask().recv(Duration::from_millis(1), false) {
                 Err(_) => {}
-                Ok(answer) => break answer.err().expect("nobody can answer"),
+                Ok(answer) => break answer.err().expect("the sink never comes to a boundary"),
             }
         };
         assert!(matches!(refused, QueryError::Busy { limit: MAILBOX_QUERIES_MAX, .. }));
