@@ -134,6 +134,13 @@ pub use trommel_operators::*;
 pub struct Readme;
 
 /// A registry with all operators of Trommel.
+///
+/// # Examples
+/// ```
+/// let registry = trommel::registry();
+/// let union = registry.entry("union").unwrap();
+/// assert_eq!(union.summary(), "join several inputs of one schema into one stream");
+/// ```
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::new();

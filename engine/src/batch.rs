@@ -23,6 +23,21 @@ pub struct Origin {
 }
 
 /// An Arrow record batch on its way through the graph.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Instant;
+/// use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+/// use trommel_engine::batch::{Batch, Origin, Payload};
+///
+/// let items: ArrayRef = Arc::new(UInt32Array::from(vec![7, 3]));
+/// let records = RecordBatch::try_from_iter([("item", items)])?;
+/// let origin = Origin { sequence: 0, entered: Instant::now() };
+/// let payload = Payload::Batch(Batch { records, origin });
+/// assert_eq!((payload.items(), payload.origin()), (2, Some(origin)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The rows.
@@ -32,6 +47,17 @@ pub struct Batch {
 }
 
 /// A value that one part of an operator sends to another part of the same operator.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::batch::{Chunk, Payload};
+///
+/// let missed = vec![7_u32, 3, 7];
+/// let chunk = Chunk::new(missed, 3, 12);
+/// let payload = Payload::Chunk(chunk);
+/// assert_eq!((payload.items(), payload.bytes()), (3, 12));
+/// assert_eq!(payload.into_value::<Vec<u32>>(), [7, 3, 7]);
+/// ```
 pub struct Chunk {
     value: Box<dyn Any + Send>,
     type_name: &'static str,

@@ -13,6 +13,16 @@ use thiserror::Error;
 pub type OperatorError = Box<dyn Error + Send + Sync>;
 
 /// The reason why an operator cannot run on its inputs, with the parameter at fault, if one is.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::error::BindErrorKind;
+///
+/// let allowed = "at most `counters`, which is 10".to_owned();
+/// let error = BindErrorKind::Value { value: "64".to_owned(), allowed }.at("filter_bins");
+/// assert_eq!(error.parameter, Some("filter_bins"));
+/// assert_eq!(error.to_string(), "64 is not allowed here; at most `counters`, which is 10");
+/// ```
 #[derive(Debug, Error)]
 #[error("{kind}")]
 pub struct BindError {

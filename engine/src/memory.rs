@@ -18,6 +18,20 @@ use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 /// Bytes that the stages of a pipeline may take together.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::memory::MemoryBudget;
+///
+/// let budget = MemoryBudget::new(1_000);
+/// let mut dictionary = budget.reserve(600)?;
+/// assert!(budget.reserve(500).is_err());
+/// dictionary.resize(200)?;
+/// assert_eq!(budget.reserved(), 200);
+/// drop(dictionary);
+/// assert_eq!(budget.reserved(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<Account>);
 

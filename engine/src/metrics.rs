@@ -268,6 +268,23 @@ pub struct EdgeMetrics {
 }
 
 /// The numbers of a pipeline so far.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// # use trommel_engine::runtime::RunOptions;
+/// # let mut graph = Graph::new();
+/// # let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// # graph.add_after(numbers, "sum", Sum(0));
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// let sum = metrics.stage("sum").unwrap();
+/// assert_eq!((sum.items_in(), sum.parts[0].batches_in), (1_000, 10));
+/// assert!(sum.busy() <= metrics.wall);
+/// assert!(sum.latency().quantile(0.5) <= sum.latency().max());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Metrics {

@@ -37,6 +37,37 @@ use crate::query::{QueryError, QueryPayload, Request, Response};
 pub const REPLIES_IN_FLIGHT_MAX: usize = 16;
 
 /// The next call that an operator asks the stage loop for.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::batch::Payload;
+/// use trommel_engine::operator::{Flow, Operator, OperatorError, Output};
+///
+/// /// Sends one row a call, so that a large batch is not copied at once.
+/// struct Rows(Option<arrow_array::RecordBatch>);
+///
+/// impl Operator for Rows {
+///     fn process(
+///         &mut self,
+///         _port: usize,
+///         input: Payload,
+///         out: &mut Output,
+///     ) -> Result<Flow, OperatorError> {
+///         self.0 = Some(input.into_records());
+///         self.resume(out)
+///     }
+///
+///     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+///         let Some(records) = self.0.take() else { return Ok(Flow::NeedInput) };
+///         out.send(records.slice(0, 1));
+///         if records.num_rows() == 1 {
+///             return Ok(Flow::NeedInput);
+///         }
+///         self.0 = Some(records.slice(1, records.num_rows() - 1));
+///         Ok(Flow::HaveOutput)
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// The input is used up; the operator waits for the next one. This is a batch boundary: queries
@@ -97,6 +128,21 @@ pub struct NamedInputs {
 
 /// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
 /// error.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::operator::{Output, Source, SourceFlow};
+///
+/// let mut source = Numbers(0, 150);
+/// let mut out = Output::new();
+/// assert_eq!(source.next(&mut out)?, SourceFlow::HaveOutput);
+/// assert_eq!(source.next(&mut out)?, SourceFlow::Finished);
+/// let rows: usize = out.drain_sent().map(|(_, sent)| sent.items()).sum();
+/// assert_eq!(rows, 150);
+/// # Ok::<(), trommel_engine::operator::OperatorError>(())
+/// ```
 pub trait Source: Send {
     /// Writes the next batch, or a few, to `out`; returns after some thousand items. Never sleeps
     /// and never blocks on a pipe, a socket or a terminal: a source without data returns
@@ -142,6 +188,26 @@ pub trait Source: Send {
 
 /// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at
 /// a time.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use std::time::Instant;
+/// use trommel_engine::batch::{Batch, Origin, Payload};
+/// use trommel_engine::operator::{Flow, Operator, Output};
+/// use trommel_engine::query::Request;
+///
+/// // Called by hand, as the stage loop does it.
+/// let mut sum = Sum(0);
+/// let mut out = Output::new();
+/// let origin = Origin { sequence: 0, entered: Instant::now() };
+/// let batch = Batch { records: numbers(0..10), origin };
+/// assert_eq!(sum.process(0, Payload::Batch(batch), &mut out)?, Flow::NeedInput);
+/// let answer = sum.query(&Request::new("sum"), None)?.compute()?;
+/// assert_eq!(answer, numbers([45]));
+/// # Ok::<(), trommel_engine::operator::OperatorError>(())
+/// ```
 pub trait Operator: Send {
     /// Takes one batch (or chunk) that arrived at input `port`.
     ///
@@ -276,6 +342,20 @@ pub struct NoState;
 
 /// The output of an operator: collects the batches of one call, in order, until the stage loop
 /// moves them on.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::operator::Output;
+///
+/// let mut out = Output::new();
+/// out.send(numbers([1, 2]));
+/// out.send_to(1, numbers([3]));
+/// out.send(numbers([]));
+/// let sent: Vec<_> = out.drain_sent().map(|(port, sent)| (port, sent.items())).collect();
+/// assert_eq!(sent, [(0, 2), (1, 1)], "empty batches are not sent");
+/// ```
 pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
@@ -431,6 +511,14 @@ pub struct Fragment {
 }
 
 /// Something outside of the pipeline that only one stage may have, such as the file that it writes.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::operator::Claim;
+///
+/// let file = |name: &str| Claim::new(b"device 8, inode 42".to_vec(), name, "path");
+/// assert_eq!(file("out.csv").key, file("./out.csv").key, "one file under two names");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {

@@ -96,6 +96,19 @@ pub struct Cores<'a> {
 }
 
 /// Groups `parts` (in topological order) on `cores`.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::operator::Load;
+/// use trommel_engine::placement::{Cores, PartRequest, Placement, place};
+///
+/// let part = |load| PartRequest { load, core: None };
+/// let parts = [Load::Heavy, Load::Light, Load::Heavy, Load::Heavy].map(part);
+/// let cores = Cores { ids: &[0, 1], parallelism: 2, pin: false };
+/// let plan = place(&parts, cores, Placement::Auto);
+/// assert_eq!(plan.groups[0].parts, [0, 1, 2]);
+/// assert_eq!(plan.groups[1].parts, [3]);
+/// ```
 #[must_use]
 pub fn place(parts: &[PartRequest], cores: Cores<'_>, placement: Placement) -> Plan {
     let mut groups = named_groups(parts);

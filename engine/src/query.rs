@@ -31,6 +31,23 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 /// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::query::Request;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Top {
+///     n: usize,
+/// }
+///
+/// let request = Request::new("top").with("n", 10);
+/// assert_eq!(request.name(), "top");
+/// assert_eq!(request.parameters::<Top>()?.n, 10);
+/// let wrong = Request::new("top").with("n", "ten");
+/// assert!(wrong.parameters::<Top>().is_err());
+/// # Ok::<(), trommel_engine::query::QueryError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     name: Arc<str>,
@@ -73,6 +90,19 @@ pub type QueryPayload = Box<dyn Any + Send>;
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
 /// The response of an operator to a query.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::query::Response;
+///
+/// let counts = vec![3, 1, 2];
+/// // The stage only moves a copy; the sum is computed by the thread that asked.
+/// let later = Response::Compute(Box::new(move || Ok(numbers([counts.iter().sum()]))));
+/// assert_eq!(later.compute()?, numbers([6]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub enum Response {
     /// The answer, as rows.
     Answer(RecordBatch),

@@ -86,6 +86,44 @@ impl Entry {
 }
 
 /// Operators by name.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use trommel_engine::registry::{Configured, Registry};
+/// # use std::ops::RangeInclusive;
+/// # use arrow_schema::SchemaRef;
+/// # use trommel_engine::error::BindError;
+/// # use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct UpTo {
+///     end: u64,
+/// }
+/// # impl OperatorSpec for UpTo {
+/// #     fn operator(&self) -> &'static str { Self::NAME }
+/// #     fn input_ports(&self) -> RangeInclusive<usize> { 0..=0 }
+/// #     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+/// #         Ok(Fragment::source(Load::Light, Numbers(0, self.end), numbers([]).schema()))
+/// #     }
+/// # }
+///
+/// impl Configured for UpTo {
+///     const NAME: &'static str = "up_to";
+///     const SUMMARY: &'static str = "numbers from 0";
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.register::<UpTo>();
+/// let entry = registry.entry("up_to").unwrap();
+/// assert_eq!(entry.summary(), "numbers from 0");
+/// assert!(entry.load(serde_json::json!({ "end": 5 })).is_ok());
+/// assert!(entry.load(serde_json::json!({ "end": -5 })).is_err());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<&'static str, Entry>,

@@ -55,6 +55,13 @@ impl From<Message> for Envelope {
 }
 
 /// Bounds of one edge.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::channel::QueueLimits;
+///
+/// assert_eq!(QueueLimits::default(), QueueLimits { batches: 8, bytes: 64 << 20 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueLimits {
     /// Maximum number of waiting batches.

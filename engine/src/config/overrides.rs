@@ -7,6 +7,16 @@ use super::document::{JsonNode, Key, Kind, Place};
 
 /// Replaces or adds one value. The path is written as in errors, `stages[1].with.n`; a stage may
 /// also be named by its id, `stages.top.with.n`.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::config::Override;
+///
+/// assert!("stages.top.with.n=5".parse::<Override>().is_ok());
+/// assert!("name=night run".parse::<Override>().is_ok(), "text needs no quotes");
+/// let error = "stages.top.with.n".parse::<Override>().unwrap_err();
+/// assert!(error.to_string().starts_with("`stages.top.with.n` is not of the form PATH=VALUE"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     steps: Vec<String>,

@@ -56,6 +56,15 @@ pub(super) struct RawStage {
 }
 
 /// The JSON Schema (draft 2020-12) of pipelines made of the registered operators.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::config::schema;
+/// use trommel_engine::registry::Registry;
+///
+/// let schema = schema(&Registry::new());
+/// assert_eq!(schema["properties"]["stages"]["minItems"], 1);
+/// ```
 #[must_use]
 pub fn schema(registry: &Registry) -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();

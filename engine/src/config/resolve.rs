@@ -39,6 +39,19 @@ impl Pipeline {
 /// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of
 /// it.
 ///
+/// # Examples
+/// ```
+/// use trommel_engine::config::load;
+/// use trommel_engine::registry::Registry;
+///
+/// let text = "{\n  \"nmae\": \"night\",\n  \"stages\": []\n}";
+/// let errors = load(text, "night.json", &Registry::new(), &[]).unwrap_err();
+/// let [name, stages] = errors.0.try_into().unwrap();
+/// assert_eq!((name.line, name.path.as_str()), (2, "nmae"));
+/// assert!(name.message.ends_with("did you mean `name`?"));
+/// assert!(stages.to_string().starts_with("night.json:3:13: stages: needs at least 1 element"));
+/// ```
+///
 /// # Errors
 /// All mistakes in the text, as far as one does not hide another.
 pub fn load(

@@ -13,6 +13,20 @@ use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 impl Graph {
     /// Checks the graph and binds its operators to their inputs.
     ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// let mut graph = Graph::new();
+    /// graph.add("sum", Sum(0));
+    /// graph.add("sum", Sum(0));
+    /// let errors = graph.build().unwrap_err();
+    /// let shown: Vec<_> = errors.0.iter().map(ToString::to_string).collect();
+    /// let input = "stage `sum`: `sum` takes at least one input, found 0";
+    /// assert_eq!(shown, ["stage `sum`: another stage has this id already", input, input]);
+    /// ```
+    ///
     /// # Errors
     /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
     /// not bound.

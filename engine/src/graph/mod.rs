@@ -47,6 +47,21 @@ struct Stage {
 }
 
 /// Describes a pipeline.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+///
+/// let mut graph = Graph::new();
+/// let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// graph.add_after(numbers, "sum", Sum(0));
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(metrics.stage("sum").unwrap().items_in(), 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct Graph {
     stages: Vec<Stage>,
@@ -93,6 +108,23 @@ impl Graph {
 
     /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one
     /// port, one more stream into that port.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// let mut graph = Graph::new();
+    /// let sum = graph.add("sum", Sum(0));
+    /// for (id, end) in [("few", 10), ("many", 500)] {
+    ///     let numbers = graph.add(id, Numbers(0, end));
+    ///     graph.connect(numbers, sum);
+    /// }
+    /// let metrics = graph.build()?.run(RunOptions::new())?;
+    /// assert_eq!(metrics.stage("sum").unwrap().items_in(), 510);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn connect(&mut self, output: impl Into<OutputPort>, to: StageId) -> &mut Self {
         self.stages[to.0].inputs.push(output.into());
         self
@@ -106,6 +138,21 @@ impl Graph {
     }
 
     /// Sets the placement of stages that name no core.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// use trommel_engine::placement::Placement;
+    ///
+    /// let mut graph = Graph::new();
+    /// let numbers = graph.add("numbers", Numbers(0, 10));
+    /// graph.add_after(numbers, "sum", Sum(0));
+    /// graph.placement(Placement::Fused);
+    /// assert_eq!(graph.build()?.plan().groups.len(), 1, "one thread");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn placement(&mut self, placement: Placement) -> &mut Self {
         self.placement = placement;
         self
@@ -171,6 +218,21 @@ pub(crate) struct Link {
 }
 
 /// A checked pipeline whose operators know their inputs: ready to start.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// let mut graph = Graph::new();
+/// let numbers = graph.add("numbers", Numbers(0, 10));
+/// graph.add_after(numbers, "sum", Sum(0));
+/// let topology = graph.build()?;
+/// assert_eq!(topology.parts().collect::<Vec<_>>(), ["numbers", "sum"]);
+/// assert_eq!(topology.links().collect::<Vec<_>>(), [(0, 1)]);
+/// assert_eq!(topology.stages()[1].inputs, ["numbers"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Topology {
     pub(crate) stages: Vec<StageInfo>,

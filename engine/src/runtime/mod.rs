@@ -52,6 +52,15 @@ const RETRY: Duration = Duration::from_millis(50);
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// Options for the run of a topology.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::channel::QueueLimits;
+/// use trommel_engine::runtime::RunOptions;
+///
+/// let options = RunOptions::new().queue(QueueLimits { batches: 2, ..QueueLimits::default() });
+/// assert_eq!(options.queue.bytes, 64 << 20);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -89,6 +98,25 @@ struct Worker {
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// # use trommel_engine::runtime::RunOptions;
+/// # let mut graph = Graph::new();
+/// # let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// # graph.add_after(numbers, "sum", Sum(0));
+/// use trommel_engine::runtime::RunPhase;
+///
+/// let running = graph.build()?.start(RunOptions::new())?;
+/// let handle = running.handle();
+/// running.join()?;
+/// assert_eq!(handle.phase(), RunPhase::Ended);
+/// assert_eq!(handle.metrics().stage("sum").unwrap().items_in(), 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct RunHandle {
     shared: Arc<Shared>,
@@ -199,6 +227,25 @@ impl fmt::Debug for Running {
 impl Running {
     /// Asks `stage` and waits for its answer, which is exact at a batch boundary after this call.
     ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use trommel_engine::query::Request;
+    ///
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let answer = running.query("sum", &Request::new("sum"))?;
+    /// assert_eq!(answer.num_rows(), 1);
+    /// let unknown = running.query("sum", &Request::new("mean")).unwrap_err();
+    /// assert_eq!(unknown.to_string(), "the operator has no query `mean`; it answers sum");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If there is no such stage, it does not know the request, too many queries wait at it, or it
     /// has finished.
@@ -207,6 +254,29 @@ impl Running {
     }
 
     /// Registers a standing query, whose last answer can be read at any time without waiting.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// # use trommel_engine::query::Request;
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let watch = running.watch("sum", Request::new("sum"))?;
+    /// let latest = loop {
+    ///     if let Some(latest) = watch.latest() {
+    ///         break latest;
+    ///     }
+    ///     std::thread::yield_now();
+    /// };
+    /// let answer = latest.answer().expect("the stage knows the request");
+    /// println!("{answer:?}, {:?} ago", latest.age());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Running::query`]; for a request that the stage does not know, [`Watch::latest`] has
@@ -234,6 +304,23 @@ impl Running {
     }
 
     /// See [`RunHandle::stop`].
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// running.stop();
+    /// let metrics = running.join()?;
+    /// let (sent, summed) = (metrics.stage("numbers").unwrap(), metrics.stage("sum").unwrap());
+    /// assert_eq!(sent.items_out(), summed.items_in(), "no item is lost");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stop(&self) {
         self.handle.stop();
     }
@@ -249,6 +336,25 @@ impl Running {
     }
 
     /// Waits for the end of the pipeline, at most for `limit`; true if it has ended.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, 100_000));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use std::time::Duration;
+    ///
+    /// let mut running = graph.build()?.start(RunOptions::new())?;
+    /// while !running.wait(Duration::from_millis(1)) {
+    ///     println!("{} items", running.metrics().stage("sum").unwrap().items_in());
+    /// }
+    /// running.join()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now().checked_add(limit);
         while self.workers_running > 0 {

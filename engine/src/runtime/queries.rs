@@ -43,6 +43,25 @@ impl QueryHandle {
     /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
     /// answered yet is dropped without being computed.
     ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use std::time::Duration;
+    /// use trommel_engine::query::Request;
+    ///
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let queries = running.queries();
+    /// let answer = queries.query_within("sum", &Request::new("sum"), Duration::from_secs(10))?;
+    /// assert_eq!(answer.num_rows(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
     pub fn query_within(
