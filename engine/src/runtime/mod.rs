@@ -1,4 +1,4 @@
-//! Runs a topology: starts its threads, answers for them while they run, and brings them to an end.
+//! Runs a topology: starts its threads, answers for them, and brings them to an end.
 //!
 //! This is the only place where threads are made. Each runs one group of parts (see
 //! [`crate::placement`]) and waits only for its doorbell; one more waits for the descriptors of

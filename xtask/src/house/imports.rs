@@ -1,9 +1,9 @@
 //! Which module of a crate imports which, a module being a file.
 //!
 //! An import is a `use`, or a path in the code that begins with `crate`, `self`, `super` or the
-//! name of a module. It leads to the file that defines the name, through any re-exports. Two things
-//! are no imports: the re-export of a name from inside of the module, and the use of a name from a
-//! module around it, such as a type of its `mod.rs`.
+//! name of a module. It leads to the file that defines the name, through any re-exports. Two
+//! things are no imports: the re-export of a name from inside of the module, and the use of a
+//! name from a module around it, such as a type of its `mod.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -46,7 +46,7 @@ pub(super) struct Lexed<'a> {
     pub(super) comments: Vec<Comment<'a>>,
 }
 
-/// Divides `text`, which should be correct Rust; of other text something is made without panicking.
+/// Divides `text`, which should be correct Rust; any other text is divided somehow.
 pub(super) fn lex(text: &str) -> Lexed<'_> {
     let mut lexer = Lexer { rest: text, line: 0, lexed: Lexed::default() };
     while lexer.step() {}

@@ -80,21 +80,19 @@ pub struct Sums {
 }
 
 impl House {
-    /// Measures the files in `folders` of `root`; in all of the product, or of the tree if that is
-    /// another one, where none is named.
+    /// Measures the files in `folders` of `root`. No folder stands for the product, or for all of
+    /// another tree.
     ///
     /// # Errors
     /// If a folder or file cannot be read.
     pub fn measure(root: &Path, folders: &[PathBuf]) -> io::Result<Self> {
-        let mut folders = folders.to_vec();
-        if folders.is_empty() {
-            let product = PRODUCT.map(PathBuf::from);
-            folders.extend(product.into_iter().filter(|_| root.join("engine/src").is_dir()));
-        }
-        if folders.is_empty() {
-            folders.push(PathBuf::new());
-        }
-        let sources = source::sources(root, &folders)?;
+        let sources = match folders {
+            [] if root.join(PRODUCT[0]).is_dir() => {
+                source::sources(root, &PRODUCT.map(PathBuf::from))?
+            }
+            [] => source::sources(root, &[PathBuf::new()])?,
+            folders => source::sources(root, folders)?,
+        };
         let mut house = Self { files: Vec::new(), crates: BTreeMap::new() };
         let mut test_files = Vec::new();
         let mut lexed = Vec::new();

@@ -1,8 +1,8 @@
 //! The habits of the prose in comments.
 //!
-//! Lines of comments that follow each other are a paragraph; drawings, tables and examples are left
-//! out. A sentence ends with a full stop, a question mark or an exclamation mark before a blank, or
-//! with its paragraph.
+//! Lines of comments that follow each other are a paragraph; drawings, tables and examples are
+//! left out. A sentence ends with a full stop, a question mark or an exclamation mark before a
+//! blank, or with its paragraph.
 
 use std::ops::AddAssign;
 

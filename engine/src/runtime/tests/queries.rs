@@ -135,7 +135,7 @@ fn slow(numbers: Numbers) -> (Graph, StageId, Arc<AtomicU64>) {
     (graph, numbers, answers)
 }
 
-/// As [`slow`], running on the thread of a sink that is inside its first call until the permits are
+/// As [`slow`], on the thread of a sink that is inside its first call until the permits are
 /// dropped.
 fn slow_beside_a_gate(numbers: Numbers) -> (Running, Sender<()>, Arc<AtomicU64>) {
     let (mut graph, numbers, answers) = slow(numbers);

@@ -2,7 +2,8 @@
 //!
 //! Columns are matched by name, so that inputs may have them in any order. `fill` names constants
 //! for columns that an input lacks. So the two outputs of [`HeavyFilter`](crate::HeavyFilter),
-//! items and items with a count, become one stream again, and several filters can feed one counter.
+//! items and items with a count, become one stream again, and several filters can feed one
+//! counter.
 
 #[cfg(test)]
 mod tests;
