@@ -131,6 +131,7 @@ pub(super) fn leave_out_tests<'a>(lexed: &mut Lexed<'a>) -> LeftOut<'a> {
         }
         let end = item_end(tokens, at);
         let item = &tokens[at..end];
+        // `mod tests;`: the module is in a file of its own.
         if let [.., name, semicolon] = item
             && semicolon.is(";")
             && item.iter().any(|token| token.is("mod"))
@@ -145,6 +146,7 @@ pub(super) fn leave_out_tests<'a>(lexed: &mut Lexed<'a>) -> LeftOut<'a> {
         .map(|range| tokens[range.start].line..tokens[range.end - 1].end + 1)
         .collect();
     lexed.comments.retain(|comment| !lines.iter().any(|lines| lines.contains(&comment.line)));
+    // From the end, so that the ranges before stay valid.
     for range in ranges.into_iter().rev() {
         lexed.tokens.drain(range);
     }
@@ -161,6 +163,7 @@ fn is_test_attribute(tokens: &[Token<'_>], at: usize) -> bool {
         let end = group_end(tokens, at + 1);
         let asked = (at + 4..end)
             .filter(|&word| ["test", "doc", "doctest"].iter().any(|name| tokens[word].is(name)));
+        // `cfg(not(test))` is code of the product.
         let mut asked = asked.filter(|&word| !follows(tokens, word - 2, &["not", "("]));
         asked.next().is_some()
     }
@@ -193,9 +196,11 @@ fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
     while let Some(token) = tokens.get(at) {
         match token.text {
             ";" => return at + 1,
+            // In an item, a comma may stand between the parameters of a type.
             "," if !is_item => return at + 1,
             ")" | "]" | "}" if token.kind == Kind::Mark => return at,
             "{" if is_item => {
+                // A `use` of several names has a semicolon after its braces.
                 let end = group_end(tokens, at);
                 return end + usize::from(follows(tokens, end, &[";"]));
             }
@@ -275,6 +280,7 @@ fn functions(tokens: &[Token<'_>]) -> Vec<usize> {
         let mut body = at;
         while !tokens.get(body)?.is("{") {
             match tokens[body].text {
+                // Declared in a trait, without a body.
                 ";" => return None,
                 "(" | "[" => body = group_end(tokens, body),
                 _ => body += 1,
