@@ -1,9 +1,8 @@
-//! Trommel: streaming dataflow operators that find what is frequent and what is
-//! similar.
+//! Trommel: streaming dataflow operators that find frequent items and similar sets.
 //!
-//! A pipeline is a graph of stages. It runs on threads that are joined by bounded channels; batches
-//! are Arrow record batches; operators answer queries while the stream runs. There are three ways
-//! in.
+//! A pipeline is a graph of stages. It runs on threads that are joined by bounded channels;
+//! batches are Arrow record batches; operators answer queries while the stream runs. There are
+//! three entry points, and a way to add operators.
 //!
 //! **Call a data structure directly**, without any engine:
 //!
@@ -17,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Build a graph** and ask it while it runs:
+//! **Build a graph** and query it while it runs:
 //!
 //! ```
 //! use std::time::Duration;
@@ -57,8 +56,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Write an operator**: plain state with methods, which the engine calls a batch at a time. To
-//! use it in JSON, implement [`registry::Configured`] too and register it.
+//! **Write an operator**: plain state with methods, which the engine calls once a batch. To use
+//! it in JSON, implement [`registry::Configured`] too and register it.
 //!
 //! ```
 //! use std::ops::RangeInclusive;
@@ -121,9 +120,9 @@ pub use trommel_engine::config::{
 };
 pub use trommel_engine::graph::{Graph, Topology};
 pub use trommel_engine::metrics::Metrics;
-pub use trommel_engine::query::{QueryError, QueryHandle, Request};
+pub use trommel_engine::query::{QueryError, Request};
 pub use trommel_engine::registry::Registry;
-pub use trommel_engine::runtime::{RunOptions, Running};
+pub use trommel_engine::runtime::{Latest, QueryHandle, RunOptions, Running, Watch};
 pub use trommel_engine::{
     batch, channel, error, graph, memory, metrics, operator, placement, query, registry, runtime,
 };
@@ -141,6 +140,13 @@ mod documents {
 }
 
 /// A registry with all operators of Trommel.
+///
+/// # Examples
+/// ```
+/// let registry = trommel::registry();
+/// let union = registry.entry("union").unwrap();
+/// assert_eq!(union.summary(), "join several inputs of one schema into one stream");
+/// ```
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::new();

@@ -12,4 +12,5 @@ mod snapshots;
 mod soak;
 mod support;
 mod tidy;
+mod unions;
 mod windows;

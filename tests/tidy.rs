@@ -1,13 +1,19 @@
 //! Rules of the repository that a compiler does not check.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
+use xtask::house::{File, House};
 
 /// Longer files should have been divided.
 const FILE_LINES_MAX: usize = 800;
-/// Of prose in comments; rustfmt sees to the code, and drawings and some strings cannot be broken.
+/// Of prose in comments; rustfmt sees to the code, and drawings and some strings cannot be
+/// broken.
 const COMMENT_CHARS_MAX: usize = 100;
 
 fn root() -> &'static Path {
@@ -85,13 +91,9 @@ fn files_are_short_and_leave_nothing_for_later() {
 
 #[test]
 fn unsafe_code_is_in_kernels_only() {
-    for path in sources() {
-        let inside = path.strip_prefix(root()).unwrap();
-        if inside.starts_with("kernels") || inside.ends_with("tests/tidy.rs") {
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("unsafe {"), "{}", path.display());
+    for file in HOUSE.files() {
+        let blocks = file.code.unsafe_blocks;
+        assert!(file.path.starts_with("kernels") || blocks == 0, "{}", file.path.display());
     }
 }
 
@@ -103,4 +105,208 @@ fn every_operator_is_documented() {
     for entry in trommel::registry().entries() {
         assert!(reference.contains(&format!("`{}`", entry.name())), "README.md: {}", entry.name());
     }
+}
+
+/// All code of the repository, measured as `cargo xtask house` does.
+static HOUSE: LazyLock<House> = LazyLock::new(|| {
+    let folders = [
+        "engine/src",
+        "kernels/src",
+        "kernels/shim/src",
+        "operators/src",
+        "cli/src",
+        "src",
+        "bench/src",
+        "xtask/src",
+    ];
+    House::measure(root(), &folders.map(PathBuf::from)).unwrap()
+});
+
+/// Circles of modules that are to be opened: crate and modules. The list may only shrink.
+const CIRCLES: &[(&str, &str)] = &[
+    ("trommel-kernels", "signatures::avx2, signatures::avx512, signatures::registers"),
+    (
+        "trommel-operators",
+        "set_similarity_join::verify::join_chunk, set_similarity_join::verify::overlap, \
+         set_similarity_join::verify::tiles",
+    ),
+    ("trommel-operators", "source::read::paths, source::read::walk"),
+];
+
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let circle = |circle: xtask::house::Circle| (circle.crate_name, circle.modules.join(", "));
+    let found: Vec<(String, String)> = HOUSE.circles().into_iter().map(circle).collect();
+    let known = CIRCLES.iter().map(|&(name, modules)| (name.to_owned(), modules.to_owned()));
+    assert_difference("circle of modules", found, known);
+}
+
+/// Fails if there is something that is not known, or something known is gone.
+fn assert_difference<T: Ord + fmt::Debug>(
+    thing: &str,
+    found: impl IntoIterator<Item = T>,
+    known: impl IntoIterator<Item = T>,
+) {
+    let [found, known] = [found.into_iter().collect(), known.into_iter().collect::<BTreeSet<T>>()];
+    let shown = |things: Vec<&T>| -> String {
+        things.iter().map(|thing| format!("\n  {thing:?}")).collect()
+    };
+    let (new, gone) =
+        (shown(found.difference(&known).collect()), shown(known.difference(&found).collect()));
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "{thing}: new:{new}\ngone, to be taken off the list:{gone}"
+    );
+}
+
+/// The rooms of a crate, which are folders or files of its `src`, and the rooms that they may
+/// import. The longest name that fits a module is its room.
+struct Layout {
+    crate_name: &'static str,
+    /// Each of these rooms may import any of those.
+    rooms: &'static [(&'static [&'static str], &'static [&'static [&'static str]])],
+    /// Imports that are to go. The list may only shrink.
+    exceptions: &'static [(&'static str, &'static str)],
+}
+
+/// Rooms that operators share.
+const SHARED: &[&str] = &[
+    "budget",
+    "carry",
+    "columns",
+    "files",
+    "items",
+    "long",
+    "pairs",
+    "panes",
+    "parameters",
+    "sets",
+    "summary",
+    "wave",
+    "window",
+];
+/// Operators, sources and sinks.
+const OPERATORS: &[&str] = &[
+    "basic",
+    "frequent_items",
+    "heavy_filter",
+    "set_similarity_join",
+    "sink",
+    "source",
+    "tokenize",
+];
+
+/// Rooms that primitives share.
+const COMMON: &[&str] = &["bits", "isa", "prefetch", "sets", "simd"];
+const PRIMITIVES: &[&str] =
+    &["arrivals", "filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
+/// Devices, which know no primitive.
+const DEVICE: &[&str] = &["cuda"];
+const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];
+
+const LAYOUTS: [Layout; 2] = [
+    Layout {
+        crate_name: "trommel-operators",
+        rooms: &[(SHARED, &[SHARED]), (OPERATORS, &[SHARED])],
+        exceptions: &[],
+    },
+    Layout {
+        crate_name: "trommel-kernels",
+        rooms: &[
+            (COMMON, &[COMMON]),
+            (PRIMITIVES, &[COMMON]),
+            (DEVICE, &[COMMON]),
+            (LAUNCHERS, &[COMMON, PRIMITIVES, DEVICE]),
+        ],
+        exceptions: &[
+            ("arrivals", "filter"),
+            ("cuda", "postings"),
+            ("overlap", "filter"),
+            ("postings", "overlap"),
+            ("sieve", "filter"),
+            ("signatures", "overlap"),
+            ("signatures", "postings"),
+        ],
+    },
+];
+
+impl Layout {
+    /// The room of a module, and the rooms that it may import.
+    fn room(&self, module: &str) -> (&'static str, &'static [&'static [&'static str]]) {
+        let inside = |room: &str| {
+            module.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        let rooms =
+            self.rooms.iter().flat_map(|(rooms, may)| rooms.iter().map(move |room| (*room, *may)));
+        let room = rooms.filter(|(room, _)| inside(room)).max_by_key(|(room, _)| room.len());
+        room.unwrap_or_else(|| {
+            panic!("`{module}` is in no room of the layout of {}", self.crate_name)
+        })
+    }
+}
+
+#[test]
+fn rooms_import_each_other_one_way() {
+    let imports = HOUSE.imports();
+    for layout in &LAYOUTS {
+        let ours = imports.iter().filter(|import| import.crate_name == layout.crate_name);
+        let between_modules = ours.filter(|import| import.from != "crate" && import.to != "crate");
+        let forbidden = between_modules.filter_map(|import| {
+            let ((from, may_import), (to, _)) =
+                (layout.room(&import.from), layout.room(&import.to));
+            let is_allowed = from == to || may_import.iter().any(|rooms| rooms.contains(&to));
+            (!is_allowed).then_some((from, to))
+        });
+        let known = layout.exceptions.iter().copied();
+        assert_difference(&format!("import in {}", layout.crate_name), forbidden, known);
+    }
+}
+
+/// Sentences of comments that begin with "What", per 1,000.
+const WHAT_SENTENCES_MAX: f64 = 40.4;
+/// "so many" and "so much", per 10,000 words of comments.
+const SO_MANY_MAX: f64 = 16.8;
+/// Lines of `//` comments, per 1,000 lines of code.
+const COMMENT_LINES_MIN: f64 = 9.5;
+/// Items with a heading of examples.
+const EXAMPLES_MIN: usize = 48;
+
+/// The files of the product for which `key` is largest.
+fn worst(key: impl Fn(&File) -> usize) -> String {
+    let mut files: Vec<&File> = HOUSE.files().iter().filter(|file| key(file) > 0).collect();
+    files.sort_by_key(|file| Reverse(key(file)));
+    let shown = |file: &&File| format!("\n  {} ({})", file.path.display(), key(file));
+    files.iter().take(10).map(shown).collect()
+}
+
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn habits_of_prose_do_not_come_back() {
+    let sums = HOUSE.sums(|_| true);
+    let (prose, code) = (sums.prose, sums.code);
+    let rate = |part: usize, whole: usize, scale: f64| scale * part as f64 / whole as f64;
+    let what = rate(prose.what_sentences, prose.sentences, 1e3);
+    assert!(
+        what <= WHAT_SENTENCES_MAX,
+        "{what:.2} sentences in 1,000 begin with \"What\"; begin with the noun or the verb:{}",
+        worst(|file| file.prose.what_sentences)
+    );
+    let so_many = rate(prose.so_many, prose.words, 1e4);
+    assert!(
+        so_many <= SO_MANY_MAX,
+        "\"so many\" or \"so much\" stands {so_many:.2} times in 10,000 words; name the parameter:{}",
+        worst(|file| file.prose.so_many)
+    );
+    let remarks = rate(code.comment_lines, code.code_lines, 1e3);
+    assert!(
+        remarks >= COMMENT_LINES_MIN,
+        "there are {remarks:.2} lines of remarks in 1,000 lines of code; none are in:{}",
+        worst(|file| if file.code.comment_lines == 0 { file.code.code_lines } else { 0 })
+    );
+    assert!(
+        code.examples >= EXAMPLES_MIN,
+        "there are {} `# Examples`; most public items without one are in:{}",
+        code.examples,
+        worst(|file| if file.code.examples == 0 { file.code.pub_items } else { 0 })
+    );
 }

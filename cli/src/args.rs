@@ -12,7 +12,7 @@ use trommel::Override;
 use trommel::frequent_items::COUNTERS_MAX;
 use trommel::registry::Entry;
 
-/// Finds what is frequent and what is similar in streams, while they run
+/// Finds frequent items and similar sets in streams, while they run
 #[derive(Debug, Parser)]
 #[command(
     name = "trommel",
@@ -23,7 +23,7 @@ use trommel::registry::Entry;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more about what happens
+    /// Log more
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Operators(OperatorsArguments),
     /// Print the JSON Schema of pipelines
     Schema,
-    /// Show what pipelines run on: CPU, cores, GPUs
+    /// Show the devices for pipelines: CPU, cores, GPUs
     Devices,
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
@@ -64,8 +64,8 @@ Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is process
 written. Asking again changes nothing, except a second Ctrl-C at least a second later, which aborts.
 
 With --listen, while the pipeline runs:
-  GET  /                          the stages and what can be asked
-  GET  /metrics                   what was counted so far, for Prometheus
+  GET  /                          the stages and their queries
+  GET  /metrics                   the numbers so far, for Prometheus
   GET  /api/metrics               the same as JSON
   GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
   POST /stop                      as the first Ctrl-C
@@ -74,7 +74,7 @@ The address is of this machine only, unless --token-file is given. Nothing is en
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArguments,
-    /// Write what every stage counted to this file, as JSON
+    /// Write the numbers of every stage to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Answer queries over HTTP: PORT, :PORT or HOST:PORT; port 0 takes a free one
@@ -86,7 +86,7 @@ pub(crate) struct RunArguments {
     /// Abort a run that has not ended this long after it was stopped
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) drain_seconds: Option<Duration>,
-    /// Pin every thread to a core of its own, and not only the threads of named cores
+    /// Pin every thread to a core of its own, not only the threads of named cores
     #[arg(long)]
     pub(crate) pin: bool,
     /// Show no progress
@@ -105,7 +105,7 @@ pub(crate) struct CheckArguments {
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArguments,
-    /// How it is shown
+    /// Format of the plan
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ExplainFormat,
 }
@@ -127,19 +127,19 @@ Like `sort | uniq -c | sort -rn | head`, without keeping the stream. With k coun
 most 1/k of the stream too high; the column `error` bounds it for each row. Where it is 0, the count
 is exact.")]
 pub(crate) struct TopArguments {
-    /// How many rows to show
+    /// Number of rows to show
     #[arg(short, value_name = "N", default_value_t = 20, value_parser = row_count)]
     pub(crate) n: usize,
-    /// How many counters to keep: more give smaller errors and take more memory
+    /// Number of counters to keep: more give smaller errors and take more memory
     #[arg(short, value_name = "COUNTERS", default_value_t = 10_000, value_parser = counter_count)]
     pub(crate) k: usize,
-    /// What is counted: line, words (in lower case), or field=N, the Nth field of a line, from 1
+    /// Items to count: line, words (in lower case), or field=N, the Nth field of a line, from 1
     #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
     pub(crate) by: By,
-    /// Count on from what --save wrote, with the same -k and --by
+    /// Start with the counts that --save wrote, with the same -k and --by
     #[arg(long, value_name = "FILE")]
     pub(crate) load: Option<PathBuf>,
-    /// Write what was counted to this file at the end, for --load
+    /// Write the counts to this file at the end, for --load
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// Show no progress
@@ -150,7 +150,7 @@ pub(crate) struct TopArguments {
     pub(crate) files: Vec<String>,
 }
 
-/// What `top` counts.
+/// The items that `top` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Line,
@@ -192,7 +192,7 @@ pub(crate) struct CompletionsArguments {
     pub(crate) shell: Shell,
 }
 
-/// The most rows a table can show.
+/// Maximum of rows in a table.
 const ROWS_MAX: usize = 1_000_000;
 
 fn row_count(text: &str) -> Result<usize, String> {

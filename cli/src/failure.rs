@@ -1,4 +1,4 @@
-//! Why a command ends with an exit code other than 0.
+//! Failures of a command: exit codes other than 0.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use trommel::ConfigErrors;
 
 /// The run failed.
 pub(crate) const RUN_FAILED: u8 = 1;
-/// Bad usage or a bad configuration; what `clap` exits with, too.
+/// Bad usage or a bad configuration; the code of `clap`, too.
 pub(crate) const BAD_USAGE: u8 = 2;
 
-/// What is said on standard error before the process exits.
+/// The message on standard error before the process exits.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: u8,
@@ -17,12 +17,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command line names something that does not exist or does not fit.
+    /// The command line is wrong or names a thing that does not exist.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self { status: BAD_USAGE, message: format!("error: {message}") }
     }
 
-    /// Something went wrong on the way.
+    /// The command failed while it ran.
     pub(crate) fn run(message: impl fmt::Display) -> Self {
         Self { status: RUN_FAILED, message: format!("error: {message}") }
     }

@@ -1,7 +1,7 @@
 //! The command `trommel`: pipelines from JSON files, and counting without a file.
 //!
-//! Results go to standard output, everything else to standard error. The exit code is 0 when all
-//! went well, 1 when a run failed, 2 for bad usage or a bad configuration, and 130 (128 + signal)
+//! Results go to standard output, all other text to standard error. The exit code is 0 after
+//! success, 1 when a run failed, 2 for bad usage or a bad configuration, and 130 (128 + signal)
 //! after Ctrl-C. A reader of standard output that leaves is no failure.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!                        server (HTTP), on a thread of its own
 //! ```
 //!
-//! The main thread does nothing but wait for the pipeline, for signals, and draw progress.
+//! The main thread only waits for the pipeline and for signals, and draws progress.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -54,12 +54,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Writes a line to standard error. When that is closed there is nobody left to tell.
+/// Writes a line to standard error, if that is open.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Writes a whole answer to standard output. A reader that has seen enough and left is no failure.
+/// Writes a whole answer to standard output. A reader that has left is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

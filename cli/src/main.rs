@@ -1,4 +1,4 @@
-//! The binary `trommel`; what it does is in the library beside it.
+//! The binary `trommel`; its code is in the library of this crate.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! How far a run has come, on one line of a terminal.
+//! The progress of a run, on one line of a terminal.
 //!
-//! The line is redrawn by whoever waits for the pipeline; it has no thread of its own.
+//! The thread that waits for the pipeline redraws the line.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::units::short;
 
 const REDRAWS_PER_SECOND: u8 = 10;
 
-/// The line, or nothing when nobody would see it.
+/// The line, or none if it would not be seen.
 pub(crate) struct Progress {
     line: ProgressBar,
     /// Ids of the stages whose output is counted.
@@ -32,12 +32,12 @@ impl Progress {
         Self { line, sources }
     }
 
-    /// Time between two draws, if anybody sees them.
+    /// Time between two draws, if there is a line.
     pub(crate) fn interval(&self) -> Option<Duration> {
         (!self.line.is_hidden()).then(|| Duration::from_secs(1) / REDRAWS_PER_SECOND.into())
     }
 
-    /// Shows what has been counted so far; `metrics` is not called when nobody would see it.
+    /// Shows the numbers so far; calls `metrics` only if there is a line.
     pub(crate) fn draw(&self, metrics: impl FnOnce() -> Metrics) {
         if self.line.is_hidden() {
             return;
@@ -70,7 +70,7 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("━━╌")
 }
 
-/// What the sources of a run have delivered.
+/// The progress of the sources of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reading {
     items: u64,

@@ -9,7 +9,7 @@ use trommel::Metrics;
 use trommel::error::RunError;
 use trommel::metrics::{EdgeMetrics, Latency, PartMetrics, StageMetrics};
 
-/// What a run has counted, in the order in which it is written.
+/// The numbers of a run, in the order in which they are written.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report<'a> {
     pipeline: &'a str,
@@ -35,17 +35,17 @@ struct StageReport<'a> {
     /// The operator's own numbers.
     #[serde(flatten)]
     counters: BTreeMap<String, Number>,
-    /// Inputs that were left out, and why.
+    /// Inputs that were left out, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<&'a str>,
-    /// Bytes up to which files that are followed have been read.
+    /// Byte positions up to which followed files have been read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     positions: Vec<Position<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartReport<'a>>,
 }
 
-/// A number of an operator, in the unit that its name ends with.
+/// A number of an operator, in the unit at the end of its name.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Number {
@@ -153,7 +153,7 @@ impl<'a> StageReport<'a> {
     }
 }
 
-/// Where kernels ran: `cuda` if any chunk was answered there.
+/// The device of kernels: `cuda` if any chunk was answered there.
 fn device(metrics: &Metrics) -> &'static str {
     let parts = metrics.stages.iter().flat_map(|stage| &stage.parts);
     let mut counters = parts.flat_map(|part| &part.counters);

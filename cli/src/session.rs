@@ -19,14 +19,14 @@ use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
 use crate::signals::EndSignals;
 
-/// Time between two looks at what was asked for over HTTP, to be told.
+/// Time between two checks for a stop or an abort over HTTP.
 const LOOK: Duration = Duration::from_millis(500);
 /// Least time between a first Ctrl-C and one that aborts.
 const SECOND_THOUGHT: Duration = Duration::from_secs(1);
-/// What a shell adds to the number of a signal that ended a program.
+/// Added by shells to the number of a signal that ended a program.
 const SIGNAL_STATUS: i32 = 128;
 
-/// A pipeline at work.
+/// A running pipeline and its signals.
 pub(crate) struct Session {
     running: Running,
     signals: EndSignals,
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     /// The first signal that asked for the end.
     signal: Option<i32>,
     first_interrupt: Option<Instant>,
-    /// How far the run was when that was said last.
+    /// The last phase that the user was told.
     said: RunPhase,
 }
 
@@ -56,7 +56,7 @@ impl Session {
         Ok(Self { running, signals, progress, drain, signal, first_interrupt, said })
     }
 
-    /// The way to the run for other threads.
+    /// A handle of the run for other threads.
     pub(crate) fn handle(&self) -> RunHandle {
         self.running.handle()
     }
@@ -83,7 +83,7 @@ impl Session {
         Outcome { metrics: handle.metrics(), error: result.err(), signal: self.signal, was_aborted }
     }
 
-    /// Waits until something is to be done here; true if the run has ended.
+    /// Waits for the next event; true if the run has ended.
     fn rest(&mut self) -> bool {
         let limit = self.progress.interval().unwrap_or(LOOK);
         self.running.wait_beside(self.signals.descriptor(), limit)
@@ -127,7 +127,7 @@ fn say_phase(phase: RunPhase, progress: &Progress, said: &mut RunPhase) {
     *said = phase;
 }
 
-/// How a run ended.
+/// The end of a run.
 pub(crate) struct Outcome {
     /// Counts of the whole run, also if it failed.
     pub(crate) metrics: Metrics,
@@ -144,7 +144,7 @@ impl Outcome {
         cause.is_none_or(|cause| matches!(cause, RunErrorCause::Late(_)))
     }
 
-    /// Says on standard error why the run failed, if it did, and gives the code to exit with.
+    /// Writes the reason of a failure to standard error; returns the exit code.
     pub(crate) fn conclude(&self) -> u8 {
         if let Some(error) = &self.error {
             crate::say(&format!("error: {error}"));

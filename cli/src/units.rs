@@ -9,7 +9,7 @@ pub(crate) fn short(number: u64) -> String {
     let mut value = number as f64;
     let mut prefix = ' ';
     for next in ['k', 'M', 'G', 'T', 'P', 'E'] {
-        // What would be rounded to 1000 belongs to the next prefix.
+        // A number that would be rounded to 1000 gets the next prefix.
         if value < 999.5 {
             break;
         }

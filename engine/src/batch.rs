@@ -1,7 +1,7 @@
-//! What travels along an edge: record batches between operators, typed chunks inside one.
+//! The payload of an edge: record batches between operators, typed chunks inside one.
 //!
-//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so that
-//! latency can be measured wherever it arrives. A [`Chunk`] is a value of a type that only the
+//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so
+//! that latency can be measured at every stage. A [`Chunk`] is a value of a type that only the
 //! parts of one operator know (missed items, candidate pairs, a wave): it never crosses an
 //! operator's border, and its type is fixed when the parts are written, so opening it is one
 //! comparison a chunk.
@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 
-/// Where in the stream a batch comes from: given by the source, inherited by everything made from
-/// it.
+/// The position of a batch in the stream: set by the source, inherited by all batches and chunks
+/// made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the batch at its source, from 0.
@@ -23,6 +23,21 @@ pub struct Origin {
 }
 
 /// An Arrow record batch on its way through the graph.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Instant;
+/// use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+/// use trommel_engine::batch::{Batch, Origin, Payload};
+///
+/// let items: ArrayRef = Arc::new(UInt32Array::from(vec![7, 3]));
+/// let records = RecordBatch::try_from_iter([("item", items)])?;
+/// let origin = Origin { sequence: 0, entered: Instant::now() };
+/// let payload = Payload::Batch(Batch { records, origin });
+/// assert_eq!((payload.items(), payload.origin()), (2, Some(origin)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The rows.
@@ -32,6 +47,17 @@ pub struct Batch {
 }
 
 /// A value that one part of an operator sends to another part of the same operator.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::batch::{Chunk, Payload};
+///
+/// let missed = vec![7_u32, 3, 7];
+/// let chunk = Chunk::new(missed, 3, 12);
+/// let payload = Payload::Chunk(chunk);
+/// assert_eq!((payload.items(), payload.bytes()), (3, 12));
+/// assert_eq!(payload.into_value::<Vec<u32>>(), [7, 3, 7]);
+/// ```
 pub struct Chunk {
     value: Box<dyn Any + Send>,
     type_name: &'static str,
@@ -41,20 +67,20 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes (what the queue
-    /// limits count).
+    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes. Queue limits
+    /// count the bytes.
     pub fn new<T: Send + 'static>(value: T, items: usize, bytes: usize) -> Self {
         Self { value: Box::new(value), type_name: type_name::<T>(), items, bytes, origin: None }
     }
 
-    /// As [`Chunk::new`], of a value that is in a box already: with [`Chunk::into_box`], it travels
-    /// back and forth without being allocated again.
+    /// As [`Chunk::new`], for a boxed value: with [`Chunk::into_box`], a value can be sent back
+    /// and forth without an allocation.
     pub fn from_box<T: Send + 'static>(value: Box<T>, items: usize, bytes: usize) -> Self {
         Self { value, type_name: type_name::<T>(), items, bytes, origin: None }
     }
 
-    /// Comes from this batch, rather than from the one in hand when it is sent: for what was kept
-    /// while it was worked on, so that its latency counts from its own source.
+    /// Sets the batch that it comes from, in place of the batch in hand when it is sent: for
+    /// chunks that were kept for a while, so that their latency counts from their own source.
     #[must_use]
     pub fn with_origin(mut self, origin: Option<Origin>) -> Self {
         self.origin = origin;
@@ -148,7 +174,7 @@ impl Payload {
         self.into_chunk().into_value()
     }
 
-    /// How many items it carries.
+    /// Number of items.
     #[must_use]
     pub fn items(&self) -> usize {
         match self {
@@ -157,7 +183,7 @@ impl Payload {
         }
     }
 
-    /// How many bytes it holds, for the limits of queues.
+    /// Number of bytes, for the limits of queues.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -166,7 +192,7 @@ impl Payload {
         }
     }
 
-    /// The source batch it comes from; `None` before the first part has sent it.
+    /// The source batch that it comes from; `None` before the first part has sent it.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         match self {

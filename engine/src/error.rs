@@ -1,4 +1,5 @@
-//! Errors of building and running a graph. Those of a configuration file are in [`crate::config`].
+//! Errors of building and running a graph. Errors of a configuration file are in
+//! [`crate::config`].
 
 use std::any::Any;
 use std::error::Error;
@@ -8,28 +9,39 @@ use std::time::Duration;
 use arrow_schema::{DataType, SchemaRef};
 use thiserror::Error;
 
-use crate::operator::OperatorError;
+/// The failure of an operator: any error; the runtime adds the stage.
+pub type OperatorError = Box<dyn Error + Send + Sync>;
 
-/// Why an operator cannot run on its inputs. Says which parameter is to blame, if one is.
+/// The reason why an operator cannot run on its inputs, with the parameter at fault, if one is.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::error::BindErrorKind;
+///
+/// let allowed = "at most `counters`, which is 10".to_owned();
+/// let error = BindErrorKind::Value { value: "64".to_owned(), allowed }.at("filter_bins");
+/// assert_eq!(error.parameter, Some("filter_bins"));
+/// assert_eq!(error.to_string(), "64 is not allowed here; at most `counters`, which is 10");
+/// ```
 #[derive(Debug, Error)]
 #[error("{kind}")]
 pub struct BindError {
-    /// Name of the parameter that does not fit, as in the configuration.
+    /// Name of the parameter at fault, as in the configuration.
     pub parameter: Option<&'static str>,
-    /// What is wrong.
+    /// The reason.
     pub kind: BindErrorKind,
 }
 
-/// What does not fit when an operator is bound.
+/// A mismatch between an operator, its parameters and its inputs.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindErrorKind {
     /// The input has no such column.
     #[error("the input has no column `{column}`; it has {}", list_columns(schema))]
     MissingColumn {
-        /// The column that was asked for.
+        /// The missing column.
         column: String,
-        /// What the input has.
+        /// The columns of the input.
         schema: SchemaRef,
     },
     /// The column has a type that the operator cannot use.
@@ -39,18 +51,18 @@ pub enum BindErrorKind {
         column: String,
         /// Its type.
         found: DataType,
-        /// What the operator takes.
+        /// The types that the operator accepts.
         expected: &'static str,
     },
-    /// A value is out of its range, or does not fit another one.
+    /// A value is out of its range, or contradicts another one.
     #[error("{value} is not allowed here; {allowed}")]
     Value {
         /// The value.
         value: String,
-        /// What would be right.
+        /// The values that are allowed.
         allowed: String,
     },
-    /// Anything else, such as a file that cannot be opened.
+    /// Any other reason, such as a file that cannot be opened.
     #[error(transparent)]
     Other(OperatorError),
 }
@@ -75,7 +87,7 @@ impl From<BindErrorKind> for BindError {
     }
 }
 
-/// Why a graph cannot be run: one entry a mistake, all of them at once.
+/// All mistakes of a graph that cannot be run, one entry each.
 #[derive(Debug)]
 pub struct GraphErrors(pub Vec<GraphError>);
 
@@ -96,35 +108,35 @@ impl Error for GraphErrors {}
 pub struct GraphError {
     /// Id of the stage.
     pub stage: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub kind: GraphErrorKind,
 }
 
-/// What is wrong with a stage of a graph.
+/// A mistake in a stage of a graph.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GraphErrorKind {
     /// Two stages have the same id.
     #[error("another stage has this id already")]
     DuplicateId,
-    /// The operator has another number of inputs.
+    /// The number of inputs does not suit the operator.
     #[error("`{operator}` takes {expected}, found {found}")]
     InputCount {
         /// The operator.
         operator: &'static str,
-        /// What it takes, in words.
+        /// The number that it takes, in words.
         expected: String,
-        /// How many were given.
+        /// The number that was given.
         found: usize,
     },
     /// An input names an output port that the other stage does not have.
     #[error("stage `{input}` has {ports} output ports, so there is no port {port}")]
     NoSuchOutput {
-        /// The stage that was named.
+        /// The named stage.
         input: String,
-        /// The port that was asked for, from 0.
+        /// The missing port, from 0.
         port: usize,
-        /// How many there are.
+        /// The number of its ports.
         ports: usize,
     },
     /// Two inputs that share a port have different schemas.
@@ -141,7 +153,7 @@ pub enum GraphErrorKind {
         /// The ids of the stages in the cycle.
         path: Vec<String>,
     },
-    /// Nobody reads an output of the stage.
+    /// No stage reads an output of this one.
     #[error(
         "nothing reads its output{}; connect it to an operator, `write` or `discard`",
         port.map_or_else(String::new, |port| format!(" `{port}`"))
@@ -163,19 +175,19 @@ pub enum GraphErrorKind {
     TooManyCores {
         /// The operator.
         operator: &'static str,
-        /// How many cores the stage names.
+        /// Number of cores that the stage names.
         given: usize,
-        /// How many parts it has.
+        /// Number of its parts.
         parts: usize,
     },
-    /// Another stage writes to the same file, or claims the same thing otherwise.
+    /// Another stage writes to the same file or has another claim to the same thing.
     #[error(
         "{name} is also written by `{other_parameter}` of stage `{other_stage}`; name another one"
     )]
     ClaimedTwice {
         /// The parameter that names it here.
         parameter: &'static str,
-        /// What it is.
+        /// The name of the thing.
         name: String,
         /// The stage that claimed it first.
         other_stage: String,
@@ -187,28 +199,28 @@ pub enum GraphErrorKind {
     Bind(#[from] BindError),
 }
 
-/// Why a run ended before its time: the first cause, with the stage.
+/// The first cause of a failed run, with its stage.
 #[derive(Debug, Error)]
 #[error("stage `{stage}` ({operator}): {cause}")]
 pub struct RunError {
-    /// Id of the stage, with the part behind a slash when the operator has several.
+    /// Id of the stage, followed by a slash and the part if the operator has several.
     pub stage: String,
     /// Its operator.
     pub operator: &'static str,
-    /// What happened.
+    /// The cause.
     #[source]
     pub cause: RunErrorCause,
 }
 
-/// What ended a run.
+/// The cause of a failed run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunErrorCause {
     /// The operator returned an error.
     #[error("{0}")]
     Failed(#[source] OperatorError),
-    /// The operator could not do something that its rows do not depend on, such as saving its
-    /// state. All rows went through, and everything else ended well.
+    /// The operator failed at something that its rows do not depend on, such as saving its state.
+    /// All rows went through.
     #[error("{0}")]
     Late(#[source] OperatorError),
     /// The operator panicked.
@@ -220,9 +232,8 @@ pub enum RunErrorCause {
     /// The run was aborted while the stage still had work.
     #[error("aborted before the stage had finished")]
     Aborted,
-    /// The operator did not return from a call after the run was aborted; its thread was left
-    /// behind.
-    #[error("still busy {0:?} after the run was aborted; its thread was left behind")]
+    /// The operator did not return from a call after the run was aborted; its thread still runs.
+    #[error("still busy {0:?} after the run was aborted; its thread was abandoned")]
     Unresponsive(Duration),
     /// The operating system refused a thread.
     #[error("cannot start a thread: {0}")]

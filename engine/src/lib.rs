@@ -7,17 +7,17 @@
 //!                 operator (traits)            channel    query
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`batch`] | what travels: record batches between operators, chunks inside one |
+//! | [`batch`] | the payload of edges: record batches between operators, chunks inside one |
 //! | [`operator`] | the traits of sources and operators, and how they enter a graph |
 //! | [`graph`] | a pipeline, described and then checked |
-//! | [`placement`] | which parts share a thread and a core |
+//! | [`placement`] | parts that share a thread, and its core |
 //! | [`channel`] | bounded edges between threads, and the doorbell to wait on |
-//! | [`runtime`] | the threads: start, stage loop, stop, first cause of a failure |
+//! | [`runtime`] | the threads: start, stage loop, queries, stop, first cause of a failure |
 //! | [`query`] | questions to a running operator |
-//! | [`memory`] | the bytes that the stages of a pipeline may take together |
-//! | [`metrics`] | what every stage counts |
+//! | [`memory`] | the budget of bytes that the stages of a pipeline share |
+//! | [`metrics`] | the numbers of every stage |
 //! | [`config`] | pipelines in JSON, and every mistake in them |
 //! | [`registry`] | the operators that a configuration may name |
 //! | [`error`] | errors of building and running |
@@ -28,6 +28,7 @@
 pub mod batch;
 pub mod channel;
 pub mod config;
+mod counter;
 pub mod error;
 pub mod graph;
 pub mod memory;

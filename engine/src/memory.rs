@@ -1,9 +1,10 @@
-//! How much memory a pipeline may take, and who has taken what.
+//! The memory budget of a pipeline and its reservations.
 //!
-//! A [`MemoryBudget`] is a number of bytes that all stages of a pipeline share. What grows with the
-//! stream, such as a dictionary or the text of monitored items, reserves before it grows, in steps
-//! of a megabyte or so, and gives back when it is dropped. Nothing is allocated by this: it is
-//! bookkeeping, so that a pipeline forgets or fails with a reason instead of being killed.
+//! A [`MemoryBudget`] is a number of bytes that all stages of a pipeline share. State that grows
+//! with the stream, such as a dictionary or the text of monitored items, reserves before it
+//! grows, in steps of about a megabyte, and gives back when it is dropped. A reservation
+//! allocates nothing: it is bookkeeping, so that a pipeline forgets or fails with a reason
+//! instead of being killed.
 //!
 //! The budget has no lock: a reservation is one atomic addition that is taken back if it was too
 //! much. `Relaxed` suffices, because the number orders nothing but itself.
@@ -17,16 +18,30 @@ use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 /// Bytes that the stages of a pipeline may take together.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::memory::MemoryBudget;
+///
+/// let budget = MemoryBudget::new(1_000);
+/// let mut dictionary = budget.reserve(600)?;
+/// assert!(budget.reserve(500).is_err());
+/// dictionary.resize(200)?;
+/// assert_eq!(budget.reserved(), 200);
+/// drop(dictionary);
+/// assert_eq!(budget.reserved(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct MemoryBudget(Arc<Shared>);
+pub struct MemoryBudget(Arc<Account>);
 
 #[derive(Debug)]
-struct Shared {
+struct Account {
     limit: usize,
     reserved: AtomicUsize,
 }
 
-/// What was to be reserved does not fit into the budget.
+/// A reservation does not fit into the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{asked} bytes more do not fit: {reserved} of {limit} bytes are taken (`memory_max`)")]
 pub struct MemoryFull {
@@ -42,11 +57,11 @@ impl MemoryBudget {
     /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Shared { limit, reserved: AtomicUsize::new(0) }))
+        Self(Arc::new(Account { limit, reserved: AtomicUsize::new(0) }))
     }
 
-    /// Half of the memory that the process may use: of the machine, of its control group, or of its
-    /// address space, whichever is least. The limits are those of the first call.
+    /// Half of the memory that the process may use: of the machine, of its control group, or of
+    /// its address space, the least of these. The limits are read at the first call.
     #[must_use]
     pub fn of_process() -> Self {
         static PROCESS: OnceLock<usize> = OnceLock::new();
@@ -90,12 +105,12 @@ impl Reservation {
         self.bytes
     }
 
-    /// Reserves as many bytes more, or gives as many back, as make it `bytes`.
+    /// Changes the reservation to `bytes`.
     ///
     /// # Errors
     /// If they do not fit; then it stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryFull> {
-        let Shared { limit, reserved } = &*self.budget.0;
+        let Account { limit, reserved } = &*self.budget.0;
         if bytes <= self.bytes {
             reserved.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
         } else {
@@ -126,8 +141,8 @@ fn process_bytes() -> usize {
     usize::try_from(machine.min(address_space).min(group)).unwrap_or(usize::MAX)
 }
 
-/// The least limit of the control groups in `groups`, the text of `/proc/self/cgroup`, and of those
-/// that they are in. `root` is where they are mounted.
+/// The least limit of the control groups in `groups`, the text of `/proc/self/cgroup`, and of the
+/// groups around them. `root` is where they are mounted.
 fn group_bytes(groups: &str, root: &Path) -> u64 {
     let limits = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -137,7 +152,7 @@ fn group_bytes(groups: &str, root: &Path) -> u64 {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return Vec::new(),
         };
-        // In a container, the path may be the one outside, which is not to be seen here.
+        // In a container, the path may be the one outside, which is not visible here.
         let path = Path::new(path.trim_start_matches('/'));
         let limit = |path: &Path| {
             let text = fs::read_to_string(folder.join(path).join(file)).ok()?;

@@ -1,19 +1,20 @@
-//! What every stage counts while it runs.
+//! Metrics: the numbers that every stage counts while it runs.
 //!
-//! Numbers have one writer, the thread that runs the part, and are read by anyone at any time. The
-//! latency histogram is behind a lock that its writer takes once in a few batches and
-//! before it waits, and readers take only to copy it.
+//! Each number has one writer, the thread that runs the part, and may be read by any thread at
+//! any time. A lock guards the latency histogram; its writer takes it once in a few batches and
+//! before it waits, and readers only to copy it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::channel::{EdgeState, add};
+use crate::channel::EdgeState;
+use crate::counter::{add, nanoseconds};
 use crate::operator::{Counters, NamedInputs, Progress};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, lock};
 
-/// Two significant digits: a latency is right within 1 %, and a histogram takes some 20 KB.
+/// Two significant digits: a latency is exact within 1 %, and a histogram takes some 20 KB.
 const LATENCY_DIGITS: u8 = 2;
 /// Longer latencies are recorded as this: an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
@@ -120,12 +121,12 @@ impl PartCounters {
     }
 }
 
-/// Latencies that a part keeps to itself before it takes the lock of its histogram: the lock costs
-/// some 10 ns, and readers miss no more than these batches of a busy part.
+/// Latencies that a part keeps before it takes the lock of its histogram: the lock costs some 10
+/// ns, and readers miss at most these batches of a busy part.
 const LATENCIES_KEPT: usize = 64;
 
-/// The writing end of a part's latency histogram. What it keeps is recorded at the latest when it
-/// is dropped.
+/// The writing end of a part's latency histogram. Kept latencies are recorded at the latest when
+/// it is dropped.
 pub(crate) struct LatencyRecorder {
     counters: Arc<PartCounters>,
     kept_ns: [u64; LATENCIES_KEPT],
@@ -145,7 +146,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// Shows readers what was kept.
+    /// Shows readers the kept latencies.
     pub(crate) fn flush(&mut self) {
         if self.kept > 0 {
             self.counters.record_latencies(&self.kept_ns[..self.kept]);
@@ -160,17 +161,12 @@ impl Drop for LatencyRecorder {
     }
 }
 
-/// A duration in nanoseconds, for a counter.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// From the moment a batch entered at its source until a part was done with it.
+/// Time from the moment a batch entered at its source until a part was done with it.
 #[derive(Debug, Clone)]
 pub struct Latency(Histogram<u32>);
 
 impl Latency {
-    /// The latency that this share of the batches did not exceed; zero before the first batch.
+    /// The latency that this `share` of the batches did not exceed; zero before the first batch.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_nanos(self.0.value_at_quantile(share))
@@ -183,7 +179,7 @@ impl Latency {
     }
 }
 
-/// What one part of a stage has counted so far.
+/// The numbers of one part of a stage so far.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PartMetrics {
@@ -193,19 +189,19 @@ pub struct PartMetrics {
     pub items_in: u64,
     /// Batches or chunks taken.
     pub batches_in: u64,
-    /// Items sent, counted once however many consumers there are.
+    /// Items sent, counted once for all consumers.
     pub items_out: u64,
     /// Batches or chunks sent.
     pub batches_out: u64,
     /// Time inside the operator's code.
     pub busy: Duration,
-    /// Time during which an output had no space for what it had sent.
+    /// Time during which an output had no space for a sent batch.
     pub blocked: Duration,
-    /// Time its thread waited, with nothing to do for it and space in its outputs.
+    /// Time for which its thread waited while it had no work, and space in its outputs.
     pub idle: Duration,
     /// Time from source to here, a batch.
     pub latency: Latency,
-    /// How far a source has come.
+    /// The progress of a source.
     pub progress: Progress,
     /// Whether it has ended.
     pub is_finished: bool,
@@ -215,7 +211,7 @@ pub struct PartMetrics {
     pub inputs: NamedInputs,
 }
 
-/// What a stage has counted so far.
+/// The numbers of a stage so far.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StageMetrics {
@@ -257,21 +253,38 @@ impl StageMetrics {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EdgeMetrics {
-    /// Producing stage, with its part behind a slash when it has several.
+    /// Producing stage, followed by a slash and the part if it has several.
     pub from: String,
     /// Consuming stage.
     pub to: String,
-    /// Batches that wait at present.
+    /// Batches in the queue.
     pub depth: u64,
-    /// The most batches that ever waited.
+    /// Maximum of batches in the queue so far.
     pub depth_max: u64,
-    /// Bytes that wait at present.
+    /// Bytes in the queue.
     pub bytes: u64,
     /// Time during which the producer had a batch that did not fit.
     pub blocked: Duration,
 }
 
-/// What a pipeline has counted so far.
+/// The numbers of a pipeline so far.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// # use trommel_engine::runtime::RunOptions;
+/// # let mut graph = Graph::new();
+/// # let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// # graph.add_after(numbers, "sum", Sum(0));
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// let sum = metrics.stage("sum").unwrap();
+/// assert_eq!((sum.items_in(), sum.parts[0].batches_in), (1_000, 10));
+/// assert!(sum.busy() <= metrics.wall);
+/// assert!(sum.latency().quantile(0.5) <= sum.latency().max());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Metrics {

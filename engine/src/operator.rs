@@ -1,5 +1,5 @@
-//! What an operator is: the traits that sources and operators implement, and the form in which they
-//! enter a graph.
+//! The contract of operators: the traits that sources and operators implement, and the form in
+//! which they enter a graph.
 //!
 //! Three steps lead from a configuration to a running stage, each with a type of its own:
 //!
@@ -7,18 +7,17 @@
 //! OperatorSpec ── bind(input schemas) ──► Fragment { parts, output schemas } ── graph, placement ──► stage loop
 //! ```
 //!
-//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel and
-//! no neighbour: the stage loop calls it, one call at a time, from one thread, and moves what it
-//! wrote to its [`Output`]. So it can be tested and used without an engine. An operator with no
-//! output port is a sink; nothing else sets it apart.
+//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel
+//! and no neighbour: the stage loop calls it, one call at a time, from one thread, and moves the
+//! contents of its [`Output`] on. So it can be tested and used without an engine. An operator
+//! without an output port is a sink; nothing else distinguishes it.
 //!
-//! An operator may consist of several *parts* (filter and counter; prepare, device, collect). Parts
-//! form a chain: each sends chunks to the next one, replies travel back along the same chain, and
-//! queries follow the chunks. Parts may sit on different cores or be fused on one; they cannot
-//! tell.
+//! An operator may consist of several *parts* (filter and counter; prepare, device, collect).
+//! Parts form a chain: each sends chunks to the next one, replies travel back along the same
+//! chain, and queries follow the chunks. Parts may run on different cores or be fused on one;
+//! they cannot tell.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
@@ -30,17 +29,45 @@ use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, Chunk, Origin, Payload};
 use crate::error::BindError;
+pub use crate::error::OperatorError;
 use crate::memory::MemoryBudget;
-use crate::query::{Carried, QueryError, Request, Response};
+use crate::query::{QueryError, QueryPayload, Request, Response};
 
-/// Why an operator failed: any error; the runtime adds the stage.
-pub type OperatorError = Box<dyn Error + Send + Sync>;
+/// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
+pub const REPLIES_IN_FLIGHT_MAX: usize = 16;
 
-/// How many chunks may be on their way back to a part at once: an operator that uses chunks again
-/// has at most so many of them.
-pub const GIVEN_BACK_MAX: usize = 16;
-
-/// What the stage loop should do with an operator next.
+/// The next call that an operator asks the stage loop for.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::batch::Payload;
+/// use trommel_engine::operator::{Flow, Operator, OperatorError, Output};
+///
+/// /// Sends one row a call, so that a large batch is not copied at once.
+/// struct Rows(Option<arrow_array::RecordBatch>);
+///
+/// impl Operator for Rows {
+///     fn process(
+///         &mut self,
+///         _port: usize,
+///         input: Payload,
+///         out: &mut Output,
+///     ) -> Result<Flow, OperatorError> {
+///         self.0 = Some(input.into_records());
+///         self.resume(out)
+///     }
+///
+///     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+///         let Some(records) = self.0.take() else { return Ok(Flow::NeedInput) };
+///         out.send(records.slice(0, 1));
+///         if records.num_rows() == 1 {
+///             return Ok(Flow::NeedInput);
+///         }
+///         self.0 = Some(records.slice(1, records.num_rows() - 1));
+///         Ok(Flow::HaveOutput)
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// The input is used up; the operator waits for the next one. This is a batch boundary: queries
@@ -49,36 +76,35 @@ pub enum Flow {
     /// There is more output than one call should write; call [`Operator::resume`] when it has been
     /// passed on.
     HaveOutput,
-    /// The next part was asked something; call [`Operator::reply`] with its answer, and nothing
-    /// else before.
+    /// The next part was asked a question; the next call is [`Operator::reply`] with its answer.
     AwaitReply,
-    /// Work that was taken is under way elsewhere, such as on a device; call [`Operator::wake`] at
-    /// the time that [`Operator::wake_at`] names. More input may come before, but this is no batch
-    /// boundary: while a query waits for one, no input does. An operator that returned this from
-    /// [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
+    /// Work is in flight elsewhere, such as on a device; call [`Operator::wake`] at the time that
+    /// [`Operator::wake_at`] names. More input may come before, but this is no batch boundary:
+    /// while a query waits for one, the operator gets no input. An operator that returned this
+    /// from [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
     InFlight,
 }
 
-/// What the stage loop should do with a source next.
+/// The next call that a source asks the stage loop for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceFlow {
     /// Call again as soon as the output has been passed on.
     HaveOutput,
-    /// Nothing at present: call again after this time. Meanwhile queries and `stop` are served.
+    /// No data at present: call again after this time. Meanwhile queries and `stop` are served.
     Idle(Duration),
-    /// Nothing at present: call again when [`Source::descriptor`] is readable or closed by its
+    /// No data at present: call again when [`Source::descriptor`] is readable or closed by its
     /// writer, at the latest after this time. The call may come early.
     AwaitReadable(Duration),
     /// The stream has ended.
     Finished,
 }
 
-/// How far a source has come, for progress bars and reports.
+/// Progress of a source, for progress bars and reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read so far, before decompression.
     pub bytes: u64,
-    /// Bytes there are in all, when that is known.
+    /// Bytes in all, if known.
     pub bytes_total: Option<u64>,
 }
 
@@ -91,17 +117,32 @@ pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 /// `overlap_ppm`, a share in millionths, as the fraction `overlap`.
 pub type Counters = Vec<(&'static str, u64)>;
 
-/// Inputs of a source that a report names.
+/// Inputs of a source that are named in reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedInputs {
-    /// Those that were left out, each with the reason; the first ones only.
+    /// The first inputs that were left out, each with the reason.
     pub left_out: Vec<Arc<str>>,
-    /// Bytes up to which the inputs that are followed have been read.
+    /// Byte positions up to which followed inputs have been read.
     pub positions: Vec<(Arc<str>, u64)>,
 }
 
 /// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
 /// error.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::operator::{Output, Source, SourceFlow};
+///
+/// let mut source = Numbers(0, 150);
+/// let mut out = Output::new();
+/// assert_eq!(source.next(&mut out)?, SourceFlow::HaveOutput);
+/// assert_eq!(source.next(&mut out)?, SourceFlow::Finished);
+/// let rows: usize = out.drain_sent().map(|(_, sent)| sent.items()).sum();
+/// assert_eq!(rows, 150);
+/// # Ok::<(), trommel_engine::operator::OperatorError>(())
+/// ```
 pub trait Source: Send {
     /// Writes the next batch, or a few, to `out`; returns after some thousand items. Never sleeps
     /// and never blocks on a pipe, a socket or a terminal: a source without data returns
@@ -127,7 +168,7 @@ pub trait Source: Send {
         None
     }
 
-    /// How far it has come. Called once a batch.
+    /// Its progress. Called once a batch.
     fn progress(&self) -> Progress {
         Progress::default()
     }
@@ -138,8 +179,8 @@ pub trait Source: Send {
         Counters::new()
     }
 
-    /// Inputs for metrics and the run report, some hundreds at most. Called as
-    /// [`Source::counters`].
+    /// Inputs for metrics and the run report, some hundreds at most. Called when
+    /// [`Source::counters`] is.
     fn named_inputs(&self) -> NamedInputs {
         NamedInputs::default()
     }
@@ -147,6 +188,26 @@ pub trait Source: Send {
 
 /// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at
 /// a time.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use std::time::Instant;
+/// use trommel_engine::batch::{Batch, Origin, Payload};
+/// use trommel_engine::operator::{Flow, Operator, Output};
+/// use trommel_engine::query::Request;
+///
+/// // Called by hand, as the stage loop does it.
+/// let mut sum = Sum(0);
+/// let mut out = Output::new();
+/// let origin = Origin { sequence: 0, entered: Instant::now() };
+/// let batch = Batch { records: numbers(0..10), origin };
+/// assert_eq!(sum.process(0, Payload::Batch(batch), &mut out)?, Flow::NeedInput);
+/// let answer = sum.query(&Request::new("sum"), None)?.compute()?;
+/// assert_eq!(answer, numbers([45]));
+/// # Ok::<(), trommel_engine::operator::OperatorError>(())
+/// ```
 pub trait Operator: Send {
     /// Takes one batch (or chunk) that arrived at input `port`.
     ///
@@ -170,8 +231,8 @@ pub trait Operator: Send {
         unreachable!("this operator never returns Flow::HaveOutput")
     }
 
-    /// Takes the next part's answer after [`Flow::AwaitReply`], or whenever there is one if it
-    /// [takes replies](Operator::takes_replies).
+    /// Takes the next part's answer after [`Flow::AwaitReply`], or at any time if it [takes
+    /// replies](Operator::takes_replies).
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -183,15 +244,15 @@ pub trait Operator: Send {
         unreachable!("this operator never returns Flow::AwaitReply and takes no replies")
     }
 
-    /// Whether replies are to be taken at any time, not only after [`Flow::AwaitReply`]: for a part
-    /// that passes on what comes back through the chain, such as buffers to be used again. Replies
-    /// that come when the part takes none wait until it does, and are dropped when it has ended.
+    /// Whether replies are taken at any time, not only after [`Flow::AwaitReply`]: for a part
+    /// that recycles chunks or passes them back through the chain. Replies that come when the
+    /// part takes none wait until it does, and are dropped when it has ended.
     fn takes_replies(&self) -> bool {
         false
     }
 
-    /// All inputs have ended: writes what is left. Called once; nothing follows but `resume`,
-    /// `reply`, `query` and `snapshot`, and `wake` after [`Flow::InFlight`].
+    /// All inputs have ended: writes the rest of the output. Called once; only `resume`, `reply`,
+    /// `query` and `snapshot` follow, and `wake` after [`Flow::InFlight`].
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -199,14 +260,14 @@ pub trait Operator: Send {
         Ok(Flow::NeedInput)
     }
 
-    /// When [`Operator::wake`] should be called although no input has come, such as the end of a
-    /// window. Asked after every call that may change it.
+    /// Time of the next call of [`Operator::wake`] without input, such as the end of a window.
+    /// Asked after every call that may change it.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
 
-    /// The time that [`Operator::wake_at`] named has come, and no input waits unless something is
-    /// [in flight](Flow::InFlight). `now` is that time or later. What is sent has entered now.
+    /// Called at the time that [`Operator::wake_at`] named, when no input waits or work is [in
+    /// flight](Flow::InFlight). `now` is that time or later. The output counts as entered now.
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -214,24 +275,24 @@ pub trait Operator: Send {
         Ok(Flow::NeedInput)
     }
 
-    /// The state as bytes, in a versioned format of the operator's own; `None` if there is none, or
-    /// if it is in several parts. Called at a batch boundary.
+    /// The state as bytes, in a versioned format of the operator; `None` if it has no state, or
+    /// if the state is in several parts. Called at a batch boundary.
     fn snapshot(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Takes over the state that an operator with the same parameters wrote down, in place of its
-    /// own. Called before any input has come. Bytes may come from anywhere: whatever they are, the
-    /// answer is an error or a state that the operator can go on with.
+    /// Replaces its state by a snapshot of an operator with the same parameters. Called before
+    /// any input has come. Bytes are untrusted: for any bytes, the answer is an error or a state
+    /// that the operator can go on with.
     ///
     /// # Errors
-    /// If the bytes are no such state. The provided method answers that the operator keeps none.
+    /// If the bytes are no valid state. The provided method answers that the operator keeps none.
     fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
         Err(Box::new(NoState))
     }
 
-    /// Adds the state that an operator with the same parameters wrote down about another stream to
-    /// its own, as if both streams had come here; for operators whose state is a summary.
+    /// Adds the snapshot of an operator with the same parameters over another stream to its
+    /// state, as if both streams had come here; for operators whose state is a summary.
     ///
     /// # Errors
     /// As [`Operator::restore`].
@@ -239,26 +300,30 @@ pub trait Operator: Send {
         Err(Box::new(NoState))
     }
 
-    /// Answers `request` from the present state, or adds to `carried` and sends it on to the next
-    /// part. Called at a batch boundary; `carried` is what the part before this one sent on. Must
-    /// not change what the operator computes.
+    /// Answers `request` from the present state, or adds to `payload` and forwards it to the next
+    /// part. Called at a batch boundary; `payload` comes from the part before this one. Must not
+    /// change the results of the operator.
     ///
     /// # Errors
     /// The provided method answers that the operator has no such query.
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         Err(QueryError::unsupported(request, &[]))
     }
 
-    /// Whether a sink still has a use for input; false for one that drops everything, such as a
-    /// sink whose reader has gone. When the last sink that needed input has ended or needs none any
-    /// more, the run drains. Asked of operators without an output port, at the start and after
-    /// every call; the rows of other operators are always needed.
+    /// Whether a sink still needs input; false for one that drops all rows, such as a sink whose
+    /// reader has gone. When the last sink that needed input has ended or needs no more, the run
+    /// drains. Asked of operators without an output port, at the start and after every call; the
+    /// rows of other operators are always needed.
     fn needs_input(&self) -> bool {
         true
     }
 
-    /// Where its work may go on besides its own thread, in words for the plan, such as the name of
-    /// a device. Asked when the plan is shown.
+    /// The device that its work may go to besides its own thread, in words for the plan. Asked
+    /// when the plan is shown.
     fn device(&self) -> Option<String> {
         None
     }
@@ -275,8 +340,22 @@ pub trait Operator: Send {
 #[error("the operator keeps no state that could be restored or merged")]
 pub struct NoState;
 
-/// Where an operator writes: collects the batches of one call, in order, until the stage loop moves
-/// them on.
+/// The output of an operator: collects the batches of one call, in order, until the stage loop
+/// moves them on.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::operator::Output;
+///
+/// let mut out = Output::new();
+/// out.send(numbers([1, 2]));
+/// out.send_to(1, numbers([3]));
+/// out.send(numbers([]));
+/// let sent: Vec<_> = out.drain_sent().map(|(port, sent)| (port, sent.items())).collect();
+/// assert_eq!(sent, [(0, 2), (1, 1)], "empty batches are not sent");
+/// ```
 pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
@@ -334,14 +413,14 @@ impl Output {
     }
 
     /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
-    /// something back to it.
+    /// a chunk back to it.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
     }
 
-    /// Says that the operator could not do something that its rows do not depend on, such as saving
-    /// its state. The run goes on to its end, so that no row is lost, and then fails with the first
-    /// such error ([`RunErrorCause::Late`](crate::error::RunErrorCause::Late)).
+    /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
+    /// The run goes on to its end, so that no row is lost, and then fails with the first such
+    /// error ([`RunErrorCause::Late`](crate::error::RunErrorCause::Late)).
     pub fn fail_late(&mut self, error: OperatorError) {
         self.late_failure.get_or_insert(error);
     }
@@ -351,9 +430,9 @@ impl Output {
         self.late_failure.take()
     }
 
-    /// Lets `commit` make a result permanent when every stage of the run has ended well, such as
-    /// give a file its name. If the run fails or is aborted, `commit` is dropped without being
-    /// called. Its error fails the run; other results are committed all the same.
+    /// Calls `commit` when every stage of the run has ended well, to make a result permanent,
+    /// such as to give a file its name. If the run fails or is aborted, `commit` is dropped
+    /// without being called. Its error fails the run; other results are committed all the same.
     pub fn commit_at_end(
         &mut self,
         commit: impl FnOnce() -> Result<(), OperatorError> + Send + 'static,
@@ -361,13 +440,12 @@ impl Output {
         self.commits.push(Box::new(commit));
     }
 
-    /// Takes what is to be called when the run has ended well, for calling an operator without an
-    /// engine.
+    /// Takes the commits of [`Self::commit_at_end`], for calling an operator without an engine.
     pub fn drain_commits(&mut self) -> impl Iterator<Item = Commit> + '_ {
         self.commits.drain(..)
     }
 
-    /// Takes what was sent so far, with the port of each.
+    /// Takes the payloads sent so far, each with its port.
     pub fn drain_sent(&mut self) -> impl Iterator<Item = (usize, Payload)> + '_ {
         self.sent.drain(..)
     }
@@ -377,13 +455,13 @@ impl Output {
         self.replies.drain(..)
     }
 
-    /// What is sent from now on comes from `origin`.
+    /// Sets the origin of payloads that are sent from now on.
     pub(crate) fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }
 }
 
-/// How much work a part does, for the placement of parts on cores.
+/// Amount of work of a part, for the placement of parts on cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// Fused with its neighbour.
@@ -414,7 +492,7 @@ impl fmt::Debug for Body {
 pub struct Part {
     /// Name within the operator, such as `filter`; empty for the only part.
     pub name: Cow<'static, str>,
-    /// How much work it does.
+    /// Its amount of work.
     pub load: Load,
     /// Its code.
     pub body: Body,
@@ -428,11 +506,19 @@ pub struct Fragment {
     pub parts: Vec<Part>,
     /// Schema of each output port; none for a sink.
     pub outputs: Vec<SchemaRef>,
-    /// What it writes to outside of the pipeline; no two stages may claim the same.
+    /// Things outside of the pipeline that it writes to; no two stages may claim the same.
     pub claims: Vec<Claim>,
 }
 
 /// Something outside of the pipeline that only one stage may have, such as the file that it writes.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::operator::Claim;
+///
+/// let file = |name: &str| Claim::new(b"device 8, inode 42".to_vec(), name, "path");
+/// assert_eq!(file("out.csv").key, file("./out.csv").key, "one file under two names");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
@@ -483,13 +569,14 @@ impl Fragment {
     }
 }
 
-/// What a stage's surroundings ask of it when it is bound.
+/// The surroundings of a stage when it is bound.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BindContext {
-    /// How many cores the stage was given by name; 0 when it was given none.
+    /// Number of cores that the stage was given by name.
     pub cores: usize,
-    /// The memory that the stages of the pipeline share. What grows with the stream reserves here.
+    /// The memory that the stages of the pipeline share. State that grows with the stream
+    /// reserves here.
     pub memory: MemoryBudget,
 }
 
@@ -508,13 +595,14 @@ impl BindContext {
     }
 }
 
-/// A configured operator that does not know its inputs yet. This is what a graph is built from.
+/// A configured operator that does not know its inputs yet. Graphs are built from these.
 pub trait OperatorSpec: Send {
     /// The operator's name in configurations, such as `frequent_items`.
     fn operator(&self) -> &'static str;
 
-    /// How many input ports it takes: `0..=0` for a source. An operator with exactly one port
-    /// accepts several inputs of the same schema and sees their batches as they come.
+    /// Number of input ports: `0..=0` for a source, `1..=usize::MAX` for any number. An operator
+    /// with exactly one port accepts several inputs of the same schema and sees their batches as
+    /// they come.
     fn input_ports(&self) -> RangeInclusive<usize>;
 
     /// Names of its output ports, if it has several: a configuration reads one as `stage.port`.

@@ -1,22 +1,22 @@
-//! Which parts share a thread, and which core a thread is pinned to.
+//! Placement: groups of parts that share a thread, and the cores that threads are pinned to.
 //!
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
 //! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
 //! ones join the part before them. A stage that names cores gets threads for its parts that are
 //! pinned there; when that leaves no core, the others join the named ones.
 //!
-//! Other threads are left to the operating system, which knows what else runs on the machine: two
+//! Other threads are left to the operating system, which knows the other load of the machine: two
 //! pipelines that pinned themselves would share their first cores while others idle. Asked to pin
 //! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread
-//! looks around for work for a moment before it parks; with more, spinning is tens of times slower.
+//! spins for a moment before it parks; with more threads, spinning is tens of times slower.
 
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
 use crate::operator::Load;
 
-/// The largest core number that can be pinned to: what one fixed-size affinity mask of the
-/// operating system holds.
+/// Limit of the core numbers that can be pinned to: the size of a fixed-size affinity mask of the
+/// operating system.
 const CORE_LIMIT: usize = 1024;
 
 /// The cores that this process may use: the affinity mask at the first call.
@@ -34,33 +34,33 @@ pub fn available_cores() -> &'static [usize] {
     })
 }
 
-/// Cores whose time this process may use at once: those of [`available_cores`], or fewer where the
+/// Number of cores that this process may use at once: all [`available_cores`], or fewer where the
 /// control group had a quota of processor time at the first call.
 pub fn parallelism() -> usize {
     static PARALLELISM: OnceLock<usize> = OnceLock::new();
     *PARALLELISM.get_or_init(|| {
         let cores = available_cores().len();
-        // Where the operating system does not tell, the affinity mask is all there is.
+        // Where the operating system does not tell, the affinity mask has to do.
         available_parallelism().map_or(cores, |allowed| allowed.get().min(cores))
     })
 }
 
-/// How parts that name no core are placed.
+/// Placement of parts that name no core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Placement {
-    /// Heavy parts on cores of their own, as long as there are cores.
+    /// Heavy parts on cores of their own, while there are cores.
     #[default]
     Auto,
-    /// Everything that names no core on one thread.
+    /// All parts that name no core on one thread.
     Fused,
 }
 
-/// What placement needs to know of a part.
+/// The data of a part that placement depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartRequest {
-    /// How much work it does.
+    /// Its amount of work.
     pub load: Load,
     /// The core it was given by name.
     pub core: Option<usize>,
@@ -89,13 +89,26 @@ pub struct Plan {
 pub struct Cores<'a> {
     /// Their numbers.
     pub ids: &'a [usize],
-    /// How many of them may be busy at once, at least 1.
+    /// Number of cores that may be busy at once, at least 1.
     pub parallelism: usize,
-    /// Whether every thread is pinned, and not only those of named cores.
+    /// Whether every thread is pinned, not only the threads of named cores.
     pub pin: bool,
 }
 
 /// Groups `parts` (in topological order) on `cores`.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::operator::Load;
+/// use trommel_engine::placement::{Cores, PartRequest, Placement, place};
+///
+/// let part = |load| PartRequest { load, core: None };
+/// let parts = [Load::Heavy, Load::Light, Load::Heavy, Load::Heavy].map(part);
+/// let cores = Cores { ids: &[0, 1], parallelism: 2, pin: false };
+/// let plan = place(&parts, cores, Placement::Auto);
+/// assert_eq!(plan.groups[0].parts, [0, 1, 2]);
+/// assert_eq!(plan.groups[1].parts, [3]);
+/// ```
 #[must_use]
 pub fn place(parts: &[PartRequest], cores: Cores<'_>, placement: Placement) -> Plan {
     let mut groups = named_groups(parts);
@@ -132,8 +145,8 @@ fn named_groups(parts: &[PartRequest]) -> Vec<Group> {
     groups
 }
 
-/// Without a core left, the parts that name none run where the part before them runs, and those
-/// before the first named one with that.
+/// Without a free core, a part that names none joins the group of the part before it; parts
+/// before the first named one join that one's group.
 fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
     let mut current = parts.iter().position(|part| part.core.is_some()).unwrap_or(0);
     for (index, part) in parts.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! Questions to a running operator, answered between two batches.
+//! Queries: questions to a running operator, answered between two batches.
 //!
 //! A query never touches the operator's state from another thread. The caller leaves a message in
 //! the mailbox of the thread that runs the stage; that thread answers it at the next batch
 //! boundary, so an answer is exact there and costs the data path one load of an empty mailbox a
-//! batch. When an operator has several parts, the first part may send the query on with what it
-//! knows ([`Response::Forward`]); the query then follows the data: the next part answers it after
-//! exactly the chunks that were sent before it. It travels beside the data channel, so it never
-//! waits behind a full one. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core
-//! hardware, §5.)
+//! batch. When an operator has several parts, the first part may forward the query with its own
+//! data ([`Response::Forward`]). The query then follows the chunks: the next part answers it
+//! after exactly the chunks that were sent before it. It does not pass through the data channel,
+//! so a full one does not delay it. (Roy, Teubner, Alonso: Efficient frequent item counting in
+//! multi-core hardware, §5.)
 //!
 //! While data waits, answers take at most a fifth of a thread's time; queries beyond that wait in
 //! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without
@@ -16,6 +16,9 @@
 //! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
 //! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
 //! waiting, and says how old it is.
+//!
+//! [`QueryHandle::query`]: crate::runtime::QueryHandle::query
+//! [`Watch::latest`]: crate::runtime::Watch::latest
 
 use std::any::Any;
 use std::fmt;
@@ -27,10 +30,24 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::channel::NotGiven;
-use crate::runtime::{Address, Published, WatchSlot};
-
 /// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::query::Request;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Top {
+///     n: usize,
+/// }
+///
+/// let request = Request::new("top").with("n", 10);
+/// assert_eq!(request.name(), "top");
+/// assert_eq!(request.parameters::<Top>()?.n, 10);
+/// let wrong = Request::new("top").with("n", "ten");
+/// assert!(wrong.parameters::<Top>().is_err());
+/// # Ok::<(), trommel_engine::query::QueryError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     name: Arc<str>,
@@ -56,7 +73,7 @@ impl Request {
         &self.name
     }
 
-    /// Reads the parameters into a struct of the operator's.
+    /// Reads the parameters into a struct of the operator.
     ///
     /// # Errors
     /// [`QueryError::Parameters`] when they do not fit.
@@ -66,21 +83,34 @@ impl Request {
     }
 }
 
-/// What one part of an operator sends on to the next one along with a query.
-pub type Carried = Box<dyn Any + Send>;
+/// The data of a part that is forwarded to the next part with a query.
+pub type QueryPayload = Box<dyn Any + Send>;
 
-/// Makes rows out of what it owns, or says why not.
+/// Makes rows from data that it owns, or fails with the reason.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
-/// What an operator does with a query.
+/// The response of an operator to a query.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::query::Response;
+///
+/// let counts = vec![3, 1, 2];
+/// // The stage only moves a copy; the sum is computed by the thread that asked.
+/// let later = Response::Compute(Box::new(move || Ok(numbers([counts.iter().sum()]))));
+/// assert_eq!(later.compute()?, numbers([6]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub enum Response {
     /// The answer, as rows.
     Answer(RecordBatch),
-    /// The answer, computed by the thread that asked: the stage has copied what is needed and goes
-    /// on.
+    /// The answer, computed by the thread that asked: the stage has copied the data for it and
+    /// goes on.
     Compute(Computation),
-    /// The next part answers, knowing this.
-    Forward(Carried),
+    /// The next part answers, with this data.
+    Forward(QueryPayload),
 }
 
 impl Response {
@@ -110,22 +140,22 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Why a query got no answer.
+/// The reason why a query got no answer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QueryError {
     /// No stage has this id.
     #[error("there is no stage `{stage}`; the stages are {}", available.join(", "))]
     UnknownStage {
-        /// The id that was asked for.
+        /// The unknown id.
         stage: String,
-        /// The ids there are.
+        /// The ids of the graph.
         available: Vec<String>,
     },
     /// The operator has no such query.
     #[error("the operator has no query `{request}`; {}", list_queries(available))]
     Unsupported {
-        /// The name that was asked for.
+        /// The unknown name.
         request: String,
         /// The names it knows.
         available: &'static [&'static str],
@@ -135,7 +165,7 @@ pub enum QueryError {
     Parameters {
         /// The name of the query.
         request: String,
-        /// What does not fit.
+        /// The mismatch.
         source: serde_json::Error,
     },
     /// The answer would take more memory than an answer may.
@@ -143,7 +173,7 @@ pub enum QueryError {
     TooLarge {
         /// The name of the query.
         request: String,
-        /// Bytes of the answer, as far as they were counted.
+        /// Bytes of the answer that were counted before it was refused.
         bytes: u64,
         /// The most that an answer may have.
         limit: u64,
@@ -155,7 +185,7 @@ pub enum QueryError {
     Busy {
         /// The stage.
         stage: String,
-        /// How many may wait.
+        /// Maximum number of waiting queries.
         limit: usize,
     },
     /// The stage did not come to a batch boundary in time.
@@ -163,10 +193,10 @@ pub enum QueryError {
     TimedOut {
         /// The stage.
         stage: String,
-        /// How long the caller would wait.
+        /// Time that the caller would wait.
         limit: Duration,
     },
-    /// The stage has ended, so nobody can answer.
+    /// The stage has ended and answers no more.
     #[error("stage `{stage}` has finished; its results are at its outputs")]
     Finished {
         /// The stage.
@@ -183,129 +213,10 @@ fn list_queries(available: &[&str]) -> String {
 }
 
 impl QueryError {
-    /// The answer to a request that an operator does not know, naming those it does.
+    /// The error for a request that an operator does not know; `available` names the ones it
+    /// does.
     #[must_use]
     pub fn unsupported(request: &Request, available: &'static [&'static str]) -> Self {
         Self::Unsupported { request: request.name().to_owned(), available }
-    }
-}
-
-/// The way to ask the stages of one run; cheap to clone and to send to other threads.
-#[derive(Clone)]
-pub struct QueryHandle {
-    stages: Arc<[(String, Address)]>,
-}
-
-impl fmt::Debug for QueryHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.stages.iter().map(|(id, _)| id)).finish()
-    }
-}
-
-impl QueryHandle {
-    pub(crate) fn new(stages: Vec<(String, Address)>) -> Self {
-        Self { stages: stages.into() }
-    }
-
-    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. That
-    /// takes as long as the stage's present call of its operator; a sink whose reader has stopped
-    /// can make it long.
-    ///
-    /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
-    /// has finished.
-    pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
-        self.query_within(stage, request, Duration::MAX)
-    }
-
-    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
-    /// answered yet is dropped without being computed.
-    ///
-    /// # Errors
-    /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
-    pub fn query_within(
-        &self,
-        stage: &str,
-        request: &Request,
-        limit: Duration,
-    ) -> Result<RecordBatch, QueryError> {
-        let address = self.address(stage)?;
-        let waiting = address.enter();
-        let answer = address.ask(request.clone());
-        let stage = || stage.to_owned();
-        // With several callers each waits for the others' answers too, and looking for its own
-        // would take the time of the stages.
-        match answer.take(limit, waiting.is_alone) {
-            Ok(answer) => answer.and_then(|compute| compute()),
-            Err(NotGiven::GivenUp) => Err(QueryError::Finished { stage: stage() }),
-            Err(NotGiven::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
-        }
-    }
-
-    /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
-    ///
-    /// # Errors
-    /// As [`QueryHandle::query`]; that the stage does not know the request is said by
-    /// [`Watch::latest`].
-    pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
-        let address = self.address(stage)?.clone();
-        let slot = Arc::new(WatchSlot::new(request));
-        address.send_watch(Arc::clone(&slot))?;
-        Ok(Watch { slot, address })
-    }
-
-    pub(crate) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
-        self.stages.iter().find(|(id, _)| id == stage).map(|(_, address)| address).ok_or_else(
-            || QueryError::UnknownStage {
-                stage: stage.to_owned(),
-                available: self.stages.iter().map(|(id, _)| id.clone()).collect(),
-            },
-        )
-    }
-}
-
-/// An answer that was published some time ago.
-#[derive(Debug, Clone)]
-pub struct Latest {
-    published: Arc<Published>,
-}
-
-impl Latest {
-    /// The answer.
-    ///
-    /// # Errors
-    /// What the operator said instead, such as that it does not know the request.
-    pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
-        self.published.answer.as_ref()
-    }
-
-    /// How long ago it was published.
-    #[must_use]
-    pub fn age(&self) -> Duration {
-        self.published.at.elapsed()
-    }
-}
-
-/// A standing query. The stage renews its answer at the batch boundary after each reading, and once
-/// more when it ends; nothing is renewed while nobody reads.
-pub struct Watch {
-    slot: Arc<WatchSlot>,
-    address: Address,
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("request", &self.slot.request).finish_non_exhaustive()
-    }
-}
-
-impl Watch {
-    /// The last published answer, without waiting; `None` until the first one is there.
-    #[must_use]
-    pub fn latest(&self) -> Option<Latest> {
-        let published = self.slot.published.load_full();
-        self.slot.want();
-        self.address.ring();
-        published.map(|published| Latest { published })
     }
 }

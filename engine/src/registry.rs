@@ -13,12 +13,12 @@ use crate::operator::OperatorSpec;
 /// An operator whose specification is also its configuration: the struct that a stage's `with`
 /// object fills.
 ///
-/// Ranges, choices and defaults are said once, as attributes of the struct's fields; the checks of
-/// a configuration, the published JSON Schema and `trommel operators` all follow from them.
+/// Ranges, choices and defaults are stated once, as attributes of the struct's fields; the checks
+/// of a configuration, the published JSON Schema and `trommel operators` all follow from them.
 pub trait Configured: OperatorSpec + DeserializeOwned + JsonSchema + 'static {
     /// The operator's name in configurations.
     const NAME: &'static str;
-    /// What it does, in one line.
+    /// Its purpose, in one line.
     const SUMMARY: &'static str;
 }
 
@@ -31,14 +31,14 @@ pub struct Entry {
     load: fn(Value) -> Result<Box<dyn OperatorSpec>, ParameterError>,
 }
 
-/// Why a parameter does not fit.
+/// The reason why a parameter does not fit.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
 #[non_exhaustive]
 pub struct ParameterError {
-    /// Where it is among the parameters, from the outside: names and indexes.
+    /// Its path among the parameters, from the outside: names and indices.
     pub path: Vec<String>,
-    /// What serde says.
+    /// The error of serde.
     pub source: serde_json::Error,
 }
 
@@ -65,7 +65,7 @@ impl Entry {
         self.name
     }
 
-    /// What it does, in one line.
+    /// Its purpose, in one line.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         self.summary
@@ -79,13 +79,51 @@ impl Entry {
     /// Makes the operator from parameters that fit the schema.
     ///
     /// # Errors
-    /// What serde says of a parameter that does not fit.
+    /// The error of serde for a parameter that does not fit.
     pub fn load(&self, parameters: Value) -> Result<Box<dyn OperatorSpec>, ParameterError> {
         (self.load)(parameters)
     }
 }
 
 /// Operators by name.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use trommel_engine::registry::{Configured, Registry};
+/// # use std::ops::RangeInclusive;
+/// # use arrow_schema::SchemaRef;
+/// # use trommel_engine::error::BindError;
+/// # use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct UpTo {
+///     end: u64,
+/// }
+/// # impl OperatorSpec for UpTo {
+/// #     fn operator(&self) -> &'static str { Self::NAME }
+/// #     fn input_ports(&self) -> RangeInclusive<usize> { 0..=0 }
+/// #     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+/// #         Ok(Fragment::source(Load::Light, Numbers(0, self.end), numbers([]).schema()))
+/// #     }
+/// # }
+///
+/// impl Configured for UpTo {
+///     const NAME: &'static str = "up_to";
+///     const SUMMARY: &'static str = "numbers from 0";
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.register::<UpTo>();
+/// let entry = registry.entry("up_to").unwrap();
+/// assert_eq!(entry.summary(), "numbers from 0");
+/// assert!(entry.load(serde_json::json!({ "end": 5 })).is_ok());
+/// assert!(entry.load(serde_json::json!({ "end": -5 })).is_err());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<&'static str, Entry>,

@@ -1,6 +1,6 @@
-//! The synchronisation that our own protocols are made of: the doorbell, the edges and the locks.
-//! For the model checker that of the first two is replaced by loom's; crossbeam-channel knows
-//! nothing of loom, so a small queue takes its place there.
+//! The synchronisation primitives of our own protocols: the doorbell, the edges and the locks.
+//! For the model checker, loom's primitives replace the ones of the doorbell and the edges;
+//! crossbeam-channel knows nothing of loom, so a small queue takes its place there.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,15 +16,15 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use model::{Parker, Receiver, Sender, bounded};
 
-/// Locks `mutex`, even if another thread panicked while it had the lock: what our locks guard is
-/// whole between any two statements.
+/// Locks `mutex`, even if another thread panicked while it had the lock: the data under our locks
+/// is valid between any two statements.
 #[cfg(not(thread_sanitizer))]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As above. ThreadSanitizer does not see how the standard library waits for a lock, whose code was
-/// compiled without it, and would take what is guarded for racy.
+/// As above. The standard library was compiled without ThreadSanitizer, which does not see its
+/// waits for a lock and would report the guarded data as racy.
 #[cfg(thread_sanitizer)]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;
@@ -43,8 +43,8 @@ mod parker {
     use std::thread::{self, Thread};
     use std::time::Duration;
 
-    /// Puts one thread, its owner, to sleep until another one wakes it. Waking comes first or last:
-    /// it is not lost.
+    /// Puts one thread, its owner, to sleep until another one wakes it. A wake-up before the
+    /// sleep is not lost.
     #[derive(Debug, Default)]
     pub(crate) struct Parker {
         owner: OnceLock<Thread>,
@@ -84,7 +84,7 @@ mod model {
     use crossbeam_channel::{TryRecvError, TrySendError};
     use loom::sync::{Arc, Condvar, Mutex};
 
-    /// Parking as the standard library documents it: a token that `unpark` leaves and `park` takes.
+    /// Parking as the standard library documents it: `unpark` leaves a token, `park` takes it.
     #[derive(Debug)]
     pub(crate) struct Parker(Mutex<bool>, Condvar);
 

@@ -8,7 +8,7 @@
 //! | | |
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
-//! | basic operators | [`Map`] a function over batches · [`Tokenize`] text into tokens or sets |
+//! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
 //! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator · [`SetSimilarityJoin`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ mod window;
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};
 
-pub use crate::basic::Map;
+pub use crate::basic::{Map, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::heavy_filter::HeavyFilter;
@@ -64,6 +64,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<FrequentItems>()
         .register::<HeavyFilter>()
         .register::<SetSimilarityJoin>()
+        .register::<Union>()
         .register::<Write>()
         .register::<Discard>();
 }

@@ -48,6 +48,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
         names,
         [
             "deduplicate.json",
+            "filter-cores.json",
             "heavy-filter.json",
             "near-duplicates.json",
             "quickstart.json",
@@ -160,6 +161,27 @@ fn heavy_filter_splits_the_stream_and_loses_nothing() {
     assert_eq!(stage("heavy")["taken_out"], taken_out, "{table}");
     assert_eq!(stage("rest")["items_in"].as_u64().unwrap() + taken_out, 2_000_000);
     assert!(taken_out > 1_000_000, "more than half of this stream is hot");
+}
+
+#[test]
+fn filter_cores_count_two_streams_together() {
+    let streams = ["north", "south"].map(|id| {
+        let stages = config("filter-cores.json")["stages"].take();
+        let stages = stages.as_array().unwrap();
+        let generate = stages.iter().find(|stage| stage["id"] == id).unwrap();
+        let write = json!({ "id": "rows", "operator": "write", "inputs": [id], "with": { "format": "csv" } });
+        trommel(["run", "-"]).input(json!({ "stages": [generate, write] }).to_string()).end().ok()
+    });
+    let items: Vec<&str> = streams.iter().flat_map(|rows| rows.lines().skip(1)).collect();
+    let rows = objects(&trommel(["run", "configs/filter-cores.json"]).end().ok());
+    assert_eq!(rows.len(), 10);
+    for row in &rows {
+        let item = row["item"].to_string();
+        let truth = items.iter().filter(|other| **other == item).count() as u64;
+        let [count, error] = ["count", "error"].map(|name| row[name].as_u64().expect(name));
+        assert!((count - error..=count).contains(&truth), "{row}: {truth}");
+        assert!(error <= items.len() as u64 / 1_000);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn operators_are_listed_with_summaries() {
         "read",
         "set_similarity_join",
         "tokenize",
+        "union",
         "write",
     ] {
         let line = list.lines().find(|line| line.starts_with(&format!("{name} ")));

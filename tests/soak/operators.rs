@@ -14,7 +14,7 @@ use trommel::error::BindError;
 use trommel::operator::{
     BindContext, Body, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output, Part,
 };
-use trommel::query::{Carried, QueryError, Request, Response};
+use trommel::query::{QueryError, QueryPayload, Request, Response};
 
 use super::plan::StepKind;
 use super::sources::{batch, schema};
@@ -93,7 +93,7 @@ impl Operator for Pass {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, _: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         Ok(Response::Answer(batch([self.seen, self.seen])))
     }
 }
@@ -183,8 +183,8 @@ impl Operator for Break {
 }
 
 /// Answers to a query: the sums of all parts, which have to be those of one position.
-fn sums(carried: Option<Carried>, sum: u64) -> Vec<u64> {
-    let mut sums = carried.map_or_else(Vec::new, |carried| *carried.downcast().expect("sums"));
+fn sums(payload: Option<QueryPayload>, sum: u64) -> Vec<u64> {
+    let mut sums = payload.map_or_else(Vec::new, |payload| *payload.downcast().expect("sums"));
     sums.push(sum);
     sums
 }
@@ -215,8 +215,8 @@ impl Operator for Front {
         if seen == self.sum { Ok(Flow::NeedInput) } else { Err(format!("{seen} seen").into()) }
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Forward(Box::new(sums(payload, self.sum))))
     }
 }
 
@@ -240,8 +240,8 @@ impl Operator for Back {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Answer(batch(sums(carried, self.sum))))
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Answer(batch(sums(payload, self.sum))))
     }
 }
 
@@ -297,8 +297,8 @@ impl Operator for Prepare {
         Ok(self.send(out))
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Forward(Box::new(sums(payload, self.sum))))
     }
 }
 
@@ -345,8 +345,8 @@ impl Operator for Device {
         Ok(self.flow())
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Forward(Box::new(sums(carried, self.sum))))
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Forward(Box::new(sums(payload, self.sum))))
     }
 }
 
@@ -368,8 +368,8 @@ impl Operator for Collector {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        Ok(Response::Answer(batch(sums(carried, self.sum))))
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Answer(batch(sums(payload, self.sum))))
     }
 }
 

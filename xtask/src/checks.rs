@@ -8,17 +8,17 @@ use clap::ValueEnum;
 use crate::failure::Failure;
 use crate::toolchain::folders;
 
-/// The packages whose suites are run under sanitizers: everything with threads or unsafe code.
+/// The packages whose suites are run under sanitizers: all that have threads or unsafe code.
 const SANITIZED: [&str; 4] = ["trommel-engine", "trommel-kernels", "trommel-operators", "trommel"];
 /// The standard library is not built for a sanitizer, so its ABI differs.
 const MISMATCH: &str = "-Cunsafe-allow-abi-mismatch=sanitizer";
 
-/// What a sanitizer looks for.
+/// The faults that a sanitizer looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sanitizer {
     /// Data races.
     Thread,
-    /// Memory used after it was freed or outside of its bounds, and leaks.
+    /// Accesses to freed memory or outside of bounds, and leaks.
     Address,
 }
 
@@ -31,7 +31,7 @@ impl Sanitizer {
     }
 }
 
-/// Runs `graphs` random pipelines from the one of `seed` on, and a slow sink for `items` items.
+/// Runs `graphs` random pipelines, the first one of `seed`, and a slow sink for `items` items.
 pub(crate) fn soak(graphs: u64, seed: u64, items: u64) -> Result<(), Failure> {
     let mut command = cargo();
     command
@@ -43,7 +43,7 @@ pub(crate) fn soak(graphs: u64, seed: u64, items: u64) -> Result<(), Failure> {
     run(command)
 }
 
-/// Runs the suites under `sanitizer`, or those tests whose names contain `filter`.
+/// Runs the suites under `sanitizer`, or the tests whose names contain `filter`.
 pub(crate) fn sanitize(sanitizer: Sanitizer, filter: Option<&str>) -> Result<(), Failure> {
     let (workspace, target) = folders()?;
     let name = sanitizer.name();
@@ -57,7 +57,7 @@ pub(crate) fn sanitize(sanitizer: Sanitizer, filter: Option<&str>) -> Result<(),
         .args(["test", "--target", host(), "--lib", "--tests", "--no-fail-fast"])
         .arg("--target-dir")
         .arg(target.join(format!("sanitize-{name}")))
-        // The features of a nightly compiler, in the one that is pinned.
+        // Enables the features of a nightly compiler in the pinned one.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", flags)
         .env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()))
@@ -65,7 +65,7 @@ pub(crate) fn sanitize(sanitizer: Sanitizer, filter: Option<&str>) -> Result<(),
     for package in SANITIZED {
         command.args(["--package", package]);
     }
-    // Those of the CUDA kernels run under sanitizers of their own, which exclude each other.
+    // Tests of the CUDA kernels run under sanitizers of their own, which exclude each other.
     command.args(filter).args(["--", "--skip", "stand_in::"]);
     run(command)
 }
@@ -132,7 +132,7 @@ fn host() -> &'static str {
     }
 }
 
-/// Runs a command whose output goes where ours does.
+/// Runs a command that shares our output.
 fn run(mut command: Command) -> Result<(), Failure> {
     let shown = format!("{command:?}");
     let failed = |stderr: String| Failure::Program { command: shown.clone(), stderr };

@@ -1,4 +1,4 @@
-//! From CUDA C++ to PTX and on to cubins.
+//! Compilation from CUDA C++ to PTX and to cubins.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use crate::failure::Failure;
 use crate::toolchain::{CUDA_VERSION, Toolchain, output};
 
-/// What a source is compiled to.
+/// The kinds of images of a source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// PTX, which the driver compiles for any GPU of this or a later capability.
     Ptx(&'static str),
-    /// Machine code, by way of PTX of the first name for GPUs of the second one.
+    /// Machine code for GPUs of the second name, assembled from PTX of the first name.
     Cubin(&'static str, &'static str),
 }
 
@@ -35,7 +35,7 @@ impl Target {
     }
 }
 
-/// An image, and what the assembler said about its kernels.
+/// An image, and the assembler's report on its kernels.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) image: Vec<u8>,

@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::resources::{Kernel, table};
 use crate::toolchain::{Toolchain, folders};
 
-/// Compiles all kernels; writes the images, or checks those that are there. Says what was done.
+/// Compiles all kernels; writes the images, or with `check` compares them with the existing ones.
+/// Returns a report.
 pub(crate) fn run(check: bool) -> Result<String, Failure> {
     let (workspace, target) = folders()?;
     let toolchain = Toolchain::install(&target)?;
@@ -53,12 +54,13 @@ pub(crate) fn run(check: bool) -> Result<String, Failure> {
     if !stale.is_empty() {
         return Err(Failure::Stale(stale.join(", ")));
     }
-    let done = if check { "are what the sources compile to" } else { "written" };
+    let done = if check { "agree with the sources" } else { "written" };
     let _ = write!(report, "\n\n{} images of {bytes} bytes {done}", expected.len());
     Ok(report)
 }
 
-/// The loader looks for the compiler's library where the process was told at its start.
+/// Starts this program again: the loader reads the path of the compiler's library only at the
+/// start of a process.
 fn start_again(toolchain: &Toolchain) -> ! {
     let ended = env::current_exe()
         .and_then(|program| toolchain.command(&program).args(env::args_os().skip(1)).status());
@@ -79,7 +81,7 @@ fn cu_files(folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// Images of sources that are no more.
+/// Images without a source.
 fn leftovers(images: &Path, expected: &[String]) -> Result<Vec<String>, Failure> {
     Ok(names(images)?.into_iter().filter(|name| !expected.contains(name)).collect())
 }

@@ -1,37 +1,37 @@
-//! Why a command failed.
+//! Failures of commands.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Why a command failed.
+/// The failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The workspace is not what it should be.
+    /// The metadata of the workspace cannot be read.
     #[error("cannot read the workspace: {0}")]
     Workspace(#[from] cargo_metadata::Error),
     /// A file or folder cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The pinned compiler cannot be installed.
-    #[error("the pinned CUDA compiler cannot be had: {command} failed\n{stderr}")]
+    #[error("the pinned CUDA compiler cannot be installed: {command} failed\n{stderr}")]
     NoToolchain {
-        /// What was tried.
+        /// The command that failed.
         command: String,
-        /// What it said.
+        /// Its output.
         stderr: String,
     },
-    /// A program cannot be started or failed.
+    /// A program cannot be started, or failed.
     #[error("{command} failed\n{stderr}")]
     Program {
         /// The program with its arguments.
         command: String,
-        /// What it said.
+        /// Its output.
         stderr: String,
     },
     /// A kernel does not compile.
@@ -41,27 +41,27 @@ pub(crate) enum Failure {
         file: String,
         /// The architecture.
         target: &'static str,
-        /// What the compiler said.
+        /// The output of the compiler.
         log: String,
     },
-    /// The compiler that was loaded is another one.
-    #[error("the compiler that was loaded is not that of CUDA {expected}: {found}")]
+    /// Another compiler than the pinned one was loaded.
+    #[error("expected the compiler of CUDA {expected}, loaded another one: {found}")]
     OtherCompiler {
-        /// What is pinned.
+        /// The pinned version.
         expected: &'static str,
-        /// What signed the PTX.
+        /// The signature of the PTX.
         found: String,
     },
     /// Kernels spill registers.
     #[error("registers are spilled by {0}\n{1}")]
     Spills(String, String),
-    /// The images of the repository are others.
-    #[error("not what the sources compile to: {0}; run `cargo xtask cuda`")]
+    /// Images of the repository are stale.
+    #[error("the images {0} are stale; run `cargo xtask cuda`")]
     Stale(String),
 }
 
 impl Failure {
-    /// 3 where the compiler cannot be had, so that others can tell it from kernels that are wrong.
+    /// 3 if the compiler cannot be installed, to distinguish that from wrong kernels.
     pub(crate) fn exit_code(&self) -> ExitCode {
         if matches!(self, Self::NoToolchain { .. }) { ExitCode::from(3) } else { ExitCode::FAILURE }
     }

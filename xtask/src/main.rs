@@ -1,8 +1,8 @@
-//! Project commands: `cuda` compiles the CUDA kernels; `soak`, `sanitize` and `fuzz` are checks
-//! that take longer than a change waits for.
+//! Project commands: `cuda` compiles the CUDA kernels; `house` measures code and prose; `soak`,
+//! `sanitize` and `fuzz` are checks that take longer than a change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
-#![expect(clippy::print_stderr, reason = "so is what goes wrong")]
+#![expect(clippy::print_stderr, reason = "and so are errors")]
 
 mod checks;
 mod compile;
@@ -11,19 +11,23 @@ mod failure;
 mod resources;
 mod toolchain;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use failure::Failure;
+use xtask::house::House;
 
 /// Project commands.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Command {
-    /// Compiles kernels/cuda/*.cu to the images that the binary embeds, and prints what they use.
+    /// Compiles kernels/cuda/*.cu to the images that the binary embeds, and prints their
+    /// resources.
     ///
-    /// The compiler is that of CUDA 12.0, so that drivers from version 525 on load its PTX. It
-    /// comes as Python wheels into a folder of its own below the target folder; python3 with venv
-    /// and pip has to be there. A kernel that spills registers is an error.
+    /// The compiler is the one of CUDA 12.0, so that drivers from version 525 on load its PTX. It
+    /// is installed from Python wheels into a folder below the target folder, which needs python3
+    /// with venv and pip. A kernel that spills registers is an error.
     Cuda {
         /// Compares the images with those in the repository instead of writing them.
         #[arg(long)]
@@ -37,29 +41,39 @@ enum Command {
         /// Seed of the first one.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Items that a sink gets which is a hundred times slower than its source.
+        /// Number of items for a sink that is a hundred times slower than its source.
         #[arg(long, default_value_t = 100_000_000)]
         items: u64,
     },
     /// Runs the suites of engine, kernels, operators and facade under a sanitizer.
     Sanitize {
-        /// What to look for.
+        /// The faults to look for.
         #[arg(value_enum)]
         sanitizer: checks::Sanitizer,
         /// Run only tests whose names contain this.
         filter: Option<String>,
     },
-    /// Builds the fuzz targets and runs them, each for some time. Installs cargo-fuzz if it is
-    /// missing.
+    /// Builds the fuzz targets and runs each for some time. Installs cargo-fuzz if it is missing.
     Fuzz {
-        /// The targets to run; all when none is named.
+        /// Targets to run; all if none is named.
         targets: Vec<String>,
         /// Seconds for each target.
         #[arg(long, default_value_t = 900)]
         seconds: u64,
-        /// Builds them and runs none.
+        /// Builds the targets and runs none.
         #[arg(long)]
         build: bool,
+    },
+    /// Measures Rust code, tests left out: sizes, habits of code and prose, circles of modules.
+    House {
+        /// Folders below the root; the product, or all of another tree, when none is named.
+        folders: Vec<PathBuf>,
+        /// The tree to measure: this one, an older checkout, or another project.
+        #[arg(long)]
+        root: Option<PathBuf>,
+        /// Adds a column for each crate.
+        #[arg(long)]
+        by_crate: bool,
     },
 }
 
@@ -69,6 +83,9 @@ fn main() -> ExitCode {
         Command::Soak { graphs, seed, items } => checks::soak(graphs, seed, items),
         Command::Sanitize { sanitizer, filter } => checks::sanitize(sanitizer, filter.as_deref()),
         Command::Fuzz { targets, seconds, build } => checks::fuzz(&targets, seconds, build),
+        Command::House { folders, root, by_crate } => {
+            house(&folders, root, by_crate).map(|tables| println!("{tables}"))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,4 +94,11 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The tables of the tree at `root`, which is this one when none is given.
+fn house(folders: &[PathBuf], root: Option<PathBuf>, by_crate: bool) -> Result<String, Failure> {
+    let root = root.map_or_else(|| toolchain::folders().map(|(workspace, _)| workspace), Ok)?;
+    let house = House::measure(&root, folders).map_err(Failure::file(&root))?;
+    Ok(house.tables(by_crate))
 }

@@ -1,4 +1,4 @@
-//! What kernels use: the assembler's report as a table.
+//! Resources of kernels: the assembler's report as a table.
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
@@ -7,11 +7,11 @@ use comfy_table::{CellAlignment, Table};
 const REGISTERS: u32 = 65_536;
 /// Threads of a multiprocessor, of both capabilities that cubins are made for.
 const THREADS: u32 = 2048;
-/// Registers are given out to warps in units of this many.
+/// Number of registers that are allocated to a warp at a time.
 const REGISTER_UNIT: u32 = 256;
 const WARP: u32 = 32;
 
-/// What one kernel uses on one kind of machine.
+/// The resources of one kernel on one kind of machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub(crate) name: String,
@@ -19,12 +19,12 @@ pub(crate) struct Kernel {
     registers: u32,
     static_shared_bytes: u32,
     spill_bytes: u32,
-    /// Of a block, at most.
+    /// Maximum threads of a block.
     threads: u32,
 }
 
 impl Kernel {
-    /// Reads the assembler's report; the largest block stands in the PTX.
+    /// Reads the assembler's report, and the largest block from the PTX.
     pub(crate) fn all(report: &str, ptx: &str) -> Vec<Self> {
         let mut kernels = Vec::<Self>::new();
         for line in report.lines() {
@@ -66,7 +66,7 @@ impl Kernel {
     }
 }
 
-/// The number that stands before `unit` in a line.
+/// The number before `unit` in a line.
 fn before(line: &str, unit: &str) -> Option<u32> {
     let (start, _) = line.split_once(unit)?;
     start.rsplit([' ', ',']).next()?.parse().ok()
@@ -80,7 +80,7 @@ fn block_max(ptx: &str, name: &str) -> u32 {
     bounds.and_then(|threads| threads.trim().parse().ok()).unwrap_or(1024)
 }
 
-/// A line a kernel.
+/// A table with a line for each kernel.
 pub(crate) fn table(kernels: &[Kernel]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header([

@@ -16,7 +16,7 @@ pub(crate) const CUDA_VERSION: &str = "12.0";
 /// NVRTC compiles to PTX, ptxas assembles that.
 const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc-cu12==12.0.140"];
 
-/// Where the parts of the compiler are.
+/// Paths of the parts of the compiler.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     /// Holds `libnvrtc.so` and its companion.
@@ -54,8 +54,8 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// Wheels lose the right to execute, and the loader looks for the name without a version first:
-    /// without the link, another toolkit of the machine would be found before this one.
+    /// Wheels lose the permission to execute, and the loader looks for the name without a version
+    /// first: without the link, it would find another toolkit of the machine before this one.
     fn finish(&self) -> Result<(), Failure> {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&self.ptxas, executable).map_err(Failure::file(&self.ptxas))?;
@@ -63,7 +63,7 @@ impl Toolchain {
         symlink("libnvrtc.so.12", &link).map_err(Failure::file(&link))
     }
 
-    /// Whether this process finds the compiler when it loads it by name.
+    /// Whether this process finds the compiler first when it loads it by name.
     pub(crate) fn is_on_the_path(&self) -> bool {
         let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         env::split_paths(&path).next().is_some_and(|first| first == self.libraries)
@@ -106,7 +106,7 @@ fn packages(home: &Path) -> Result<PathBuf, Failure> {
     Ok(python.map_or(lib, |python| python.path()).join("site-packages/nvidia"))
 }
 
-/// What a program says on standard output and standard error, if it succeeds.
+/// The standard output and standard error of a program, if it succeeds.
 pub(crate) fn output(command: &mut Command) -> Result<(String, String), Failure> {
     let shown = format!("{command:?}");
     let failed = |stderr: String| Failure::Program { command: shown, stderr };

@@ -1,4 +1,4 @@
-//! `trommel devices`: what pipelines run on.
+//! `trommel devices`: the processor and the GPUs.
 
 use trommel::Isa;
 use trommel::cuda::{Device, NoDevice};
@@ -27,7 +27,7 @@ pub(super) fn run() -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A line about a device, or why it cannot be used.
+/// A line about a device, or the reason why it cannot be used.
 fn gpu(ordinal: usize) -> String {
     let device = match Device::probe(ordinal) {
         Ok(device) => device,

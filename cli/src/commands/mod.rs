@@ -12,7 +12,7 @@ mod top;
 use crate::args::Command;
 use crate::failure::Failure;
 
-/// Does what the command line asks for.
+/// Runs the command of the command line.
 pub(crate) fn run(command: &Command) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),

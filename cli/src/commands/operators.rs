@@ -1,4 +1,4 @@
-//! `trommel operators`: what there is, with parameters, as the JSON Schema says it.
+//! `trommel operators`: the operators and their parameters, from the JSON Schema.
 
 mod parameters;
 

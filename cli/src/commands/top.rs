@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     let rows = rows.take();
     print_table(&rows, arguments.n)?;
     say_what_to_know(&rows, &outcome.metrics);
-    // As of grep: what was found is printed, but a script learns that it is not all.
+    // As for grep: the rows are printed, but a script learns that inputs were left out.
     let is_all = counter(&outcome.metrics, "files_skipped") == 0;
     Ok(if status == 0 && !is_all { RUN_FAILED } else { status })
 }
@@ -105,7 +105,7 @@ fn field(index: usize) -> Map {
     .heavy()
 }
 
-/// What is wrong with the files or numbers; the user knows nothing of stages.
+/// An error about the files or numbers, without the stages, which the user does not know.
 fn mistakes(errors: GraphErrors) -> Failure {
     let kinds: Vec<String> = errors.0.iter().map(|error| error.kind.to_string()).collect();
     Failure::usage(kinds.join("\n"))

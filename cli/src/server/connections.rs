@@ -1,8 +1,8 @@
 //! Connections and their limits.
 //!
-//! A connection that brings no whole request head in time is closed, and so is one whose client
-//! does not read its answer. When all places are taken, a new connection takes the place of the
-//! oldest one without a request in progress.
+//! A connection without a whole request head in time is closed, and so is one whose client does
+//! not read its answer. When all places are taken, a new connection takes the place of the oldest
+//! one without a request in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -41,7 +41,7 @@ const HEADERS_MAX: usize = 64;
 /// Pause after a connection could not be accepted, such as without a free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections until `ended` says so, and those in progress for a moment longer.
+/// Serves connections until `ended`, and requests in progress for a moment longer.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -70,7 +70,7 @@ pub(super) async fn serve(
         }
     }
     let all = async { while open.join_next().await.is_some() {} };
-    // Clients that take longer than that are cut off.
+    // Clients that take longer are cut off.
     let _ = timeout(GRACE, all).await;
     Ok(())
 }
@@ -96,7 +96,7 @@ async fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        // A client may end its side when it has asked.
+        // A client may end its side after its request.
         .half_close(true)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
@@ -172,7 +172,7 @@ struct Busy(Arc<Entry>);
 
 impl Busy {
     fn new(entry: &Arc<Entry>) -> Self {
-        // Relaxed: everything happens on one thread.
+        // Relaxed: all accesses are on one thread.
         entry.requests.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(entry))
     }

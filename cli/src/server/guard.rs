@@ -1,4 +1,4 @@
-//! Who may ask: the name that a request was sent to, and the token.
+//! The guard of requests: the host name that a request was sent to, and the token.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,15 +18,15 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 /// Checks requests.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The token that requests have to bring, if one was configured.
+    /// The token that requests must have, if one was configured.
     token: Option<String>,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 pub(super) type Refusal = (StatusCode, String);
 
 impl Guard {
-    /// A guard that asks for the token in this file, if one is named.
+    /// A guard that checks the token in this file, if one is named.
     pub(super) fn new(token_file: Option<&Path>) -> Result<Self, Failure> {
         Ok(Self { token: token_file.map(read_token).transpose()? })
     }
@@ -80,14 +80,14 @@ fn check_token(token: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     Err((StatusCode::UNAUTHORIZED, message.to_owned()))
 }
 
-/// Compares without telling by its time where the first difference is.
+/// Compares in constant time, so that the time does not tell the first difference.
 fn is_same(expected: &[u8], given: &[u8]) -> bool {
     let differences = expected.iter().zip(given).fold(0, |all, (a, b)| all | (a ^ b));
     expected.len() == given.len() && differences == 0
 }
 
-/// Refuses names that are not of this machine. A web page can point a name of its own at a local
-/// address, but not the browser's idea of which name it asks.
+/// Refuses names of other machines. A web page can point a name of its own at a local address,
+/// but the browser still sends that name.
 fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let named = headers.get(HOST).and_then(|host| host.to_str().ok());
     let Some(host) = uri.authority().map(|authority| authority.as_str()).or(named) else {

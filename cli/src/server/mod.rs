@@ -7,10 +7,10 @@
 //!                                                        a few threads that wait for answers
 //! ```
 //!
-//! No client holds up the pipeline, its signals or its end. Connections, headers, the time a client
-//! may take, queries at once and the bytes of unread answers are limited. The default address is
-//! reachable from this machine only, and names other than those of this machine are refused, so
-//! that a web page cannot read answers under a name of its own; other addresses need a token.
+//! No client delays the pipeline, its signals or its end. Connections, headers, the time of a
+//! client, concurrent queries and the bytes of unread answers are limited. The default address is
+//! reachable from this machine only, and requests to names of other machines are refused, so that
+//! a web page cannot read answers under a name of its own; other addresses need a token.
 
 mod connections;
 mod guard;
@@ -32,11 +32,11 @@ use guard::Guard;
 
 /// Time that requests in progress may take when the pipeline has ended.
 const GRACE: Duration = Duration::from_secs(1);
-/// Queries that are waited for at once.
+/// Maximum of concurrent queries.
 const QUERIES_MAX: usize = 8;
 /// Unit in which the memory of answers is counted.
 const ANSWER_UNIT: usize = 1 << 10;
-/// Memory of all answers that are being made or that nobody has read yet, in units.
+/// Memory of all answers that are being made or are unread, in units.
 const ANSWER_UNITS_MAX: usize = 64 << 10;
 
 /// State that all requests share.
@@ -51,7 +51,7 @@ struct Served {
     answers: Arc<Semaphore>,
 }
 
-/// An address to serve at, and who may ask.
+/// An address to serve at, with the guard of its requests.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: TcpListener,
@@ -59,7 +59,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address`. Without a token it has to be an address of this machine alone.
+    /// Listens at `address`, which without a token must be one of this machine alone.
     pub(crate) fn bind(address: SocketAddr, token_file: Option<&Path>) -> Result<Self, Failure> {
         let guard = Guard::new(token_file)?;
         if !address.ip().is_loopback() && !guard.has_token() {
@@ -81,7 +81,7 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Server {
     thread: JoinHandle<()>,
-    /// Told when the pipeline has ended.
+    /// Signalled when the pipeline has ended.
     end: watch::Sender<bool>,
 }
 
@@ -113,7 +113,7 @@ impl Server {
             if let Err(error) = runtime.block_on(requests) {
                 crate::say(&format!("warning: HTTP is served no longer: {error}"));
             }
-            // A query that still waits for a stage is left alone: the process ends.
+            // A query that still waits for a stage is abandoned: the process ends.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("trommel http".to_owned()).spawn(serve);
@@ -145,7 +145,7 @@ impl TestServer {
         Some(Self { address, server: Some(server) })
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 use trommel::metrics::{EdgeMetrics, Metrics, PartMetrics, StageMetrics};
 use trommel::runtime::RunPhase;
 
-/// Shares of the batches whose latencies are told.
+/// Quantiles of the latencies.
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// The text for a pipeline.
@@ -130,7 +130,13 @@ impl Run {
         let depth = edges().map(|(labels, edge)| (labels, gauge(edge.depth)));
         family(encoder, "edge_batches", "Batches that wait in a queue", None, depth)?;
         let most = edges().map(|(labels, edge)| (labels, gauge(edge.depth_max)));
-        family(encoder, "edge_batches_max", "The most batches that ever waited", None, most)?;
+        family(
+            encoder,
+            "edge_batches_max",
+            "Maximum of batches that waited in a queue",
+            None,
+            most,
+        )?;
         let bytes = edges().map(|(labels, edge)| (labels, gauge(edge.bytes)));
         family(encoder, "edge", "Bytes that wait in a queue", Some(&Unit::Bytes), bytes)?;
         let blocked =

@@ -1,4 +1,4 @@
-//! Routes: the questions that a run answers, and their answers.
+//! Routes: the requests to a run, and their answers.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const QUERY_LIMIT: Duration = Duration::from_secs(5);
 const TURN_LIMIT: Duration = Duration::from_secs(2);
 /// Units of memory that an answer asks for at a time.
 const ANSWER_STEP: usize = 256;
-/// Bytes of the body of a request: nothing that can be asked has one.
+/// Maximum bytes of the body of a request: no request needs one.
 const BODY_BYTES_MAX: usize = 4 << 10;
 /// Type of the text of `prometheus`.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -53,7 +53,7 @@ pub(super) fn router(served: Served) -> Router {
         .with_state(served)
 }
 
-/// Lets requests pass that may be answered.
+/// Refuses requests that may not be answered.
 async fn admit(State(served): State<Served>, request: HttpRequest, next: Next) -> Response {
     if let Err((status, message)) = served.guard.check(request.uri(), request.headers()) {
         return error(status, message);
@@ -78,9 +78,9 @@ async fn help(State(served): State<Served>) -> Response {
             "phase": format!("{:?}", served.run.phase()).to_lowercase(),
             "stages": stages,
             "endpoints": {
-                "GET /metrics": "what every stage has counted so far, as text for Prometheus",
+                "GET /metrics": "the numbers of every stage so far, as text for Prometheus",
                 "GET /api/metrics": "the same as JSON, in the form of the report",
-                "GET /stages/{id}/{query}?name=value": "asks an operator; a query that it does not know lists those it does",
+                "GET /stages/{id}/{query}?name=value": "asks an operator; an unknown query lists the known ones",
                 "POST /stop": "drains: sources end, everything that was read is processed; further calls change nothing",
                 "POST /abort": "ends the run at once; batches in flight are lost",
             },
@@ -130,8 +130,8 @@ async fn query(
     }
 }
 
-/// Asks with each parameter as the JSON value that it looks like, or, if the operator does not take
-/// that, as text: an item may be the text `404`.
+/// Asks with each parameter as a JSON value, or as text if the operator does not take that: an
+/// item may be the text `404`.
 fn ask(
     run: &RunHandle,
     stage: &str,
@@ -198,7 +198,7 @@ fn rows_as_json(rows: &RecordBatch, memory: Arc<Semaphore>) -> Result<Bytes, Ref
     if text.has_failed() {
         let limit = ANSWER_UNITS_MAX * ANSWER_UNIT;
         let message = format!(
-            "the answer, with others that nobody has read yet, is larger than {limit} bytes; \
+            "the answer, with other unread answers, is larger than {limit} bytes; \
              ask for fewer rows"
         );
         return Err((StatusCode::SERVICE_UNAVAILABLE, message));
@@ -216,12 +216,12 @@ struct AnswerText {
 }
 
 impl AnswerText {
-    /// Bytes that it may have.
+    /// Maximum bytes.
     fn capacity(&self) -> usize {
         self.permit.as_ref().map_or(0, |permit| permit.num_permits() * ANSWER_UNIT)
     }
 
-    /// Whether it did not get the memory that it needs.
+    /// Whether the memory for it was refused.
     fn has_failed(&self) -> bool {
         self.text.len() > self.capacity()
     }

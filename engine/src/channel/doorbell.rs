@@ -1,7 +1,7 @@
-//! The doorbell: one thread waits for anything that others may bring it.
+//! The doorbell: one thread waits for messages, space and queries from all others at once.
 //!
-//! States of the one waiter and what moves it (checked by the loom models here and in the module
-//! above):
+//! States of the waiter and the steps between them (checked by the loom models here and in the
+//! module above):
 //!
 //! ```text
 //! awake ── answer_door(): is_waiting := true ──► about to wait ── work is there ──► awake (is_waiting := false)
@@ -21,7 +21,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicBool, Ordering, Parker, fence};
 
-/// Lets one thread wait, and any thread wake it.
+/// Lets one thread wait until any other thread wakes it.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     is_waiting: CachePadded<AtomicBool>,
@@ -39,7 +39,7 @@ impl Doorbell {
         self.parker.own();
     }
 
-    /// Wakes the owner if it waits. Whatever it should find must have been published before.
+    /// Wakes the owner if it waits. The caller must have published its work before.
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);
         // Relaxed: the fences here and in `answer_door` order this load against the publication
@@ -49,8 +49,8 @@ impl Doorbell {
         }
     }
 
-    /// Waits until rung, at most for `timeout`, unless `has_work` says that there is something to
-    /// do. May return early. Only the owner may call this.
+    /// Waits until rung, at most for `timeout`; does not wait if `has_work` returns true. May
+    /// return early. Only the owner may call this.
     pub(crate) fn answer_door(&self, has_work: impl FnOnce() -> bool, timeout: Option<Duration>) {
         self.is_waiting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -1,10 +1,10 @@
 //! A bounded queue of control messages with many senders, which closes with its reader.
 //!
-//! A caller waits for the answer to what it sent, so no message may be left behind unread: when the
-//! reader ends, everything in the queue is dropped, and what is sent from then on comes back. A
-//! channel of crossbeam keeps such messages for as long as a sender lives, and the caller would
-//! wait for ever. Messages are few and the queue is locked for each; the reader looks at one flag
-//! as long as there are none.
+//! A caller waits for the answer to its message, so no message may stay unread: when the reader
+//! ends, the messages in the queue are dropped, and later ones are returned to their senders. A
+//! channel of crossbeam keeps unread messages as long as a sender lives, and the caller would
+//! wait for ever. Messages are rare, so the queue is locked for each of them; the reader checks
+//! one flag while there are none.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,26 +12,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::sync::lock;
 
-struct Shared<T> {
+struct Queue<T> {
     /// `None` once the reader has ended.
-    queue: Mutex<Option<VecDeque<T>>>,
+    messages: Mutex<Option<VecDeque<T>>>,
     has_mail: AtomicBool,
     limit: usize,
 }
 
-impl<T> Shared<T> {
+impl<T> Queue<T> {
     fn lock(&self) -> MutexGuard<'_, Option<VecDeque<T>>> {
-        lock(&self.queue)
+        lock(&self.messages)
     }
 }
 
 /// The reading end.
-pub(crate) struct Mailbox<T>(Arc<Shared<T>>);
+pub(crate) struct Mailbox<T>(Arc<Queue<T>>);
 
 /// A sending end.
-pub(crate) struct Slot<T>(Arc<Shared<T>>);
+pub(crate) struct MailboxSender<T>(Arc<Queue<T>>);
 
-impl<T> Clone for Slot<T> {
+impl<T> Clone for MailboxSender<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -40,25 +40,25 @@ impl<T> Clone for Slot<T> {
 /// Why a message comes back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused<T> {
-    /// As many messages wait as may.
+    /// The mailbox is full.
     Full(T),
     /// The reader has ended.
     Closed(T),
 }
 
-/// A mailbox in which `limit` messages may wait, and a slot to put them in.
-pub(crate) fn mailbox<T>(limit: usize) -> (Slot<T>, Mailbox<T>) {
-    let shared = Arc::new(Shared {
-        queue: Mutex::new(Some(VecDeque::new())),
+/// A mailbox for up to `limit` waiting messages, and a sender into it.
+pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
+    let queue = Arc::new(Queue {
+        messages: Mutex::new(Some(VecDeque::new())),
         has_mail: AtomicBool::new(false),
         limit,
     });
-    (Slot(Arc::clone(&shared)), Mailbox(shared))
+    (MailboxSender(Arc::clone(&queue)), Mailbox(queue))
 }
 
-impl<T> Slot<T> {
-    /// Leaves a message; ring the reader's bell then. When the mailbox is full, messages that are
-    /// not `wanted` any more make room.
+impl<T> MailboxSender<T> {
+    /// Leaves a message; the caller then rings the reader's bell. In a full mailbox, messages
+    /// that are no longer `wanted` make room.
     pub(crate) fn put(&self, message: T, wanted: impl Fn(&T) -> bool) -> Result<(), Refused<T>> {
         let mut unwanted = VecDeque::new();
         let mut guard = self.0.lock();
@@ -113,37 +113,37 @@ mod tests {
 
     #[test]
     fn messages_come_out_in_order_up_to_the_limit() {
-        let (slot, mailbox) = mailbox(2);
+        let (sender, mailbox) = mailbox(2);
         assert!(mailbox.is_empty());
-        assert_eq!((slot.put(1, any), slot.put(2, any)), (Ok(()), Ok(())));
-        assert_eq!(slot.clone().put(3, any), Err(Refused::Full(3)));
+        assert_eq!((sender.put(1, any), sender.put(2, any)), (Ok(()), Ok(())));
+        assert_eq!(sender.clone().put(3, any), Err(Refused::Full(3)));
         assert!(!mailbox.is_empty());
         let mut taken = VecDeque::from([0]);
         mailbox.take_all(&mut taken);
         assert_eq!(taken, [0, 1, 2]);
         assert!(mailbox.is_empty());
-        assert_eq!(slot.put(3, any), Ok(()));
+        assert_eq!(sender.put(3, any), Ok(()));
     }
 
     #[test]
-    fn messages_that_nobody_wants_make_room() {
-        let (slot, mailbox) = mailbox(3);
+    fn unwanted_messages_make_room() {
+        let (sender, mailbox) = mailbox(3);
         for message in 1..=3 {
-            slot.put(message, any).unwrap();
+            sender.put(message, any).unwrap();
         }
-        assert_eq!(slot.put(4, |message| message % 2 == 1), Ok(()));
+        assert_eq!(sender.put(4, |message| message % 2 == 1), Ok(()));
         let mut taken = VecDeque::new();
         mailbox.take_all(&mut taken);
         assert_eq!(taken, [1, 3, 4]);
     }
 
     #[test]
-    fn what_the_reader_leaves_is_dropped_and_what_comes_later_is_returned() {
-        let (slot, mailbox) = mailbox(2);
+    fn unread_messages_are_dropped_with_the_reader_and_later_ones_returned() {
+        let (sender, mailbox) = mailbox(2);
         let message = Arc::new(());
-        slot.put(Arc::clone(&message), any).unwrap();
+        sender.put(Arc::clone(&message), any).unwrap();
         drop(mailbox);
         assert_eq!(Arc::strong_count(&message), 1);
-        assert_eq!(slot.put(Arc::clone(&message), any), Err(Refused::Closed(message)));
+        assert_eq!(sender.put(Arc::clone(&message), any), Err(Refused::Closed(message)));
     }
 }

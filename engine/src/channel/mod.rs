@@ -1,18 +1,19 @@
-//! Edges between threads: bounded queues that never block, and the doorbell on which a thread waits
-//! for all of them.
+//! Edges between threads: bounded queues that never block, and the doorbell on which a thread
+//! waits for all of its queues.
 //!
-//! A stage thread has several queues to watch: its inputs, the space in its outputs, its mailbox.
-//! Instead of blocking on one of them it only ever *tries*, and when nothing can be done it waits
-//! on its one doorbell, which is rung by whoever changes something it could wait for. So a query
-//! reaches a thread that waits for space, and nothing can be waited for in the wrong order.
+//! A stage thread watches several queues: its inputs, the space in its outputs, its mailbox. It
+//! never blocks on one of them but only *tries* to send and to receive. When no try succeeds, it
+//! waits on its one doorbell, which every thread rings that changes one of these queues. So a
+//! query reaches a thread that waits for space, and threads cannot deadlock by waiting in the
+//! wrong order.
 //!
 //! An edge has one producer and one consumer. It is bounded in messages and in bytes; a message
-//! larger than the byte limit passes alone. What does not fit stays with the producer, which then
-//! produces nothing more.
+//! larger than the byte limit passes alone. A message that does not fit stays with the producer,
+//! which produces no more until it is sent.
 
 mod doorbell;
 mod mailbox;
-mod oneshot;
+pub(crate) mod oneshot;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,18 +23,17 @@ use crossbeam_channel::{TryRecvError, TrySendError};
 use crossbeam_utils::CachePadded;
 
 pub(crate) use doorbell::Doorbell;
-pub(crate) use mailbox::{Mailbox, Refused, Slot, mailbox};
-pub(crate) use oneshot::{Giver, NotGiven, Taker, oneshot};
+pub(crate) use mailbox::{Mailbox, MailboxSender, Refused, mailbox};
 
 use crate::batch::Payload;
-use crate::metrics::nanoseconds;
+use crate::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
-/// What travels along an edge.
+/// A message of an edge.
 #[derive(Debug)]
 pub(crate) enum Message {
     Payload(Payload),
-    /// The last message: the producer has finished. An edge that closes without it was cut off.
+    /// The end marker, sent last. An edge that closes without it was cut off.
     End,
 }
 
@@ -55,12 +55,19 @@ impl From<Message> for Envelope {
 }
 
 /// Bounds of one edge.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::channel::QueueLimits;
+///
+/// assert_eq!(QueueLimits::default(), QueueLimits { batches: 8, bytes: 64 << 20 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueLimits {
-    /// How many batches may wait.
+    /// Maximum number of waiting batches.
     pub batches: usize,
-    /// How many bytes may wait; a batch that is larger passes alone. Less where all queues together
-    /// would take more than a quarter of the memory that is left to the pipeline.
+    /// Maximum bytes of the waiting batches; a larger batch passes alone. Lowered where all
+    /// queues together would take more than a quarter of the memory that is left to the pipeline.
     pub bytes: u64,
 }
 
@@ -70,9 +77,9 @@ impl Default for QueueLimits {
     }
 }
 
-/// What both ends and the metrics see of an edge. Each number has one writer, and what has
-/// different writers is in different cache lines: an end that only looks does not slow the other
-/// one down.
+/// The numbers of an edge that both ends and the metrics read. Each number has one writer, and
+/// numbers of different writers are in different cache lines, so that reading does not slow the
+/// other end down.
 #[derive(Debug)]
 pub(crate) struct EdgeState {
     sent: CachePadded<Sent>,
@@ -86,7 +93,7 @@ struct Sent {
     bytes: AtomicU64,
     messages: AtomicU64,
     depth_max: AtomicU64,
-    /// Time that the producer spent with a message that did not fit.
+    /// Time for which a message of the producer did not fit.
     blocked_ns: AtomicU64,
 }
 
@@ -97,13 +104,13 @@ struct Received {
     messages: AtomicU64,
 }
 
-/// Looked at all the time and seldom written.
+/// Read all the time and seldom written.
 #[derive(Debug)]
 struct Marks {
-    /// The producer's end was dropped: nothing more will be sent.
+    /// The producer's end was dropped: no more messages will come.
     is_closed: AtomicBool,
-    /// The producer has something that did not fit, and wants to be woken when half of the queue is
-    /// free again.
+    /// A message of the producer did not fit; it wants to be woken when half of the queue is free
+    /// again.
     wants_space: AtomicBool,
 }
 
@@ -127,8 +134,8 @@ impl EdgeState {
         }
     }
 
-    /// Messages and bytes that wait at present. The two loads of a pair are not one snapshot: good
-    /// for display.
+    /// Messages and bytes in the queue. The loads are not one snapshot, which is good enough for
+    /// display.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         let messages = self.sent.messages.load(Ordering::Relaxed);
         let bytes = self.sent.bytes.load(Ordering::Relaxed);
@@ -147,14 +154,6 @@ impl EdgeState {
     }
 }
 
-/// Adds to a number that only the calling thread writes.
-pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {
-    // Relaxed: one writer, and readers only display it.
-    let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
-    counter.store(sum, Ordering::Relaxed);
-    sum
-}
-
 /// The producer's end.
 pub(crate) struct EdgeSender {
     queue: Sender<Envelope>,
@@ -162,7 +161,7 @@ pub(crate) struct EdgeSender {
     limits: QueueLimits,
     consumer: Arc<Doorbell>,
     pending: VecDeque<Envelope>,
-    /// Since when something is pending.
+    /// The time from which on the wait for space is not counted yet.
     blocked_since: Option<Instant>,
     pushed: u64,
 }
@@ -197,15 +196,15 @@ pub(crate) fn edge(
 }
 
 impl EdgeSender {
-    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space; true when nothing is
-    /// kept.
+    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space; true if no message
+    /// is kept.
     pub(crate) fn push(&mut self, message: Message) -> bool {
         self.pushed += 1;
         self.pending.push_back(message.into());
         self.flush()
     }
 
-    /// Sends what was kept, as far as it fits; true when nothing is left.
+    /// Sends kept messages as far as they fit; true if none is left.
     pub(crate) fn flush(&mut self) -> bool {
         if self.pending.is_empty() {
             return true;
@@ -215,9 +214,9 @@ impl EdgeSender {
             return true;
         }
         self.blocked_since.get_or_insert_with(Instant::now);
-        // The consumer may have taken everything between the attempt and this mark, and then nobody
-        // would wake us: the mark is set before the second attempt, and the consumer looks at it
-        // after it has taken (both sides fence).
+        // The consumer may have emptied the queue between the attempt and this mark, and would
+        // not wake us then: so the mark is set before a second attempt, and the consumer reads it
+        // after it has taken a message (both sides fence).
         self.state.marks.wants_space.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let has_space = self.try_flush();
@@ -232,7 +231,7 @@ impl EdgeSender {
         self.blocked_since = None;
     }
 
-    /// Counts the time for which something has been pending.
+    /// Counts the time for which messages have been pending.
     pub(crate) fn count_blocked(&mut self) {
         if let Some(since) = &mut self.blocked_since {
             let now = Instant::now();
@@ -262,7 +261,8 @@ impl EdgeSender {
         let bytes = envelope.bytes;
         let sent = self.state.sent.bytes.load(Ordering::Relaxed);
         // Acquire is not needed: an old value only makes the queue look fuller than it is. The
-        // consumer may have counted a message that is not counted here yet, so it saturates.
+        // subtraction saturates, because the consumer may have counted a message that is not
+        // counted here yet.
         let waiting = sent.saturating_sub(self.state.taken.bytes.load(Ordering::Relaxed));
         if waiting > 0 && waiting + bytes > self.limits.bytes {
             return Err(envelope);
@@ -272,7 +272,8 @@ impl EdgeSender {
                 add(&self.state.sent.bytes, bytes);
                 let sent = add(&self.state.sent.messages, 1);
                 let taken = self.state.taken.messages.load(Ordering::Relaxed);
-                // The consumer takes a message before it counts it, but never are there more.
+                // The consumer takes a message before it counts it, so the difference may exceed
+                // the limit.
                 let most = self.limits.batches.max(1) as u64;
                 let depth = sent.saturating_sub(taken).min(most);
                 if depth > self.state.sent.depth_max.load(Ordering::Relaxed) {
@@ -281,20 +282,19 @@ impl EdgeSender {
                 Ok(())
             }
             Err(TrySendError::Full(envelope)) => Err(envelope),
-            // The consumer is gone, which only a failure or an abort explains; the run is about to
-            // end.
+            // Only a failure or an abort drops the consumer early; the run is about to end.
             Err(TrySendError::Disconnected(_)) => Ok(()),
         }
     }
 
-    /// Whether something did not fit.
+    /// Whether a message did not fit.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Whether a flush could get further than the last one did. If not, the mark that it left is
-    /// still there: a consumer that has made space removes it, even if that is too little for what
-    /// is kept, and would not ring again.
+    /// Whether a flush could get further than the last one did. Until then the mark of the last
+    /// flush must stay set: a consumer that makes space removes the mark, even if the space is
+    /// too small for the kept message, and would not ring again.
     pub(crate) fn has_space(&self) -> bool {
         if !self.state.marks.wants_space.load(Ordering::Relaxed) {
             return true;
@@ -307,13 +307,13 @@ impl EdgeSender {
                 .is_some_and(|envelope| bytes == 0 || bytes + envelope.bytes <= self.limits.bytes)
     }
 
-    /// How many messages were pushed so far, sent or kept.
+    /// Number of messages pushed so far, sent or kept.
     pub(crate) fn pushed(&self) -> u64 {
         self.pushed
     }
 }
 
-/// What the consumer found.
+/// The result of a try to receive.
 #[derive(Debug)]
 pub(crate) enum Taken {
     Message(Message),
@@ -339,10 +339,9 @@ impl EdgeReceiver {
         }
     }
 
-    /// Wakes a blocked producer once half of the queue is free, so that it is not woken for every
-    /// single message.
+    /// Wakes a blocked producer once half of the queue is free, rather than for every message.
     fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
-        // A message is in the queue before it is counted as sent, so the counts may be behind.
+        // Saturating: a message is in the queue before it is counted as sent.
         let sent = &self.state.sent.messages;
         let messages = sent.load(Ordering::Relaxed).saturating_sub(taken_messages);
         let bytes = self.state.sent.bytes.load(Ordering::Relaxed).saturating_sub(taken_bytes);
@@ -352,19 +351,20 @@ impl EdgeReceiver {
         }
     }
 
-    /// Ends an edge whose messages nobody wants any more: what waits and what will still be sent is
+    /// Closes an edge whose messages are no longer wanted: waiting and later messages are
     /// dropped, and a producer that waits for space goes on.
     pub(crate) fn close(self) {
         let Self { queue, state, producer, .. } = self;
         drop(queue);
-        // A producer that has found the queue full has set its mark before it looked once more, so
-        // either it saw that the queue is closed or we see its mark (both sides fence).
+        // A producer that found the queue full has set its mark before its second attempt, so
+        // either that attempt saw the closed queue or we see the mark (both sides fence).
         fence(Ordering::SeqCst);
         state.marks.wants_space.store(false, Ordering::Relaxed);
         producer.ring();
     }
 
-    /// Whether [`EdgeReceiver::take`] would find a message, or the end of an edge that was cut off.
+    /// Whether [`EdgeReceiver::take`] would return a message, or the end of an edge that was cut
+    /// off.
     pub(crate) fn is_ready(&self) -> bool {
         !self.queue.is_empty() || self.state.marks.is_closed.load(Ordering::Acquire)
     }
@@ -372,7 +372,8 @@ impl EdgeReceiver {
 
 impl Drop for EdgeSender {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `is_ready`, so that everything sent is seen first.
+        // Release: pairs with the acquire in `is_ready`, so that all sent messages are seen
+        // first.
         self.state.marks.is_closed.store(true, Ordering::Release);
         self.consumer.ring();
     }
@@ -389,9 +390,9 @@ mod model {
         Message::Payload(Payload::Chunk(Chunk::new(value, 1, bytes)))
     }
 
-    /// A producer with more messages than fit, of these sizes and in these bursts, and a consumer,
-    /// each waiting on its doorbell when it can do nothing. A lost wake-up would leave one of them
-    /// parked, which loom reports as a deadlock.
+    /// A producer with more messages than fit, of these sizes and in these bursts, and a
+    /// consumer, each waiting on its doorbell when it is blocked. A lost wake-up would leave one
+    /// of them parked, which loom reports as a deadlock.
     fn everything_arrives(limits: QueueLimits, bursts: Vec<Vec<usize>>) {
         let mut model = loom::model::Builder::new();
         // Every schedule with up to three preemptions: all lost wake-ups that were planted need

@@ -1,8 +1,9 @@
-//! One value from one thread to another that waits for it.
+//! A channel for one value, to a thread that waits for it.
 //!
-//! The waiter looks at a single flag, so that while it spins the giver's core keeps the rest of the
-//! slot to itself; a bounded channel of one costs both of them several cache misses more. The value
-//! is published before the flag, and the flag before the wake-up, whose token cannot be lost.
+//! The receiver reads a single flag, so that while it spins the sender's core keeps the cache
+//! line of the value; a bounded channel of capacity one costs both threads several cache misses
+//! more. The value is published before the flag, and the flag before the wake-up, whose token
+//! cannot be lost.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,79 +15,79 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::lock;
 
-/// How long a taker looks before it parks: longer than a parked giver takes to wake up, so that
-/// only one of the two has to be woken.
+/// Time that a receiver spins before it parks: longer than a parked sender takes to wake up, so
+/// that only one of the two has to be woken.
 const LOOK: Duration = Duration::from_micros(200);
-/// Looks before the taker offers its core to whoever else could run there, perhaps the giver.
+/// Reads of the flag between two yields of the core, which the sender may need.
 const LOOKS_PER_YIELD: usize = 256;
 
-struct Slot<T> {
+struct Handover<T> {
     value: Mutex<Option<T>>,
-    taker: Thread,
-    /// Given or given up: nothing changes any more.
+    receiver: Thread,
+    /// Set once the value is sent or the sender is dropped.
     is_settled: CachePadded<AtomicBool>,
 }
 
-impl<T> Slot<T> {
-    fn take(&self) -> Result<T, NotGiven> {
+impl<T> Handover<T> {
+    fn take(&self) -> Result<T, RecvError> {
         let mut value = lock(&self.value);
-        value.take().ok_or(NotGiven::GivenUp)
+        value.take().ok_or(RecvError::Closed)
     }
 
     fn is_settled(&self) -> bool {
-        // Acquire: pairs with the release in the giver's drop, so the value is there.
+        // Acquire: pairs with the release in the sender's drop, so the value is there.
         self.is_settled.load(Ordering::Acquire)
     }
 }
 
-/// Gives the value, or gives up by being dropped.
-pub(crate) struct Giver<T>(Arc<Slot<T>>);
+/// The sending end; dropped without a value, it closes the channel.
+pub(crate) struct Sender<T>(Arc<Handover<T>>);
 
-/// Waits for the value; stays on the thread that made it.
-pub(crate) struct Taker<T>(Arc<Slot<T>>);
+/// The receiving end; stays on the thread that made the channel.
+pub(crate) struct Receiver<T>(Arc<Handover<T>>);
 
 /// Why there is no value.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NotGiven {
-    /// The giver was dropped.
-    GivenUp,
-    /// Not yet.
+pub(crate) enum RecvError {
+    /// The sender was dropped.
+    Closed,
+    /// No value came in time.
     TimedOut,
 }
 
-/// A slot for one value that the calling thread waits for.
-pub(crate) fn oneshot<T>() -> (Giver<T>, Taker<T>) {
-    let slot = Arc::new(Slot {
+/// A channel for one value, to be received by the calling thread.
+pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let handover = Arc::new(Handover {
         value: Mutex::new(None),
-        taker: thread::current(),
+        receiver: thread::current(),
         is_settled: CachePadded::new(AtomicBool::new(false)),
     });
-    (Giver(Arc::clone(&slot)), Taker(slot))
+    (Sender(Arc::clone(&handover)), Receiver(handover))
 }
 
-impl<T> Giver<T> {
-    /// Whether somebody still waits for the value.
+impl<T> Sender<T> {
+    /// Whether the receiver is still there.
     pub(crate) fn is_wanted(&self) -> bool {
-        // The taker holds the other reference.
+        // The receiver holds the other reference.
         Arc::strong_count(&self.0) > 1
     }
 
-    pub(crate) fn give(self, value: T) {
+    pub(crate) fn send(self, value: T) {
         *lock(&self.0.value) = Some(value);
     }
 }
 
-impl<T> Drop for Giver<T> {
+impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         self.0.is_settled.store(true, Ordering::Release);
-        self.0.taker.unpark();
+        self.0.receiver.unpark();
     }
 }
 
-impl<T> Taker<T> {
-    /// Waits for the value, at most for `limit`. With `may_spin` it looks for it for a while before
-    /// it parks.
-    pub(crate) fn take(&self, limit: Duration, may_spin: bool) -> Result<T, NotGiven> {
+impl<T> Receiver<T> {
+    /// Waits for the value, at most for `limit`. With `may_spin`, spins for a while before it
+    /// parks.
+    pub(crate) fn recv(&self, limit: Duration, may_spin: bool) -> Result<T, RecvError> {
         let start = Instant::now();
         while may_spin && start.elapsed() < LOOK.min(limit) {
             for _ in 0..LOOKS_PER_YIELD {
@@ -100,7 +101,7 @@ impl<T> Taker<T> {
         while !self.0.is_settled() {
             let left = limit.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return Err(NotGiven::TimedOut);
+                return Err(RecvError::TimedOut);
             }
             thread::park_timeout(left);
         }
@@ -113,37 +114,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_reaches_a_taker_that_waits_and_one_that_comes_late() {
+    fn a_value_reaches_a_receiver_that_waits_and_one_that_comes_late() {
         let pauses = [Duration::ZERO, Duration::from_millis(5)];
         for (pause, may_spin) in pauses.into_iter().flat_map(|p| [(p, false), (p, true)]) {
-            let (giver, taker) = oneshot();
+            let (sender, receiver) = channel();
             let thread = thread::Builder::new()
                 .spawn(move || {
                     thread::park_timeout(pause);
-                    giver.give("gold");
+                    sender.send("gold");
                 })
                 .unwrap();
-            assert_eq!(taker.take(Duration::MAX, may_spin), Ok("gold"));
+            assert_eq!(receiver.recv(Duration::MAX, may_spin), Ok("gold"));
             thread.join().unwrap();
         }
-        let (giver, taker) = oneshot();
-        giver.give(7);
-        assert_eq!(taker.take(Duration::ZERO, true), Ok(7));
+        let (sender, receiver) = channel();
+        sender.send(7);
+        assert_eq!(receiver.recv(Duration::ZERO, true), Ok(7));
     }
 
     #[test]
-    fn a_giver_that_is_dropped_and_one_that_is_late_are_told_apart() {
-        let (giver, taker) = oneshot::<u32>();
-        assert!(giver.is_wanted());
-        assert_eq!(taker.take(Duration::from_millis(1), false), Err(NotGiven::TimedOut));
-        drop(giver);
-        assert_eq!(taker.take(Duration::MAX, true), Err(NotGiven::GivenUp));
+    fn a_sender_that_is_dropped_and_one_that_is_late_are_told_apart() {
+        let (sender, receiver) = channel::<u32>();
+        assert!(sender.is_wanted());
+        assert_eq!(receiver.recv(Duration::from_millis(1), false), Err(RecvError::TimedOut));
+        drop(sender);
+        assert_eq!(receiver.recv(Duration::MAX, true), Err(RecvError::Closed));
     }
 
     #[test]
-    fn a_giver_knows_that_nobody_waits() {
-        let (giver, taker) = oneshot::<u32>();
-        drop(taker);
-        assert!(!giver.is_wanted());
+    fn a_sender_knows_that_nobody_waits() {
+        let (sender, receiver) = channel::<u32>();
+        drop(receiver);
+        assert!(!sender.is_wanted());
     }
 }

@@ -1,16 +1,16 @@
-//! Checks a document against the JSON Schema of pipelines, and says everything that is wrong with
-//! it.
+//! Checks a document against the JSON Schema of pipelines, and reports all mistakes.
 //!
-//! The schema is generated from the parameter structs of the operators, so what is checked, what is
-//! published and what is documented cannot differ. Only the keywords that such structs produce are
-//! understood; a test makes sure that the schema of the registered operators contains no others.
+//! The schema is generated from the parameter structs of the operators, so the checks, the
+//! published schema and the documentation cannot differ. Only the keywords that such structs
+//! produce are understood; a test makes sure that the schema of the registered operators contains
+//! no others.
 
 use serde_json::{Map, Value};
 
-use super::document::{Key, Kind, Node, Place};
+use super::document::{JsonNode, Key, Kind, Place};
 use super::suggest::suggestion;
 
-/// Something that does not fit, before it has got its file, line and column.
+/// A mistake, before it has got its file, line and column.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) place: Place,
@@ -53,8 +53,8 @@ pub(crate) struct Checker<'a> {
     mistakes: Vec<Mistake>,
 }
 
-/// Everything in `document` that does not fit `schema`.
-pub(crate) fn check(document: &Node, schema: &Value) -> Vec<Mistake> {
+/// All values in `document` that do not fit `schema`.
+pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
     let empty = Map::new();
     let definitions = schema["$defs"].as_object().unwrap_or(&empty);
     let mut checker = Checker { definitions, mistakes: Vec::new() };
@@ -73,7 +73,7 @@ impl<'a> Checker<'a> {
         name.and_then(|name| self.definitions.get(name)).unwrap_or(schema)
     }
 
-    fn value(&mut self, node: &Node, schema: &'a Value, path: &str) {
+    fn value(&mut self, node: &JsonNode, schema: &'a Value, path: &str) {
         let schema = self.resolve(schema);
         if let Some(branches) = schema["anyOf"].as_array() {
             return self.any_of(node, branches, path);
@@ -96,8 +96,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An optional value: the branch that is not `null`, unless the value is.
-    fn any_of(&mut self, node: &Node, branches: &'a [Value], path: &str) {
+    /// An optional value: checked against the branch that is not `null`, unless the value is.
+    fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
         if matches!(node.kind, Kind::Null) && branches.iter().any(|b| is_null(&b)) {
             return;
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         Some(lists?.concat())
     }
 
-    fn choice(&mut self, node: &Node, choices: &[&str], path: &str) {
+    fn choice(&mut self, node: &JsonNode, choices: &[&str], path: &str) {
         let text = node.text();
         if text.is_some_and(|text| choices.contains(&text)) {
             return;
@@ -136,8 +136,8 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// An object that one of its members, such as `operator`, makes one of several.
-    fn variant(&mut self, node: &Node, branches: &'a [Value], path: &str) {
+    /// An object with a tag, such as `operator`, that selects one of several schemas.
+    fn variant(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         if !self.has_type(node, &Value::from("object"), path) {
             return;
         }
@@ -157,9 +157,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks `type`, which is a name or a list of names; reports and answers false if it does not
-    /// fit.
-    fn has_type(&mut self, node: &Node, types: &Value, path: &str) -> bool {
+    /// Checks `type`, which is a name or a list of names; reports a mismatch and returns false.
+    fn has_type(&mut self, node: &JsonNode, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],
             Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
@@ -177,18 +176,20 @@ impl<'a> Checker<'a> {
         fits
     }
 
-    fn object(&mut self, node: &Node, members: &[(Key, Node)], schema: &'a Value, path: &str) {
+    fn object(
+        &mut self,
+        node: &JsonNode,
+        members: &[(Key, JsonNode)],
+        schema: &'a Value,
+        path: &str,
+    ) {
         let empty = Map::new();
         let properties = schema["properties"].as_object();
         let known: Vec<&str> = properties.unwrap_or(&empty).keys().map(String::as_str).collect();
         for (position, (key, value)) in members.iter().enumerate() {
             let inner = join(path, &key.name);
             if members[..position].iter().any(|(other, _)| other.name == key.name) {
-                self.report(
-                    &key.place,
-                    &inner,
-                    format!("the key `{}` stands here twice", key.name),
-                );
+                self.report(&key.place, &inner, format!("duplicate key `{}`", key.name));
             }
             match properties.and_then(|p| p.get(&key.name)) {
                 Some(schema) => self.value(value, schema, &inner),
@@ -203,6 +204,9 @@ impl<'a> Checker<'a> {
                     );
                     self.report(&key.place, &inner, message);
                 }
+                None if schema["additionalProperties"].is_object() => {
+                    self.value(value, &schema["additionalProperties"], &inner);
+                }
                 None => {}
             }
         }
@@ -213,7 +217,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn array(&mut self, node: &Node, elements: &[Node], schema: &'a Value, path: &str) {
+    fn array(&mut self, node: &JsonNode, elements: &[JsonNode], schema: &'a Value, path: &str) {
         let least = schema["minItems"].as_u64().unwrap_or(0);
         if (elements.len() as u64) < least {
             let message = format!("needs at least {least} element{}", plural(least));
@@ -224,7 +228,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&mut self, node: &Node, text: &str, schema: &'a Value, path: &str) {
+    fn text(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
         let least = schema["minLength"].as_u64().unwrap_or(0);
         if (text.chars().count() as u64) < least {
             let message = format!("needs at least {least} character{}", plural(least));
@@ -232,7 +236,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn number(&mut self, node: &Node, text: &str, schema: &'a Value, path: &str) {
+    fn number(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
         let range = Range::of(schema);
         if !range.contains(text) {
             let message = format!("{text} is out of range; allowed: {}", range.describe());
@@ -241,13 +245,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The member whose constant value tells the branches apart.
+/// The member whose constant value distinguishes the branches.
 fn tag_of(branches: &[Value]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
     properties.iter().find(|(_, schema)| schema["const"].is_string()).map(|(name, _)| name.as_str())
 }
 
-/// The numbers that a schema allows.
+/// The range of numbers that a schema allows.
 struct Range {
     low: Option<String>,
     is_low_exclusive: bool,
@@ -303,7 +307,7 @@ impl Range {
     }
 }
 
-/// Compares two numbers as written: exactly if both are integers, else as floats.
+/// Compares two numbers as written: exactly if both are integers, otherwise as floats.
 fn compare(left: &str, right: &str) -> Option<std::cmp::Ordering> {
     match (left.parse::<i128>(), right.parse::<i128>()) {
         (Ok(left), Ok(right)) => Some(left.cmp(&right)),
@@ -334,8 +338,8 @@ fn article(name: &str) -> String {
     }
 }
 
-/// The value as it stands in the file, or its type if it is long.
-fn shown(node: &Node) -> String {
+/// The value as in the file, or its type if it is long.
+fn shown(node: &JsonNode) -> String {
     match &node.kind {
         Kind::Null => "null".to_owned(),
         Kind::Bool(value) => value.to_string(),

@@ -1,4 +1,4 @@
-//! A JSON text as a tree in which every value knows where it stands.
+//! A JSON text as a tree in which every value knows its place.
 //!
 //! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a
 //! float; jsonc-parser's tree keeps all three, so the text is read with that, in strict mode.
@@ -11,7 +11,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-/// Where a value was written.
+/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Byte range in the file.
@@ -28,7 +28,7 @@ pub(crate) struct Key {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct JsonNode {
     pub(crate) place: Place,
     pub(crate) kind: Kind,
 }
@@ -37,15 +37,15 @@ pub(crate) struct Node {
 pub(crate) enum Kind {
     Null,
     Bool(bool),
-    /// As written, so that nothing is rounded before it has been checked.
+    /// As written, so that no number is rounded before it has been checked.
     Number(String),
     Text(String),
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     /// In the order of the file, equal keys included.
-    Object(Vec<(Key, Node)>),
+    Object(Vec<(Key, JsonNode)>),
 }
 
-/// Why a text is not JSON, and where.
+/// The reason why a text is not JSON, and the place.
 pub(crate) struct SyntaxError {
     pub(crate) place: Place,
     pub(crate) message: String,
@@ -65,7 +65,7 @@ const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Reads a strict JSON text.
-pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
+pub(crate) fn parse(text: &str) -> Result<JsonNode, SyntaxError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
         let range = error.range();
         SyntaxError {
@@ -82,7 +82,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-fn node(value: &ast::Value) -> Node {
+fn node(value: &ast::Value) -> JsonNode {
     let kind = match value {
         ast::Value::NullKeyword(_) => Kind::Null,
         ast::Value::BooleanLit(literal) => Kind::Bool(literal.value),
@@ -93,7 +93,7 @@ fn node(value: &ast::Value) -> Node {
             Kind::Object(object.properties.iter().map(|p| (key(&p.name), node(&p.value))).collect())
         }
     };
-    Node { place: place(value.range()), kind }
+    JsonNode { place: place(value.range()), kind }
 }
 
 fn key(name: &ObjectPropName) -> Key {
@@ -104,8 +104,8 @@ fn place(range: jsonc_parser::common::Range) -> Place {
     Place::File(range.start..range.end)
 }
 
-impl Node {
-    /// A value that stands nowhere in the file, because override `index` gave it.
+impl JsonNode {
+    /// A value that is not in the file but in override `index`.
     pub(crate) fn from_override(index: usize, value: &Value) -> Self {
         let inner = |value| Self::from_override(index, value);
         let kind = match value {
@@ -128,12 +128,12 @@ impl Node {
     }
 
     /// The member of this name, if this is an object that has it.
-    pub(crate) fn member(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn member(&self, name: &str) -> Option<&JsonNode> {
         self.members().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
     /// The members of an object.
-    pub(crate) fn members(&self) -> impl Iterator<Item = &(Key, Node)> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = &(Key, JsonNode)> {
         match &self.kind {
             Kind::Object(members) => members.iter(),
             _ => [].iter(),
@@ -141,7 +141,7 @@ impl Node {
     }
 
     /// The elements of an array.
-    pub(crate) fn elements(&self) -> &[Node] {
+    pub(crate) fn elements(&self) -> &[JsonNode] {
         match &self.kind {
             Kind::Array(elements) => elements,
             _ => &[],
@@ -157,7 +157,7 @@ impl Node {
     }
 
     /// This value and the values inside it, down to `path` (object members and array indices).
-    pub(crate) fn descend<'a>(&'a self, path: &'a [&str]) -> impl Iterator<Item = &'a Node> {
+    pub(crate) fn descend<'a>(&'a self, path: &'a [&str]) -> impl Iterator<Item = &'a JsonNode> {
         let mut rest = path.iter();
         iter::successors(Some(self), move |node| {
             let step = rest.next()?;
@@ -168,15 +168,17 @@ impl Node {
         })
     }
 
-    /// The value without places. Equal keys keep the last, numbers lose what does not fit: check
-    /// before.
+    /// The value without places. Of equal keys the last one stays, and numbers are rounded to
+    /// their types: check before.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(value) => Value::Bool(*value),
             Kind::Number(text) => number(text).map_or(Value::Null, Value::Number),
             Kind::Text(text) => Value::String(text.clone()),
-            Kind::Array(elements) => Value::Array(elements.iter().map(Node::to_value).collect()),
+            Kind::Array(elements) => {
+                Value::Array(elements.iter().map(JsonNode::to_value).collect())
+            }
             Kind::Object(members) => Value::Object(
                 members
                     .iter()

@@ -1,4 +1,4 @@
-//! Errors of a configuration file, with the line they stand in.
+//! Errors of a configuration file, with their lines.
 
 use std::error::Error;
 use std::fmt;
@@ -19,9 +19,9 @@ pub struct ConfigError {
     pub column: usize,
     /// JSON path of the value, such as `stages[1].with.n`.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The mistake, and the values that are allowed.
     pub message: String,
-    /// The line itself and how many characters of it are meant; for display.
+    /// The line and the number of its characters that are marked; for display.
     excerpt: Option<(String, usize)>,
 }
 
@@ -62,14 +62,14 @@ impl fmt::Display for ConfigErrors {
 
 impl Error for ConfigErrors {}
 
-/// The text that is read, for turning byte offsets into lines.
+/// The text, for turning byte offsets into lines.
 pub(super) struct SourceText<'a> {
     pub(super) text: &'a str,
     pub(super) file: &'a str,
     pub(super) overrides: &'a [Override],
 }
 
-/// How much of a line an error shows.
+/// Longest part of a line that an error shows.
 const EXCERPT_CHARS_MAX: usize = 120;
 
 impl<'a> SourceText<'a> {

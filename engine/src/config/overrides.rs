@@ -1,12 +1,22 @@
-//! Values that replace those of the file: `PATH=VALUE`, as given on a command line.
+//! Overrides: values on a command line that replace values of the file, as `PATH=VALUE`.
 
 use serde_json::Value;
 use thiserror::Error;
 
-use super::document::{Key, Kind, Node, Place};
+use super::document::{JsonNode, Key, Kind, Place};
 
-/// Replaces or adds one value. The path is written as errors write it, `stages[1].with.n`; a stage
-/// may also be named by its id, `stages.top.with.n`.
+/// Replaces or adds one value. The path is written as in errors, `stages[1].with.n`; a stage may
+/// also be named by its id, `stages.top.with.n`.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::config::Override;
+///
+/// assert!("stages.top.with.n=5".parse::<Override>().is_ok());
+/// assert!("name=night run".parse::<Override>().is_ok(), "text needs no quotes");
+/// let error = "stages.top.with.n".parse::<Override>().unwrap_err();
+/// assert!(error.to_string().starts_with("`stages.top.with.n` is not of the form PATH=VALUE"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     steps: Vec<String>,
@@ -14,7 +24,7 @@ pub struct Override {
     text: String,
 }
 
-/// Why a text is not an override.
+/// A text is not an override.
 #[derive(Debug, Error)]
 #[error("`{text}` is not of the form PATH=VALUE, such as stages.top.with.n=5")]
 pub struct OverrideError {
@@ -44,30 +54,30 @@ impl Override {
         &self.text
     }
 
-    /// Puts the value of override `index` into `document`, adding the objects on its way.
+    /// Puts the value of override `index` into `document`, with the objects on its path.
     ///
     /// # Errors
-    /// The step that leads nowhere: there is no such element of an array.
-    pub(crate) fn apply(&self, index: usize, document: &mut Node) -> Result<(), String> {
+    /// The step of the path that names no element of an array.
+    pub(crate) fn apply(&self, index: usize, document: &mut JsonNode) -> Result<(), String> {
         let mut node = document;
         for step in &self.steps {
             node = enter(node, step, index)?;
         }
-        *node = Node::from_override(index, &self.value);
+        *node = JsonNode::from_override(index, &self.value);
         Ok(())
     }
 }
 
-/// The element or member that `step` names; a member that does not exist is added to an object, or
-/// to what becomes one.
-fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Node, String> {
+/// The element or member that `step` names. A missing member is added to an object; another value
+/// is replaced by an object first.
+fn enter<'a>(node: &'a mut JsonNode, step: &str, index: usize) -> Result<&'a mut JsonNode, String> {
     match &mut node.kind {
         Kind::Array(_) | Kind::Object(_) => {}
         other => *other = Kind::Object(Vec::new()),
     }
     match &mut node.kind {
         Kind::Array(elements) => {
-            let named = |e: &Node| e.member("id").and_then(Node::text) == Some(step);
+            let named = |e: &JsonNode| e.member("id").and_then(JsonNode::text) == Some(step);
             let position = step.parse().ok().or_else(|| elements.iter().position(named));
             position
                 .and_then(|position: usize| elements.get_mut(position))
@@ -78,11 +88,11 @@ fn enter<'a>(node: &'a mut Node, step: &str, index: usize) -> Result<&'a mut Nod
             let position = known.unwrap_or_else(|| {
                 let place = Place::Override(index);
                 let key = Key { name: step.to_owned(), place: place.clone() };
-                members.push((key, Node { place, kind: Kind::Null }));
+                members.push((key, JsonNode { place, kind: Kind::Null }));
                 members.len() - 1
             });
             Ok(&mut members[position].1)
         }
-        _ => unreachable!("what is neither an array nor an object was replaced above"),
+        _ => unreachable!("other values were replaced by an object above"),
     }
 }

@@ -26,11 +26,11 @@ pub(super) struct RawPipeline {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawQueue {
-    /// How many batches may wait.
+    /// Maximum number of waiting batches.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) batches: usize,
-    /// How many bytes may wait; a larger batch passes alone. Less where all queues together would
-    /// take more than a quarter of the memory that `memory_max` leaves.
+    /// Maximum bytes of waiting batches; a larger batch passes alone. Lowered where all queues
+    /// together would take more than a quarter of the memory that `memory_max` leaves.
     #[schemars(range(min = 1))]
     pub(super) bytes: u64,
 }
@@ -56,6 +56,15 @@ pub(super) struct RawStage {
 }
 
 /// The JSON Schema (draft 2020-12) of pipelines made of the registered operators.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::config::schema;
+/// use trommel_engine::registry::Registry;
+///
+/// let schema = schema(&Registry::new());
+/// assert_eq!(schema["properties"]["stages"]["minItems"], 1);
+/// ```
 #[must_use]
 pub fn schema(registry: &Registry) -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
@@ -69,11 +78,11 @@ pub fn schema(registry: &Registry) -> Value {
         "description": "Stages that read, transform and write streams of record batches.",
         "type": "object",
         "properties": {
-            "$schema": { "type": "string", "description": "Where this schema is, for editors." },
+            "$schema": { "type": "string", "description": "Path of this schema, for editors." },
             "name": { "type": "string", "minLength": 1, "description": "Names the pipeline in reports." },
             "placement": placement,
-            "pin": { "type": "boolean", "default": false, "description": "Pins every thread to a core of its own, and not only the threads of named cores." },
-            "memory_max": { "type": "integer", "format": "uint64", "minimum": 1_048_576, "description": "Bytes that the stages may take together for what grows with the stream, such as dictionaries and the text of monitored items; half of what the process may use when left out." },
+            "pin": { "type": "boolean", "default": false, "description": "Pins every thread to a core of its own, not only the threads of named cores." },
+            "memory_max": { "type": "integer", "format": "uint64", "minimum": 1_048_576, "description": "Bytes for the state of all stages that grows with the stream, such as dictionaries and the text of monitored items; when left out, half of the memory that the process may use." },
             "queue": queue,
             "stages": { "type": "array", "minItems": 1, "items": { "oneOf": stages } }
         },

@@ -1,20 +1,70 @@
-//! From a document to a checked topology.
+//! The step from a document to a checked topology.
 
 use std::collections::HashMap;
 
-use super::Pipeline;
 use super::check::{Mistake, check};
-use super::document::{self, Node, Place};
-use super::error::SourceText;
+use super::document::{self, JsonNode, Place};
+use super::error::{ConfigErrors, SourceText};
+use super::overrides::Override;
 use super::raw::{RawPipeline, schema};
 use super::suggest::suggestion;
 use crate::channel::QueueLimits;
-use crate::error::{GraphError, GraphErrorKind};
-use crate::graph::{Graph, OutputPort, StageId};
+use crate::error::{GraphError, GraphErrorKind, RunError};
+use crate::graph::{Graph, OutputPort, StageId, Topology};
 use crate::registry::Registry;
-use crate::runtime::RunOptions;
+use crate::runtime::{RunOptions, Running};
 
-pub(super) fn load(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
+/// A pipeline that was read from JSON: checked, bound, ready to start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Pipeline {
+    /// Its name; the file's if it has none.
+    pub name: String,
+    /// Its stages.
+    pub topology: Topology,
+    /// The options to run it with.
+    pub options: RunOptions,
+}
+
+impl Pipeline {
+    /// Starts the pipeline with the options it was configured with.
+    ///
+    /// # Errors
+    /// As [`Topology::start`].
+    pub fn start(self) -> Result<Running, RunError> {
+        self.topology.start(self.options)
+    }
+}
+
+/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of
+/// it.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::config::load;
+/// use trommel_engine::registry::Registry;
+///
+/// let text = "{\n  \"nmae\": \"night\",\n  \"stages\": []\n}";
+/// let errors = load(text, "night.json", &Registry::new(), &[]).unwrap_err();
+/// let [name, stages] = errors.0.try_into().unwrap();
+/// assert_eq!((name.line, name.path.as_str()), (2, "nmae"));
+/// assert!(name.message.ends_with("did you mean `name`?"));
+/// assert!(stages.to_string().starts_with("night.json:3:13: stages: needs at least 1 element"));
+/// ```
+///
+/// # Errors
+/// All mistakes in the text, as far as one does not hide another.
+pub fn load(
+    text: &str,
+    file: &str,
+    registry: &Registry,
+    overrides: &[Override],
+) -> Result<Pipeline, ConfigErrors> {
+    let source = SourceText::new(text, file, overrides);
+    load_source(&source, registry).map_err(|mistakes| source.errors(mistakes))
+}
+
+fn load_source(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
     let document = read_document(source)?;
     let mut mistakes = check(&document, &schema(registry));
     check_references(&document, &mut mistakes);
@@ -31,7 +81,7 @@ pub(super) fn load(source: &SourceText, registry: &Registry) -> Result<Pipeline,
     Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
 }
 
-fn read_document(source: &SourceText) -> Result<Node, Vec<Mistake>> {
+fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
     let mut document = document::parse(source.text).map_err(|error| {
         let path = "not valid JSON".to_owned();
         vec![Mistake { place: error.place, path, message: error.message }]
@@ -46,30 +96,30 @@ fn read_document(source: &SourceText) -> Result<Node, Vec<Mistake>> {
     if mistakes.is_empty() { Ok(document) } else { Err(mistakes) }
 }
 
-/// The stages as they stand in the document, whether or not they fit the schema.
-fn stages(document: &Node) -> &[Node] {
-    document.member("stages").map_or(&[], Node::elements)
+/// The stages as written in the document, valid or not.
+fn stages(document: &JsonNode) -> &[JsonNode] {
+    document.member("stages").map_or(&[], JsonNode::elements)
 }
 
-fn id(stage: &Node) -> Option<&str> {
-    stage.member("id").and_then(Node::text)
+fn id(stage: &JsonNode) -> Option<&str> {
+    stage.member("id").and_then(JsonNode::text)
 }
 
-/// Ids that stand twice, and inputs that name no stage.
-fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
+/// Checks that ids differ and that inputs name stages.
+fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     let stages = stages(document);
     let ids: Vec<&str> = stages.iter().filter_map(id).collect();
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (index, stage) in stages.iter().enumerate() {
         let Some(id) = id(stage) else { continue };
         if let Some(first) = first.get(id) {
-            let message = format!("the id {id:?} is that of stages[{first}] already");
+            let message = format!("the id {id:?} is already used by stages[{first}]");
             mistakes.push(mistake(document, &["stages", &index.to_string(), "id"], message));
         }
         first.entry(id).or_insert(index);
     }
     for (index, stage) in stages.iter().enumerate() {
-        let inputs = stage.member("inputs").map_or(&[][..], Node::elements);
+        let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
         for (position, input) in inputs.iter().enumerate() {
             let Some(name) = input.text() else { continue };
             if ids.contains(&split_output(name, |id| ids.contains(&id)).0) {
@@ -84,9 +134,9 @@ fn check_references(document: &Node, mistakes: &mut Vec<Mistake>) {
     }
 }
 
-/// A mistake at the value that `steps` lead to, or at the last one on the way that exists.
-fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
-    let nodes: Vec<&Node> = document.descend(steps).collect();
+/// A mistake at the value that `steps` lead to, or at the last existing value on the way.
+fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
+    let nodes: Vec<&JsonNode> = document.descend(steps).collect();
     let mut path = String::new();
     for step in &steps[..nodes.len() - 1] {
         match step.parse::<usize>() {
@@ -98,8 +148,12 @@ fn mistake(document: &Node, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// The described graph; every stage is loaded, so that all mistakes in parameters are found.
-fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph, Vec<Mistake>> {
+/// Describes the graph; loads every stage, so that all mistakes in parameters are found.
+fn graph(
+    raw: RawPipeline,
+    document: &JsonNode,
+    registry: &Registry,
+) -> Result<Graph, Vec<Mistake>> {
     let mut graph = Graph::new();
     graph.placement(raw.placement).pin(raw.pin);
     if let Some(bytes) = raw.memory_max {
@@ -144,7 +198,7 @@ fn graph(raw: RawPipeline, document: &Node, registry: &Registry) -> Result<Graph
     if mistakes.is_empty() { Ok(graph) } else { Err(mistakes) }
 }
 
-/// The stage and the output port that an input names: `stage` or `stage.port`.
+/// Splits an input into stage and output port: `stage` or `stage.port`.
 fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match input.rsplit_once('.') {
         Some((stage, port)) if !is_stage(input) => (stage, Some(port)),
@@ -186,8 +240,8 @@ impl Added {
     }
 }
 
-/// Where in the document a mistake of the graph stands.
-fn locate(error: &GraphError, document: &Node) -> Mistake {
+/// A mistake of the graph at its place in the document.
+fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
     let index = stages(document).iter().position(|stage| id(stage) == Some(&error.stage));
     let index = index.expect("graph errors name stages of the document").to_string();
     let parameter;

@@ -1,6 +1,6 @@
-//! The name that was probably meant.
+//! Suggestions for misspelt names.
 
-/// The one of `names` that is most like `wrong`, if one is like it at all.
+/// The name most similar to `wrong`, if one is similar at all.
 pub(crate) fn suggestion<'a>(
     wrong: &str,
     names: impl IntoIterator<Item = &'a str>,

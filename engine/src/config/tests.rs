@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::registry::{Configured, Registry};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Count {
-    /// How far.
+    /// The last number.
     #[schemars(range(min = 1, max = 100))]
     to: u32,
     #[serde(default)]
@@ -33,6 +34,9 @@ struct Count {
     #[expect(dead_code, reason = "only its check matters")]
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     share: Option<f64>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its check matters")]
+    names: BTreeMap<String, u8>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -178,6 +182,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
   "stages": [
     { "id": "a", "operator": "cuont", "with": {} },
     { "id": "b", "operator": "count", "with": { "to": 101, "to": 0, "order": 5, "share": 0.0, "by": 18446744073709551616 } },
+    { "id": "c", "operator": "count", "with": { "to": 1, "names": { "x": 255, "y": 256, "z": "a" } } },
     { "id": "b", "operator": "swallow", "inputs": ["bb", 7] },
     { "operator": "count", "with": { "Order": "up" } }
   ]
@@ -187,17 +192,19 @@ fn every_mistake_is_reported_at_once_with_its_place() {
         "3:16 placement: \"Auto\" is not allowed here; allowed: \"auto\", \"fused\"; did you mean `auto`?",
         "5:30 stages[0].operator: \"cuont\" is not allowed here; allowed: \"count\", \"split\", \"swallow\"; did you mean `count`?",
         "6:55 stages[1].with.to: 101 is out of range; allowed: 1 to 100",
-        "6:60 stages[1].with.to: the key `to` stands here twice",
+        "6:60 stages[1].with.to: duplicate key `to`",
         "6:66 stages[1].with.to: 0 is out of range; allowed: 1 to 100",
         "6:78 stages[1].with.order: 5 is not allowed here; allowed: \"ascending\", \"descending\"",
         "6:90 stages[1].with.share: 0.0 is out of range; allowed: more than 0.0, at most 1.0",
         "6:101 stages[1].with.by: 18446744073709551616 is out of range; allowed: 0 to 18446744073709551615",
-        "7:13 stages[2].id: the id \"b\" is that of stages[1] already",
-        "7:52 stages[2].inputs[0]: there is no stage \"bb\"; stages: a, b, b; did you mean `b`?",
-        "7:58 stages[2].inputs[1]: 7 is not a string",
-        "8:5 stages[3]: `id` is missing",
-        "8:36 stages[3].with: `to` is missing",
-        "8:38 stages[3].with.Order: there is no key `Order` here; allowed: `by`, `order`, `share`, `to`; did you mean `order`?",
+        "7:84 stages[2].with.names.y: 256 is out of range; allowed: 0 to 255",
+        "7:94 stages[2].with.names.z: \"a\" is not an integer",
+        "8:13 stages[3].id: the id \"b\" is already used by stages[1]",
+        "8:52 stages[3].inputs[0]: there is no stage \"bb\"; stages: a, b, c, b; did you mean `b`?",
+        "8:58 stages[3].inputs[1]: 7 is not a string",
+        "9:5 stages[4]: `id` is missing",
+        "9:36 stages[4].with: `to` is missing",
+        "9:38 stages[4].with.Order: there is no key `Order` here; allowed: `by`, `names`, `order`, `share`, `to`; did you mean `order`?",
     ];
     assert_eq!(errors(text), expected);
 }

@@ -1,4 +1,4 @@
-//! From a described graph to a checked one.
+//! The step from a described graph to a checked one.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,32 @@ use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Claim, Part};
 use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
-pub(super) fn build(graph: Graph) -> Result<Topology, GraphErrors> {
+impl Graph {
+    /// Checks the graph and binds its operators to their inputs.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// let mut graph = Graph::new();
+    /// graph.add("sum", Sum(0));
+    /// graph.add("sum", Sum(0));
+    /// let errors = graph.build().unwrap_err();
+    /// let shown: Vec<_> = errors.0.iter().map(ToString::to_string).collect();
+    /// let input = "stage `sum`: `sum` takes at least one input, found 0";
+    /// assert_eq!(shown, ["stage `sum`: another stage has this id already", input, input]);
+    /// ```
+    ///
+    /// # Errors
+    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
+    /// not bound.
+    pub fn build(self) -> Result<Topology, GraphErrors> {
+        build(self)
+    }
+}
+
+fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     let mut errors = Vec::new();
     check_ids(&graph.stages, &mut errors);
     check_input_counts(&graph.stages, &mut errors);
@@ -61,7 +86,7 @@ fn check_input_counts(stages: &[Stage], errors: &mut Vec<GraphError>) {
         let expected = match (least, most) {
             _ if ports.contains(&found) || (most == 1 && found > 1) => continue,
             (_, 0) => "no inputs".to_owned(),
-            (_, 1) => "at least one input".to_owned(),
+            (1, 1 | usize::MAX) => "at least one input".to_owned(),
             _ if least == most => format!("{least} inputs"),
             _ => format!("{least} to {most} inputs"),
         };
@@ -80,7 +105,8 @@ fn check_cores(stages: &[Stage], errors: &mut Vec<GraphError>) {
     }
 }
 
-/// Every stage behind all its inputs, otherwise in the order in which they were added; or a cycle.
+/// An order in which every stage comes after its inputs, otherwise in the order of addition; or a
+/// cycle.
 fn topological_order(stages: &[Stage]) -> Result<Vec<usize>, GraphError> {
     let mut order = Vec::with_capacity(stages.len());
     let mut state = vec![Visit::New; stages.len()];
@@ -98,7 +124,8 @@ enum Visit {
     Done,
 }
 
-/// Depth-first with its own stack, so that a long chain of stages cannot exhaust the thread's.
+/// Depth-first with a stack on the heap, so that a long chain of stages cannot exhaust the
+/// thread's.
 fn visit(
     stages: &[Stage],
     root: usize,
@@ -137,7 +164,7 @@ fn visit(
     Ok(())
 }
 
-/// What is known while stages are bound one after the other.
+/// The topology while stages are bound one after the other.
 struct Binding {
     /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
     bound: Vec<Option<usize>>,
@@ -228,7 +255,7 @@ impl Binding {
         Ok(Some(self.stages.len() - 1))
     }
 
-    /// Refuses claims to what another stage has claimed.
+    /// Refuses claims that another stage has.
     fn check_claims(&self, claims: &[Claim]) -> Result<(), GraphErrorKind> {
         for claim in claims {
             for stage in &self.stages {
@@ -267,8 +294,8 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns what it reads, as a
-    /// configuration would say it.
+    /// Links the inputs to the part that will be added next; returns their names as in a
+    /// configuration.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
         let mut read = Vec::new();
@@ -303,8 +330,8 @@ impl Binding {
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so its inputs would be reported for its
-        // mistake.
+        // A stage that could not be bound reads nothing, so that its inputs would be reported for
+        // its mistake.
         if self.has_failures {
             return;
         }

@@ -1,4 +1,4 @@
-//! A pipeline as a graph: stages, what each reads, and the cores they were given.
+//! A pipeline as a graph: stages with their inputs and cores.
 //!
 //! ```text
 //! Graph (described) ── build(): schemas, ports, cycles, cores ──► Topology (checked) ── start() ──► Running
@@ -10,7 +10,6 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use crate::error::GraphErrors;
 use crate::memory::MemoryBudget;
 use crate::operator::{Body, Claim, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
@@ -48,6 +47,21 @@ struct Stage {
 }
 
 /// Describes a pipeline.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+///
+/// let mut graph = Graph::new();
+/// let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// graph.add_after(numbers, "sum", Sum(0));
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(metrics.stage("sum").unwrap().items_in(), 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct Graph {
     stages: Vec<Stage>,
@@ -94,6 +108,23 @@ impl Graph {
 
     /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one
     /// port, one more stream into that port.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// let mut graph = Graph::new();
+    /// let sum = graph.add("sum", Sum(0));
+    /// for (id, end) in [("few", 10), ("many", 500)] {
+    ///     let numbers = graph.add(id, Numbers(0, end));
+    ///     graph.connect(numbers, sum);
+    /// }
+    /// let metrics = graph.build()?.run(RunOptions::new())?;
+    /// assert_eq!(metrics.stage("sum").unwrap().items_in(), 510);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn connect(&mut self, output: impl Into<OutputPort>, to: StageId) -> &mut Self {
         self.stages[to.0].inputs.push(output.into());
         self
@@ -106,33 +137,39 @@ impl Graph {
         self
     }
 
-    /// Says how stages that name no core are placed.
+    /// Sets the placement of stages that name no core.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// use trommel_engine::placement::Placement;
+    ///
+    /// let mut graph = Graph::new();
+    /// let numbers = graph.add("numbers", Numbers(0, 10));
+    /// graph.add_after(numbers, "sum", Sum(0));
+    /// graph.placement(Placement::Fused);
+    /// assert_eq!(graph.build()?.plan().groups.len(), 1, "one thread");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn placement(&mut self, placement: Placement) -> &mut Self {
         self.placement = placement;
         self
     }
 
-    /// Pins every thread to a core of its own, and not only the threads of named cores. Pays on a
-    /// machine that runs nothing else; by default the operating system places the threads.
+    /// Pins every thread to a core of its own, not only the threads of named cores. Pays on a
+    /// machine without other load; by default the operating system places the threads.
     pub fn pin(&mut self, pin: bool) -> &mut Self {
         self.pin = pin;
         self
     }
 
-    /// Lets the stages take this many bytes together for what grows with the stream; half of what
-    /// the process may use when it is not called.
+    /// Limits the memory of state that grows with the stream to `bytes` for all stages together;
+    /// by default, to half of the memory that the process may use.
     pub fn memory_max(&mut self, bytes: usize) -> &mut Self {
         self.memory_max = Some(bytes);
         self
-    }
-
-    /// Checks the graph and binds its operators to their inputs.
-    ///
-    /// # Errors
-    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
-    /// not bound.
-    pub fn build(self) -> Result<Topology, GraphErrors> {
-        build::build(self)
     }
 }
 
@@ -144,7 +181,7 @@ pub struct StageInfo {
     pub id: String,
     /// Its operator.
     pub operator: &'static str,
-    /// What it reads: stages, or `stage.port` of stages with several outputs.
+    /// Its inputs: stages, or `stage.port` of stages with several outputs.
     pub inputs: Vec<String>,
     /// Schema of each output port.
     pub outputs: Vec<SchemaRef>,
@@ -154,7 +191,7 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// Things outside of the pipeline that no other stage may write.
+    /// Things outside of the pipeline that no other stage may write to.
     pub claims: Vec<Claim>,
 }
 
@@ -163,7 +200,7 @@ pub struct StageInfo {
 pub(crate) struct PlacedPart {
     /// Its stage's id.
     pub(crate) stage: String,
-    /// The same, with the part's name behind a slash when there are several.
+    /// The same, followed by a slash and the part's name if there are several.
     pub(crate) label: String,
     pub(crate) operator: &'static str,
     pub(crate) part: Part,
@@ -176,11 +213,26 @@ pub(crate) struct Link {
     pub(crate) from_port: usize,
     pub(crate) to: usize,
     pub(crate) to_port: usize,
-    /// Joins two parts of one operator, so it carries chunks, and replies travel back beside it.
+    /// Joins two parts of one operator: it carries chunks, and replies travel back.
     pub(crate) is_inner: bool,
 }
 
 /// A checked pipeline whose operators know their inputs: ready to start.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// let mut graph = Graph::new();
+/// let numbers = graph.add("numbers", Numbers(0, 10));
+/// graph.add_after(numbers, "sum", Sum(0));
+/// let topology = graph.build()?;
+/// assert_eq!(topology.parts().collect::<Vec<_>>(), ["numbers", "sum"]);
+/// assert_eq!(topology.links().collect::<Vec<_>>(), [(0, 1)]);
+/// assert_eq!(topology.stages()[1].inputs, ["numbers"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Topology {
     pub(crate) stages: Vec<StageInfo>,
@@ -197,13 +249,14 @@ impl Topology {
         &self.stages
     }
 
-    /// The labels of all parts, in topological order: the stage's id, with the part behind a slash
-    /// if it has several.
+    /// The labels of all parts, in topological order: the stage's id, followed by a slash and the
+    /// part if it has several.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.iter().map(|p| p.label.as_str())
     }
 
-    /// The parts whose work may go on on a device, by their place in [`Self::parts`], and where.
+    /// The parts whose work may go to a device, by their index in [`Self::parts`], and the
+    /// device.
     pub fn devices(&self) -> impl Iterator<Item = (usize, String)> + '_ {
         self.parts.iter().enumerate().filter_map(|(index, placed)| match &placed.part.body {
             Body::Operator(operator) => Some((index, operator.device()?)),

@@ -1,9 +1,9 @@
-//! How much time of a thread queries may take from the data.
+//! The share of a busy thread's time that queries may take.
 //!
 //! Work earns credit, an answer spends it. A fresh query is answered only while the credit is not
-//! negative, so over time queries take at most one part in [`SHARE`] + 1 of a busy thread, however
-//! many callers ask again as soon as they are answered. A thread without work forgives its debt:
-//! its time is free.
+//! negative, so over time queries take at most one part in [`SHARE`] + 1 of a busy thread, for
+//! any number of callers that ask again at once. A thread without work forgives its debt: its
+//! time is free.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,18 +17,18 @@ const CREDIT_NS_MAX: i64 = 2_000_000;
 /// The credit of one thread. Its thread writes it; threads that send queries on to it read it.
 #[derive(Debug, Default)]
 pub(super) struct Allowance {
-    /// Written with every piece of work, so beside nothing that another thread uses.
+    /// Written with every piece of work, so in a cache line of its own.
     credit_ns: CachePadded<AtomicI64>,
 }
 
 impl Allowance {
-    /// Adds what `busy_ns` of work have earned.
+    /// Adds the credit for `busy_ns` of work.
     pub(super) fn earn(&self, busy_ns: u64) {
         let earned = i64::try_from(busy_ns).unwrap_or(i64::MAX) / SHARE;
         self.set(self.get().saturating_add(earned).min(CREDIT_NS_MAX));
     }
 
-    /// Takes the price of an answer.
+    /// Takes the time of an answer off.
     pub(super) fn spend(&self, answer_ns: u64) {
         self.set(self.get().saturating_sub(i64::try_from(answer_ns).unwrap_or(i64::MAX)));
     }
@@ -44,7 +44,7 @@ impl Allowance {
     }
 
     fn get(&self) -> i64 {
-        // Relaxed: one writer, and other readers only want to know roughly.
+        // Relaxed: one writer, and an old value is good enough for other readers.
         self.credit_ns.load(Ordering::Relaxed)
     }
 

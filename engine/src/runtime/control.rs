@@ -1,7 +1,7 @@
-//! Messages to a stage thread that are not data: queries and the registration of standing queries.
+//! Control messages to a stage thread: queries and the registration of standing queries.
 //!
-//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot take
-//! memory or stop the data.
+//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot
+//! exhaust memory or stop the data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,27 +10,31 @@ use std::time::Instant;
 use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 
-use crate::channel::{Doorbell, Giver, Refused, Slot, Taker, oneshot};
-use crate::query::{Carried, Computation, QueryError, Request};
+use crate::channel::{Doorbell, MailboxSender, Refused, oneshot};
+use crate::query::{Computation, QueryError, QueryPayload, Request};
 
-/// How many queries may wait at one thread.
+/// Maximum number of queries that wait at one thread.
 pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
 
 /// A query on its way to a part.
 pub(crate) struct Ticket {
     pub(crate) request: Request,
-    /// What the part before sent along.
-    pub(crate) carried: Option<Carried>,
-    /// Answer after this many messages of the part's input, not earlier and not later; `None` at
-    /// the first part.
+    /// The data of the part before this one.
+    pub(crate) payload: Option<QueryPayload>,
+    /// Answered after exactly `after` messages of the part's input; `None` at the first part.
     pub(crate) after: Option<u64>,
     pub(crate) answer_to: AnswerTo,
-    /// Held while later parts answer a query that the first part has sent on.
+    /// Held while later parts answer a query that the first part has forwarded.
     pub(crate) pass: Option<Pass>,
 }
 
 impl Ticket {
-    /// Whether somebody still waits for the answer.
+    /// Whether its position is reached after `taken` messages.
+    pub(crate) fn is_due(&self, taken: u64) -> bool {
+        self.after.is_none_or(|after| taken >= after)
+    }
+
+    /// Whether the caller still waits for the answer.
     pub(crate) fn is_wanted(&self) -> bool {
         match &self.answer_to {
             AnswerTo::Caller(caller) => caller.is_wanted(),
@@ -40,7 +44,7 @@ impl Ticket {
 }
 
 /// Counts the queries of one stage that its later parts have not answered yet, and rings the bell
-/// of the first part when one is answered.
+/// of the first part when it is dropped.
 pub(crate) struct Pass {
     under_way: Arc<AtomicUsize>,
     bell: Arc<Doorbell>,
@@ -48,7 +52,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     pub(crate) fn new(under_way: &Arc<AtomicUsize>, bell: &Arc<Doorbell>) -> Self {
-        // Relaxed, as below: a number that limits, without data.
+        // Relaxed, as below: a limit that publishes no data.
         under_way.fetch_add(1, Ordering::Relaxed);
         Self { under_way: Arc::clone(under_way), bell: Arc::clone(bell) }
     }
@@ -64,30 +68,29 @@ impl Drop for Pass {
 /// An answer, which its caller computes, or the reason why there is none.
 pub(crate) type Answer = Result<Computation, QueryError>;
 
-/// Who waits for the answer.
+/// The recipient of an answer.
 pub(crate) enum AnswerTo {
-    Caller(Giver<Answer>),
+    Caller(oneshot::Sender<Answer>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
     pub(crate) fn give(self, answer: Answer) {
         match self {
-            Self::Caller(caller) => caller.give(answer),
+            Self::Caller(caller) => caller.send(answer),
             Self::Watch(slot) => slot.publish(answer.and_then(|compute| compute())),
         }
     }
 }
 
-/// An answer and when it was given.
+/// An answer and its time.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) answer: Result<RecordBatch, QueryError>,
     pub(crate) at: Instant,
 }
 
-/// A standing query: the last answer, and whether somebody has read it since and would like a newer
-/// one.
+/// A standing query: the last answer, and whether it was read since, which requests a newer one.
 pub(crate) struct WatchSlot {
     pub(crate) request: Request,
     pub(crate) published: ArcSwapOption<Published>,
@@ -103,7 +106,7 @@ impl WatchSlot {
         self.published.store(Some(Arc::new(Published { answer, at: Instant::now() })));
     }
 
-    pub(crate) fn want(&self) {
+    pub(crate) fn request_refresh(&self) {
         // Relaxed: a mark without data; the doorbell orders it against a wait.
         self.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -112,19 +115,19 @@ impl WatchSlot {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_wish(&self) -> bool {
+    pub(crate) fn take_refresh_request(&self) -> bool {
         self.is_wanted() && self.is_wanted.swap(false, Ordering::Relaxed)
     }
 }
 
-/// What arrives in a mailbox; `part` is the index within the thread's group.
+/// A message of a mailbox; `part` is the index within the thread's group.
 pub(crate) enum Control {
     Query { part: usize, ticket: Ticket },
     Watch { part: usize, slot: Arc<WatchSlot> },
 }
 
 impl Control {
-    /// Whether somebody still waits for what comes of it.
+    /// Whether its answer is still waited for.
     fn is_wanted(&self) -> bool {
         match self {
             Self::Query { ticket, .. } => ticket.is_wanted(),
@@ -134,10 +137,10 @@ impl Control {
     }
 }
 
-/// The way to a part's mailbox.
+/// The address of a part: its mailbox and bell.
 #[derive(Clone)]
 pub(crate) struct Address {
-    mailbox: Slot<Control>,
+    mailbox: MailboxSender<Control>,
     bell: Arc<Doorbell>,
     part: usize,
     stage: Arc<str>,
@@ -148,7 +151,7 @@ pub(crate) struct Address {
 /// One caller that waits for an answer.
 pub(crate) struct Caller<'a> {
     callers: &'a AtomicUsize,
-    /// Nobody else waits at the same stage.
+    /// No other caller waits at the same stage.
     pub(crate) is_alone: bool,
 }
 
@@ -160,7 +163,7 @@ impl Drop for Caller<'_> {
 
 impl Address {
     pub(crate) fn new(
-        mailbox: Slot<Control>,
+        mailbox: MailboxSender<Control>,
         bell: Arc<Doorbell>,
         part: usize,
         stage: &str,
@@ -168,23 +171,23 @@ impl Address {
         Self { mailbox, bell, part, stage: stage.into(), callers: Arc::default() }
     }
 
-    /// Announces a caller that waits until it drops the result.
+    /// Counts a caller, who waits until the result is dropped.
     pub(crate) fn enter(&self) -> Caller<'_> {
-        // Relaxed: a number that says how to wait, without data.
+        // Relaxed: a hint how to wait, which publishes no data.
         let is_alone = self.callers.fetch_add(1, Ordering::Relaxed) == 0;
         Caller { callers: &self.callers, is_alone }
     }
 
-    /// Sends the query of a caller, who waits for the answer on the thread that calls this.
-    pub(crate) fn ask(&self, request: Request) -> Taker<Answer> {
-        let (caller, answer) = oneshot();
-        let (carried, after, pass) = (None, None, None);
+    /// Sends the query of a caller, who receives the answer on the calling thread.
+    pub(crate) fn ask(&self, request: Request) -> oneshot::Receiver<Answer> {
+        let (caller, answer) = oneshot::channel();
+        let (payload, after, pass) = (None, None, None);
         let answer_to = AnswerTo::Caller(caller);
-        self.send_query(Ticket { request, carried, after, answer_to, pass });
+        self.send_query(Ticket { request, payload, after, answer_to, pass });
         answer
     }
 
-    /// Sends a query; one that cannot be delivered is answered with the reason.
+    /// Sends a query; if it cannot be delivered, the answer is the reason.
     pub(crate) fn send_query(&self, ticket: Ticket) {
         let Err(refused) = self.send(Control::Query { part: self.part, ticket }) else { return };
         let refusal = self.refusal(&refused);

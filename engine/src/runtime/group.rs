@@ -1,18 +1,18 @@
-//! The stage loop: everything that one thread does.
+//! The stage loop: all work of one thread.
 //!
-//! A thread runs a group of parts and gives them turns. In its turn a part does one piece of work,
-//! one call of its operator; then the parts that it has sent something to process that, the most
-//! downstream ones first, and what they send in turn. After that the next part has its turn. So of
-//! the sources and inputs of a thread each gets as many turns as every other one that has data, and
-//! what waits inside the group is bounded by the output of one call of each part.
+//! A thread runs a group of parts and gives them turns. In its turn a part does one piece of
+//! work, one call of its operator. Then the parts that got messages from it process them, the
+//! most downstream ones first, and then the parts that got messages from these. After that the
+//! next part has its turn. So every source and input of a thread that has data gets the same
+//! number of turns, and at most the output of one call of each part waits inside the group.
 //!
-//! A part whose output did not fit does nothing until it does: back-pressure stops parts, not
-//! threads, and since the graph has no cycle some part can always go on. When no part can, the
-//! thread waits on its doorbell.
+//! A part whose output did not fit pauses until it fits: back-pressure stops parts, not threads.
+//! When no part of the thread can go on, the thread waits on its doorbell; since the graph has no
+//! cycle, some part of the run always can.
 //!
-//! Queries are looked for after an input has been taken and before it is processed. So a query that
-//! a part sent on before it sent a chunk is seen before that chunk is processed (see
-//! [`crate::query`]). How they are answered is in `serve`.
+//! The mailbox is read after an input has been taken and before it is processed. So a query that
+//! a part forwarded before it sent a chunk is seen before that chunk is processed (see
+//! [`crate::query`]). The answers are in `serve`.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
@@ -26,38 +26,39 @@ use crossbeam_utils::CachePadded;
 
 use super::allowance::Allowance;
 use super::control::Control;
-use super::node::{Life, Node, Target, View, Work};
+use super::node::Node;
+use super::outputs::{LocalMessage, LocalReply};
 use super::shared::{Phase, Shared};
-use crate::batch::{Chunk, Origin, Payload};
-use crate::channel::{Doorbell, Mailbox, Message, add};
+use super::step::{Step, View, Work};
+use crate::batch::{Chunk, Payload};
+use crate::channel::{Doorbell, Mailbox, Message};
 use crate::error::{RunError, RunErrorCause};
-use crate::metrics::nanoseconds;
-use crate::operator::{Body, Output, SourceFlow};
+use crate::operator::Output;
 
-/// How long a thread that may spin looks for work before it parks: about what waking it would cost.
+/// Time that a thread spins before it parks: about the cost of waking it.
 const SPIN: Duration = Duration::from_micros(50);
-/// Looks between two readings of the clock while spinning.
+/// Rounds of a spinning thread between two readings of the clock.
 const LOOKS_PER_CLOCK: u32 = 64;
 /// Time between two publications of the operators' own numbers.
 const PUBLISHING: Duration = Duration::from_millis(100);
-/// The longest wait, after which times of waiting are counted and the thread waits again.
+/// Longest wait, after which its time is counted and the thread waits again.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Time between two looks at queries that wait for the allowance of another thread.
+/// Time between two checks of queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
-pub(super) struct Group {
+pub(super) struct RunningGroup {
     pub(super) nodes: Vec<Node>,
     pub(super) mailbox: Mailbox<Control>,
     pub(super) bell: Arc<Doorbell>,
     pub(super) shared: Arc<Shared>,
     /// Whether there is a core for each thread of the run.
     pub(super) may_spin: bool,
-    /// The node at work, to name the culprit of a panic or a hang.
+    /// The node at work, to name the stage of a panic or a hang.
     pub(super) current: Arc<CachePadded<AtomicUsize>>,
     pub(super) allowance: Arc<Allowance>,
     /// The node whose turn was last.
     turn: usize,
-    /// The nodes that process what one turn has brought, each after the node that sent it.
+    /// The nodes that process the messages of one turn, each after the node that sent them.
     line: Vec<usize>,
     output: Output,
     pub(super) now: Instant,
@@ -68,11 +69,11 @@ pub(super) struct Group {
     pub(super) asked: usize,
     /// The node whose callers were served last.
     pub(super) served: usize,
-    /// When to publish the operators' own numbers again.
+    /// Time of the next publication of the operators' own numbers.
     publish_at: Instant,
 }
 
-impl Group {
+impl RunningGroup {
     pub(super) fn new(
         nodes: Vec<Node>,
         mailbox: Mailbox<Control>,
@@ -122,7 +123,7 @@ impl Group {
     }
 
     fn is_finished(&self) -> bool {
-        self.nodes.iter().all(|node| node.life == Life::Done && !node.is_stuck)
+        self.nodes.iter().all(|node| node.is_done() && !node.outputs.is_stuck())
     }
 
     fn look_at_phase(&mut self) -> Result<(), RunError> {
@@ -134,17 +135,17 @@ impl Group {
             self.seen_phase = Phase::Aborted;
         }
         if self.seen_phase == Phase::Aborted
-            && let Some(node) = self.nodes.iter().find(|node| node.life != Life::Done)
+            && let Some(node) = self.nodes.iter().find(|node| !node.is_done())
         {
             return Err(node.error(RunErrorCause::Aborted));
         }
         Ok(())
     }
 
-    /// Gives the next part that can do something its turn; false if there is none.
+    /// Gives the next part that has work its turn; false if there is none.
     fn take_turn(&mut self) -> Result<bool, RunError> {
         for _ in 0..self.nodes.len() {
-            // Downwards: of parts that have work at once, the downstream ones are first.
+            // Downwards, so that of parts with work the downstream ones come first.
             self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
             if let Some(work) = self.find_work(self.turn) {
                 self.perform(self.turn, work)?;
@@ -155,28 +156,30 @@ impl Group {
         Ok(false)
     }
 
-    fn view(&self) -> View {
-        View {
+    /// The next step of a node; without `now`, the time that it waits for.
+    fn next_step(&self, index: usize, now: Option<Instant>) -> Step {
+        if self.nodes[index].outputs.is_stuck() || self.has_unread_output(index) {
+            return Step::Wait;
+        }
+        self.nodes[index].next_step(View {
             is_draining: self.seen_phase >= Phase::Draining,
             may_answer: self.allowance.is_open(),
-            now: Some(self.now),
-        }
+            now,
+        })
     }
 
+    /// The work of a node now, whose message has been fetched.
     fn find_work(&mut self, index: usize) -> Option<Work> {
-        if self.nodes[index].is_stuck && !self.nodes[index].flush(self.now) {
-            return None;
+        self.nodes[index].flush(self.now);
+        match self.next_step(index, Some(self.now)) {
+            Step::Now(work) => self.nodes[index].fetch(work),
+            Step::At(_) | Step::Wait => None,
         }
-        if self.has_unread_output(index) {
-            return None;
-        }
-        let view = self.view();
-        self.nodes[index].find_work(view)
     }
 
-    /// Processes what a node has sent to others of this group, and what they send in turn. Only
-    /// messages are followed: an operator with more output than one call should write goes on in
-    /// its own turn.
+    /// Processes the messages that a node has sent to others of this group, and the messages that
+    /// these send. Only messages are followed: an operator with more output than one call should
+    /// write goes on in its own turn.
     fn follow(&mut self, index: usize) -> Result<(), RunError> {
         self.line.push(index);
         while let Some(&index) = self.line.last() {
@@ -193,9 +196,9 @@ impl Group {
 
     /// The most downstream node of this group that has a message from `index` and can process it.
     fn next_reader(&mut self, index: usize) -> Option<usize> {
-        for position in 0..self.nodes[index].local_targets.len() {
-            let target = self.nodes[index].local_targets[position];
-            let has_message = !self.nodes[target].inbox.is_empty();
+        for position in 0..self.nodes[index].outputs.local_nodes().len() {
+            let target = self.nodes[index].outputs.local_nodes()[position];
+            let has_message = self.nodes[target].inputs.has_local_message();
             if has_message && self.find_work(target) == Some(Work::Take) {
                 return Some(target);
             }
@@ -203,37 +206,32 @@ impl Group {
         None
     }
 
-    /// Whether a reader of the node in this group has not taken everything yet.
+    /// Whether a reader of the node in this group still has messages of it.
     fn has_unread_output(&self, index: usize) -> bool {
-        let targets = &self.nodes[index].local_targets;
-        targets.iter().any(|&target| !self.nodes[target].inbox.is_empty())
+        let targets = self.nodes[index].outputs.local_nodes();
+        targets.iter().any(|&target| self.nodes[target].inputs.has_local_message())
     }
 
     fn perform(&mut self, index: usize, work: Work) -> Result<(), RunError> {
         self.serve_mailbox();
         self.answer_asked();
-        if work == Work::Take && !self.may_process(index) {
+        // The mailbox may have had a query that was forwarded before the message; it waits for
+        // the work in flight, and so does the message.
+        if work == Work::Take && !self.nodes[index].may_take(self.allowance.is_open()) {
             return Ok(());
         }
-        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = self.now;
         let node = &mut self.nodes[index];
-        let is_data = run_work(node, work, begin, &mut self.output)?;
+        let is_data = node.run(work, begin, &mut self.output)?;
         self.now = Instant::now();
-        let busy_ns = nanoseconds(self.now - begin);
-        add(&node.counters.busy_ns, busy_ns);
-        self.allowance.earn(busy_ns);
-        node.is_dirty = true;
-        if is_data && node.is_at_boundary() {
-            node.latency.record(self.now.saturating_duration_since(node.origin.entered));
-        }
+        self.allowance.earn(node.count_work(is_data, begin, self.now));
         self.pass_on(index);
-        let node = &self.nodes[index];
-        if node.life == Life::Finishing && node.is_at_boundary() {
+        if self.nodes[index].is_finished() {
             self.end(index);
         }
-        if self.nodes[index].needed_input && !self.nodes[index].note_need() {
+        if self.nodes[index].has_lost_need() {
             self.shared.release_sink();
         }
         self.serve_held(index);
@@ -244,16 +242,9 @@ impl Group {
         Ok(())
     }
 
-    /// Whether the message that was taken for the node may be processed. A query that was sent on
-    /// before it may have been found in the meantime, and waits for the work that is in flight.
-    fn may_process(&self, index: usize) -> bool {
-        let node = &self.nodes[index];
-        node.is_at_boundary() || node.may_take_in_flight(self.allowance.is_open())
-    }
-
     /// Shows readers the numbers of the operators that have worked since the last time.
     fn publish(&mut self) {
-        for node in self.nodes.iter_mut().filter(|node| node.is_dirty && node.life != Life::Done) {
+        for node in self.nodes.iter_mut().filter(|node| node.has_news()) {
             node.publish_counters();
         }
         self.publish_at = self.now + PUBLISHING;
@@ -261,18 +252,18 @@ impl Group {
 
     /// Shows readers the last numbers of the operators after a failure.
     pub(super) fn publish_last(&mut self) {
-        for node in self.nodes.iter_mut().filter(|node| node.life != Life::Done) {
-            node.latency.flush();
-            // An operator that has panicked may do so again; its last numbers stay then.
+        for node in self.nodes.iter_mut().filter(|node| !node.is_done()) {
+            node.flush_latency();
+            // An operator that has panicked may panic again; its last numbers stay then.
             let _ = catch_unwind(AssertUnwindSafe(|| node.publish_counters()));
         }
     }
 
-    /// Moves what the operator wrote to its consumers.
+    /// Moves the operator's output to its consumers.
     fn pass_on(&mut self, index: usize) {
         let mut sent = mem::take(&mut self.output.sent);
         for (port, payload) in sent.drain(..) {
-            self.nodes[index].counters.count_out(payload.items());
+            self.nodes[index].count_out(payload.items());
             self.send(index, port, payload);
         }
         self.output.sent = sent;
@@ -283,7 +274,7 @@ impl Group {
         self.output.replies = replies;
         for commit in self.output.commits.drain(..) {
             let node = &self.nodes[index];
-            self.shared.commit_at_end(node.label.clone(), node.operator, commit);
+            self.shared.commit_at_end(node.label().to_owned(), node.operator(), commit);
         }
         if let Some(error) = self.output.late_failure.take() {
             self.shared.fail_late(self.nodes[index].error(RunErrorCause::Late(error)));
@@ -292,7 +283,7 @@ impl Group {
 
     /// Gives `payload` to every consumer of an output port.
     fn send(&mut self, index: usize, port: usize, payload: Payload) {
-        for other in 1..self.nodes[index].outputs[port].len() {
+        for other in 1..self.nodes[index].outputs.consumers(port) {
             let shared = payload.share().expect("chunks have one consumer: the next part");
             self.deliver(index, port, other, Message::Payload(shared));
         }
@@ -300,72 +291,46 @@ impl Group {
     }
 
     fn deliver(&mut self, index: usize, port: usize, consumer: usize, message: Message) {
-        let node = &mut self.nodes[index];
-        match &mut node.outputs[port][consumer] {
-            Target::Remote(edge) => {
-                if !edge.push(message) {
-                    node.stick(self.now);
-                }
-            }
-            Target::Local { node, port, pushed } => {
-                *pushed += 1;
-                let (node, port) = (*node, *port);
-                self.nodes[node].inbox.push_back((port, message));
-            }
+        let sent = self.nodes[index].outputs.send(port, consumer, message, self.now);
+        if let Some(LocalMessage { node, port, message }) = sent {
+            self.nodes[node].inputs.receive(port, message);
         }
     }
 
     fn send_reply(&mut self, index: usize, reply: Chunk) {
-        let node = &mut self.nodes[index];
-        match &mut node.reply_output {
-            Some(Target::Remote(edge)) => {
-                if !edge.push(Message::Payload(Payload::Chunk(reply))) {
-                    node.stick(self.now);
-                }
-            }
-            Some(Target::Local { node, .. }) => {
-                let node = *node;
-                if self.nodes[node].life != Life::Done {
-                    self.nodes[node].replies.push_back(reply);
-                }
-            }
-            None => panic!(
-                "`{}` sent a reply, but is its operator's first part",
-                self.nodes[index].label
-            ),
+        let sent = self.nodes[index].outputs.send_reply(reply, self.now);
+        if let Some(LocalReply { node, reply }) = sent
+            && !self.nodes[node].is_done()
+        {
+            self.nodes[node].inputs.receive_reply(reply);
         }
     }
 
     /// Sends the end markers of a node that has finished.
     fn end(&mut self, index: usize) {
-        // Before the end markers, so that the later parts still run when such a query reaches them.
+        // Before the end markers, so that later parts still run when a forwarded query reaches
+        // them.
         self.publish_watches(index);
-        let node = &mut self.nodes[index];
-        node.life = Life::Done;
-        node.wake_at = None;
-        node.close_replies();
-        node.latency.flush();
-        node.publish_counters();
-        node.counters.finish();
-        for port in 0..self.nodes[index].outputs.len() {
-            for consumer in 0..self.nodes[index].outputs[port].len() {
+        self.nodes[index].end();
+        for port in 0..self.nodes[index].outputs.ports() {
+            for consumer in 0..self.nodes[index].outputs.consumers(port) {
                 self.deliver(index, port, consumer, Message::End);
             }
         }
     }
 
-    /// Waits for anything that could give a node work.
+    /// Waits for work, until rung or until a time that a node waits for.
     fn wait(&mut self) {
         self.allowance.forgive();
         let begin = Instant::now();
         for node in &mut self.nodes {
-            node.latency.flush();
+            node.flush_latency();
         }
-        let is_dirty = self.nodes.iter().any(|node| node.is_dirty && node.life != Life::Done);
-        if is_dirty && begin >= self.publish_at {
+        let has_news = self.nodes.iter().any(Node::has_news);
+        if has_news && begin >= self.publish_at {
             self.publish();
         }
-        let publish_at = (is_dirty && begin < self.publish_at).then_some(self.publish_at);
+        let publish_at = (has_news && begin < self.publish_at).then_some(self.publish_at);
         let look = begin + WAIT_MAX;
         let until = self.wake_time().into_iter().chain(publish_at).chain([look]).min();
         if !(self.may_spin && self.spin(begin, until)) {
@@ -379,23 +344,25 @@ impl Group {
         }
     }
 
-    /// When the wait must end though nobody rings: a source becomes active, an operator wants to be
-    /// called, the deadline of a drain passes, or another thread may have credit for queries.
+    /// End of the wait if no one rings: the time of a source or an operator, the deadline of a
+    /// drain, or the next check of another thread's credit for queries.
     fn wake_time(&self) -> Option<Instant> {
         let deadline = match self.seen_phase {
             Phase::Draining => self.shared.deadline(),
             Phase::Running | Phase::Aborted => None,
         };
         let waits_for_credit =
-            self.nodes.iter().any(|node| !node.asked.is_empty() && node.is_at_boundary());
+            self.nodes.iter().any(|node| node.tickets.asked() > 0 && node.is_at_boundary());
         let look = waits_for_credit.then(|| Instant::now() + ALLOWANCE_LOOK);
-        // A node that waits for space, or for its reader, is not called before it is rung for.
-        let nodes = self.nodes.iter().enumerate();
-        let free = nodes.filter(|&(index, node)| !node.is_stuck && !self.has_unread_output(index));
-        free.filter_map(|(_, node)| node.wake_time()).chain(deadline).chain(look).min()
+        let steps = (0..self.nodes.len()).map(|index| self.next_step(index, None));
+        let times = steps.filter_map(|step| match step {
+            Step::At(time) => Some(time),
+            Step::Now(_) | Step::Wait => None,
+        });
+        times.chain(deadline).chain(look).min()
     }
 
-    /// Looks for work for a while; true if there is some.
+    /// Spins for a while; true as soon as there is work.
     fn spin(&self, begin: Instant, until: Option<Instant>) -> bool {
         loop {
             for _ in 0..LOOKS_PER_CLOCK {
@@ -418,100 +385,11 @@ impl Group {
         if !self.mailbox.is_empty() || self.shared.phase() != self.seen_phase {
             return true;
         }
-        let view = View { now: None, ..self.view() };
         self.nodes.iter().enumerate().any(|(index, node)| {
-            node.can_flush()
+            node.outputs.can_flush()
                 || node.wants_publishing()
                 || node.can_answer_asked()
-                || (!node.is_stuck
-                    && !self.has_unread_output(index)
-                    && node.next_step(view).is_some())
+                || matches!(self.next_step(index, None), Step::Now(_))
         })
     }
-}
-
-/// Does `work` at `node`; true if data was processed, so that its latency counts.
-fn run_work(
-    node: &mut Node,
-    work: Work,
-    begin: Instant,
-    output: &mut Output,
-) -> Result<bool, RunError> {
-    if work == Work::Truncated {
-        return Err(node.error(RunErrorCause::Truncated));
-    }
-    let is_running = node.life == Life::Running;
-    let (result, is_data) = match &mut node.body {
-        Body::Source(_) => return produce(node, work, begin, output).map(|()| false),
-        Body::Operator(operator) => match work {
-            Work::Take => {
-                node.taken += 1;
-                let (port, message) = node.inbox.pop_front().expect("it was found there");
-                let Message::Payload(payload) = message else {
-                    node.open_inputs -= 1;
-                    return Ok(false);
-                };
-                node.counters.count_in(payload.items());
-                if let Some(origin) = payload.origin() {
-                    node.origin = origin;
-                }
-                output.set_origin(node.origin);
-                (operator.process(port, payload, output), true)
-            }
-            Work::Resume => {
-                output.set_origin(node.origin);
-                (operator.resume(output), is_running)
-            }
-            Work::Reply => {
-                output.set_origin(node.origin);
-                let reply = node.replies.pop_front().expect("it was found there");
-                (operator.reply(reply, output), is_running)
-            }
-            Work::Wake => {
-                output.set_origin(Origin { entered: begin, ..node.origin });
-                (operator.wake(begin, output), false)
-            }
-            Work::Finish => {
-                node.life = Life::Finishing;
-                output.set_origin(node.origin);
-                (operator.finish(output), false)
-            }
-            Work::Produce | Work::StopSource | Work::Truncated => {
-                unreachable!("sources produce, and truncation was handled")
-            }
-        },
-    };
-    node.flow = result.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
-    if let Body::Operator(operator) = &node.body {
-        node.wake_at = operator.wake_at();
-    }
-    Ok(is_data)
-}
-
-/// Calls a source, numbers the batches that it sent, and notes when to call it again.
-fn produce(
-    node: &mut Node,
-    work: Work,
-    begin: Instant,
-    output: &mut Output,
-) -> Result<(), RunError> {
-    node.end_pause();
-    let Body::Source(source) = &mut node.body else { unreachable!("operators do not produce") };
-    output.set_origin(Origin { entered: begin, ..node.origin });
-    let flow = if work == Work::StopSource {
-        node.is_stopping = true;
-        source.stop(output)
-    } else {
-        source.next(output)
-    };
-    node.counters.record_progress(source.progress());
-    for (_, payload) in &mut output.sent {
-        payload.set_sequence(node.origin.sequence);
-        node.origin.sequence += 1;
-    }
-    let flow = flow.map_err(|error| node.error(RunErrorCause::Failed(error)))?;
-    if flow == SourceFlow::Finished {
-        node.life = Life::Finishing;
-    }
-    node.pause(flow)
 }

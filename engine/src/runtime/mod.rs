@@ -1,20 +1,26 @@
-//! Runs a topology: starts its threads, answers for them while they run, and brings them to an end.
+//! Runs a topology: starts its threads, answers for them, and brings them to an end.
 //!
 //! This is the only place where threads are made. Each runs one group of parts (see
-//! [`crate::placement`]) and never waits for anything but its doorbell; one more waits for the
-//! descriptors of all sources (`poller`). How a run ends is in `shared`, the stage loop in `group`,
-//! queries in `serve`.
+//! [`crate::placement`]) and waits only for its doorbell; one more waits for the descriptors of
+//! all sources (`poller`). The stage loop is in `group`, the next step of a part in `node`, the
+//! phases of a run in `shared`, the answers to queries in `serve`.
 
 mod allowance;
 mod control;
 mod group;
+mod inputs;
 mod node;
+mod outputs;
+mod pace;
 mod poller;
+mod queries;
 mod serve;
 mod shared;
 mod start;
+mod step;
 #[cfg(test)]
 mod tests;
+mod tickets;
 
 use std::fmt;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -29,24 +35,32 @@ use crossbeam_utils::CachePadded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-pub(crate) use control::{Address, Published, WatchSlot};
 use poller::Poller;
+pub use queries::{Latest, QueryHandle, Watch};
 use shared::{Phase, Shared};
 
 use crate::channel::QueueLimits;
 use crate::error::{RunError, RunErrorCause};
-use crate::graph::Topology;
 use crate::memory::Reservation;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
-use crate::query::{QueryError, QueryHandle, Request, Watch};
+use crate::query::{QueryError, Request};
 
 /// Wait after the operating system has refused to wait for a descriptor.
 const RETRY: Duration = Duration::from_millis(50);
-/// How long an aborted run waits for an operator that does not return, before its thread is left
-/// behind.
+/// Time that an aborted run waits for an operator that does not return, before its thread is
+/// abandoned.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// How to run a topology.
+/// Options for the run of a topology.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::channel::QueueLimits;
+/// use trommel_engine::runtime::RunOptions;
+///
+/// let options = RunOptions::new().queue(QueueLimits { batches: 2, ..QueueLimits::default() });
+/// assert_eq!(options.queue.bytes, 64 << 20);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -69,25 +83,7 @@ impl RunOptions {
     }
 }
 
-impl Topology {
-    /// Starts the threads of this pipeline.
-    ///
-    /// # Errors
-    /// If the operating system refuses a thread; those already started are ended.
-    pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
-        start::start(self, options)
-    }
-
-    /// Runs this pipeline to its end.
-    ///
-    /// # Errors
-    /// The first cause, if it does not get there.
-    pub fn run(self, options: RunOptions) -> Result<Metrics, RunError> {
-        self.start(options)?.join()
-    }
-}
-
-/// What names the parts of a stage and holds their numbers.
+/// The names and numbers of the parts of a stage.
 struct StageNumbers {
     id: String,
     operator: &'static str,
@@ -102,6 +98,25 @@ struct Worker {
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// # use trommel_engine::runtime::RunOptions;
+/// # let mut graph = Graph::new();
+/// # let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// # graph.add_after(numbers, "sum", Sum(0));
+/// use trommel_engine::runtime::RunPhase;
+///
+/// let running = graph.build()?.start(RunOptions::new())?;
+/// let handle = running.handle();
+/// running.join()?;
+/// assert_eq!(handle.phase(), RunPhase::Ended);
+/// assert_eq!(handle.metrics().stage("sum").unwrap().items_in(), 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct RunHandle {
     shared: Arc<Shared>,
@@ -110,17 +125,17 @@ pub struct RunHandle {
     edges: Arc<[WatchedEdge]>,
 }
 
-/// How far a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunPhase {
     /// The sources produce.
     Running,
-    /// The sources have been stopped; everything that was taken from the inputs is processed.
+    /// The sources have been stopped; all items that were taken from the inputs are processed.
     Draining,
-    /// As [`Self::Draining`], because no sink needs input any more; nobody has asked for it.
+    /// As [`Self::Draining`], because no sink needs input any more; no one has asked for it.
     Sated,
-    /// Every stage leaves at its next batch boundary.
+    /// Every stage ends at its next batch boundary.
     Aborted,
     /// All threads have ended.
     Ended,
@@ -136,13 +151,13 @@ impl fmt::Debug for RunHandle {
 }
 
 impl RunHandle {
-    /// The way to ask the stages.
+    /// The handle for queries.
     #[must_use]
     pub fn queries(&self) -> &QueryHandle {
         &self.queries
     }
 
-    /// How far the run is.
+    /// The phase of the run.
     #[must_use]
     pub fn phase(&self) -> RunPhase {
         match self.shared.phase() {
@@ -154,8 +169,8 @@ impl RunHandle {
         }
     }
 
-    /// What has been counted so far; after the end, also of a run that failed, what was counted in
-    /// all. The numbers of different stages are not from the same instant.
+    /// The numbers so far; after the end, also of a run that failed, the totals. The numbers of
+    /// different stages are not from the same instant.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics {
@@ -165,37 +180,37 @@ impl RunHandle {
         }
     }
 
-    /// Drains the run: sources take nothing more from their inputs, everything that they took is
+    /// Drains the run: sources take no more from their inputs, all items that they took are
     /// processed, and operators finish. Further calls change nothing.
     pub fn stop(&self) {
         self.shared.advance(Phase::Draining);
     }
 
     /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. Of
-    /// several limits the earliest counts.
+    /// several limits, the earliest counts.
     pub fn stop_within(&self, limit: Duration) {
         self.shared.set_deadline(limit);
         self.stop();
     }
 
     /// Ends the run at the next batch boundary of every stage; batches in flight are dropped, and
-    /// [`Running::join`] says so.
+    /// [`Running::join`] returns an error.
     pub fn abort(&self) {
         self.shared.advance(Phase::Aborted);
     }
 }
 
-/// A pipeline at work. Dropping it aborts the run without waiting for it.
+/// A running pipeline. Dropping it aborts the run without waiting for its end.
 pub struct Running {
     workers: Vec<Worker>,
     /// Receives the index of each worker that has ended.
     ended: Receiver<usize>,
-    /// Readable after each of them.
+    /// Readable when a worker has ended.
     end_event: Arc<OwnedFd>,
     workers_running: usize,
     /// Ends with the last worker.
     poller: Option<Arc<Poller>>,
-    /// Of the queues; given back when the run is over.
+    /// Memory of the queues; given back when the run is over.
     _queue_memory: Option<Reservation>,
     handle: RunHandle,
 }
@@ -212,6 +227,25 @@ impl fmt::Debug for Running {
 impl Running {
     /// Asks `stage` and waits for its answer, which is exact at a batch boundary after this call.
     ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use trommel_engine::query::Request;
+    ///
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let answer = running.query("sum", &Request::new("sum"))?;
+    /// assert_eq!(answer.num_rows(), 1);
+    /// let unknown = running.query("sum", &Request::new("mean")).unwrap_err();
+    /// assert_eq!(unknown.to_string(), "the operator has no query `mean`; it answers sum");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If there is no such stage, it does not know the request, too many queries wait at it, or it
     /// has finished.
@@ -221,9 +255,32 @@ impl Running {
 
     /// Registers a standing query, whose last answer can be read at any time without waiting.
     ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// # use trommel_engine::query::Request;
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let watch = running.watch("sum", Request::new("sum"))?;
+    /// let latest = loop {
+    ///     if let Some(latest) = watch.latest() {
+    ///         break latest;
+    ///     }
+    ///     std::thread::yield_now();
+    /// };
+    /// let answer = latest.answer().expect("the stage knows the request");
+    /// println!("{answer:?}, {:?} ago", latest.age());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Running::query`]; that the stage does not know the request is said by
-    /// [`Watch::latest`].
+    /// As [`Running::query`]; for a request that the stage does not know, [`Watch::latest`] has
+    /// the error.
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
         self.handle.queries.watch(stage, request)
     }
@@ -247,6 +304,23 @@ impl Running {
     }
 
     /// See [`RunHandle::stop`].
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// running.stop();
+    /// let metrics = running.join()?;
+    /// let (sent, summed) = (metrics.stage("numbers").unwrap(), metrics.stage("sum").unwrap());
+    /// assert_eq!(sent.items_out(), summed.items_in(), "no item is lost");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stop(&self) {
         self.handle.stop();
     }
@@ -261,7 +335,26 @@ impl Running {
         self.handle.abort();
     }
 
-    /// Waits until the pipeline has ended, at most for `limit`; true when it has.
+    /// Waits for the end of the pipeline, at most for `limit`; true if it has ended.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, 100_000));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use std::time::Duration;
+    ///
+    /// let mut running = graph.build()?.start(RunOptions::new())?;
+    /// while !running.wait(Duration::from_millis(1)) {
+    ///     println!("{} items", running.metrics().stage("sum").unwrap().items_in());
+    /// }
+    /// running.join()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now().checked_add(limit);
         while self.workers_running > 0 {
@@ -277,12 +370,12 @@ impl Running {
         true
     }
 
-    /// As [`Running::wait`], and returns false as soon as `descriptor` is readable or closed by its
-    /// writer, such as the pipe of a signal handler.
+    /// As [`Running::wait`], and returns false as soon as `descriptor`, such as the pipe of a
+    /// signal handler, is readable or closed by its writer.
     pub fn wait_beside(&mut self, descriptor: BorrowedFd<'_>, limit: Duration) -> bool {
         let until = Instant::now().checked_add(limit);
         loop {
-            // Before the look at the channel, so that the end of a worker is found in one of them.
+            // Before the channel is read, so that the end of a worker is found in one of the two.
             let _ = rustix::io::read(&self.end_event, &mut [0; 8]);
             while let Ok(worker) = self.ended.try_recv() {
                 self.note_end(worker);
@@ -291,7 +384,7 @@ impl Running {
                 return true;
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            // A time that does not fit is as good as none.
+            // A time that does not fit means no limit.
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut both = [self.end_event.as_fd(), descriptor]
                 .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
@@ -317,12 +410,12 @@ impl Running {
         if self.workers_running == 0 {
             self.handle.shared.commit();
             self.handle.shared.end();
-            // Ours is the last reference: this joins its thread.
+            // Ours is the last reference, so this joins the poller's thread.
             self.poller = None;
         }
     }
 
-    /// Waits for the end of the pipeline and says what it counted.
+    /// Waits for the end of the pipeline; returns its numbers.
     ///
     /// # Errors
     /// The first cause of a failure, with its stage; or that the run was aborted before it had

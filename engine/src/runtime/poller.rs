@@ -1,4 +1,4 @@
-//! Waits for the descriptors of all sources of a run in one thread.
+//! The poller: one thread that waits for the descriptors of all sources of a run.
 //!
 //! A source without data names a descriptor. Its stage thread registers that here and goes on with
 //! other work, or parks; when the descriptor becomes readable, or its writer hangs up, the poller
@@ -76,7 +76,7 @@ impl Drop for Poller {
         if let Some(PollerThread { waker, handle, .. }) = thread
             && waker.wake().is_ok()
         {
-            // A panic there has been reported by the hook, and nobody waits for it any more.
+            // A panic there has been reported by the hook, and no source waits any more.
             let _ = handle.join();
         }
     }
@@ -89,7 +89,7 @@ fn start(signals: Arc<[Signal]>) -> io::Result<PollerThread> {
     let run = move || {
         if let Err(error) = poll_until_end(poll, &signals) {
             tracing::error!(%error, "cannot wait for descriptors");
-            // Their sources find out when they register again.
+            // The sources find out when they register again.
             signals.iter().for_each(Signal::set);
         }
     };
@@ -134,8 +134,7 @@ impl Readiness {
         Self { poller: Arc::clone(poller), index, watched: None }
     }
 
-    /// Waits for `descriptor` from now on. `false` if that cannot be waited for because it never
-    /// blocks, such as a regular file.
+    /// Waits for `descriptor` from now on; false if it never blocks, such as a regular file.
     pub(super) fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {
         self.unwatch();
         let descriptor = descriptor.as_raw_fd();
@@ -155,7 +154,7 @@ impl Readiness {
         self.watched.is_some() && self.signal().is_ready.load(Ordering::Relaxed)
     }
 
-    /// Waits no longer. The descriptor is still open.
+    /// Ends the wait. The descriptor is still open.
     pub(super) fn unwatch(&mut self) {
         if let Some(descriptor) = self.watched.take() {
             self.poller.deregister(descriptor);

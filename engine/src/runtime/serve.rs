@@ -1,28 +1,27 @@
-//! Queries at a group: which are answered when, and how they travel on.
+//! Queries at a group: their order, their answers, and the way to the next part.
 //!
-//! A caller's query waits in the order of its arrival until its part is at a batch boundary and the
-//! thread has time for it (see `allowance`). One that the part before has sent on is answered at
-//! its position in the chunks, whatever that costs: it was admitted by the first part, which admits
-//! no more while a later one owes time. Nobody's query is computed after its caller gave up.
+//! A caller's query waits in the order of arrival until its part is at a batch boundary and the
+//! thread has time for it (see `allowance`). A forwarded query is answered at its position in the
+//! chunks at any cost: the first part admitted it, and admits no more while a later part owes
+//! time. A query whose caller gave up is not computed.
 
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::control::{AnswerTo, Control, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
-use super::group::Group;
-use super::node::{Life, Target};
-use crate::metrics::nanoseconds;
-use crate::operator::Body;
-use crate::query::{Computation, QueryError, Response};
+use super::control::{AnswerTo, Control, Ticket, WatchSlot};
+use super::group::RunningGroup;
+use super::outputs::NextPart;
+use crate::counter::nanoseconds;
+use crate::query::{Computation, Response};
 
 /// Time for answers to callers that wait when the run ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
-impl Group {
-    /// Takes everything from the mailbox. Queries that were sent on are accepted, so that they are
-    /// known before the chunk that follows them is processed.
+impl RunningGroup {
+    /// Empties the mailbox. Forwarded queries are accepted before the chunk that follows them is
+    /// processed.
     pub(super) fn serve_mailbox(&mut self) {
         if self.mailbox.is_empty() {
             return;
@@ -44,28 +43,21 @@ impl Group {
     /// Lets the query of a caller wait for its turn.
     fn enqueue(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
-        if node.asked.len() >= MAILBOX_QUERIES_MAX {
-            let before = node.asked.len();
-            node.asked.retain(Ticket::is_wanted);
-            self.asked -= before - node.asked.len();
+        let before = node.tickets.asked();
+        let refused = node.tickets.ask(ticket);
+        self.asked = self.asked - before + node.tickets.asked();
+        if let Err(ticket) = refused {
+            ticket.answer_to.give(Err(node.busy()));
         }
-        if node.asked.len() >= MAILBOX_QUERIES_MAX {
-            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
-            return ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
-        }
-        node.asked.push_back(ticket);
-        self.asked += 1;
     }
 
     fn add_watch(&mut self, index: usize, slot: Arc<WatchSlot>) {
-        // One reference is ours: a slot without another has lost its reader.
-        self.nodes[index].watches.retain(|slot| Arc::strong_count(slot) > 1);
-        self.nodes[index].watches.push(slot);
+        self.nodes[index].tickets.add_watch(slot);
         self.has_watches = true;
-        if self.nodes[index].life == Life::Done {
-            // Nothing changes any more: one answer is the last.
+        if self.nodes[index].is_done() {
+            // The state changes no more: one answer is the last.
             self.publish_watches(index);
-            self.nodes[index].watches.clear();
+            self.nodes[index].tickets.clear_watches();
         }
     }
 
@@ -74,8 +66,8 @@ impl Group {
         while self.asked > 0 && self.allowance.is_open() && self.answer_one() {}
     }
 
-    /// Answers one caller, and standing queries, on a thread that has nothing else to do; false if
-    /// nobody can be answered.
+    /// Answers one caller, and standing queries, on a thread without other work; false if no
+    /// query can be answered.
     pub(super) fn answer_at_leisure(&mut self) -> bool {
         self.allowance.forgive();
         let mut has_published = false;
@@ -87,14 +79,14 @@ impl Group {
         (self.asked > 0 && self.answer_one()) || has_published
     }
 
-    /// Answers callers that wait when everything else has ended, for a moment: the run ends,
-    /// however many they are.
+    /// Answers waiting callers when all parts have ended, for a limited time: no number of
+    /// callers delays the end.
     pub(super) fn answer_last(&mut self) {
         let until = Instant::now() + LAST_ANSWERS;
         while self.asked > 0 && Instant::now() < until && self.answer_one() {}
     }
 
-    /// Answers, or sends on, the oldest query at the next part that can do so.
+    /// Answers, or forwards, the oldest query at the next part that can do so.
     fn answer_one(&mut self) -> bool {
         for _ in 0..self.nodes.len() {
             self.served = (self.served + 1) % self.nodes.len();
@@ -102,7 +94,7 @@ impl Group {
             if !self.nodes[index].can_answer_asked() {
                 continue;
             }
-            while let Some(ticket) = self.nodes[index].asked.pop_front() {
+            while let Some(ticket) = self.nodes[index].tickets.next_asked() {
                 self.asked -= 1;
                 if ticket.is_wanted() {
                     self.answer(index, ticket);
@@ -119,30 +111,28 @@ impl Group {
         self.now = Instant::now();
     }
 
-    /// Answers a query that was sent on now, or keeps it until its time has come.
+    /// Answers a forwarded query now, or keeps it until its position is reached.
     fn accept(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
         if node.can_answer(&ticket) {
             self.answer(index, ticket);
-        } else if node.held.len() < MAILBOX_QUERIES_MAX {
-            node.held.push(ticket);
-        } else {
-            let (stage, limit) = (node.label.clone(), MAILBOX_QUERIES_MAX);
-            ticket.answer_to.give(Err(QueryError::Busy { stage, limit }));
+        } else if let Err(ticket) = node.tickets.hold(ticket) {
+            ticket.answer_to.give(Err(node.busy()));
         }
     }
 
-    /// Answers the queries that were sent on and whose position is reached.
+    /// Answers the forwarded queries whose position is reached.
     pub(super) fn serve_held(&mut self, index: usize) {
-        if self.nodes[index].held.is_empty() || !self.nodes[index].is_at_boundary() {
+        if !self.nodes[index].tickets.has_held() || !self.nodes[index].is_at_boundary() {
             return;
         }
-        for ticket in mem::take(&mut self.nodes[index].held) {
+        for ticket in self.nodes[index].tickets.take_held() {
             self.accept(index, ticket);
         }
     }
 
-    /// Renews the standing answers that were read since the last time, if there is time for them.
+    /// Renews the standing answers that were read since the last renewal, if there is time for
+    /// them.
     pub(super) fn serve_watches(&mut self, index: usize) -> bool {
         let is_due = self.has_watches && self.nodes[index].wants_publishing();
         is_due && self.allowance.is_open() && {
@@ -153,37 +143,33 @@ impl Group {
 
     /// Renews all standing answers.
     pub(super) fn publish_watches(&mut self, index: usize) {
-        for slot in &self.nodes[index].watches {
-            slot.want();
+        for slot in self.nodes[index].tickets.watches() {
+            slot.request_refresh();
         }
         self.renew_watches(index);
     }
 
     fn renew_watches(&mut self, index: usize) {
-        for position in 0..self.nodes[index].watches.len() {
-            let slot = Arc::clone(&self.nodes[index].watches[position]);
-            if slot.take_wish() {
+        for position in 0..self.nodes[index].tickets.watches().len() {
+            let slot = Arc::clone(&self.nodes[index].tickets.watches()[position]);
+            if slot.take_refresh_request() {
                 let (request, answer_to) = (slot.request.clone(), AnswerTo::Watch(slot));
-                let (carried, after, pass) = (None, None, None);
-                self.answer(index, Ticket { request, carried, after, answer_to, pass });
+                let (payload, after, pass) = (None, None, None);
+                self.answer(index, Ticket { request, payload, after, answer_to, pass });
             }
         }
     }
 
     fn answer(&mut self, index: usize, mut ticket: Ticket) {
-        // Relaxed: only read to name the culprit of a hang or, on the same thread, of a panic.
+        // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
         self.current.store(index, Ordering::Relaxed);
         let begin = Instant::now();
-        let (request, carried) = (&ticket.request, ticket.carried.take());
-        let response = match &self.nodes[index].body {
-            Body::Operator(operator) => operator.query(request, carried),
-            Body::Source(_) => Err(QueryError::unsupported(request, &[])),
-        };
+        let response = self.nodes[index].query(&ticket.request, ticket.payload.take());
         let spend = || self.allowance.spend(nanoseconds(begin.elapsed()));
         let answer = match response {
-            Ok(Response::Forward(carried)) => {
+            Ok(Response::Forward(payload)) => {
                 spend();
-                return self.send_on(index, Ticket { carried: Some(carried), ..ticket });
+                return self.send_on(index, Ticket { payload: Some(payload), ..ticket });
             }
             Ok(Response::Answer(rows)) => Ok(Box::new(|| Ok(rows)) as Computation),
             Ok(Response::Compute(computation)) => Ok(computation),
@@ -193,21 +179,14 @@ impl Group {
         spend();
     }
 
-    /// Sends a query on to the next part, to be answered after the chunks sent so far.
+    /// Forwards a query to the next part, to be answered after the chunks sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
-        let Ticket { request, carried, answer_to, pass, .. } = ticket;
-        let pass = pass.or_else(|| Some(Pass::new(&self.nodes[index].under_way, &self.bell)));
-        match &self.nodes[index].outputs[0][0] {
-            Target::Remote(edge) => {
-                let after = Some(edge.pushed());
-                let next = self.nodes[index].next_part.as_ref();
-                let next = next.expect("only a part with a successor forwards a query");
-                next.send_query(Ticket { request, carried, after, answer_to, pass });
-            }
-            Target::Local { node, pushed, .. } => {
-                let (next, after) = (*node, Some(*pushed));
-                self.accept(next, Ticket { request, carried, after, answer_to, pass });
-            }
+        let Ticket { request, payload, answer_to, pass, .. } = ticket;
+        let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));
+        let onward = |sent| Ticket { request, payload, after: Some(sent), answer_to, pass };
+        match self.nodes[index].outputs.next_part() {
+            NextPart::Remote { address, sent } => address.send_query(onward(sent)),
+            NextPart::Local { node, sent } => self.accept(node, onward(sent)),
         }
     }
 }

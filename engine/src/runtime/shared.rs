@@ -1,5 +1,5 @@
-//! What all threads of one run share: the phase of the run, the first cause of its failure,
-//! everybody's doorbell.
+//! State that all threads of one run share: the phase of the run, the first cause of its failure,
+//! all doorbells.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
+use crate::counter::nanoseconds;
 use crate::error::{RunError, RunErrorCause};
-use crate::metrics::nanoseconds;
 use crate::operator::Commit;
 use crate::sync::lock;
 
-/// How a run ends. Phases only advance.
+/// Phases of a run. They only advance.
 ///
 /// ```text
 /// Running ── stop() ──► Draining ── abort(), deadline ──► Aborted
@@ -21,9 +21,9 @@ use crate::sync::lock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Running,
-    /// Sources have stopped; what is in flight is processed.
+    /// Sources have stopped; batches in flight are processed.
     Draining,
-    /// Everybody leaves at the next batch boundary.
+    /// Every stage ends at its next batch boundary.
     Aborted,
 }
 
@@ -54,11 +54,11 @@ pub(crate) struct Shared {
     deadline_ns: AtomicU64,
     first_cause: Mutex<Option<RunError>>,
     ended_at: OnceLock<Instant>,
-    /// What is to be called when the run has ended well.
+    /// Commits to be called when the run has ended well.
     commits: Mutex<Commits>,
     /// Sinks that still need input.
     needy_sinks: AtomicUsize,
-    /// Whether the run drains because none does.
+    /// Whether the run drains because no sink does.
     is_sated: AtomicBool,
     bells: Vec<Arc<Doorbell>>,
 }
@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    /// Moves on to `phase`, unless the run is there or further already.
+    /// Advances to `phase`, unless the run is there or further already.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.fetch_max(phase as u8, Ordering::Relaxed);
         if phase == Phase::Aborted {
@@ -113,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// When draining becomes aborting; an earlier deadline wins.
+    /// Lowers the deadline at which draining becomes aborting.
     pub(crate) fn set_deadline(&self, within: Duration) {
         let at = nanoseconds(self.started.elapsed().saturating_add(within));
         self.deadline_ns.fetch_min(at, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Shared {
     pub(crate) fn commit_at_end(&self, stage: String, operator: &'static str, commit: Commit) {
         let mut commits = self.commits();
         commits.waiting.push((stage, operator, commit));
-        // Under the lock: an abort either finds it there or is seen here.
+        // Under the lock: an abort either finds the commit or is seen here.
         if self.phase() == Phase::Aborted {
             commits.discard();
         }
@@ -158,26 +158,26 @@ impl Shared {
         // Relaxed: the number carries no data.
         if self.needy_sinks.fetch_sub(1, Ordering::Relaxed) == 1 && self.phase() == Phase::Running {
             self.is_sated.store(true, Ordering::Relaxed);
-            // Whoever sees the phase sees why: pairs with the fence of `is_sated`.
+            // A thread that sees the phase sees the reason: pairs with the fence of `is_sated`.
             fence(Ordering::Release);
             self.advance(Phase::Draining);
         }
     }
 
-    /// Whether the run drains because no sink needs input; to be asked after [`Self::phase`].
+    /// Whether the run drains because no sink needs input; to be called after [`Self::phase`].
     pub(crate) fn is_sated(&self) -> bool {
         fence(Ordering::Acquire);
         self.is_sated.load(Ordering::Relaxed)
     }
 
-    /// Ends the run because of `error`. Only the first one is kept, later ones are consequences;
-    /// but for one that did not end the run.
+    /// Ends the run because of `error`. Only the first error is kept, because later ones are
+    /// consequences; but an error that did not end the run is replaced.
     pub(crate) fn fail(&self, error: RunError) {
         self.keep(error);
         self.advance(Phase::Aborted);
     }
 
-    /// Lets the run go on to its end and fail then.
+    /// Lets the run go on to its end, and fail there.
     pub(crate) fn fail_late(&self, error: RunError) {
         self.keep(error);
     }

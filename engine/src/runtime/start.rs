@@ -1,5 +1,5 @@
-//! From a topology to threads: makes nodes, joins them by local targets or edges, and starts the
-//! groups.
+//! The start of a run: makes nodes of a topology, joins them by local targets or edges, and
+//! starts a thread for each group.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -13,27 +13,46 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::allowance::Allowance;
 use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
-use super::group::Group;
-use super::node::{Input, Node, Target};
+use super::group::RunningGroup;
+use super::node::Node;
+use super::outputs::Target;
 use super::poller::{Poller, Readiness};
+use super::queries::QueryHandle;
 use super::shared::Shared;
 use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
-use crate::channel::{Doorbell, Mailbox, QueueLimits, Slot, edge, mailbox};
+use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::metrics::{PartCounters, WatchedEdge};
+use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
-use crate::query::QueryHandle;
 
-/// Replies that may wait for a part. To one that asks and waits there is one at a time; but what is
-/// given back to it, to be used again, waits until it looks.
-const REPLIES_MAX: usize = 2 * crate::operator::GIVEN_BACK_MAX;
+/// Replies that may wait for a part. A part that awaits an answer gets one at a time; but chunks
+/// to be recycled wait until the part takes them.
+const REPLIES_MAX: usize = 2 * crate::operator::REPLIES_IN_FLIGHT_MAX;
 
-/// Queues take at most one part in this number of the memory that is left to a pipeline.
+/// Queues take at most this part of the memory that is left to a pipeline.
 const QUEUES_PART: usize = 4;
 
-pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
+impl Topology {
+    /// Starts the threads of this pipeline.
+    ///
+    /// # Errors
+    /// If the operating system refuses a thread; the threads already started are ended.
+    pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
+        start(self, options)
+    }
+
+    /// Runs this pipeline to its end.
+    ///
+    /// # Errors
+    /// The first cause of a failure.
+    pub fn run(self, options: RunOptions) -> Result<Metrics, RunError> {
+        self.start(options)?.join()
+    }
+}
+
+fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     let Topology { stages, parts, links, plan, memory } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let queue_memory = wiring.limit_queues(&links, &memory);
@@ -69,7 +88,7 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
     let groups = wiring.nodes.into_iter().zip(wiring.threads);
     for (index, (nodes, thread)) in groups.enumerate() {
         let ThreadEnds { bell, mailbox, allowance, .. } = thread;
-        let mut group = Group::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
+        let mut group = RunningGroup::new(nodes, mailbox, bell, Arc::clone(&shared), allowance);
         group.may_spin = plan.has_core_per_group;
         let core = plan.groups[index].core;
         running.workers.push(spawn(
@@ -86,14 +105,15 @@ pub(super) fn start(topology: Topology, options: RunOptions) -> Result<Running, 
 
 fn spawn(
     index: usize,
-    group: Group,
+    group: RunningGroup,
     core: Option<usize>,
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
 ) -> Result<Worker, RunError> {
-    let labels: Vec<_> = group.nodes.iter().map(|n| (n.label.clone(), n.operator)).collect();
+    let label = |node: &Node| (node.label().to_owned(), node.operator());
+    let labels: Vec<_> = group.nodes.iter().map(label).collect();
     let current = Arc::clone(&group.current);
-    let first = group.nodes[0].label.clone();
+    let first = labels[0].0.clone();
     let refused = |error| RunError {
         stage: labels[0].0.clone(),
         operator: labels[0].1,
@@ -102,8 +122,8 @@ fn spawn(
     let handle = thread::Builder::new()
         .name(format!("trommel {first}"))
         .spawn(move || {
-            // Locals are dropped in reverse order, so the end is announced when all that the group
-            // owned is closed, even if closing it panics.
+            // Locals are dropped in reverse order, so the end is announced after the group's
+            // edges are closed, even if closing them panics.
             let _announcement = Announcement { ended, end_event, index };
             let mut group = group;
             pin(core);
@@ -113,7 +133,7 @@ fn spawn(
     Ok(Worker { handle: Some(handle), labels, current })
 }
 
-/// Says that a worker has ended, when it is dropped.
+/// Announces the end of a worker, when it is dropped.
 struct Announcement {
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
@@ -122,9 +142,9 @@ struct Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // Nobody listens when the run was dropped without waiting for it.
+        // There is no receiver when the run was dropped before its end.
         let _ = self.ended.send(self.index);
-        // It fails only at the greatest number, which is readable too.
+        // A write fails only at the greatest number, which is readable too.
         let _ = rustix::io::write(&self.end_event, &1_u64.to_ne_bytes());
     }
 }
@@ -137,7 +157,7 @@ fn pin(core: Option<usize>) {
     }
 }
 
-fn work(group: &mut Group) {
+fn work(group: &mut RunningGroup) {
     let shared = Arc::clone(&group.shared);
     let result = catch_unwind(AssertUnwindSafe(|| group.run()));
     let error = match result {
@@ -152,24 +172,24 @@ fn work(group: &mut Group) {
     shared.fail(error);
 }
 
-/// What a thread is reached by.
+/// The ends by which a thread is reached.
 struct ThreadEnds {
     bell: Arc<Doorbell>,
-    slot: Slot<Control>,
+    mail: MailboxSender<Control>,
     mailbox: Mailbox<Control>,
     allowance: Arc<Allowance>,
 }
 
 impl ThreadEnds {
     fn new() -> Self {
-        let (slot, mailbox) = mailbox(MAILBOX_QUERIES_MAX);
-        Self { bell: Arc::new(Doorbell::new()), slot, mailbox, allowance: Arc::default() }
+        let (mail, mailbox) = mailbox(MAILBOX_QUERIES_MAX);
+        Self { bell: Arc::new(Doorbell::new()), mail, mailbox, allowance: Arc::default() }
     }
 }
 
 /// The threads of a run while they are put together.
 struct Wiring {
-    /// Of each part, its group and its index in it.
+    /// Group of each part, and its index in the group.
     places: Vec<(usize, usize)>,
     nodes: Vec<Vec<Node>>,
     threads: Vec<ThreadEnds>,
@@ -180,7 +200,7 @@ struct Wiring {
 }
 
 impl Wiring {
-    /// Sinks that need input; to be asked when all parts are joined.
+    /// Number of sinks that need input; to be called when all parts are joined.
     fn needy_sinks(&mut self) -> usize {
         let nodes = self.nodes.iter_mut().flatten();
         nodes.map(|node| node.note_need()).filter(|&needs_input| needs_input).count()
@@ -203,7 +223,7 @@ impl Wiring {
             counters: Vec::new(),
             options,
         };
-        // Parts come in topological order, and so each group lists its own.
+        // Parts come in topological order, so each group has its parts in that order.
         for (index, placed) in parts.into_iter().enumerate() {
             let counters = Arc::new(PartCounters::new());
             wiring.counters.push((placed.part.name.to_string(), Arc::clone(&counters)));
@@ -213,8 +233,8 @@ impl Wiring {
         wiring
     }
 
-    /// Lowers the bytes of a queue so that all of them take at most a part of the memory that is
-    /// left to the pipeline, and reserves that.
+    /// Lowers the byte limit of a queue so that all queues take at most a part of the memory that
+    /// is left to the pipeline, and reserves that.
     fn limit_queues(&mut self, links: &[Link], memory: &MemoryBudget) -> Option<Reservation> {
         let is_queue = |link: &&Link| self.places[link.from].0 != self.places[link.to].0;
         let queues = links.iter().filter(is_queue).count();
@@ -226,7 +246,7 @@ impl Wiring {
         let bytes = usize::try_from(self.options.queue.bytes).unwrap_or(usize::MAX).min(share);
         self.options.queue.bytes = bytes as u64;
         let reserved = memory.reserve(bytes * queues);
-        Some(reserved.expect("nobody else reserves before the threads start"))
+        Some(reserved.expect("no one else reserves before the threads start"))
     }
 
     fn stage_numbers(&self, stages: &[StageInfo]) -> Vec<StageNumbers> {
@@ -245,8 +265,8 @@ impl Wiring {
 
     fn address(&mut self, part: usize) -> Address {
         let (group, index) = self.places[part];
-        let (stage, thread) = (&self.nodes[group][index].stage, &self.threads[group]);
-        Address::new(thread.slot.clone(), Arc::clone(&thread.bell), index, stage)
+        let (stage, thread) = (self.nodes[group][index].stage(), &self.threads[group]);
+        Address::new(thread.mail.clone(), Arc::clone(&thread.bell), index, stage)
     }
 
     /// Lets every source wait for descriptors.
@@ -272,38 +292,37 @@ impl Wiring {
                 stage.parts.iter().map(|&part| self.places[part].0).collect();
             let later = groups.into_iter().filter(|&group| group != first.0);
             let later = later.map(|group| Arc::clone(&self.threads[group].allowance)).collect();
-            self.nodes[first.0][first.1].later_allowances = later;
+            self.nodes[first.0][first.1].tickets.set_later_allowances(later);
         }
     }
 
-    /// Makes the way from one part to another, and for parts of one operator the way back for
-    /// replies.
+    /// Joins one part to another, and for parts of one operator the way back for replies.
     fn join(&mut self, link: Link) {
-        self.node(link.to).open_inputs += 1;
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
             let target = Target::Local { node: to.1, port: link.to_port, pushed: 0 };
-            self.node(link.from).add_target(link.from_port, target);
+            self.node(link.from).outputs.add_target(link.from_port, target);
+            self.node(link.to).inputs.add_local();
             if link.is_inner {
                 let back = Target::Local { node: from.1, port: 0, pushed: 0 };
-                self.node(link.to).reply_output = Some(back);
+                self.node(link.to).outputs.set_reply_target(back);
             }
             return;
         }
         let (producer, consumer) = (Arc::clone(&self.bells[from.0]), Arc::clone(&self.bells[to.0]));
         let (sender, receiver, state) =
             edge(self.options.queue, Arc::clone(&producer), Arc::clone(&consumer));
-        let labels = (self.node(link.from).label.clone(), self.node(link.to).label.clone());
-        self.edges.push(WatchedEdge { from: labels.0, to: labels.1, state });
-        self.node(link.from).add_target(link.from_port, Target::Remote(sender));
-        let input = Input { port: link.to_port, edge: receiver, has_ended: false };
-        self.node(link.to).inputs.push(input);
+        let [from, to] = [link.from, link.to].map(|part| self.node(part).label().to_owned());
+        self.edges.push(WatchedEdge { from, to, state });
+        self.node(link.from).outputs.add_target(link.from_port, Target::Remote(sender));
+        self.node(link.to).inputs.add_edge(link.to_port, receiver);
         if link.is_inner {
             let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
             let (sender, receiver, _) = edge(limits, consumer, producer);
-            self.node(link.to).reply_output = Some(Target::Remote(sender));
-            self.node(link.from).reply_input = Some(receiver);
-            self.node(link.from).next_part = Some(self.address(link.to));
+            self.node(link.to).outputs.set_reply_target(Target::Remote(sender));
+            self.node(link.from).inputs.set_reply_edge(receiver);
+            let address = self.address(link.to);
+            self.node(link.from).outputs.set_next_part(address);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Whole runs of small pipelines: what arrives, what is answered, and how runs end. A watchdog
-//! turns a hang into a failure.
+//! Whole runs of small pipelines: their rows, their answers, and their ends. A watchdog turns a
+//! hang into a failure.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
@@ -31,10 +31,10 @@ use crate::operator::{
     Source, SourceFlow,
 };
 use crate::placement::{Placement, available_cores};
-use crate::query::{Carried, QueryError, Request, Response};
+use crate::query::{QueryError, QueryPayload, Request, Response};
 use crate::sync::lock;
 
-/// Far more than any of these runs takes, far less than a person would wait for a hang.
+/// Far longer than any of these runs takes, far shorter than a person would wait.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// Runs `test` and fails if it does not return.
@@ -144,7 +144,7 @@ fn pass() -> impl OperatorSpec {
     }))
 }
 
-/// A sink that keeps everything, and the place where it keeps it.
+/// A sink that keeps all numbers, and the vector that it keeps them in.
 fn collect() -> (impl OperatorSpec, Arc<Mutex<Vec<u64>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let place = Arc::clone(&kept);
@@ -364,7 +364,7 @@ fn queues_share_the_memory_that_is_left_to_the_pipeline() {
         let mut running = topology.start(options).unwrap();
         assert!(!running.wait(Duration::from_millis(100)), "the sink is blocked");
         for edge in &running.metrics().edges {
-            // The sink has taken one, and the source is woken when half of the queue is free.
+            // The sink has taken one; the source is woken when half of the queue is free.
             assert!((4..=5).contains(&edge.depth), "{edge:?}");
             assert_eq!((edge.depth_max, edge.bytes), (5, edge.depth * bytes(100)), "{edge:?}");
             assert_eq!(memory.reserved() as u64, 5 * bytes(100) + 1);
@@ -423,7 +423,7 @@ fn an_abort_or_the_deadline_ends_a_drain_that_hangs() {
     }
 }
 
-/// Waits for a reply that nobody sends, without occupying its thread.
+/// Waits for a reply that is never sent, without occupying its thread.
 struct NeverReady;
 
 impl Operator for NeverReady {
@@ -463,9 +463,8 @@ fn a_run_that_is_dropped_ends_its_threads() {
     });
 }
 
-/// Sums up what passes, in two parts: the front counts and sends chunks, and asks the back after
-/// every third one how much it has seen; the back sums too. Whenever they are asked, both must have
-/// seen the same.
+/// Sums up numbers in two parts: the front sums, sends chunks, and asks the back for its sum
+/// after every third one; the back sums too. At every query, both must have the same sum.
 struct Front {
     sum: u64,
     batches: u64,
@@ -476,7 +475,7 @@ struct Back {
     answers: u64,
 }
 
-/// What the front sends to the back.
+/// A message from the front to the back.
 enum ToBack {
     Add(u64),
     AddAndTell(u64),
@@ -503,7 +502,7 @@ impl Operator for Front {
         if seen == self.sum { Ok(Flow::NeedInput) } else { Err(format!("{seen}").into()) }
     }
 
-    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         match request.name() {
             "sums" => Ok(Response::Forward(Box::new(self.sum))),
             _ => Err(QueryError::unsupported(request, &["sums"])),
@@ -529,8 +528,8 @@ impl Operator for Back {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let front: Box<u64> = carried.expect("the front sends it").downcast().expect("a sum");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let front: Box<u64> = payload.expect("the front sends it").downcast().expect("a sum");
         Ok(Response::Answer(batch([*front, self.sum])))
     }
 
@@ -604,7 +603,7 @@ fn a_standing_query_is_renewed_when_it_is_read_and_once_at_the_end() {
                     assert_eq!(sums[0], sums[1]);
                 }
             }
-            // A run that ends before the watch has reached it has no answer to give.
+            // A run that ends before the watch has reached it gives no answer.
             if let Some(last) = watch.latest() {
                 let total = (0..100_000).sum::<u64>();
                 assert_eq!(values(last.answer().unwrap()), [total, total]);
@@ -614,7 +613,7 @@ fn a_standing_query_is_renewed_when_it_is_read_and_once_at_the_end() {
     }
 }
 
-/// Never has anything.
+/// A source that never has data.
 struct Sleeper;
 
 impl Source for Sleeper {

@@ -1,5 +1,7 @@
 //! Operators that hold no algorithm of their own.
 
 mod map;
+mod union;
 
 pub use map::Map;
+pub use union::Union;

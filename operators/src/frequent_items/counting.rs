@@ -7,7 +7,7 @@ use std::time::Instant;
 use arrow_array::Array;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
 use super::input::{Input, Observations};
@@ -187,7 +187,11 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         self.tally.merge(state)
     }
 
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         let (monitored, observed) = (self.tally.monitored(), self.tally.observed());
         if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");

@@ -19,7 +19,7 @@
 
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
 use super::input::{Input, Observations};
@@ -190,7 +190,11 @@ impl<K: Column> Operator for FilterPart<K> {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         // Read here for its errors: what does not fit is not sent on.
         if !is_snapshot(request) {
             Question::<K>::read(request, STATE_QUERIES)?;
@@ -260,9 +264,13 @@ impl<K: Column> Operator for CounterPart<K> {
         Ok(self.outbox.advance(out, state))
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let carried = carried.expect("the filter sends what it knows along");
-        let front = carried.downcast::<FilterFront<K>>().expect("the filter counts the same items");
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        let payload = payload.expect("the filter sends what it knows along");
+        let front = payload.downcast::<FilterFront<K>>().expect("the filter counts the same items");
         let monitored = front.iter().chain(self.back.iter());
         if is_snapshot(request) {
             let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();

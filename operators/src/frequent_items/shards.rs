@@ -22,7 +22,7 @@
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
 use super::input::{Input, Observations};
@@ -233,10 +233,14 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         let question = Question::<K>::read(request, QUERIES)?;
-        let before = carried.map_or_else(Vec::new, |carried| {
-            *carried.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
+        let before = payload.map_or_else(Vec::new, |payload| {
+            *payload.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
         });
         let shards = self.tell(before);
         if self.behind > 0 {

@@ -21,7 +21,7 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, TimestampMillisecondArray
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::input::{Input, Observations};
 use super::memory::StateMemory;
@@ -356,7 +356,11 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         Ok(self.advance(out))
     }
 
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         let question = Question::<K>::read(request, QUERIES)?;
         let counted = self.panes.counted();
         let monitored = counted.iter().map(Counted::as_ref);

@@ -2,7 +2,7 @@
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::chunk::{InWave, WaveChunk};
 use super::feeder::into_message;
@@ -27,11 +27,15 @@ pub trait Consumer: Send + 'static {
         Ok(())
     }
 
-    /// Answers a query; `carried` is what the producer sent on.
+    /// Answers a query; `payload` is the data of the producer.
     ///
     /// # Errors
     /// The provided method answers that there is no such query.
-    fn query(&self, request: &Request, _carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         Err(QueryError::unsupported(request, &[]))
     }
 
@@ -90,8 +94,12 @@ impl<C: Consumer> Operator for CollectPart<C> {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        self.consumer.query(request, carried)
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        self.consumer.query(request, payload)
     }
 
     fn counters(&self) -> Counters {

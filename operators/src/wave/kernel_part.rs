@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trommel_engine::batch::{Chunk, Origin, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
 
 use super::chunk::{InWave, WaveChunk};
@@ -274,9 +274,13 @@ impl<K: Kernel> Operator for KernelPart<K> {
         Ok(self.advance(out)?)
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
         let none = || QueryError::unsupported(request, &[]);
-        carried.map(Response::Forward).ok_or_else(none)
+        payload.map(Response::Forward).ok_or_else(none)
     }
 
     fn device(&self) -> Option<String> {

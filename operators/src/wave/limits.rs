@@ -28,7 +28,7 @@ pub struct ChunkBytes {
 }
 
 /// The most chunks of a wave.
-pub const CHUNKS_MAX: usize = trommel_engine::operator::GIVEN_BACK_MAX;
+pub const CHUNKS_MAX: usize = trommel_engine::operator::REPLIES_IN_FLIGHT_MAX;
 
 impl Wave {
     /// A wave of `chunks` chunks of about `chunk_bytes` bytes each.

@@ -2,7 +2,7 @@
 
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::chunk::{Cost, InWave, WaveChunk};
 use super::feeder::Feeder;
@@ -130,7 +130,7 @@ impl<P: Producer> Operator for PreparePart<P> {
         self.resume(out)
     }
 
-    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         self.producer.query(request)
     }
 

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-/// Where a line of a description ends.
+/// Width of the lines of a description.
 const WIDTH: usize = 96;
 
 /// One block for each parameter; required ones first, then by name.
@@ -43,9 +43,9 @@ fn resolve<'a>(value: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 struct Parameter<'a> {
-    /// What stands in the struct of the operator.
+    /// The schema of the field.
     stated: &'a Value,
-    /// What is allowed, other than null.
+    /// The schema of its values, other than null.
     allowed: &'a Value,
 }
 
@@ -123,7 +123,7 @@ fn type_of(schema: &Value) -> &str {
     names.unwrap_or(&schema["type"]).as_str().unwrap_or("value")
 }
 
-/// Adds the words of `description`, every line behind `indent` blanks.
+/// Adds the words of `description`, every line after `indent` blanks.
 fn add_wrapped(text: &mut String, description: &str, indent: usize) {
     let mut column = 0;
     for word in description.split_whitespace() {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Every query gets an answer or a refusal, at whatever moment the stage ends: a caller that is
+/// Every query gets an answer or a refusal, at any moment of the stage's end: a caller that is
 /// forgotten would wait for ever.
 #[test]
 fn a_query_at_the_end_of_a_run_is_answered_or_refused() {

@@ -1,4 +1,4 @@
-//! Operators with work under way elsewhere: prepare, device, collect, and buffers that come back.
+//! Operators with work in flight: prepare, device, collect, and buffers that come back.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::*;
 use crate::batch::Origin;
 
-/// How long a chunk is on its way.
+/// Time that a chunk is in flight.
 const FLIGHT: Duration = Duration::from_micros(700);
-/// Buffers that there are.
+/// Number of buffers.
 const BUFFERS: usize = 3;
 
 type Buffer = Box<Vec<u64>>;
@@ -18,7 +18,7 @@ fn chunk(buffer: Buffer) -> Chunk {
     Chunk::from_box(buffer, items, 8 * items)
 }
 
-/// Sums up what passes, and waits for a buffer when all are under way.
+/// Sums up the numbers, and waits for a buffer when all are in flight.
 struct Prepare {
     sum: u64,
     free: Vec<Buffer>,
@@ -52,7 +52,7 @@ impl Operator for Prepare {
         Ok(self.send(out))
     }
 
-    fn query(&self, _: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, _: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         Ok(Response::Forward(Box::new(vec![self.sum])))
     }
 }
@@ -104,8 +104,8 @@ impl Operator for Device {
         Ok(self.flow())
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let mut sums: Box<Vec<u64>> = carried.expect("from before").downcast().expect("sums");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let mut sums: Box<Vec<u64>> = payload.expect("from before").downcast().expect("sums");
         sums.push(self.sum);
         Ok(Response::Forward(sums))
     }
@@ -115,7 +115,7 @@ impl Operator for Device {
     }
 }
 
-/// Sends the numbers on and gives the buffer back.
+/// Passes the numbers on and gives the buffer back.
 struct Collector(u64);
 
 impl Operator for Collector {
@@ -132,8 +132,8 @@ impl Operator for Collector {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let mut sums: Box<Vec<u64>> = carried.expect("from before").downcast().expect("sums");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let mut sums: Box<Vec<u64>> = payload.expect("from before").downcast().expect("sums");
         sums.push(self.0);
         Ok(Response::Answer(batch(*sums)))
     }
@@ -166,7 +166,7 @@ fn waves(numbers: Numbers, end: impl OperatorSpec + 'static) -> (Graph, [StageId
     (graph, [numbers, waves, end])
 }
 
-/// On one thread, by load, and with a core a part as far as there are cores.
+/// On one thread, by load, and with a core for each part while there are cores.
 fn wave_placements(make: impl Fn() -> (Graph, [StageId; 3])) -> Vec<Graph> {
     let stages = make().1;
     let mut graphs = placements(&stages, || make().0);
@@ -203,7 +203,7 @@ fn queries_wait_for_what_is_in_flight_before_them_and_for_no_more() {
             let running = start(graph, QueueLimits::default());
             let queries = running.queries();
             let (mut last, mut asked) = (0, 0);
-            // Until the stream has gone on, which the first queries may come before.
+            // Until the stream has gone on: the first queries may come earlier.
             while asked < 20 || last == 0 {
                 let sums = values(&queries.query("waves", &Request::new("sums")).unwrap());
                 assert_eq!(sums, [sums[0]; 3], "exact at a batch boundary");
@@ -270,8 +270,12 @@ impl Operator for Eager {
         Ok(if self.0.batch.is_empty() { Flow::NeedInput } else { self.0.send(out) })
     }
 
-    fn query(&self, request: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        self.0.query(request, carried)
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        self.0.query(request, payload)
     }
 }
 

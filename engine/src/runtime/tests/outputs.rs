@@ -4,7 +4,7 @@ use super::*;
 use crate::error::GraphErrorKind;
 use crate::operator::Claim;
 
-/// Takes some batches, and has no use for those that follow.
+/// Takes some batches, and needs none of the later ones.
 struct Sated {
     left: usize,
 }
@@ -53,7 +53,7 @@ fn a_sink_that_needs_input_keeps_the_run_going() {
     assert_eq!(lock(&values).len(), 100_000);
 }
 
-/// Passes everything on, and says at the end that something else went wrong.
+/// Passes all rows on, and fails late at the end.
 struct FailsLate;
 
 impl Operator for FailsLate {

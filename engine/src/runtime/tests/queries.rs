@@ -1,10 +1,10 @@
-//! Which queries are answered, and what they may cost.
+//! Queries: their answers, refusals and costs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::channel::NotGiven;
+use crate::channel::oneshot::RecvError;
 use crate::runtime::control::MAILBOX_QUERIES_MAX;
 
 #[test]
@@ -60,7 +60,7 @@ fn a_full_mailbox_refuses_queries_instead_of_growing() {
         let refused = watch().unwrap_err().to_string();
         assert!(refused.starts_with("stage `end` already has 1024 queries waiting"), "{refused}");
         drop(watches);
-        watch().expect("watches that nobody reads any more make room");
+        watch().expect("unread watches make room");
         drop(permits);
         running.join().unwrap();
     });
@@ -82,9 +82,9 @@ fn queries_that_wait_for_a_batch_boundary_are_limited_and_make_room_when_their_c
         // The mailbox and the queue of the stage have a limit each.
         let waiting: Vec<_> = (0..3 * MAILBOX_QUERIES_MAX).map(|_| ask()).collect();
         let refused = loop {
-            match ask().take(Duration::from_millis(1), false) {
+            match ask().recv(Duration::from_millis(1), false) {
                 Err(_) => {}
-                Ok(answer) => break answer.err().expect("nobody can answer"),
+                Ok(answer) => break answer.err().expect("the sink never comes to a boundary"),
             }
         };
         assert!(matches!(refused, QueryError::Busy { limit: MAILBOX_QUERIES_MAX, .. }));
@@ -117,7 +117,7 @@ impl Operator for Slow {
         Ok(Flow::NeedInput)
     }
 
-    fn query(&self, request: &Request, _: Option<Carried>) -> Result<Response, QueryError> {
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
         assert_ne!(request.name(), "fatal", "no answer to that");
         work_for(ANSWER);
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -125,19 +125,31 @@ impl Operator for Slow {
     }
 }
 
-fn slow(numbers: Numbers) -> (Graph, Arc<AtomicU64>) {
+/// `numbers` and `slow` on one thread, and the number of answers given.
+fn slow(numbers: Numbers) -> (Graph, StageId, Arc<AtomicU64>) {
     let answers = Arc::new(AtomicU64::new(0));
     let mut graph = Graph::new();
     graph.placement(Placement::Fused);
     let numbers = graph.add("numbers", source(numbers));
     graph.add_after(numbers, "slow", sink(Slow { answers: Arc::clone(&answers) }));
-    (graph, answers)
+    (graph, numbers, answers)
+}
+
+/// As [`slow`], on the thread of a sink that is inside its first call until the permits are
+/// dropped.
+fn slow_beside_a_gate(numbers: Numbers) -> (Running, Sender<()>, Arc<AtomicU64>) {
+    let (mut graph, numbers, answers) = slow(numbers);
+    let (spec, permits, _) = gated();
+    graph.add_after(numbers, "end", spec);
+    let mut running = start(graph, QueueLimits::default());
+    assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
+    (running, permits, answers)
 }
 
 #[test]
 fn callers_that_ask_again_at_once_get_a_fifth_of_a_busy_thread() {
     watched(|| {
-        let (graph, answers) = slow(Numbers::endless());
+        let (graph, _, answers) = slow(Numbers::endless());
         let running = start(graph, QueueLimits::default());
         let (ends, begin) = (AtomicBool::new(false), Instant::now());
         let busy = thread::scope(|scope| {
@@ -168,16 +180,7 @@ fn callers_that_ask_again_at_once_get_a_fifth_of_a_busy_thread() {
 #[test]
 fn a_query_whose_caller_has_left_is_not_computed() {
     watched(|| {
-        let (spec, permits, _kept) = gated();
-        let answers = Arc::new(AtomicU64::new(0));
-        let mut graph = Graph::new();
-        graph.placement(Placement::Fused);
-        let numbers = graph.add("numbers", source(Numbers::to(1)));
-        let hold = graph.add("hold", source(Sleeper));
-        graph.add_after(hold, "slow", sink(Slow { answers: Arc::clone(&answers) }));
-        graph.add_after(numbers, "end", spec);
-        let mut running = start(graph, QueueLimits::default());
-        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
+        let (running, permits, answers) = slow_beside_a_gate(Numbers::endless());
         let queries = running.queries();
         for _ in 0..100 {
             let limit = Duration::from_micros(10);
@@ -195,15 +198,7 @@ fn a_query_whose_caller_has_left_is_not_computed() {
 #[test]
 fn callers_that_wait_do_not_hold_up_the_end() {
     watched(|| {
-        let (spec, permits, _kept) = gated();
-        let answers = Arc::new(AtomicU64::new(0));
-        let mut graph = Graph::new();
-        graph.placement(Placement::Fused);
-        let numbers = graph.add("numbers", source(Numbers::to(1)));
-        graph.add_after(numbers, "slow", sink(Slow { answers: Arc::clone(&answers) }));
-        graph.add_after(numbers, "end", spec);
-        let mut running = start(graph, QueueLimits::default());
-        assert!(!running.wait(Duration::from_millis(20)), "the sink is inside a call");
+        let (running, permits, answers) = slow_beside_a_gate(Numbers::to(1));
         let queries = running.queries();
         let address = queries.address("slow").unwrap();
         let waiting: Vec<_> = (0..1_000).map(|_| address.ask(Request::new("x"))).collect();
@@ -211,8 +206,8 @@ fn callers_that_wait_do_not_hold_up_the_end() {
         running.join().unwrap();
         let answered = answers.load(Ordering::Relaxed);
         assert!((1..600).contains(&answered), "{answered} answers take some ms each");
-        let taken = waiting.iter().map(|caller| caller.take(Duration::ZERO, false));
-        let refused = taken.filter(|answer| matches!(answer, Err(NotGiven::GivenUp)));
+        let taken = waiting.iter().map(|caller| caller.recv(Duration::ZERO, false));
+        let refused = taken.filter(|answer| matches!(answer, Err(RecvError::Closed)));
         assert_eq!(answered + refused.count() as u64, 1_000);
     });
 }
@@ -247,7 +242,7 @@ fn a_standing_query_at_a_stage_that_has_ended_is_answered_once() {
 #[test]
 fn a_panic_in_a_query_names_the_stage_that_was_asked() {
     watched(|| {
-        let (graph, _) = slow(Numbers::endless());
+        let (graph, ..) = slow(Numbers::endless());
         let running = start(graph, QueueLimits::default());
         running.query("slow", &Request::new("fatal")).unwrap_err();
         let error = running.join().expect_err("the query panics");

@@ -1,4 +1,4 @@
-//! Turns: nobody on a thread starves, and what waits stays bounded.
+//! Turns: no part of a thread starves, and the waiting messages are bounded.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Sources that wait for descriptors, and what they have taken when the run stops.
+//! Sources that wait for descriptors, and the items that they have taken when the run stops.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -111,7 +111,7 @@ fn idle_pipes_cost_an_active_source_nothing() {
         wait_for(&kept, 100_000);
         let calls: u64 = calls.iter().map(|calls| calls.load(Ordering::Relaxed)).sum();
         assert!(calls <= 64, "{calls} calls of idle sources");
-        // One that was idle has data now.
+        // A source that was idle has data now.
         writers[33].write_all(&[7]).unwrap();
         wait_for(&kept, 100_001);
         running.stop();
@@ -197,7 +197,7 @@ fn a_descriptor_that_cannot_be_waited_for_is_ready() {
     run(graph, QueueLimits::default()).unwrap();
 }
 
-/// Counts what passes, in numbers of its own.
+/// Counts numbers in counters of its own.
 struct Counting(u64);
 
 impl Operator for Counting {

@@ -1,10 +1,10 @@
-//! Operators that want to be called at a time of their own.
+//! Operators that name the time of a call.
 
 use std::time::Instant;
 
 use super::*;
 
-/// Sends one number, and then nothing for an hour.
+/// Sends one number, and then pauses for an hour.
 struct Once(bool);
 
 impl Source for Once {

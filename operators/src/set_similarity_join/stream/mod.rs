@@ -23,13 +23,9 @@
 //! Snoopy Caching*, Algorithmica 3, 1988).
 //!
 //! A *pane* holds sets that came one after the other, to be verified; it never changes, so that
-//! chunks can name it wherever they are verified. Panes are merged as in a log-structured index
-//! (O'Neil et al., *The Log-Structured Merge-Tree*, 1996): those that are not more than twice as
-//! large as what has come after them are copied together with that, so that there are a logarithmic
-//! number of them; more where there is no room for a copy. No pane reaches over the border of a
-//! *cell*, of which a window has [`CELLS`](crate::window::CELLS), so memory holds the window and at most
-//! one cell more. Which pairs are results does not depend on it: whether the older set is still in
-//! the window is tested for each pair, exactly.
+//! chunks can name it. [`Panes`](crate::panes::Panes) merges and expires panes: memory holds the
+//! window and at most one [cell](crate::window::Extent::cell) more. Results do not depend on it: it
+//! is tested for each pair, exactly, whether the older set is still in the window.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -21,7 +21,7 @@ use trommel_engine::operator::{
     BindContext, Counters, Fragment, OperatorError, OperatorSpec, Output,
 };
 use trommel_engine::placement::{Placement, available_cores};
-use trommel_engine::query::{Carried, QueryError, Request, Response};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 use trommel_engine::runtime::{RunOptions, Running};
 
 use super::{Consumer, Cost, Device, Filled, Kernel, Producer, Taken, Wave, WaveChunk};
@@ -120,8 +120,8 @@ impl<C: WaveChunk> Consumer for AnswerConsumer<C> {
         Ok(Taken::All)
     }
 
-    fn query(&self, _: &Request, carried: Option<Carried>) -> Result<Response, QueryError> {
-        let sent: Box<u64> = carried.expect("prepare sends it").downcast().expect("a count");
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let sent: Box<u64> = payload.expect("prepare sends it").downcast().expect("a count");
         let counts = [*sent, self.seen].map(|count| u32::try_from(count).unwrap());
         Ok(Response::Answer(batch(counts)))
     }

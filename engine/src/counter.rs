@@ -1,0 +1,18 @@
+//! Numbers that one thread writes and others display.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Adds to a number that only the calling thread writes; returns the sum.
+pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {
+    // Relaxed: one writer, and readers only display it.
+    let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
+    counter.store(sum, Ordering::Relaxed);
+    sum
+}
+
+/// A duration in nanoseconds, for a counter.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

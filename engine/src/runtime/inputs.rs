@@ -1,0 +1,155 @@
+//! The messages that a node takes: from nodes of its thread, from edges, and replies.
+
+use std::collections::VecDeque;
+
+use crate::batch::{Chunk, Payload};
+use crate::channel::{EdgeReceiver, Message, Taken};
+
+/// An input from another thread.
+struct Input {
+    port: usize,
+    edge: EdgeReceiver,
+    has_ended: bool,
+}
+
+/// An edge closed without its end marker.
+pub(super) struct Truncated;
+
+/// The inputs of one node.
+#[derive(Default)]
+pub(super) struct Inputs {
+    /// Messages to process next, with their ports: from nodes of the same group, or one from an
+    /// edge.
+    inbox: VecDeque<(usize, Message)>,
+    edges: Vec<Input>,
+    /// The edge that is looked at first for the next message.
+    next_edge: usize,
+    /// Inputs, local or remote, that have not ended.
+    open: usize,
+    /// Messages taken so far, end markers included: the position that forwarded queries refer to.
+    taken: u64,
+    /// Replies to process next.
+    replies: VecDeque<Chunk>,
+    /// The edge that replies come from when the next part is on another thread.
+    reply_edge: Option<EdgeReceiver>,
+}
+
+impl Inputs {
+    /// Adds an input from a node of the same group.
+    pub(super) fn add_local(&mut self) {
+        self.open += 1;
+    }
+
+    /// Adds an input of `port` from another thread.
+    pub(super) fn add_edge(&mut self, port: usize, edge: EdgeReceiver) {
+        self.open += 1;
+        self.edges.push(Input { port, edge, has_ended: false });
+    }
+
+    /// Sets the edge that replies come from.
+    pub(super) fn set_reply_edge(&mut self, edge: EdgeReceiver) {
+        self.reply_edge = Some(edge);
+    }
+
+    /// Adds a message of a node of the same group.
+    pub(super) fn receive(&mut self, port: usize, message: Message) {
+        self.inbox.push_back((port, message));
+    }
+
+    /// Adds a reply of a node of the same group.
+    pub(super) fn receive_reply(&mut self, reply: Chunk) {
+        self.replies.push_back(reply);
+    }
+
+    /// Whether a message of a node of the same group waits.
+    pub(super) fn has_local_message(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// Whether any message waits.
+    pub(super) fn has_message(&self) -> bool {
+        let is_ready = |input: &Input| !input.has_ended && input.edge.is_ready();
+        !self.inbox.is_empty() || self.edges.iter().any(is_ready)
+    }
+
+    /// Whether a reply waits.
+    pub(super) fn has_reply(&self) -> bool {
+        !self.replies.is_empty() || self.reply_edge.as_ref().is_some_and(EdgeReceiver::is_ready)
+    }
+
+    /// Whether the end markers of all inputs have been taken.
+    pub(super) fn have_ended(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Number of messages taken so far, end markers included.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Fetches a message from the edges in turn, unless one is there; false if none waits.
+    pub(super) fn fetch(&mut self) -> Result<bool, Truncated> {
+        if !self.inbox.is_empty() {
+            return Ok(true);
+        }
+        let edges = self.edges.len();
+        for _ in 0..edges {
+            let input = &mut self.edges[self.next_edge];
+            self.next_edge = (self.next_edge + 1) % edges;
+            if input.has_ended {
+                continue;
+            }
+            match input.edge.take() {
+                Taken::Message(message) => {
+                    input.has_ended = matches!(message, Message::End);
+                    self.inbox.push_back((input.port, message));
+                    return Ok(true);
+                }
+                Taken::Nothing => {}
+                Taken::Truncated => return Err(Truncated),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Fetches a reply from its edge, unless one is there; false if none waits.
+    pub(super) fn fetch_reply(&mut self) -> Result<bool, Truncated> {
+        if !self.replies.is_empty() {
+            return Ok(true);
+        }
+        let Some(edge) = &self.reply_edge else { return Ok(false) };
+        match edge.take() {
+            Taken::Message(Message::Payload(Payload::Chunk(reply))) => {
+                self.replies.push_back(reply);
+                Ok(true)
+            }
+            Taken::Nothing => Ok(false),
+            Taken::Message(_) | Taken::Truncated => Err(Truncated),
+        }
+    }
+
+    /// Takes the message that was fetched, with its port; `None` for the end of an input.
+    pub(super) fn take(&mut self) -> Option<(usize, Payload)> {
+        self.taken += 1;
+        match self.inbox.pop_front().expect("a message was fetched") {
+            (port, Message::Payload(payload)) => Some((port, payload)),
+            (_, Message::End) => {
+                self.open -= 1;
+                None
+            }
+        }
+    }
+
+    /// Takes the reply that was fetched.
+    pub(super) fn take_reply(&mut self) -> Chunk {
+        self.replies.pop_front().expect("a reply was fetched")
+    }
+
+    /// Drops the replies that wait and the ones that still come.
+    pub(super) fn close_replies(&mut self) {
+        self.replies.clear();
+        if let Some(edge) = self.reply_edge.take() {
+            edge.close();
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The consumers of a node: nodes of the same thread, and edges to other threads.
+
+use std::cmp::Reverse;
+use std::time::Instant;
+
+use super::control::Address;
+use crate::batch::{Chunk, Payload};
+use crate::channel::{EdgeSender, Message};
+use crate::counter::{add, nanoseconds};
+use crate::metrics::PartCounters;
+
+/// A consumer of an output port.
+pub(super) enum Target {
+    /// Input `port` of a node of the same group; `pushed` counts the messages so far.
+    Local { node: usize, port: usize, pushed: u64 },
+    /// Another thread.
+    Remote(EdgeSender),
+}
+
+/// A message for a node of the same group, to be given to it by the group.
+pub(super) struct LocalMessage {
+    pub(super) node: usize,
+    pub(super) port: usize,
+    pub(super) message: Message,
+}
+
+/// A reply for a node of the same group, to be given to it by the group.
+pub(super) struct LocalReply {
+    pub(super) node: usize,
+    pub(super) reply: Chunk,
+}
+
+/// The next part of the operator, and the number of chunks sent to it so far.
+pub(super) enum NextPart<'a> {
+    Local { node: usize, sent: u64 },
+    Remote { address: &'a Address, sent: u64 },
+}
+
+/// The outputs of one node.
+#[derive(Default)]
+pub(super) struct Outputs {
+    /// The consumers of each port.
+    ports: Vec<Vec<Target>>,
+    /// The consumers in the same group, the most downstream one first.
+    local_nodes: Vec<usize>,
+    /// The part before this one, which takes replies.
+    reply: Option<Target>,
+    /// The address of the next part of the operator, if that is on another thread.
+    next_part: Option<Address>,
+    /// While a message waits for space: the time from which on the wait is not counted yet.
+    stuck_since: Option<Instant>,
+}
+
+impl Outputs {
+    /// Adds a consumer to output `port`.
+    pub(super) fn add_target(&mut self, port: usize, target: Target) {
+        if self.ports.len() <= port {
+            self.ports.resize_with(port + 1, Vec::new);
+        }
+        if let Target::Local { node, .. } = target {
+            self.local_nodes.push(node);
+            self.local_nodes.sort_unstable_by_key(|&node| Reverse(node));
+        }
+        self.ports[port].push(target);
+    }
+
+    /// Sets the way back to the part before this one.
+    pub(super) fn set_reply_target(&mut self, target: Target) {
+        self.reply = Some(target);
+    }
+
+    /// Sets the address of the next part, which is on another thread.
+    pub(super) fn set_next_part(&mut self, address: Address) {
+        self.next_part = Some(address);
+    }
+
+    /// Number of output ports; 0 for a sink.
+    pub(super) fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Number of consumers of `port`.
+    pub(super) fn consumers(&self, port: usize) -> usize {
+        self.ports[port].len()
+    }
+
+    /// The consumers in the same group, the most downstream one first.
+    pub(super) fn local_nodes(&self) -> &[usize] {
+        &self.local_nodes
+    }
+
+    /// Sends `message` to one consumer, or keeps it until there is space. A message for a node of
+    /// the same group is returned.
+    pub(super) fn send(
+        &mut self,
+        port: usize,
+        consumer: usize,
+        message: Message,
+        now: Instant,
+    ) -> Option<LocalMessage> {
+        match &mut self.ports[port][consumer] {
+            Target::Remote(edge) => {
+                if !edge.push(message) {
+                    self.stuck_since.get_or_insert(now);
+                }
+                None
+            }
+            Target::Local { node, port, pushed } => {
+                *pushed += 1;
+                Some(LocalMessage { node: *node, port: *port, message })
+            }
+        }
+    }
+
+    /// Sends `reply` to the part before this one, or keeps it until there is space. A reply for a
+    /// node of the same group is returned.
+    ///
+    /// # Panics
+    /// If there is no part before this one.
+    pub(super) fn send_reply(&mut self, reply: Chunk, now: Instant) -> Option<LocalReply> {
+        match self.reply.as_mut().expect("the first part of an operator sends no replies") {
+            Target::Remote(edge) => {
+                if !edge.push(Message::Payload(Payload::Chunk(reply))) {
+                    self.stuck_since.get_or_insert(now);
+                }
+                None
+            }
+            Target::Local { node, .. } => Some(LocalReply { node: *node, reply }),
+        }
+    }
+
+    /// The part to which queries are forwarded.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn next_part(&self) -> NextPart<'_> {
+        match &self.ports[0][0] {
+            Target::Remote(edge) => {
+                let address = self.next_part.as_ref();
+                let address = address.expect("only a part with a successor forwards a query");
+                NextPart::Remote { address, sent: edge.pushed() }
+            }
+            Target::Local { node, pushed, .. } => NextPart::Local { node: *node, sent: *pushed },
+        }
+    }
+
+    /// Whether a message waits for space.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.stuck_since.is_some()
+    }
+
+    /// Whether a queue that was full has space again.
+    pub(super) fn can_flush(&self) -> bool {
+        self.is_stuck() && self.edges().any(|edge| edge.is_blocked() && edge.has_space())
+    }
+
+    /// Sends kept messages as far as they fit; if none is left, counts the wait and returns true.
+    pub(super) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
+        if !self.is_stuck() {
+            return true;
+        }
+        let mut is_stuck = false;
+        for edge in self.edges_mut() {
+            is_stuck |= !edge.flush();
+        }
+        if !is_stuck {
+            self.count_blocked(now, counters);
+            self.stuck_since = None;
+        }
+        !is_stuck
+    }
+
+    /// Counts the wait for space up to `now`, here and at the edges.
+    pub(super) fn count_wait(&mut self, now: Instant, counters: &PartCounters) {
+        self.count_blocked(now, counters);
+        self.edges_mut().for_each(EdgeSender::count_blocked);
+    }
+
+    fn count_blocked(&mut self, now: Instant, counters: &PartCounters) {
+        if let Some(since) = self.stuck_since.replace(now) {
+            add(&counters.blocked_ns, nanoseconds(now.saturating_duration_since(since)));
+        }
+    }
+
+    fn edges(&self) -> impl Iterator<Item = &EdgeSender> {
+        self.ports.iter().flatten().chain(&self.reply).filter_map(|target| match target {
+            Target::Remote(edge) => Some(edge),
+            Target::Local { .. } => None,
+        })
+    }
+
+    fn edges_mut(&mut self) -> impl Iterator<Item = &mut EdgeSender> {
+        self.ports.iter_mut().flatten().chain(&mut self.reply).filter_map(|target| match target {
+            Target::Remote(edge) => Some(edge),
+            Target::Local { .. } => None,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! The callers' side of queries: asking a stage, and reading a standing answer.
+//!
+//! The way of a query, and the time of its answer, are described in [`crate::query`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+
+use super::control::{Address, Published, WatchSlot};
+use crate::channel::oneshot::RecvError;
+use crate::query::{QueryError, Request};
+
+/// A handle to ask the stages of one run; cheap to clone and to send to other threads.
+#[derive(Clone)]
+pub struct QueryHandle {
+    stages: Arc<[(String, Address)]>,
+}
+
+impl fmt::Debug for QueryHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.stages.iter().map(|(id, _)| id)).finish()
+    }
+}
+
+impl QueryHandle {
+    pub(super) fn new(stages: Vec<(String, Address)>) -> Self {
+        Self { stages: stages.into() }
+    }
+
+    /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. The
+    /// wait is as long as the stage's present call of its operator; a sink whose reader has
+    /// stopped can make it long.
+    ///
+    /// # Errors
+    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
+    /// has finished.
+    pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
+        self.query_within(stage, request, Duration::MAX)
+    }
+
+    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
+    /// answered yet is dropped without being computed.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// # use trommel_engine::runtime::RunOptions;
+    /// # let mut graph = Graph::new();
+    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
+    /// # graph.add_after(numbers, "sum", Sum(0));
+    /// use std::time::Duration;
+    /// use trommel_engine::query::Request;
+    ///
+    /// let running = graph.build()?.start(RunOptions::new())?;
+    /// let queries = running.queries();
+    /// let answer = queries.query_within("sum", &Request::new("sum"), Duration::from_secs(10))?;
+    /// assert_eq!(answer.num_rows(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`QueryHandle::query`], and [`QueryError::TimedOut`].
+    pub fn query_within(
+        &self,
+        stage: &str,
+        request: &Request,
+        limit: Duration,
+    ) -> Result<RecordBatch, QueryError> {
+        let address = self.address(stage)?;
+        let waiting = address.enter();
+        let answer = address.ask(request.clone());
+        let stage = || stage.to_owned();
+        // One of several callers also waits for the others' answers; if all of them spun, they
+        // would take the time of the stages.
+        match answer.recv(limit, waiting.is_alone) {
+            Ok(answer) => answer.and_then(|compute| compute()),
+            Err(RecvError::Closed) => Err(QueryError::Finished { stage: stage() }),
+            Err(RecvError::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
+        }
+    }
+
+    /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
+    ///
+    /// # Errors
+    /// As [`QueryHandle::query`]; for a request that the stage does not know, [`Watch::latest`]
+    /// has the error.
+    pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
+        let address = self.address(stage)?.clone();
+        let slot = Arc::new(WatchSlot::new(request));
+        address.send_watch(Arc::clone(&slot))?;
+        Ok(Watch { slot, address })
+    }
+
+    pub(super) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
+        self.stages.iter().find(|(id, _)| id == stage).map(|(_, address)| address).ok_or_else(
+            || QueryError::UnknownStage {
+                stage: stage.to_owned(),
+                available: self.stages.iter().map(|(id, _)| id.clone()).collect(),
+            },
+        )
+    }
+}
+
+/// A published answer and its age.
+#[derive(Debug, Clone)]
+pub struct Latest {
+    published: Arc<Published>,
+}
+
+impl Latest {
+    /// The answer.
+    ///
+    /// # Errors
+    /// The operator's error, such as for a request that it does not know.
+    pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
+        self.published.answer.as_ref()
+    }
+
+    /// Time since it was published.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.published.at.elapsed()
+    }
+}
+
+/// A standing query. The stage renews its answer at the batch boundary after each reading, and
+/// once more when it ends; an unread answer is not renewed.
+pub struct Watch {
+    slot: Arc<WatchSlot>,
+    address: Address,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("request", &self.slot.request).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// The last published answer, without waiting; `None` until the first one is there.
+    #[must_use]
+    pub fn latest(&self) -> Option<Latest> {
+        let published = self.slot.published.load_full();
+        self.slot.request_refresh();
+        self.address.ring();
+        published.map(|published| Latest { published })
+    }
+}
