@@ -27,6 +27,7 @@ mod panes;
 mod parameters;
 pub mod set_similarity_join;
 pub mod sets;
+mod share;
 mod sink;
 mod source;
 pub mod summary;
@@ -47,6 +48,7 @@ pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
 };
+pub use crate::share::{Share, ShareError};
 pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
 };

@@ -90,9 +90,6 @@ impl OperatorSpec for FrequentItems {
 
 impl FrequentItems {
     pub(super) fn emission(&self) -> Result<Emission, BindError> {
-        if let Some(share) = self.threshold {
-            check_range("threshold", &share, &(0.0..=1.0))?;
-        }
         let every = match (self.emit, self.every) {
             (Emit::End, None) => None,
             (Emit::Every, Some(every)) if every > 0 => Some(every),
@@ -106,8 +103,8 @@ impl FrequentItems {
                 return Err(BindErrorKind::Value { value, allowed }.at("emit"));
             }
         };
-        let report =
-            Report { n: self.n.unwrap_or(usize::MAX), share: self.threshold.unwrap_or(0.0) };
+        let share = self.threshold.unwrap_or_default();
+        let report = Report { n: self.n.unwrap_or(usize::MAX), share };
         Ok(Emission::new(report, every))
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use trommel_engine::registry::Configured;
 
 use super::scope::{Decay, Window};
+use crate::share::Share;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -132,10 +133,10 @@ pub struct FrequentItems {
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
     pub(super) filter_bins: usize,
-    /// Emit only items with at least this share of the stream.
+    /// Emit only items with at least this share of the stream, 0 to 1: a decimal such as 0.07 or a
+    /// fraction such as "1/3", taken exactly.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub(super) threshold: Option<f64>,
+    pub(super) threshold: Option<Share>,
     /// Emit only this many items; all that are monitored when left out.
     #[serde(default)]
     pub(super) n: Option<usize>,
@@ -270,9 +271,9 @@ impl FrequentItems {
         self
     }
 
-    /// Emits only items with at least this share of the stream, from 0 to 1.
+    /// Emits only items with at least this share of the stream.
     #[must_use]
-    pub fn threshold(mut self, share: f64) -> Self {
+    pub fn threshold(mut self, share: Share) -> Self {
         self.threshold = Some(share);
         self
     }

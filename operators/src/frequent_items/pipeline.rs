@@ -298,11 +298,12 @@ mod tests {
     use trommel_kernels::Isa;
 
     use super::*;
+    use crate::share::Share;
 
     #[test]
     fn numbers_are_told_while_the_counter_has_the_filter() {
         let filter = Filter::<u32>::new(Isa::Scalar, 4, 2).unwrap();
-        let report = Report { n: usize::MAX, share: 0.0 };
+        let report = Report { n: usize::MAX, share: Share::default() };
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
         let (input, emission) = (Input::new(0, None, 1024), Emission::new(report, None));
         let (mut part, _) = parts(filter, input, emission, None, memory);

@@ -10,6 +10,7 @@ use trommel_engine::query::{QueryError, Request, Response};
 
 use super::ranked::{Unranked, estimate_row, ranked_rows};
 use crate::items::Column;
+use crate::share::Share;
 use crate::summary::{Counted, largest, top, top_borrowed};
 
 /// The queries of the operator.
@@ -59,7 +60,7 @@ pub(super) enum Question<K> {
     /// The `n` most frequent items.
     Top(usize),
     /// The items with at least this share of the stream.
-    AtLeast(f64),
+    AtLeast(Share),
     /// One item.
     Estimate(K),
 }
@@ -78,7 +79,7 @@ fn ten() -> usize {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AtLeastParameters {
-    share: f64,
+    share: Share,
 }
 
 #[derive(Deserialize)]
@@ -165,7 +166,7 @@ impl<K: Column> Question<K> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     pub(super) n: usize,
-    pub(super) share: f64,
+    pub(super) share: Share,
 }
 
 impl Report {
@@ -178,18 +179,14 @@ impl Report {
     }
 }
 
-/// Those with at least this share of the stream.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a share is a float; counts above 2^53 round by less than 2^-53 of themselves"
-)]
+/// The items whose count is at least `share` of `observed` (the definition of Roy, Teubner, Alonso
+/// 2012, §2: f >= phi N).
 fn at_least<'a, K: Column>(
     monitored: impl Iterator<Item = Counted<&'a K>>,
-    share: f64,
+    share: Share,
     observed: u64,
 ) -> impl Iterator<Item = Counted<&'a K>> {
-    let least = share * observed as f64;
-    monitored.filter(move |counted| counted.count as f64 >= least)
+    monitored.filter(move |counted| share.is_reached_by(counted.count, observed))
 }
 
 #[cfg(test)]
@@ -221,14 +218,14 @@ mod tests {
         assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
     }
 
-    /// Checks an answer against a sort of everything.
-    fn check_ranks<K: Column>(counted: &[Counted<K>], question: &Question<K>) {
+    /// Checks an answer, of counts of at least `least`, against a sort of everything.
+    fn check_ranks<K: Column>(counted: &[Counted<K>], question: &Question<K>, least: u64) {
         let observed = 1000;
         let mut expected: Vec<_> = counted.iter().map(Counted::as_ref).collect();
         expected.sort_by(|a, b| (b.count, a.item).cmp(&(a.count, b.item)));
         match *question {
             Question::Top(n) => expected.truncate(n),
-            Question::AtLeast(share) => expected.retain(|c| c.count as f64 >= share * 1000.0),
+            Question::AtLeast(_) => expected.retain(|counted| counted.count >= least),
             Question::Estimate(_) => unreachable!("it has no ranks"),
         }
         let schema = crate::frequent_items::ranked::ranked_schema(K::TYPE);
@@ -258,12 +255,13 @@ mod tests {
                 })
                 .collect();
             for n in [0, 1, max - 1, max, max + 1, 2 * max, 3 * max, usize::MAX] {
-                check_ranks(&numbers, &Question::Top(n));
-                check_ranks(&texts, &Question::Top(n));
+                check_ranks(&numbers, &Question::Top(n), 0);
+                check_ranks(&texts, &Question::Top(n), 0);
             }
-            for share in [0.0, 0.003, 0.007, 0.008] {
-                check_ranks(&numbers, &Question::AtLeast(share));
-                check_ranks(&texts, &Question::AtLeast(share));
+            for least in [0, 3, 7, 8] {
+                let share = Share::new(least, 1000).unwrap();
+                check_ranks(&numbers, &Question::AtLeast(share), least);
+                check_ranks(&texts, &Question::AtLeast(share), least);
             }
         }
     }

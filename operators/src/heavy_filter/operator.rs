@@ -1,5 +1,6 @@
 //! The state of the filter, and what it does with a batch.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
@@ -34,6 +35,7 @@ pub(super) struct Filtering<K: Column> {
     codes: Vec<K::Code>,
     hits: Vec<u64>,
     sample: SpaceSaving<K>,
+    places: Places,
     /// The sampled rows of the batch in hand.
     sampled: Vec<u32>,
     /// Sampled rows until the next choice.
@@ -52,6 +54,7 @@ impl<K: Column> Filtering<K> {
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
             sample: empty_sample(),
+            places: Places::default(),
             sampled: Vec::new(),
             window: WINDOW_MIN,
             taken_out: 0,
@@ -59,10 +62,17 @@ impl<K: Column> Filtering<K> {
     }
 
     /// Counts one row in [`SAMPLED`]; true if it is time to choose.
+    ///
+    /// Each block of rows gives one at a pseudo-random place, so that no period of the stream hides
+    /// its items or shows only some of them.
     fn sample(&mut self, items: &dyn Array) -> bool {
-        let rows = (0..items.len()).step_by(SAMPLED).filter(|&row| items.is_valid(row));
         self.sampled.clear();
-        self.sampled.extend(rows.map(|row| u32::try_from(row).expect("batches have fewer rows")));
+        for block in (0..items.len()).step_by(SAMPLED) {
+            let row = block + self.places.next_below(SAMPLED);
+            if row < items.len() && items.is_valid(row) {
+                self.sampled.push(u32::try_from(row).expect("batches have fewer rows"));
+            }
+        }
         self.sample.observe_at(K::lend(items), &self.sampled);
         self.sample.observed() >= self.window
     }
@@ -142,6 +152,26 @@ impl<K: Column> Filtering<K> {
         });
         self.taken_out += (items.len() - is_kept.count_set_bits()) as u64;
         BooleanArray::new(is_kept, None)
+    }
+}
+
+/// Pseudo-random places in blocks of rows: a linear congruential generator modulo 2^64 (Knuth, *The
+/// Art of Computer Programming*, volume 2, §3.3.4, line 26).
+#[derive(Debug)]
+struct Places(u64);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0_u8))
+    }
+}
+
+impl Places {
+    /// The next place below `end`, which is below 2^32.
+    fn next_below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // The high bits have the long period.
+        usize::try_from(((self.0 >> 32) * end as u64) >> 32).expect("below `end`")
     }
 }
 

@@ -125,6 +125,17 @@ fn batches(
 
 const TYPES: [DataType; 3] = [DataType::UInt32, DataType::UInt64, DataType::Utf8];
 
+/// 31 of 32 rows are one item, and each 32nd is an item of its own.
+#[test]
+fn a_period_of_the_stream_hides_nothing_from_the_sample() {
+    for first in [0, 1, 31] {
+        let item = |row: u32| if row % 32 == first { 1000 + row } else { 7 };
+        let items: Vec<Option<u32>> = (0..320_000).map(|row| Some(item(row))).collect();
+        let taken_out = check(&batches(&items, 4096, &DataType::UInt32, false));
+        assert!(taken_out > 290_000, "only {taken_out} rows were taken out");
+    }
+}
+
 /// Two of three rows have one of `hot` items, which change in mid-stream.
 fn skewed(rows: u32, hot: u32) -> Vec<Option<u32>> {
     let phase = |row| if row < rows / 2 { 0 } else { 1000 };

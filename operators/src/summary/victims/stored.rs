@@ -38,6 +38,11 @@ impl Victims {
         if !heap.is_sorted() {
             return Err(reader.refuse("the heap", "unordered", "ascending counts"));
         }
+        // An entry above the horizon could be taken as the smallest count although it is not.
+        let is_above = |&(count, _): &(u64, u32)| count >= horizon && horizon < u64::MAX;
+        if run.iter().chain(&heap).any(is_above) {
+            return Err(reader.refuse("the candidates", "above the horizon", "counts below it"));
+        }
         let mut is_known: Vec<bool> = counts.iter().map(|&count| count >= horizon).collect();
         for &(count, slot) in run.iter().chain(&heap) {
             is_known[slot as usize] |= count <= counts[slot as usize];
@@ -63,4 +68,36 @@ fn read_entries(
 ) -> Result<Vec<(u64, u32)>, RestoreError> {
     let len = reader.len(field, most, ENTRY_BYTES)?;
     (0..len).map(|_| Ok((reader.u64(field)?, reader.slot(field, slots)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BinaryHeap;
+
+    use super::*;
+    use crate::summary::stored::SummaryKind;
+
+    fn restored(victims: &Victims, counts: &[u64]) -> Result<Victims, RestoreError> {
+        let mut writer = Writer::new::<u32>(SummaryKind::SpaceSaving);
+        victims.write(&mut writer);
+        let bytes = writer.finish();
+        let mut reader = Reader::new::<u32>(&bytes, SummaryKind::SpaceSaving)?;
+        Victims::read(&mut reader, counts, counts.len())
+    }
+
+    #[test]
+    fn a_candidate_above_the_horizon_is_refused() {
+        let forged = Victims { run: vec![(9_000, 0)], heap: BinaryHeap::new(), horizon: 0 };
+        let error = restored(&forged, &[9_000, 1]).unwrap_err().to_string();
+        assert!(error.contains("the candidates is above the horizon"), "{error}");
+        let heap = BinaryHeap::from([Reverse((3, 1))]);
+        let forged = Victims { run: vec![(1, 0)], heap, horizon: 2 };
+        assert!(restored(&forged, &[1, 3]).is_err());
+        // Saturated counts are on the horizon.
+        let counts = [u64::MAX; 2];
+        let mut saturated = Victims::default();
+        let slot = saturated.take_min(&counts);
+        saturated.put_back(slot, u64::MAX, 2);
+        assert!(restored(&saturated, &counts).is_ok());
+    }
 }
