@@ -181,6 +181,7 @@ const SHARED: &[&str] = &[
     "panes",
     "parameters",
     "sets",
+    "share",
     "summary",
     "wave",
     "window",
