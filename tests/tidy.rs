@@ -72,21 +72,28 @@ fn dependencies_between_our_crates_point_one_way() {
 fn files_are_short_and_leave_nothing_for_later() {
     let later =
         ["TO", "FIX"].map(|start| format!("{start}{}", if start == "TO" { "DO" } else { "ME" }));
+    let mut faults = String::new();
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
-        let shown = path.display();
-        assert!(text.lines().count() <= FILE_LINES_MAX, "{shown} is too long");
+        let shown = path.strip_prefix(root()).unwrap().display();
+        if text.lines().count() > FILE_LINES_MAX {
+            faults += &format!("\n  {shown} is too long");
+        }
         let mut is_drawing = false;
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
             let comment = line.trim_start();
             is_drawing ^= comment.starts_with("//") && comment.contains("```");
             let is_prose = comment.starts_with("//") && !is_drawing && !comment.contains('|');
-            let is_long = line.chars().count() > COMMENT_CHARS_MAX;
-            assert!(!(is_prose && is_long), "{shown}:{number} is too long");
-            assert!(!later.iter().any(|word| line.contains(word)), "{shown}:{number}");
+            if is_prose && line.chars().count() > COMMENT_CHARS_MAX {
+                faults += &format!("\n  {shown}:{number} is too long");
+            }
+            if later.iter().any(|word| line.contains(word)) {
+                faults += &format!("\n  {shown}:{number} leaves something for later");
+            }
         }
     }
+    assert!(faults.is_empty(), "{faults}");
 }
 
 #[test]
@@ -264,13 +271,13 @@ fn rooms_import_each_other_one_way() {
 }
 
 /// Sentences of comments that begin with "What", per 1,000.
-const WHAT_SENTENCES_MAX: f64 = 40.4;
+const WHAT_SENTENCES_MAX: f64 = 30.7;
 /// "so many" and "so much", per 10,000 words of comments.
-const SO_MANY_MAX: f64 = 16.8;
+const SO_MANY_MAX: f64 = 12.6;
 /// Lines of `//` comments, per 1,000 lines of code.
 const COMMENT_LINES_MIN: f64 = 9.5;
 /// Items with a heading of examples.
-const EXAMPLES_MIN: usize = 48;
+const EXAMPLES_MIN: usize = 52;
 
 /// The files of the product for which `key` is largest.
 fn worst(key: impl Fn(&File) -> usize) -> String {

@@ -27,7 +27,7 @@ use crossbeam_utils::CachePadded;
 use super::allowance::Allowance;
 use super::control::Control;
 use super::node::Node;
-use super::outputs::{LocalMessage, LocalReply};
+use super::outputs::LocalInput;
 use super::shared::{Phase, Shared};
 use super::step::{Step, View, Work};
 use crate::batch::{Chunk, Payload};
@@ -291,18 +291,17 @@ impl RunningGroup {
     }
 
     fn deliver(&mut self, index: usize, port: usize, consumer: usize, message: Message) {
-        let sent = self.nodes[index].outputs.send(port, consumer, message, self.now);
-        if let Some(LocalMessage { node, port, message }) = sent {
-            self.nodes[node].inputs.receive(port, message);
+        match self.nodes[index].outputs.pass_locally(port, consumer) {
+            Some(LocalInput { node, port }) => self.nodes[node].inputs.receive(port, message),
+            None => self.nodes[index].outputs.send(port, consumer, message, self.now),
         }
     }
 
     fn send_reply(&mut self, index: usize, reply: Chunk) {
-        let sent = self.nodes[index].outputs.send_reply(reply, self.now);
-        if let Some(LocalReply { node, reply }) = sent
-            && !self.nodes[node].is_done()
-        {
-            self.nodes[node].inputs.receive_reply(reply);
+        match self.nodes[index].outputs.local_part_before() {
+            Some(node) if self.nodes[node].is_done() => {}
+            Some(node) => self.nodes[node].inputs.receive_reply(reply),
+            None => self.nodes[index].outputs.send_reply(reply, self.now),
         }
     }
 

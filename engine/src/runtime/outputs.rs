@@ -17,17 +17,10 @@ pub(super) enum Target {
     Remote(EdgeSender),
 }
 
-/// A message for a node of the same group, to be given to it by the group.
-pub(super) struct LocalMessage {
+/// An input of a node of the same group.
+pub(super) struct LocalInput {
     pub(super) node: usize,
     pub(super) port: usize,
-    pub(super) message: Message,
-}
-
-/// A reply for a node of the same group, to be given to it by the group.
-pub(super) struct LocalReply {
-    pub(super) node: usize,
-    pub(super) reply: Chunk,
 }
 
 /// The next part of the operator, and the number of chunks sent to it so far.
@@ -89,43 +82,44 @@ impl Outputs {
         &self.local_nodes
     }
 
-    /// Sends `message` to one consumer, or keeps it until there is space. A message for a node of
-    /// the same group is returned.
-    pub(super) fn send(
-        &mut self,
-        port: usize,
-        consumer: usize,
-        message: Message,
-        now: Instant,
-    ) -> Option<LocalMessage> {
+    /// Counts a message to one consumer if that is in the same group, and returns its input.
+    pub(super) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
         match &mut self.ports[port][consumer] {
-            Target::Remote(edge) => {
-                if !edge.push(message) {
-                    self.stuck_since.get_or_insert(now);
-                }
-                None
-            }
+            Target::Remote(_) => None,
             Target::Local { node, port, pushed } => {
                 *pushed += 1;
-                Some(LocalMessage { node: *node, port: *port, message })
+                Some(LocalInput { node: *node, port: *port })
             }
         }
     }
 
-    /// Sends `reply` to the part before this one, or keeps it until there is space. A reply for a
-    /// node of the same group is returned.
+    /// Sends `message` to one consumer on another thread, or keeps it until there is space.
+    pub(super) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
+        if let Target::Remote(edge) = &mut self.ports[port][consumer]
+            && !edge.push(message)
+        {
+            self.stuck_since.get_or_insert(now);
+        }
+    }
+
+    /// The part before this one, if it is in the same group.
     ///
     /// # Panics
     /// If there is no part before this one.
-    pub(super) fn send_reply(&mut self, reply: Chunk, now: Instant) -> Option<LocalReply> {
-        match self.reply.as_mut().expect("the first part of an operator sends no replies") {
-            Target::Remote(edge) => {
-                if !edge.push(Message::Payload(Payload::Chunk(reply))) {
-                    self.stuck_since.get_or_insert(now);
-                }
-                None
-            }
-            Target::Local { node, .. } => Some(LocalReply { node: *node, reply }),
+    pub(super) fn local_part_before(&self) -> Option<usize> {
+        match self.reply.as_ref().expect("the first part of an operator sends no replies") {
+            Target::Remote(_) => None,
+            Target::Local { node, .. } => Some(*node),
+        }
+    }
+
+    /// Sends `reply` to the part before this one, on another thread, or keeps it until there is
+    /// space.
+    pub(super) fn send_reply(&mut self, reply: Chunk, now: Instant) {
+        if let Some(Target::Remote(edge)) = &mut self.reply
+            && !edge.push(Message::Payload(Payload::Chunk(reply)))
+        {
+            self.stuck_since.get_or_insert(now);
         }
     }
 
