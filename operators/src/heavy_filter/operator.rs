@@ -51,7 +51,7 @@ impl<K: Column> Filtering<K> {
             keys: Vec::with_capacity(KEYS_MAX),
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
-            sample: empty_sample(),
+            sample: SpaceSaving::new(SAMPLE_COUNTERS).expect("the number is in range"),
             sampled: Vec::new(),
             window: WINDOW_MIN,
             taken_out: 0,
@@ -80,7 +80,7 @@ impl<K: Column> Filtering<K> {
         self.codes.extend(self.keys.iter().map(K::code));
         self.hits.clear();
         self.hits.resize(self.keys.len(), 0);
-        self.sample = empty_sample();
+        self.sample = self.sample.to_empty();
         self.window = (2 * window).min(WINDOW_MAX);
     }
 
@@ -117,7 +117,7 @@ impl<K: Column> Filtering<K> {
             return None;
         }
         let mut unused = Vec::new();
-        let codes = K::lend(items).codes(0..items.len(), &mut unused);
+        let codes = K::lend(items).codes(0..items.len(), self.sample.secret(), &mut unused);
         let mut missed = vec![K::Code::default(); items.len() + MISSED_SLACK];
         let end = sift(self.isa, &self.codes, codes, &mut self.hits, &mut missed);
         missed.truncate(end);
@@ -133,7 +133,7 @@ impl<K: Column> Filtering<K> {
                 return true;
             }
             let item = batch.item(row);
-            let code = K::code_of(item);
+            let code = K::code_of(item, self.sample.secret());
             let key = self.keys.iter().position(|key| key.is(item, code));
             if let Some(key) = key {
                 self.hits[key] += 1;
@@ -143,10 +143,6 @@ impl<K: Column> Filtering<K> {
         self.taken_out += (items.len() - is_kept.count_set_bits()) as u64;
         BooleanArray::new(is_kept, None)
     }
-}
-
-fn empty_sample<K: Column>() -> SpaceSaving<K> {
-    SpaceSaving::new(SAMPLE_COUNTERS).expect("the number of counters is in range")
 }
 
 impl<K: Column> Operator for Filtering<K> {
