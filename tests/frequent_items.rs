@@ -99,6 +99,7 @@ impl Case {
             .counters(self.counters)
             .filter_bins(self.bins)
             .algorithm(algorithm)
+            .seed(self.numbers.len() as u64)
             .every(1);
         if self.weights.is_some() {
             spec = spec.weight("weight");
@@ -205,7 +206,7 @@ proptest! {
 }
 
 #[test]
-fn shards_are_a_function_of_the_stream_alone() {
+fn shards_are_a_function_of_the_stream_and_the_seed() {
     let [_, two] = core_choices();
     let numbers = stream(Kind::Skewed(1.0), 5_000, 11);
     let case = Case { keys: Keys::U64, numbers, weights: None, batch: 70, counters: 40, bins: 8 };

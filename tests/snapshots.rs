@@ -36,7 +36,7 @@ fn batches(numbers: &[u64], kind: usize) -> Vec<RecordBatch> {
 }
 
 fn spec(algorithm: Algorithm) -> FrequentItems {
-    FrequentItems::new().counters(30).filter_bins(4).algorithm(algorithm)
+    FrequentItems::new().counters(30).filter_bins(4).algorithm(algorithm).seed(5)
 }
 
 /// The rows of a pipeline over these batches.

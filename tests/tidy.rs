@@ -187,6 +187,7 @@ const SHARED: &[&str] = &[
     "pairs",
     "panes",
     "parameters",
+    "secret",
     "sets",
     "share",
     "summary",

@@ -145,7 +145,9 @@ subject!(
 subject!(
     Sieve,
     3,
-    |size: usize| Self::within(isa(), 1 + size % 20, 12_000 + 40 * size).expect("a small size"),
+    |size: usize| Self::within(isa(), 1 + size % 20, 12_000 + 40 * size)
+        .expect("a small size")
+        .with_seed(size as u64),
     |bytes| Self::restore_within(isa(), bytes, STATE_BYTES_MAX)
 );
 
@@ -153,7 +155,7 @@ subject!(
 fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     let end = bytes.len() - CHECKSUM_BYTES;
     bytes[..8].copy_from_slice(b"trommel\x1a");
-    bytes[8..16].copy_from_slice(&[1, 0, S::KIND, K::NUMBER, 0, 0, 0, 0]);
+    bytes[8..16].copy_from_slice(&[2, 0, S::KIND, K::NUMBER, 0, 0, 0, 0]);
     bytes[16..24].copy_from_slice(&((end - HEADER_BYTES) as u64).to_le_bytes());
     let checksum = crc32fast::hash(&bytes[..end]);
     bytes[end..].copy_from_slice(&checksum.to_le_bytes());

@@ -25,6 +25,7 @@ mod long;
 mod pairs;
 mod panes;
 mod parameters;
+mod secret;
 pub mod set_similarity_join;
 pub mod sets;
 mod share;

@@ -1,7 +1,8 @@
 //! Frequent items: throughput and accuracy over the skew of the stream beside other programs, the
-//! sieve on every level and in every size, queries during ingestion, and the paper's figures. Every
-//! answer is checked against exact counts.
+//! sieve on every level and in every size, queries during ingestion, the paper's figures, and
+//! streams that were crafted to be slow. Every answer is checked against exact counts.
 
+mod attack;
 mod direct;
 mod figures;
 mod live;
@@ -98,6 +99,9 @@ pub(crate) struct Arguments {
     /// Only these sections.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Section>,
+    /// Only streams that were crafted against hash functions, beside random ones.
+    #[arg(long)]
+    attack: bool,
     /// Write the figures into this folder.
     #[arg(long)]
     figures: Option<PathBuf>,
@@ -172,6 +176,9 @@ fn peers() -> [Candidate; 0] {
 pub(crate) fn run(arguments: &Arguments) {
     let arguments = &arguments.settled();
     let Arguments { items, alphabet, counters, rounds, .. } = arguments;
+    if arguments.attack {
+        return attack::run(arguments);
+    }
     println!("{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds");
     println!("every bound that a summary gives is checked against exact counts\n");
     if arguments.has(Section::Table) {

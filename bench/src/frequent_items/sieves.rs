@@ -43,7 +43,8 @@ pub(super) fn levels(arguments: &Arguments) {
     let mut rows = Rows::default();
     for (column, &skew) in arguments.skews.iter().enumerate() {
         let stream = Stream::zipf(arguments.shape(), skew);
-        let run = |index: usize| sieve(&stream, levels[index]);
+        let make = |isa| Sieve::new(isa, stream.counters).expect("a possible number").with_seed(1);
+        let run = |index: usize| sieve_of(&stream, || make(levels[index]));
         let measured = measure(&stream, arguments.rounds, &names, run);
         let counts = |answer: &Answer| -> Vec<_> {
             answer.estimates.iter().map(|e| (e.item, e.count, e.error)).collect()

@@ -19,12 +19,14 @@
 //! [`Cell`]s.
 
 mod cells;
+mod hash;
 mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
 
 pub use self::cells::{Cell, OTHERS, OWN, absorb, cell_of};
+pub use self::hash::{CodeHash, split_mix};
 pub use crate::filter::Key;
 
 use self::sift::Sift;

@@ -180,7 +180,12 @@ impl FrequentItems {
                     None => Sieve::<K>::new(isa()?, self.counters),
                     Some(bytes) => Sieve::<K>::within(isa()?, self.counters, bytes),
                 };
-                self.counting(summary.map_err(capacity)?, input, sharing)
+                let summary = summary.map_err(capacity)?;
+                let summary = match self.seed {
+                    None => summary,
+                    Some(seed) => summary.with_seed(seed),
+                };
+                self.counting(summary, input, sharing)
             }
         }
     }
@@ -200,8 +205,10 @@ impl FrequentItems {
         let ranked = vec![ranked_schema(K::TYPE)];
         match scope {
             Scope::All if shards > 1 => {
-                let mut summaries = vec![summary.to_empty(); shards];
-                summaries[0] = self.restored(summary)?;
+                // All with the seed of the first one, so that their cells merge.
+                let first = self.restored(summary)?;
+                let mut summaries = vec![first.to_empty(); shards];
+                summaries[0] = first;
                 let memories = (0..shards).map(|_| sharing.state(bytes));
                 let memories = memories.collect::<Result<Vec<_>, _>>()?;
                 let summaries = summaries.into_iter().zip(memories).collect();

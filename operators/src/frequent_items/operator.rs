@@ -123,6 +123,12 @@ pub struct FrequentItems {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) state_bytes_max: Option<usize>,
+    /// Makes the counts of the sieve repeatable: for equal batches, equal seeds give equal
+    /// counts. When left out, each run draws a seed, and the counts of the sieve differ within
+    /// their bounds; those of the other algorithms never do. A state that is restored brings its
+    /// own seed. A client that knows the seed can send items that make counting slow.
+    #[serde(default)]
+    pub(super) seed: Option<u64>,
     /// The longest text item that is kept as it is, in bytes. For a longer one stands a name of at
     /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it.
     /// So the text of a summary takes at most `counters` times this.
@@ -201,6 +207,7 @@ impl FrequentItems {
             algorithm: Algorithm::Auto,
             parallel: Parallel::Auto,
             state_bytes_max: None,
+            seed: None,
             item_bytes_max: default_item_bytes_max(),
             filter_bins: default_filter_bins(),
             threshold: None,
@@ -253,6 +260,14 @@ impl FrequentItems {
     #[must_use]
     pub fn state_bytes_max(mut self, bytes: usize) -> Self {
         self.state_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Makes the counts of the sieve repeatable; a client that knows the seed can make
+    /// counting slow.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
         self
     }
 

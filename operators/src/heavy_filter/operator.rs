@@ -1,6 +1,5 @@
 //! The state of the filter, and what it does with a batch.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
@@ -15,6 +14,7 @@ use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
 use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
 use crate::items::{Column, Items};
+use crate::secret::random_seed;
 use crate::summary::{SpaceSaving, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
@@ -53,7 +53,7 @@ impl<K: Column> Filtering<K> {
             keys: Vec::with_capacity(KEYS_MAX),
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
-            sample: empty_sample(),
+            sample: SpaceSaving::new(SAMPLE_COUNTERS).expect("the number is in range"),
             places: Places::default(),
             sampled: Vec::new(),
             window: WINDOW_MIN,
@@ -90,7 +90,7 @@ impl<K: Column> Filtering<K> {
         self.codes.extend(self.keys.iter().map(K::code));
         self.hits.clear();
         self.hits.resize(self.keys.len(), 0);
-        self.sample = empty_sample();
+        self.sample = self.sample.to_empty();
         self.window = (2 * window).min(WINDOW_MAX);
     }
 
@@ -127,7 +127,7 @@ impl<K: Column> Filtering<K> {
             return None;
         }
         let mut unused = Vec::new();
-        let codes = K::lend(items).codes(0..items.len(), &mut unused);
+        let codes = K::lend(items).codes(0..items.len(), self.sample.secret(), &mut unused);
         let mut missed = vec![K::Code::default(); items.len() + MISSED_SLACK];
         let end = sift(self.isa, &self.codes, codes, &mut self.hits, &mut missed);
         missed.truncate(end);
@@ -143,7 +143,7 @@ impl<K: Column> Filtering<K> {
                 return true;
             }
             let item = batch.item(row);
-            let code = K::code_of(item);
+            let code = K::code_of(item, self.sample.secret());
             let key = self.keys.iter().position(|key| key.is(item, code));
             if let Some(key) = key {
                 self.hits[key] += 1;
@@ -162,7 +162,7 @@ struct Places(u64);
 
 impl Default for Places {
     fn default() -> Self {
-        Self(RandomState::new().hash_one(0_u8))
+        Self(random_seed())
     }
 }
 
@@ -173,10 +173,6 @@ impl Places {
         // The high bits have the long period.
         usize::try_from(((self.0 >> 32) * end as u64) >> 32).expect("below `end`")
     }
-}
-
-fn empty_sample<K: Column>() -> SpaceSaving<K> {
-    SpaceSaving::new(SAMPLE_COUNTERS).expect("the number of counters is in range")
 }
 
 impl<K: Column> Operator for Filtering<K> {

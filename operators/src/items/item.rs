@@ -7,39 +7,53 @@
 //! | item | borrowed | code | equal codes mean |
 //! |---|---|---|---|
 //! | `u32`, `u64` | itself | itself | equal items ([`Item::CODE_IS_ITEM`]) |
-//! | [`Text`] | `&str` | 64-bit rapidhash | compare the strings |
+//! | [`Text`] | `&str` | 64-bit rapidhash with secrets | compare the strings |
 //!
 //! The code is part of the item rather than of the summary, so that an item of one's own brings its
-//! own.
+//! own. The secret that it depends on belongs to the summary ([`Item::Secret`]).
 
 use std::fmt;
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
 use arrow_array::{Array, LargeStringArray, StringArray};
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use trommel_kernels::filter::Key;
 
 /// Something that can be counted.
 ///
-/// Implementors keep three promises: equal items have equal codes; [`Self::is`] and [`Ord`] agree
-/// with equality; and if [`Self::CODE_IS_ITEM`], different items have different codes, which
-/// [`Self::from_code`] turns back into the items.
+/// Implementors keep three promises: under one secret, equal items have equal codes; [`Self::is`]
+/// and [`Ord`] agree with equality; and if [`Self::CODE_IS_ITEM`], different items have different
+/// codes, which [`Self::from_code`] turns back into the items.
+///
+/// # Secrets
+///
+/// A code that is a hash has to depend on a secret, or else items with equal codes can be chosen
+/// that make counting slow. Each summary draws a secret of its own and keeps its items under the
+/// codes that belong to it; an item that comes from another summary is given its code again
+/// ([`Self::rekey`]).
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     /// The integer that stands for the item in hash indexes and SIMD registers.
     type Code: Key;
+    /// The secret of a summary that codes depend on; `()` where a code is its item.
+    type Secret: Clone + Debug + Send + Sync;
     /// The borrowed form.
     type Ref<'a>: Copy;
     /// Whether items with equal codes are equal.
     const CODE_IS_ITEM: bool;
 
+    /// The secret that follows from a seed.
+    fn secret(seed: u64) -> Self::Secret;
     /// The code of a borrowed item.
-    fn code_of(item: Self::Ref<'_>) -> Self::Code;
+    fn code_of(item: Self::Ref<'_>, secret: &Self::Secret) -> Self::Code;
     /// The owned form of `item`, whose code is `code`.
     fn new(item: Self::Ref<'_>, code: Self::Code) -> Self;
     /// Becomes `item`, whose code is `code`; reuses memory.
     fn assign(&mut self, item: Self::Ref<'_>, code: Self::Code);
-    /// The code; cheap, computed when the item was made.
+    /// The code that the item was made with, or that it got last; cheap.
     fn code(&self) -> Self::Code;
+    /// Takes the code that belongs to `secret`.
+    fn rekey(&mut self, secret: &Self::Secret);
     /// The borrowed form of this item.
     fn borrowed(&self) -> Self::Ref<'_>;
     /// Whether this is `item`, whose code is `code`.
@@ -55,11 +69,14 @@ macro_rules! integer_item {
     ($integer:ident) => {
         impl Item for $integer {
             type Code = Self;
+            type Secret = ();
             type Ref<'a> = Self;
             const CODE_IS_ITEM: bool = true;
 
+            fn secret(_: u64) {}
+
             #[inline]
-            fn code_of(item: Self) -> Self {
+            fn code_of(item: Self, (): &()) -> Self {
                 item
             }
 
@@ -77,6 +94,9 @@ macro_rules! integer_item {
             fn code(&self) -> Self {
                 *self
             }
+
+            #[inline]
+            fn rekey(&mut self, (): &()) {}
 
             #[inline]
             fn borrowed(&self) -> Self {
@@ -114,6 +134,7 @@ macro_rules! integer_item {
             fn codes<'a>(
                 &'a self,
                 range: Range<usize>,
+                (): &(),
                 _: &'a mut Vec<$integer>,
             ) -> &'a [$integer] {
                 &self[range]
@@ -125,8 +146,8 @@ macro_rules! integer_item {
 integer_item!(u32);
 integer_item!(u64);
 
-/// A string with its code. Ordered as strings are; two different strings are different items,
-/// whatever their codes.
+/// A string with a place for its code. Ordered as strings are; two different strings are different
+/// items, whatever their codes.
 ///
 /// # Examples
 ///
@@ -139,8 +160,19 @@ integer_item!(u64);
 /// ```
 #[derive(Clone)]
 pub struct Text {
+    /// Under the secret of the summary that holds it; 0 in no summary.
     code: u64,
     text: String,
+}
+
+/// The secret of the codes of [`Text`]. It does not show itself.
+#[derive(Clone, Copy)]
+pub struct TextSecret(RapidSecrets);
+
+impl Debug for TextSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("TextSecret(..)")
+    }
 }
 
 impl Text {
@@ -151,12 +183,17 @@ impl Text {
 
 impl Item for Text {
     type Code = u64;
+    type Secret = TextSecret;
     type Ref<'a> = &'a str;
     const CODE_IS_ITEM: bool = false;
 
+    fn secret(seed: u64) -> TextSecret {
+        TextSecret(RapidSecrets::seed(seed))
+    }
+
     #[inline]
-    fn code_of(item: &str) -> u64 {
-        rapidhash::v3::rapidhash_v3(item.as_bytes())
+    fn code_of(item: &str, secret: &TextSecret) -> u64 {
+        rapidhash_v3_seeded(item.as_bytes(), &secret.0)
     }
 
     fn new(item: &str, code: u64) -> Self {
@@ -176,6 +213,10 @@ impl Item for Text {
     #[inline]
     fn code(&self) -> u64 {
         self.code
+    }
+
+    fn rekey(&mut self, secret: &TextSecret) {
+        self.code = Self::code_of(&self.text, secret);
     }
 
     #[inline]
@@ -199,7 +240,7 @@ impl Item for Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self::new(text, Self::code_of(text))
+        Self::new(text, 0)
     }
 }
 
@@ -269,9 +310,14 @@ pub trait Items<K: Item> {
 
     /// The codes of a range of items: borrowed where the batch holds them, computed into `scratch`
     /// where it does not.
-    fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
+    fn codes<'a>(
+        &'a self,
+        range: Range<usize>,
+        secret: &K::Secret,
+        scratch: &'a mut Vec<K::Code>,
+    ) -> &'a [K::Code] {
         scratch.clear();
-        scratch.extend(range.map(|position| K::code_of(self.item(position))));
+        scratch.extend(range.map(|position| K::code_of(self.item(position), secret)));
         scratch
     }
 
@@ -307,9 +353,14 @@ impl<K: Item, B: Items<K> + ?Sized> Items<K> for Part<'_, B> {
     }
 
     #[inline]
-    fn codes<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<K::Code>) -> &'a [K::Code] {
+    fn codes<'a>(
+        &'a self,
+        range: Range<usize>,
+        secret: &K::Secret,
+        scratch: &'a mut Vec<K::Code>,
+    ) -> &'a [K::Code] {
         let start = self.range.start;
-        self.batch.codes(start + range.start..start + range.end, scratch)
+        self.batch.codes(start + range.start..start + range.end, secret, scratch)
     }
 }
 
@@ -351,7 +402,7 @@ mod tests {
     #[test]
     fn text_gives_back_the_memory_of_a_long_string() {
         let mut text = Text::from("x".repeat(10_000).as_str());
-        text.assign("short", Text::code_of("short"));
+        text.assign("short", 0);
         assert_eq!((&*text, text.heap_bytes()), ("short", 5));
     }
 
@@ -359,8 +410,20 @@ mod tests {
     fn text_of_similar_length_reuses_its_memory() {
         let mut text = Text::from("a string of some length");
         let before = text.heap_bytes();
-        text.assign("another one", Text::code_of("another one"));
+        text.assign("another one", 0);
         assert_eq!((&*text, text.heap_bytes()), ("another one", before));
+    }
+
+    #[test]
+    fn a_text_has_another_code_under_another_secret() {
+        let [one, other] = [1, 2].map(Text::secret);
+        let mut text = Text::from("an item");
+        text.rekey(&one);
+        assert_eq!(text.code(), Text::code_of("an item", &one));
+        assert!(text.is("an item", text.code()) && !text.is("an item", 0));
+        text.rekey(&other);
+        assert_ne!(text.code(), Text::code_of("an item", &one));
+        assert_eq!(text, Text::from("an item"));
     }
 
     #[test]
@@ -371,8 +434,9 @@ mod tests {
         for position in 0..words.len() {
             assert_eq!(slice.item(position), Items::item(&array, position));
         }
-        let codes = words.map(Text::code_of);
-        assert_eq!(slice.codes(1..3, &mut scratch), &codes[1..]);
-        assert_eq!(array.codes(0..3, &mut scratch), &codes);
+        let secret = Text::secret(9);
+        let codes = words.map(|word| Text::code_of(word, &secret));
+        assert_eq!(slice.codes(1..3, &secret, &mut scratch), &codes[1..]);
+        assert_eq!(array.codes(0..3, &secret, &mut scratch), &codes);
     }
 }

@@ -12,5 +12,5 @@ mod stored;
 
 pub(crate) use self::column::Column;
 pub(crate) use self::item::Part;
-pub use self::item::{Item, Items, Text};
+pub use self::item::{Item, Items, Text, TextSecret};
 pub use self::stored::StoredItem;

@@ -10,14 +10,32 @@
 //! the end of their chain: they are seldom the frequent ones, which so come to the front as what
 //! was before them is replaced (measured: 2 to 3 times the throughput at Zipf 1.5 and 2 against new
 //! items in front).
+//!
+//! # Length of chains
+//!
+//! The head of a chain is the top bits of the code times a random odd number (multiply-shift:
+//! Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable Randomized Algorithm for the
+//! Closest-Pair Problem*, Journal of Algorithms 25, 1997). Two different codes that were chosen
+//! without knowledge of that number share one of h chains with a probability of at most 2 / h. The
+//! number decides nothing but the order of chains, which no answer depends on, and is written to no
+//! snapshot. So the items that are in the index at some time do not depend on it, and an item meets
+//! at most 2 k / h <= 1/2 others in its chain in expectation, whatever the stream is.
+//!
+//! Some numbers are bad for some sets of items: one in a hundred turns consecutive integers into
+//! chains that are 5 to 10 times too long. So linking counts the nodes that it passes. When they
+//! are more than the items that were looked up, which has a probability of at most 1/2 by
+//! Markov's inequality, a number is drawn again and all items are linked again, at O(1) a node
+//! passed. So linking costs O(1) an item, amortized, for every stream and after at most two draws
+//! in expectation.
+//!
+//! That is about codes. Two texts have equal codes with a probability of about 2^-64 if they were
+//! chosen without knowledge of the secret of the codes; for that there is no proof.
 
 use crate::items::Item;
+use crate::secret::random_seed;
 
 /// The end of a chain: no slot, because capacities stay below it.
 const NONE: u32 = u32::MAX;
-
-/// 2^64 divided by the golden ratio, odd: the multiplier of Fibonacci hashing.
-const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[derive(Clone, Debug)]
 struct Node<K> {
@@ -27,22 +45,83 @@ struct Node<K> {
 
 /// Distinct items in slots, found by item and by slot.
 #[derive(Clone, Debug)]
-pub(super) struct ItemIndex<K> {
-    heads: Vec<u32>,
+pub(super) struct ItemIndex<K: Item> {
+    /// Of the codes of items.
+    secret: K::Secret,
+    /// Random and odd.
+    multiplier: u64,
     /// 64 - log2(heads): the head of a chain is the top bits of a product.
     shift: u32,
+    heads: Vec<u32>,
     nodes: Vec<Node<K>>,
+    /// Since the multiplier was drawn: items that were looked up, and nodes that were passed to
+    /// link items.
+    items: usize,
+    passed: usize,
 }
 
 impl<K: Item> ItemIndex<K> {
     /// An empty index for up to `capacity` items, at least 1.
-    pub(super) fn with_capacity(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize, secret: K::Secret) -> Self {
         let heads = heads(capacity);
         Self {
-            heads: vec![NONE; heads],
+            secret,
+            multiplier: random_seed() | 1,
             shift: u64::BITS - heads.ilog2(),
+            heads: vec![NONE; heads],
             nodes: Vec::with_capacity(capacity),
+            items: 0,
+            passed: 0,
         }
+    }
+
+    /// An index of distinct items from elsewhere, in slots in their order; O(items), however many
+    /// of them collide.
+    pub(super) fn of(
+        capacity: usize,
+        secret: K::Secret,
+        items: impl IntoIterator<Item = K>,
+    ) -> Self {
+        let mut index = Self::new(capacity, secret);
+        for mut item in items {
+            item.rekey(&index.secret);
+            index.nodes.push(Node { item, next: NONE });
+        }
+        index.link_all();
+        index
+    }
+
+    /// Draws the multiplier again if chains are too long. So many `items` will be looked up before
+    /// the next call.
+    #[inline]
+    pub(super) fn refresh(&mut self, items: usize) {
+        self.items = self.items.saturating_add(items);
+        if self.passed > self.items.max(self.nodes.capacity()) {
+            self.multiplier = random_seed() | 1;
+            self.heads.fill(NONE);
+            self.link_all();
+        }
+    }
+
+    /// Links all nodes while no chain has any.
+    fn link_all(&mut self) {
+        (self.items, self.passed) = (0, 0);
+        // From the last on, each node becomes the first of its chain: no chain is walked.
+        for slot in (0..self.nodes.len()).rev() {
+            let head = self.head(self.nodes[slot].item.code());
+            self.nodes[slot].next = std::mem::replace(&mut self.heads[head], narrow(slot));
+        }
+    }
+
+    /// The secret of the codes.
+    pub(super) fn secret(&self) -> &K::Secret {
+        &self.secret
+    }
+
+    /// The code of an item.
+    #[inline(always)]
+    pub(super) fn code_of(&self, item: K::Ref<'_>) -> K::Code {
+        K::code_of(item, &self.secret)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -71,9 +150,9 @@ impl<K: Item> ItemIndex<K> {
         None
     }
 
-    /// Adds an item that is not there; its slot is the former length.
+    /// Adds an item that is not there and has its code; its slot is the former length.
     pub(super) fn push(&mut self, item: K) {
-        let slot = u32::try_from(self.nodes.len()).expect("capacities are below 2^32");
+        let slot = narrow(self.nodes.len());
         let code = item.code();
         self.nodes.push(Node { item, next: NONE });
         self.link(slot, code);
@@ -86,9 +165,11 @@ impl<K: Item> ItemIndex<K> {
         self.link(slot, code);
     }
 
-    /// Puts an item that is not there into the place of another, which it returns.
-    pub(super) fn replace(&mut self, slot: u32, item: K) -> K {
+    /// Puts an item from elsewhere, which is not there, into the place of another, which it
+    /// returns.
+    pub(super) fn replace(&mut self, slot: u32, mut item: K) -> K {
         self.unlink(slot);
+        item.rekey(&self.secret);
         let code = item.code();
         let old = std::mem::replace(&mut self.nodes[slot as usize].item, item);
         self.link(slot, code);
@@ -98,7 +179,7 @@ impl<K: Item> ItemIndex<K> {
     /// Takes an item out; the item of the last slot moves into its place.
     pub(super) fn swap_remove(&mut self, slot: u32) -> K {
         self.unlink(slot);
-        let last = u32::try_from(self.nodes.len() - 1).expect("capacities are below 2^32");
+        let last = narrow(self.nodes.len() - 1);
         if slot != last {
             self.repoint(last, slot);
         }
@@ -120,7 +201,7 @@ impl<K: Item> ItemIndex<K> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 heads")]
     fn head(&self, code: K::Code) -> usize {
-        (code.into().wrapping_mul(MULTIPLIER) >> self.shift) as usize
+        (code.into().wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
     /// Puts the node in `slot`, which is in no chain, at the end of its own.
@@ -130,8 +211,9 @@ impl<K: Item> ItemIndex<K> {
         let head = self.head(code);
         let mut link = &mut self.heads[head];
         while *link != NONE {
-            let slot = *link as usize;
-            link = &mut self.nodes[slot].next;
+            let next = *link as usize;
+            link = &mut self.nodes[next].next;
+            self.passed += 1;
         }
         *link = slot;
     }
@@ -147,14 +229,84 @@ impl<K: Item> ItemIndex<K> {
         let head = self.head(self.nodes[from as usize].item.code());
         let mut link = &mut self.heads[head];
         while *link != from {
-            let slot = *link as usize;
-            link = &mut self.nodes[slot].next;
+            let next = *link as usize;
+            link = &mut self.nodes[next].next;
         }
         *link = to;
     }
 }
 
-/// Chains for so many items.
+fn narrow(slot: usize) -> u32 {
+    u32::try_from(slot).expect("capacities are below 2^32")
+}
+
+/// Chains of an index of this capacity.
 fn heads(capacity: usize) -> usize {
     (4 * capacity).next_power_of_two()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::items::Text;
+
+    const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+    /// Codes whose products with the multiplier are small.
+    fn colliding() -> impl Iterator<Item = u64> {
+        let inverse = (0..6).fold(MULTIPLIER, |inverse, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)))
+        });
+        (1..1000).map(move |i: u64| (i * i * i).wrapping_mul(inverse))
+    }
+
+    fn longest_chain(index: &ItemIndex<u64>) -> usize {
+        let next = |slot: &u32| index.nodes.get(*slot as usize).map(|node| node.next);
+        let len = |&head: &u32| std::iter::successors(Some(head), next).count() - 1;
+        index.heads.iter().map(len).max().unwrap()
+    }
+
+    #[test]
+    fn codes_that_collide_under_one_number_do_not_under_a_random_one() {
+        let index = ItemIndex::of(1000, (), colliding());
+        assert!(longest_chain(&index) < 30, "{}", longest_chain(&index));
+        assert!(
+            (0_u32..).zip(colliding()).all(|(slot, item)| index.find(item, item) == Some(slot))
+        );
+    }
+
+    #[test]
+    fn chains_that_are_too_long_are_linked_by_another_number() {
+        let mut index = ItemIndex::new(1000, ());
+        index.multiplier = MULTIPLIER;
+        colliding().for_each(|item| index.push(item));
+        assert_eq!((longest_chain(&index), index.passed), (999, 999 * 998 / 2));
+        index.refresh(999);
+        assert_ne!(index.multiplier, MULTIPLIER);
+        assert_eq!(index.passed, 0);
+        assert!(longest_chain(&index) < 30, "{}", longest_chain(&index));
+        assert!(
+            (0_u32..).zip(colliding()).all(|(slot, item)| index.find(item, item) == Some(slot))
+        );
+        let multiplier = index.multiplier;
+        index.refresh(1);
+        assert_eq!(index.multiplier, multiplier);
+    }
+
+    #[test]
+    fn texts_from_elsewhere_are_found_by_the_codes_of_the_index() {
+        let [own, other] = [1, 2].map(Text::secret);
+        let foreign = |text: &str| Text::new(text, Text::code_of(text, &other));
+        let mut index = ItemIndex::of(4, own, ["a", "b"].map(foreign));
+        let slot = |index: &ItemIndex<Text>, text| index.find(text, index.code_of(text));
+        assert_eq!(
+            [slot(&index, "a"), slot(&index, "b"), slot(&index, "c")],
+            [Some(0), Some(1), None]
+        );
+        index.replace(0, foreign("c"));
+        assert_eq!(
+            [slot(&index, "a"), slot(&index, "b"), slot(&index, "c")],
+            [None, Some(1), Some(0)]
+        );
+    }
 }

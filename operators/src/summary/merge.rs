@@ -137,7 +137,7 @@ impl<K: Item> SpaceSaving<K> {
         let mut counted = combine(self, other);
         keep_largest(&mut counted, self.counters());
         let observed = self.observed().saturating_add(other.observed());
-        *self = Self::from_counted(self.counters(), observed, counted);
+        *self = self.with_counted(observed, counted);
         Ok(())
     }
 
@@ -154,13 +154,18 @@ impl<K: Item> SpaceSaving<K> {
         Self::state_bytes_max(self.counters())
     }
 
-    pub(super) fn to_empty(&self) -> Self {
-        Self::from_counted(self.counters(), 0, Vec::new())
+    pub(crate) fn to_empty(&self) -> Self {
+        self.with_counted(0, Vec::new())
     }
 
     pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
         let observed = scaled_up(self.observed(), bits);
-        *self = Self::from_counted(self.counters(), observed, scaled(self.iter(), bits));
+        *self = self.with_counted(observed, scaled(self.iter(), bits));
+    }
+
+    /// A summary of the same size and secret that monitors these instead.
+    fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
     }
 }
 

@@ -16,14 +16,13 @@
 //! is forgotten before there are more than `tokens_max`, and no call does more than its own tokens.
 //! A number is given out again after 2^32 of them, unless its token is known.
 
-use std::hash::{BuildHasher, RandomState};
-
 use hashbrown::HashTable;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 
 use super::TokenizeError;
 use crate::long;
+use crate::secret::random_seed;
 
 /// A longer token is kept by a name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
@@ -118,7 +117,7 @@ impl Dictionary {
             limits,
             memory,
             memory_full: None,
-            secrets: RapidSecrets::seed(RandomState::new().hash_one(0_u8)),
+            secrets: RapidSecrets::seed(random_seed()),
             next: 0,
             taken: Vec::new(),
             has_wrapped: false,

@@ -11,6 +11,7 @@ use super::capacity::CapacityError;
 use super::counted::{Counted, top};
 use super::space_saving::SpaceSaving;
 use crate::items::{Item, Items};
+use crate::secret::random_seed;
 
 /// Missed items that are written down before the back half takes them: 8 KiB of positions.
 const MISSED_MAX: usize = 2048;
@@ -78,9 +79,10 @@ impl<K: Item> Filter<K> {
             return Err(CapacityError::NoBackCounters { counters, bins });
         }
         let back_counters = counters - bins;
-        let back =
-            SpaceSaving::new(back_counters).map_err(|_| CapacityError::Counters { counters })?;
-        let front = FilterFront::new(isa, bins, back_counters);
+        let secret = K::secret(random_seed());
+        let back = SpaceSaving::with_secret(back_counters, secret.clone())
+            .map_err(|_| CapacityError::Counters { counters })?;
+        let front = FilterFront::new(isa, bins, back_counters, secret);
         Ok(Self { front, back, missed: vec![0; MISSED_MAX] })
     }
 
@@ -118,7 +120,8 @@ impl<K: Item> Filter<K> {
     pub(super) fn rebuilt(&self, observed: u64, mut counted: Vec<Counted<K>>) -> Self {
         let others = counted.split_off(counted.len().min(self.bins()));
         let behind = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
-        let back = SpaceSaving::from_counted(self.back.counters(), behind, others);
+        let secret = self.back.secret().clone();
+        let back = SpaceSaving::from_counted(self.back.counters(), secret, behind, others);
         Self {
             front: self.front.rebuilt(observed, counted, &back),
             back,

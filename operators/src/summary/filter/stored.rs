@@ -6,6 +6,7 @@ use trommel_kernels::filter::BINS_MAX;
 use super::front::FilterFront;
 use super::{Filter, MISSED_MAX};
 use crate::items::StoredItem;
+use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::space_saving::{SpaceSaving, check_sums};
 use crate::summary::stored::{
@@ -26,8 +27,8 @@ impl<K: StoredItem> Filter<K> {
         writer.finish()
     }
 
-    /// The filter that a snapshot was made of: it answers and continues in the same way, with
-    /// whatever instruction set.
+    /// The filter that a snapshot was made of: it answers and continues in the same way, with any
+    /// instruction set. Its hashes are new ones, which changes no answer.
     ///
     /// # Errors
     ///
@@ -50,9 +51,10 @@ impl<K: StoredItem> Filter<K> {
         check_bytes(size_of::<Self>() + MISSED_MAX * size_of::<u32>(), state_bytes_max)?;
         let mut reader = Reader::new::<K>(bytes, SummaryKind::Filter)?;
         let bins = reader.size("the number of bins", &(1..=BINS_MAX))?;
-        let front = FilterFront::read(&mut reader, isa, bins)?;
+        let secret = K::secret(random_seed());
+        let front = FilterFront::read(&mut reader, isa, bins, secret.clone())?;
         let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
-        let back = SpaceSaving::read(&mut reader, counters, state_bytes_max)?;
+        let back = SpaceSaving::read(&mut reader, counters, secret, state_bytes_max)?;
         let front = front.complete(&reader, &back)?;
         let filter = Self { front, back, missed: vec![0; MISSED_MAX] };
         check_sums(&reader, filter.iter(), filter.counters(), filter.observed())?;

@@ -60,12 +60,22 @@
 //!
 //! The proof takes items in any order and batch: it holds after every prefix of every stream, and
 //! therefore for a block whose hot items are counted before the others. It does not mention the
-//! hash function: who knows it can make the sieve slow with items that all share a cell, but not
-//! wrong. e is free to choose: e = k makes it the rule "monitor 2 k and enter at N / 2 k", and no
-//! slack, L = 0, e = 0, is Homem and Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N
-//! / cells, six times what an alpha gets from a uniform stream, so that neither cold items nor the
-//! many of middling frequency reach it often; for 1,000 counters and 32,768 cells that takes 184
-//! extra ones. (With 2 N / cells, Zipf 0.8 to 1 was a quarter slower; more than 6 gains nothing.)
+//! hash function: who knows it can make the sieve slow, but not wrong. e is free to choose: e = k
+//! makes it the rule "monitor 2 k and enter at N / 2 k", and no slack, L = 0, e = 0, is Homem and
+//! Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N / cells, six times what an
+//! alpha gets from a uniform stream, so that neither cold items nor the many of middling
+//! frequency reach it often; for 1,000 counters and 32,768 cells that takes 184 extra ones. (With
+//! 2 N / cells, Zipf 0.8 to 1 was a quarter slower; more than 6 gains nothing.)
+//!
+//! # Secrets
+//!
+//! Each sieve draws the hash of its cells and the secret of the codes of text at random, and the
+//! hash of its [index](super::index) independently of both. So an item that was chosen without
+//! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
+//! replacement of a counter. The cells decide which items enter, so counts differ from run to
+//! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
+//! the cells and the codes: who has read one can make items share cells, and texts share codes.
+//! The hash of the index is nowhere written down.
 //!
 //! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
 //! for true counts that saturate likewise, and the bounds by N / k end.
@@ -96,6 +106,7 @@ use super::counted::{Counted, top};
 use super::index::ItemIndex;
 use super::victims::Victims;
 use crate::items::{Item, Items};
+use crate::secret::Secret;
 
 /// The fewest and the most cells that are chosen by default, the latter unless there are more
 /// counters: what fits into the second-level cache, and for `u32` into as many pages of 4 KiB as a
@@ -127,7 +138,8 @@ const BLOCK_MAX: usize = 8192;
 /// - with no more than k distinct items, all counts are exact.
 ///
 /// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. The result depends on
-/// how the stream was cut into batches, within these bounds, but not on the instruction set.
+/// how the stream was cut into batches and on the seed of the sieve, within these bounds, but not
+/// on the instruction set.
 ///
 /// # Cost
 ///
@@ -154,6 +166,8 @@ const BLOCK_MAX: usize = 8192;
 pub struct Sieve<K: Item> {
     isa: Isa,
     shape: Shape,
+    /// Of the cells and of the codes.
+    secret: Secret,
     table: Table<K::Code>,
     index: ItemIndex<K>,
     /// By slot, as `errors`; without the hits in the cells.
@@ -244,7 +258,7 @@ impl<K: Item> Sieve<K> {
         check(counters)?;
         let cells = (counters * CELLS_PER_COUNTER).clamp(CELLS_MIN, CELLS_MAX);
         let cells = cells.max(2 * counters).next_power_of_two();
-        Ok(Self::with_shape(isa, Shape::new(counters, cells)))
+        Ok(Self::with_shape(isa, Shape::new(counters, cells), Secret::random()))
     }
 
     /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
@@ -263,7 +277,7 @@ impl<K: Item> Sieve<K> {
         check(counters)?;
         let mut shapes = (1..=CELLS_LOG_MAX).rev().map(|log| Shape::new(counters, 1 << log));
         match shapes.find(|shape| shape.state_bytes_max::<K>() <= state_bytes_max) {
-            Some(shape) => Ok(Self::with_shape(isa, shape)),
+            Some(shape) => Ok(Self::with_shape(isa, shape, Secret::random())),
             None => {
                 let bytes_min = Shape::new(counters, 2).state_bytes_max::<K>();
                 Err(CapacityError::StateBytes { counters, bytes: state_bytes_max, bytes_min })
@@ -271,13 +285,39 @@ impl<K: Item> Sieve<K> {
         }
     }
 
-    fn with_shape(isa: Isa, shape: Shape) -> Self {
+    /// An empty sieve of the same size with this seed: sieves with equal seeds give equal counts
+    /// for equal batches.
+    ///
+    /// Without it, each sieve draws a seed of its own. Who knows the seed can choose items that
+    /// make counting slow, above all texts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Sieve;
+    ///
+    /// let count = || -> Result<_, Box<dyn std::error::Error>> {
+    ///     let mut sieve = Sieve::new(Isa::selected()?, 10)?.with_seed(7);
+    ///     sieve.observe(&(0..1_000_u32).map(|i| i * i % 97).collect::<Vec<_>>()[..]);
+    ///     Ok(sieve.top(20))
+    /// };
+    /// assert_eq!(count()?, count()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self::with_shape(self.isa, self.shape, Secret::from_seed(seed))
+    }
+
+    fn with_shape(isa: Isa, shape: Shape, secret: Secret) -> Self {
         let slots = shape.slots();
         Self {
             isa,
             shape,
-            table: Table::new(shape.cells, K::CODE_IS_ITEM),
-            index: ItemIndex::with_capacity(slots),
+            secret,
+            table: Table::new(shape.cells, secret.code_hash(), K::CODE_IS_ITEM),
+            index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
             victims: Victims::default(),
@@ -296,12 +336,12 @@ impl<K: Item> Sieve<K> {
         let mut scratch = std::mem::take(&mut self.codes);
         for start in (0..batch.len()).step_by(self.shape.block()) {
             let end = batch.len().min(start + self.shape.block());
-            self.start();
+            self.start(end - start);
             if K::CODE_IS_ITEM && self.hot.is_due(self.observed) {
                 self.choose_hot();
             }
             self.observed = self.observed.saturating_add((end - start) as u64);
-            let codes = batch.codes(start..end, &mut scratch);
+            let codes = batch.codes(start..end, self.index.secret(), &mut scratch);
             if self.hot.codes().is_empty() {
                 self.absorb(codes, |position| batch.item(start + position));
             } else {
@@ -322,12 +362,13 @@ impl<K: Item> Sieve<K> {
         let mut scratch = std::mem::take(&mut self.codes);
         for (block, weights) in weights.chunks(self.shape.block()).enumerate() {
             let start = block * self.shape.block();
-            self.start();
+            self.start(weights.len());
             self.observed = weights.iter().fold(self.observed, |sum, &w| sum.saturating_add(w));
-            let codes = batch.codes(start..start + weights.len(), &mut scratch);
+            let end = start + weights.len();
+            let codes = batch.codes(start..end, self.index.secret(), &mut scratch);
             let mut done = 0;
             loop {
-                done += self.table.absorb_weighted(&codes[done..], &weights[done..]);
+                done = self.table.absorb_weighted(codes, weights, done);
                 if done == codes.len() {
                     break;
                 }
@@ -338,8 +379,8 @@ impl<K: Item> Sieve<K> {
         self.codes = scratch;
     }
 
-    /// What is due before a block.
-    fn start(&mut self) {
+    /// Does what is due before a block of so many `items`.
+    fn start(&mut self, items: usize) {
         if self.is_full() {
             self.slack = self.shape.slack(self.observed);
             self.table.raise_line(self.slack);
@@ -347,6 +388,7 @@ impl<K: Item> Sieve<K> {
         if self.detours > self.table.len() / 4 {
             self.rehouse();
         }
+        self.index.refresh(items);
     }
 
     #[cold]
@@ -364,7 +406,7 @@ impl<K: Item> Sieve<K> {
     fn absorb<'a>(&mut self, codes: &[K::Code], item: impl Fn(usize) -> K::Ref<'a>) {
         let mut done = 0;
         loop {
-            done += self.table.absorb(self.isa, &codes[done..]);
+            done = self.table.absorb(self.isa, codes, done);
             if done == codes.len() {
                 return;
             }
@@ -409,7 +451,7 @@ impl<K: Item> Sieve<K> {
         if !self.is_full() {
             self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
         } else if !self.table.add_alpha(cell, weight) {
-            self.replace(item, code, weight);
+            self.replace(item, code, cell, weight);
         }
     }
 
@@ -419,16 +461,16 @@ impl<K: Item> Sieve<K> {
 
     #[cold]
     fn push(&mut self, counted: Counted<K>) {
-        self.table.house(counted.item.code());
+        let code = counted.item.code();
+        self.table.house(self.table.cell(code), code);
         self.index.push(counted.item);
         self.counts.push(counted.count);
         self.errors.push(counted.error);
     }
 
     /// An item that is above the line replaces a counter that is within the slack, or else a
-    /// smallest one, unless that raises the line.
-    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
-        let cell = self.table.cell(code);
+    /// smallest one, unless that raises the line. `cell` is that of the code.
+    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, cell: usize, weight: u64) {
         let slot = match self.take_spare() {
             Some(slot) => slot,
             None => {
@@ -449,7 +491,7 @@ impl<K: Item> Sieve<K> {
         let count = error.saturating_add(weight);
         self.table.evict(self.index.item(slot).code(), self.counts[slot as usize]);
         self.index.assign(slot, item, code);
-        self.table.house(code);
+        self.table.house(cell, code);
         self.counts[slot as usize] = count;
         self.errors[slot as usize] = error;
         self.victims.put_back(slot, count, self.shape.slots());
@@ -490,8 +532,12 @@ impl<K: Item> Sieve<K> {
         }
     }
 
-    /// Moves the hits of a slot from its cell to its count.
+    /// Moves the hits of a slot from its cell to its count. Cells have none of items that may
+    /// share their code.
     fn flush(&mut self, slot: u32) {
+        if !K::CODE_IS_ITEM {
+            return;
+        }
         let hits = self.table.take_hits(self.index.item(slot).code());
         let count = &mut self.counts[slot as usize];
         *count = count.saturating_add(hits);
@@ -504,7 +550,10 @@ impl<K: Item> Sieve<K> {
         slots.iter().for_each(|&slot| self.flush(slot));
         slots.sort_unstable_by_key(|&slot| std::cmp::Reverse(self.counts[slot as usize]));
         self.table.vacate();
-        slots.iter().for_each(|&slot| self.table.house(self.index.item(slot).code()));
+        for slot in slots {
+            let code = self.index.item(slot).code();
+            self.table.house(self.table.cell(code), code);
+        }
         self.detours = 0;
     }
 
@@ -518,7 +567,7 @@ impl<K: Item> Sieve<K> {
     /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        self.index.find(item, K::code_of(item)).map(|slot| self.counted(slot))
+        self.index.find(item, self.index.code_of(item)).map(|slot| self.counted(slot))
     }
 
     /// The monitored items, in no particular order.

@@ -2,8 +2,9 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, Shape, Sieve, Spare, Victims};
+use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare, Victims};
 use crate::items::StoredItem;
+use crate::secret::Secret;
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::counted::Counted;
 use crate::summary::stored::{
@@ -39,6 +40,7 @@ impl<K: StoredItem> Sieve<K> {
         let mut writer = Writer::new::<K>(SummaryKind::Sieve);
         writer.len(self.shape.counters);
         writer.len(self.shape.cells);
+        writer.u64(self.secret.seed());
         writer.u64(self.observed);
         writer.len(self.detours);
         writer.len(self.index.len());
@@ -55,8 +57,8 @@ impl<K: StoredItem> Sieve<K> {
         writer.finish()
     }
 
-    /// The sieve that a snapshot was made of: it answers and continues in the same way, with
-    /// whatever instruction set.
+    /// The sieve that a snapshot was made of: it answers and continues in the same way, with any
+    /// instruction set.
     ///
     /// # Errors
     ///
@@ -78,6 +80,7 @@ impl<K: StoredItem> Sieve<K> {
     ) -> Result<Self, RestoreError> {
         let mut reader = Reader::new::<K>(bytes, SummaryKind::Sieve)?;
         let shape = read_shape::<K>(&mut reader, state_bytes_max)?;
+        let secret = Secret::from_seed(reader.u64("the seed")?);
         let observed = reader.u64("the weight")?;
         let detours = reader.size("the number of detours", &(0..=usize::MAX))?;
         let len = reader.len("the number of items", shape.slots(), COUNTER_BYTES)?;
@@ -86,7 +89,7 @@ impl<K: StoredItem> Sieve<K> {
             (true, u64::MAX) => u64::MAX,
             (true, observed) => observed / shape.counters as u64,
         };
-        let mut sieve = Self::with_shape(isa, shape);
+        let mut sieve = Self::with_shape(isa, shape, secret);
         (sieve.observed, sieve.detours) = (observed, detours);
         sieve.table.read(&mut reader, line_max)?;
         sieve.read_counters(&mut reader, len)?;
@@ -103,18 +106,17 @@ impl<K: StoredItem> Sieve<K> {
     }
 
     fn read_counters(&mut self, reader: &mut Reader<'_>, len: usize) -> Result<(), RestoreError> {
+        let mut items = Vec::with_capacity(len);
         for _ in 0..len {
-            let counted = reader.counted::<K>()?;
-            reader.check("an error", counted.error, &(0..=self.table.line()))?;
-            let code = counted.item.code();
-            if self.index.find(counted.item.borrowed(), code).is_some() {
-                return Err(reader.refuse("an item", "there twice", "different items"));
-            }
-            self.index.push(counted.item);
-            self.counts.push(counted.count);
-            self.errors.push(counted.error);
-            self.table.read_place(reader, code)?;
+            let Counted { item, count, error } = reader.counted::<K>()?;
+            reader.check("an error", error, &(0..=self.table.line()))?;
+            self.table.read_place(reader, self.index.code_of(item.borrowed()))?;
+            items.push(item);
+            self.counts.push(count);
+            self.errors.push(error);
         }
+        reader.check_distinct(items.iter())?;
+        self.index = ItemIndex::of(self.shape.slots(), self.index.secret().clone(), items);
         self.check_excess(reader)
     }
 

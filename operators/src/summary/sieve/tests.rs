@@ -5,7 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use super::*;
 use crate::items::Text;
+use crate::secret::Secret;
 use crate::summary::top;
+
+const SEED: u64 = 1;
+
+/// An empty table with the hash of [`SEED`].
+fn table(cells: usize) -> Table<u32> {
+    Table::new(cells, Secret::from_seed(SEED).code_hash(), true)
+}
 
 /// A sieve beside exact counts.
 struct Checked<K: Item> {
@@ -18,7 +26,11 @@ where
     [K]: Items<K>,
 {
     fn new(isa: Isa, counters: usize, cells: usize) -> Self {
-        let sieve = Sieve::with_shape(isa, Shape::new(counters, cells));
+        Self::seeded(isa, counters, cells, SEED)
+    }
+
+    fn seeded(isa: Isa, counters: usize, cells: usize, seed: u64) -> Self {
+        let sieve = Sieve::with_shape(isa, Shape::new(counters, cells), Secret::from_seed(seed));
         Self { sieve, truth: HashMap::new() }
     }
 
@@ -58,13 +70,13 @@ where
 fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
     let items = colliding(4, 2, 3);
     for line in (0..9_u64).map(|below| (1 << 32) - below) {
-        let mut table = Table::<u32>::new(4, true);
+        let mut table = table(4);
         table.raise_line(line);
-        table.house(items[0]);
-        table.house(items[1]);
+        table.house(2, items[0]);
+        table.house(2, items[1]);
         table.evict(items[1], line);
         assert_eq!(
-            table.absorb(Isa::Scalar, &items[1..]),
+            table.absorb(Isa::Scalar, &items[1..], 0),
             0,
             "line {line}: nothing fits below the mark"
         );
@@ -75,30 +87,79 @@ fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
 #[test]
 fn merged_sieves_keep_the_excess_and_go_on() {
     for (counters, cells) in [(3, 4), (10, 16), (30, 256), (30, 1 << 12)] {
-        let part = |seed: u32, step: u32, weight| {
-            let mut part = Checked::new(Isa::Scalar, counters, cells);
-            let items: Vec<u32> =
-                (0..900_u32).map(|i| (i * step + seed) % (31 + 40 * step) + i % 3).collect();
-            items.chunks(50).for_each(|batch| part.observe(batch, weight));
-            part
-        };
-        let mut whole = part(0, 1, None);
-        for (seed, step, weight) in [(7, 1, Some(3)), (3, 17, None), (100, 5, Some(1 << 33))] {
-            let other = part(seed, step, weight);
-            whole.sieve.merge(&other.sieve).unwrap();
-            for (item, count) in other.truth {
-                *whole.truth.entry(item).or_default() += count;
-            }
-            whole.check();
-            whole.observe(&[5, seed, 5, 1_000 + step], None);
-            whole.observe(&(0..60).map(|i| i * 7 + seed).collect::<Vec<_>>(), weight);
+        for has_own_seeds in [false, true] {
+            check_merged(counters, cells, has_own_seeds);
         }
+    }
+}
+
+fn check_merged(counters: usize, cells: usize, has_own_seeds: bool) {
+    let part = |seed: u32, step: u32, weight| {
+        let own = if has_own_seeds { u64::from(step) } else { SEED };
+        let mut part = Checked::seeded(Isa::Scalar, counters, cells, own);
+        let items: Vec<u32> =
+            (0..900_u32).map(|i| (i * step + seed) % (31 + 40 * step) + i % 3).collect();
+        items.chunks(50).for_each(|batch| part.observe(batch, weight));
+        part
+    };
+    let mut whole = part(0, 1, None);
+    for (seed, step, weight) in [(7, 1, Some(3)), (3, 17, None), (100, 5, Some(1 << 33))] {
+        let other = part(seed, step, weight);
+        whole.sieve.merge(&other.sieve).unwrap();
+        for (item, count) in other.truth {
+            *whole.truth.entry(item).or_default() += count;
+        }
+        whole.check();
+        whole.observe(&[5, seed, 5, 1_000 + step], None);
+        whole.observe(&(0..60).map(|i| i * 7 + seed).collect::<Vec<_>>(), weight);
+    }
+}
+
+#[test]
+fn merging_adds_the_alphas_of_equal_cells_only_under_one_seed() {
+    let part = |seed: u64| {
+        let mut part = Checked::seeded(Isa::Scalar, 20, 64, seed);
+        (0..40).for_each(|round| {
+            part.observe(&(0..90).map(|i| i * 31 + round).collect::<Vec<u32>>(), None)
+        });
+        part.sieve
+    };
+    let (left, same, other) = (part(1), part(1), part(2));
+    let alphas = |with: &Sieve<u32>| -> Vec<u64> {
+        let mut merged = left.clone();
+        merged.merge(with).unwrap();
+        assert!(merged.table.alpha_max() <= merged.count_min());
+        (0..64).map(|cell| merged.table.alpha(cell)).collect()
+    };
+    let (with_same, with_other) = (alphas(&same), alphas(&other));
+    let others_max = other.table.alpha_max();
+    for cell in 0..64 {
+        let own = left.table.alpha(cell);
+        assert!(with_same[cell] >= own + same.table.alpha(cell));
+        assert!(with_other[cell] >= own + others_max);
+    }
+    assert!(with_same.iter().sum::<u64>() < with_other.iter().sum::<u64>());
+}
+
+#[test]
+fn every_seed_keeps_the_bounds_and_equal_seeds_give_equal_counts() {
+    let items = |round: u32| (0..200).map(move |i: u32| (i * i + round * 37) % 1_009);
+    for seed in 0..40 {
+        let mut pair = [0, 1].map(|_| Checked::seeded(Isa::Scalar, 25, 64, seed));
+        for round in 0..20 {
+            let batch: Vec<u32> = items(round).collect();
+            pair.iter_mut().for_each(|checked| checked.observe(&batch, None));
+        }
+        let [left, right] = pair.map(|checked| checked.sieve);
+        assert_eq!(left.top(99), right.top(99));
+        let shared = left.to_empty();
+        assert_eq!((shared.len(), shared.secret), (0, left.secret));
     }
 }
 
 /// Items that all hash to one cell.
 fn colliding(cells: usize, cell: usize, len: usize) -> Vec<u32> {
-    let table = Table::<u32>::new(cells, true);
+    let table = table(cells);
     (0..).filter(|&item| table.cell(item) == cell).take(len).collect()
 }
 

@@ -26,6 +26,7 @@ use super::counted::{Counted, top};
 use super::index::ItemIndex;
 use super::victims::Victims;
 use crate::items::{Item, Items};
+use crate::secret::random_seed;
 
 /// A summary of a stream in `counters` counters, whatever its length and number of distinct items.
 ///
@@ -79,34 +80,48 @@ impl<K: Item> SpaceSaving<K> {
     /// [`CapacityError::Counters`] if that is 0 or more than [`COUNTERS_MAX`]; nothing is allocated
     /// then.
     pub fn new(counters: usize) -> Result<Self, CapacityError> {
+        Self::with_secret(counters, K::secret(random_seed()))
+    }
+
+    /// The same with this secret of the codes.
+    pub(super) fn with_secret(counters: usize, secret: K::Secret) -> Result<Self, CapacityError> {
         if counters == 0 || counters > COUNTERS_MAX {
             return Err(CapacityError::Counters { counters });
         }
-        Ok(Self {
-            counters,
-            index: ItemIndex::with_capacity(counters),
-            counts: Vec::with_capacity(counters),
-            errors: Vec::with_capacity(counters),
-            victims: Victims::default(),
-            leaders: Leaders::default(),
-            observed: 0,
-        })
+        Ok(Self::from_counted(counters, secret, 0, Vec::new()))
     }
 
-    /// A summary that monitors these, at most `counters` of them.
-    pub(super) fn from_counted(counters: usize, observed: u64, counted: Vec<Counted<K>>) -> Self {
-        let mut summary = Self::new(counters).expect("as many counters as a summary has");
-        summary.observed = observed;
-        counted.into_iter().for_each(|counted| summary.push(counted));
-        summary
+    /// A summary that monitors these distinct items, at most `counters` of them.
+    pub(super) fn from_counted(
+        counters: usize,
+        secret: K::Secret,
+        observed: u64,
+        counted: Vec<Counted<K>>,
+    ) -> Self {
+        let (mut counts, mut errors) = (Vec::with_capacity(counters), Vec::with_capacity(counters));
+        counts.extend(counted.iter().map(|counted| counted.count));
+        errors.extend(counted.iter().map(|counted| counted.error));
+        let items = counted.into_iter().map(|counted| counted.item);
+        Self {
+            counters,
+            index: ItemIndex::of(counters, secret, items),
+            counts,
+            errors,
+            victims: Victims::default(),
+            leaders: Leaders::default(),
+            observed,
+        }
+    }
+
+    /// The secret of the codes.
+    pub(crate) fn secret(&self) -> &K::Secret {
+        self.index.secret()
     }
 
     /// Counts each item of the batch once.
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
-        self.start(batch.len() as u64);
-        for position in 0..batch.len() {
-            self.add(batch.item(position), 1);
-        }
+        self.start(batch.len(), batch.len() as u64);
+        self.add_all(batch, batch.len(), |index| index, |_| 1);
     }
 
     /// Counts the items at the given positions of the batch once.
@@ -115,10 +130,8 @@ impl<K: Item> SpaceSaving<K> {
     ///
     /// If the batch has no such position.
     pub fn observe_at<B: Items<K> + ?Sized>(&mut self, batch: &B, positions: &[u32]) {
-        self.start(positions.len() as u64);
-        for &position in positions {
-            self.add(batch.item(position as usize), 1);
-        }
+        self.start(positions.len(), positions.len() as u64);
+        self.add_all(batch, positions.len(), |index| positions[index] as usize, |_| 1);
     }
 
     /// Counts each item of the batch with its weight; weight 0 leaves no trace.
@@ -129,10 +142,9 @@ impl<K: Item> SpaceSaving<K> {
     pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
         let (items, weights_len) = (batch.len(), weights.len());
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
-        self.start(0);
-        for (position, &weight) in weights.iter().enumerate() {
-            self.add_weighted(batch.item(position), weight);
-        }
+        let weight = weights.iter().fold(0, |sum: u64, &weight| sum.saturating_add(weight));
+        self.start(items, weight);
+        self.add_all(batch, items, |index| index, |position| weights[position]);
     }
 
     /// Counts the items at the given positions of the batch with their weights; weight 0 leaves no
@@ -147,28 +159,40 @@ impl<K: Item> SpaceSaving<K> {
         weights: &[u64],
         positions: &[u32],
     ) {
-        self.start(0);
-        for &position in positions {
-            self.add_weighted(batch.item(position as usize), weights[position as usize]);
-        }
+        let weight = |position: usize| weights[position];
+        let chosen = positions.iter().map(|&position| weight(position as usize));
+        self.start(positions.len(), chosen.fold(0, u64::saturating_add));
+        self.add_all(batch, positions.len(), |index| positions[index] as usize, weight);
     }
 
-    /// Counts a batch that has `weight` in all.
-    fn start(&mut self, weight: u64) {
+    /// Prepares for a batch of so many `items` that have `weight` in all.
+    fn start(&mut self, items: usize, weight: u64) {
+        self.index.refresh(items);
         self.observed = self.observed.saturating_add(weight);
         self.leaders.forget();
     }
 
-    fn add_weighted(&mut self, item: K::Ref<'_>, weight: u64) {
-        if weight > 0 {
-            self.observed = self.observed.saturating_add(weight);
-            self.add(item, weight);
+    /// Counts `len` items, each at its position with the weight of that.
+    #[inline(always)]
+    fn add_all<B: Items<K> + ?Sized>(
+        &mut self,
+        batch: &B,
+        len: usize,
+        position: impl Fn(usize) -> usize,
+        weight: impl Fn(usize) -> u64,
+    ) {
+        for index in 0..len {
+            let position = position(index);
+            self.add(batch.item(position), weight(position));
         }
     }
 
     #[inline(always)]
     fn add(&mut self, item: K::Ref<'_>, weight: u64) {
-        let code = K::code_of(item);
+        if weight == 0 {
+            return;
+        }
+        let code = self.index.code_of(item);
         if let Some(slot) = self.index.find(item, code) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(weight);
@@ -258,7 +282,7 @@ impl<K: Item> SpaceSaving<K> {
     /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        let slot = self.index.find(item, K::code_of(item))?;
+        let slot = self.index.find(item, self.index.code_of(item))?;
         Some(Counted {
             item: self.index.item(slot),
             count: self.counts[slot as usize],

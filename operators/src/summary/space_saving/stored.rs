@@ -2,6 +2,7 @@
 
 use super::SpaceSaving;
 use crate::items::{Item, StoredItem};
+use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::counted::Counted;
 use crate::summary::index::ItemIndex;
@@ -38,7 +39,8 @@ impl<K: StoredItem> SpaceSaving<K> {
         writer.finish()
     }
 
-    /// The summary that a snapshot was made of: it answers and continues in the same way.
+    /// The summary that a snapshot was made of: it answers and continues in the same way. Its
+    /// hashes are new ones, which changes no answer.
     ///
     /// # Errors
     ///
@@ -56,7 +58,8 @@ impl<K: StoredItem> SpaceSaving<K> {
     pub fn restore_within(bytes: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
         let mut reader = Reader::new::<K>(bytes, SummaryKind::SpaceSaving)?;
         let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
-        let summary = Self::read(&mut reader, counters, state_bytes_max)?;
+        let secret = K::secret(random_seed());
+        let summary = Self::read(&mut reader, counters, secret, state_bytes_max)?;
         check_sums(&reader, summary.iter(), summary.counters, summary.observed)?;
         reader.finish()?;
         Ok(summary)
@@ -70,23 +73,19 @@ impl<K: StoredItem> SpaceSaving<K> {
         self.victims.write(writer);
     }
 
-    /// What follows the number of counters.
+    /// Reads what follows the number of counters; the codes get this secret.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counters: usize,
+        secret: K::Secret,
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
         check_bytes(Self::state_bytes_max(counters), state_bytes_max)?;
         let observed = reader.u64("the weight")?;
         let len = reader.len("the number of items", counters, COUNTER_BYTES)?;
-        let mut summary = Self::from_counted(counters, observed, Vec::new());
-        for _ in 0..len {
-            let counted = reader.counted::<K>()?;
-            if summary.estimate(counted.item.borrowed()).is_some() {
-                return Err(reader.refuse("an item", "there twice", "different items"));
-            }
-            summary.push(counted);
-        }
+        let counted: Vec<_> = (0..len).map(|_| reader.counted::<K>()).collect::<Result<_, _>>()?;
+        reader.check_distinct(counted.iter().map(|counted| &counted.item))?;
+        let mut summary = Self::from_counted(counters, secret, observed, counted);
         summary.victims = Victims::read(reader, &summary.counts, counters)?;
         Ok(summary)
     }

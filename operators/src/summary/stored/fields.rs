@@ -239,6 +239,20 @@ impl<'a> Reader<'a> {
         Ok(Counted { item, count, error })
     }
 
+    /// Refuses a list of items, which ends with the last field, if two are equal.
+    pub(in crate::summary) fn check_distinct<'k, K: Ord + 'k>(
+        &self,
+        items: impl Iterator<Item = &'k K>,
+    ) -> Result<(), RestoreError> {
+        // Sorted rather than looked up: who forged the list may know the hash.
+        let mut items: Vec<&K> = items.collect();
+        items.sort_unstable();
+        if items.array_windows().any(|[left, right]| left == right) {
+            return Err(self.refuse("an item of the list that ends here", "there twice", "once"));
+        }
+        Ok(())
+    }
+
     /// Refuses bytes behind the last field.
     pub(in crate::summary) fn finish(self) -> Result<(), RestoreError> {
         let left = self.bytes.len() - self.offset;

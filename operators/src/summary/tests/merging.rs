@@ -81,11 +81,13 @@ fn check_merging<K: TestItem>(cases: &[Case]) {
         Subject::sieve(isa, counters, bins),
         Subject::Sieve(Box::new(Sieve::new(isa, counters).unwrap())),
     ];
-    for subject in subjects {
-        let parts: Vec<Checked<K>> = cases
-            .iter()
-            .map(|&case| {
-                let subject = subject.clone();
+    let own_seeds = subjects.clone();
+    let shared = subjects.into_iter().map(|subject| (subject, false));
+    for (subject, has_own_seeds) in shared.chain(own_seeds.into_iter().map(|s| (s, true))) {
+        let parts: Vec<Checked<K>> = (0..)
+            .zip(cases)
+            .map(|(number, &case)| {
+                let subject = subject.with_seed(if has_own_seeds { number } else { 1 });
                 let mut part = Checked { subject, truth: Truth::default(), counters };
                 part.observe(case);
                 part

@@ -38,9 +38,10 @@ where
     fn codes<'a>(
         &'a self,
         range: std::ops::Range<usize>,
+        secret: &K::Secret,
         scratch: &'a mut Vec<K::Code>,
     ) -> &'a [K::Code] {
-        self.0.codes(range, scratch)
+        self.0.codes(range, secret, scratch)
     }
 }
 
@@ -83,10 +84,13 @@ struct Colliding(String);
 
 impl Item for Colliding {
     type Code = u64;
+    type Secret = ();
     type Ref<'a> = &'a str;
     const CODE_IS_ITEM: bool = false;
 
-    fn code_of(item: &str) -> u64 {
+    fn secret(_: u64) {}
+
+    fn code_of(item: &str, (): &()) -> u64 {
         item.len() as u64 % 3
     }
 
@@ -99,8 +103,10 @@ impl Item for Colliding {
     }
 
     fn code(&self) -> u64 {
-        Self::code_of(&self.0)
+        Self::code_of(&self.0, &())
     }
+
+    fn rekey(&mut self, (): &()) {}
 
     fn borrowed(&self) -> &str {
         &self.0
@@ -144,7 +150,7 @@ impl TestItem for Colliding {
 /// What is tested: one of the summaries.
 #[derive(Clone)]
 enum Subject<K: Item> {
-    Plain(SpaceSaving<K>),
+    Plain(Box<SpaceSaving<K>>),
     Filter(Box<Filter<K>>),
     Sieve(Box<Sieve<K>>),
 }
@@ -152,7 +158,7 @@ enum Subject<K: Item> {
 impl<K: TestItem> Subject<K> {
     fn new(isa: Option<Isa>, counters: usize, bins: usize) -> Self {
         match isa {
-            None => Self::Plain(SpaceSaving::new(counters).unwrap()),
+            None => Self::Plain(Box::new(SpaceSaving::new(counters).unwrap())),
             Some(isa) => Self::Filter(Box::new(Filter::new(isa, counters, bins).unwrap())),
         }
     }
@@ -162,7 +168,16 @@ impl<K: TestItem> Subject<K> {
         let bytes = Sieve::<K>::within(isa, counters, 0).unwrap_err();
         let CapacityError::StateBytes { bytes_min, .. } = bytes else { unreachable!("{bytes}") };
         let room = bytes_min + (bins % 5) * bytes_min / 4;
-        Self::Sieve(Box::new(Sieve::within(isa, counters, room).unwrap()))
+        Self::Sieve(Box::new(Sieve::within(isa, counters, room).unwrap().with_seed(1)))
+    }
+
+    /// An empty one of this size; if it is a sieve, with this seed.
+    fn with_seed(&self, seed: u64) -> Self {
+        match self {
+            Self::Plain(plain) => Self::Plain(Box::new(plain.to_empty())),
+            Self::Filter(filter) => Self::Filter(Box::new(filter.to_empty())),
+            Self::Sieve(sieve) => Self::Sieve(Box::new(sieve.clone().with_seed(seed))),
+        }
     }
 
     fn observe(&mut self, numbers: &[u64], weights: Option<&[u64]>) {
@@ -446,6 +461,52 @@ fn halves_apart_give_the_result_of_the_whole() {
             check_hand_over::<Colliding>(case, room);
         }
     }
+}
+
+/// Each summary draws a secret of its own.
+fn check_secrets<K: TestItem>(case: Case) {
+    let numbers = case.stream.numbers(case.len, case.counters, case.seed);
+    let weights = case.weights.of(case.len, case.seed);
+    for isa in [None, Some(Isa::selected().unwrap())] {
+        let mut subjects: [Subject<K>; 4] =
+            std::array::from_fn(|_| Subject::new(isa, case.counters, case.bins));
+        subjects.iter_mut().for_each(|subject| subject.observe(&numbers, weights.as_deref()));
+        let reference = subjects[0].answers();
+        assert!(subjects.iter().all(|subject| subject.answers() == reference), "{case:?}");
+    }
+}
+
+#[test]
+fn answers_of_space_saving_and_the_filter_do_not_depend_on_the_secret() {
+    for stream in Stream::ALL {
+        for weights in [Weights::Ones, Weights::UpTo(9)] {
+            let case = Case { stream, weights, ..BASE };
+            check_secrets::<u32>(case);
+            check_secrets::<u64>(case);
+            check_secrets::<Text>(case);
+        }
+    }
+}
+
+#[test]
+fn halves_of_different_filters_exchange_texts() {
+    let numbers: Vec<u64> = (0..900).map(|i: u64| i * i % 83).collect();
+    let isa = Isa::selected().unwrap();
+    let (mut front, _) = Filter::<Text>::new(isa, 30, 5).unwrap().into_halves();
+    let (_, mut back) = Filter::<Text>::new(isa, 30, 5).unwrap().into_halves();
+    let mut whole = Filter::<Text>::new(isa, 30, 5).unwrap();
+    let mut missed = vec![0; 50];
+    Text::with_batch(&numbers, |batch| {
+        let mut start = 0;
+        while start < batch.len() {
+            exchange_while_due(&mut front, &mut back);
+            let done = front.absorb(batch, start, &mut missed);
+            back.observe_at(batch, &missed[..done.missed]);
+            start += done.consumed;
+        }
+        whole.observe(batch);
+    });
+    assert_eq!(top(front.iter().chain(back.iter()), 99), whole.top(99));
 }
 
 #[test]

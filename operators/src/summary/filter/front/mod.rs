@@ -55,6 +55,8 @@ const BLOCK_ITEMS: usize = 128;
 #[derive(Clone, Debug)]
 pub struct FilterFront<K: Item> {
     isa: Isa,
+    /// Of the codes.
+    secret: K::Secret,
     /// |X|, free bins included.
     bins_max: usize,
     /// |Y|.
@@ -78,10 +80,16 @@ pub struct FilterFront<K: Item> {
 
 impl<K: Item> FilterFront<K> {
     /// `bins` from 1 to 64, `back_counters` at least 1: checked by the caller.
-    pub(in crate::summary) fn new(isa: Isa, bins: usize, back_counters: usize) -> Self {
+    pub(in crate::summary) fn new(
+        isa: Isa,
+        bins: usize,
+        back_counters: usize,
+        secret: K::Secret,
+    ) -> Self {
         let back_counters = back_counters as u64;
         Self {
             isa,
+            secret,
             bins_max: bins,
             back_counters,
             codes: Vec::with_capacity(bins),
@@ -105,17 +113,22 @@ impl<K: Item> FilterFront<K> {
         back: &SpaceSaving<K>,
     ) -> Self {
         let back_counters = usize::try_from(self.back_counters).expect("it was one");
-        let mut front = Self::new(self.isa, self.bins_max, back_counters);
+        let mut front = Self::new(self.isa, self.bins_max, back_counters, self.secret.clone());
         front.observed = observed;
         front.forwarded = back.iter().map(|counted| u128::from(counted.count)).sum();
         // Looked up when the next batch comes.
         front.forwarded_end = 0;
-        for Counted { item, count, error } in bins {
-            front.codes.push(item.code());
-            front.counts.push(count);
-            front.kept.push((item, error));
-        }
+        bins.into_iter().for_each(|counted| front.push(counted));
         front
+    }
+
+    /// Puts an item from elsewhere into a free bin.
+    fn push(&mut self, counted: Counted<K>) {
+        let Counted { mut item, count, error } = counted;
+        item.rekey(&self.secret);
+        self.codes.push(item.code());
+        self.counts.push(count);
+        self.kept.push((item, error));
     }
 
     /// Takes the items of a batch from position `start` on: counts those in X, and writes the
@@ -138,7 +151,7 @@ impl<K: Item> FilterFront<K> {
         let room = usize::try_from(budget).unwrap_or(usize::MAX).min(missed.len());
         let missed = &mut missed[..room];
         let done = if K::CODE_IS_ITEM {
-            let codes = batch.codes(start..batch.len(), &mut self.block_codes);
+            let codes = batch.codes(start..batch.len(), &self.secret, &mut self.block_codes);
             let bins = Bins { keys: &self.codes, counts: &mut self.counts };
             let done = filter::absorb(self.isa, bins, codes, missed);
             shift(&mut missed[..done.missed], start);
@@ -165,7 +178,7 @@ impl<K: Item> FilterFront<K> {
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
         let budget = self.budget();
         let done = if K::CODE_IS_ITEM {
-            let codes = batch.codes(start..items, &mut self.block_codes);
+            let codes = batch.codes(start..items, &self.secret, &mut self.block_codes);
             let bins = Bins { keys: &self.codes, counts: &mut self.counts };
             let weights = &weights[start..];
             let done = filter::absorb_weighted(self.isa, bins, codes, weights, budget, missed);
@@ -207,7 +220,8 @@ impl<K: Item> FilterFront<K> {
         let mut lanes = std::mem::take(&mut self.block_lanes);
         'batch: while start + done.consumed < batch.len() {
             let first = start + done.consumed;
-            let block = batch.codes(first..batch.len().min(first + BLOCK_ITEMS), &mut codes);
+            let end = batch.len().min(first + BLOCK_ITEMS);
+            let block = batch.codes(first..end, &self.secret, &mut codes);
             lanes.resize(block.len(), NO_LANE);
             filter::locate(self.isa, &self.codes, block, &mut lanes);
             for ((position, &code), &lane) in (first..).zip(block).zip(&lanes) {
@@ -291,15 +305,14 @@ impl<K: Item> FilterFront<K> {
     pub fn put_max(&mut self, y_max: Option<Counted<K>>) {
         assert!(self.is_exchanging, "no exchange is under way: take_min comes first");
         self.is_exchanging = false;
-        let Some(Counted { item, count, error }) = y_max else {
+        let Some(counted) = y_max else {
             self.forwarded = 0;
             return;
         };
-        let rest = self.forwarded.saturating_sub(count.into());
-        self.forwarded = rest.min(u128::from(count) * u128::from(self.back_counters));
-        self.codes.push(item.code());
-        self.counts.push(count);
-        self.kept.push((item, error));
+        let count = u128::from(counted.count);
+        let rest = self.forwarded.saturating_sub(count);
+        self.forwarded = rest.min(count * u128::from(self.back_counters));
+        self.push(counted);
     }
 
     /// The bins in use, in no particular order. During an exchange, the bin that was taken out is
@@ -312,7 +325,7 @@ impl<K: Item> FilterFront<K> {
     /// The bin of an item, if it is in X.
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        let code = K::code_of(item);
+        let code = K::code_of(item, &self.secret);
         self.iter().find(|counted| counted.item.is(item, code))
     }
 

@@ -21,13 +21,14 @@ impl<K: StoredItem> FilterFront<K> {
         self.iter().for_each(|counted| writer.counted(&counted));
     }
 
-    /// What follows the number of bins; [`Self::complete`] has to follow.
+    /// Reads what follows the number of bins; [`Self::complete`] has to follow.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         isa: Isa,
         bins: usize,
+        secret: K::Secret,
     ) -> Result<Self, RestoreError> {
-        let mut front = Self::new(isa, bins, 1);
+        let mut front = Self::new(isa, bins, 1, secret);
         front.observed = reader.u64("the weight")?;
         front.forwarded = reader.u128("the forwarded weight")?;
         front.forwarded_end = reader.u128("the limit of the forwarded weight")?;
@@ -36,9 +37,7 @@ impl<K: StoredItem> FilterFront<K> {
             if front.estimate(counted.item.borrowed()).is_some() {
                 return Err(reader.refuse("an item in a bin", "there twice", "different items"));
             }
-            front.codes.push(counted.item.code());
-            front.counts.push(counted.count);
-            front.kept.push((counted.item, counted.error));
+            front.push(counted);
         }
         Ok(front)
     }

@@ -24,13 +24,20 @@
 //!
 //! Every code is a possible item, so that none can mean "vacant". The key of a vacant cell is a
 //! code that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
-//! and 1, which hashes elsewhere, marks that one.
+//! and the [upper code](CodeHash::upper_code) of the hash, which hashes elsewhere, marks that one.
+//!
+//! # Load of a cell
+//!
+//! The hash is drawn at random. Of n codes that were chosen without knowledge of it, a code shares
+//! its cell with at most 2 n / cells + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes that
+//! were chosen with knowledge of it can crowd a cell; each of them then goes the slow way, which
+//! costs a look-up in the index.
 
 mod stored;
 
 use trommel_kernels::Isa;
 use trommel_kernels::filter::Key;
-use trommel_kernels::sieve::{Cell, OTHERS, OWN, absorb, cell_of};
+use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
 
 /// The mark of a crowded cell, in its alpha.
 const CROWDED: u32 = 1 << 31;
@@ -48,8 +55,9 @@ const ALPHA: usize = OTHERS;
 /// The cells and the entry line. The cell of a code is its index here.
 #[derive(Clone, Debug)]
 pub(super) struct Table<C> {
+    hash: CodeHash,
     cells: Vec<Cell<C>>,
-    /// 64 - log2(cells).
+    /// 32 - log2(cells).
     shift: u32,
     /// What the hits and the alpha of a cell may reach without the caller.
     limits: [u32; 2],
@@ -60,13 +68,14 @@ pub(super) struct Table<C> {
 impl<C: Key> Table<C> {
     /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0. Hits are
     /// counted in cells only if `code_is_item`.
-    pub(super) fn new(cells: usize, code_is_item: bool) -> Self {
+    pub(super) fn new(cells: usize, hash: CodeHash, code_is_item: bool) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");
         let mut vacant = vec![Cell::default(); cells];
-        vacant[0].key = C::from(1);
+        vacant[0].key = C::from(hash.upper_code());
         Self {
+            hash,
             cells: vacant,
-            shift: u64::BITS - cells.ilog2(),
+            shift: u32::BITS - cells.ilog2(),
             limits: [if code_is_item { HITS_MAX } else { 0 }, 0],
             line: 0,
             scale: 0,
@@ -83,7 +92,12 @@ impl<C: Key> Table<C> {
     }
 
     pub(super) fn cell(&self, code: C) -> usize {
-        cell_of(self.shift, code)
+        cell_of(self.hash, self.shift, code)
+    }
+
+    /// The largest alpha.
+    pub(super) fn alpha_max(&self) -> u64 {
+        (0..self.cells.len()).map(|cell| self.alpha(cell)).max().unwrap_or(0)
     }
 
     /// The entry line: no alpha is above it.
@@ -91,17 +105,28 @@ impl<C: Key> Table<C> {
         self.line
     }
 
-    /// Counts items of weight 1 up to the first one whose sum would pass its limit; returns how
-    /// many were counted.
+    /// Counts items of weight 1 from position `start` on, up to the first one whose sum would pass
+    /// its limit; returns the position of that one, or the end.
     #[inline]
-    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C]) -> usize {
-        absorb(isa, &mut self.cells, self.limits, codes)
+    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C], start: usize) -> usize {
+        absorb(isa, self.hash, &mut self.cells, self.limits, codes, start)
     }
 
     /// The same with weights.
     #[inline]
-    pub(super) fn absorb_weighted(&mut self, codes: &[C], weights: &[u64]) -> usize {
-        absorb_weighted(&mut self.cells, self.shift, self.limits, self.scale, codes, weights)
+    pub(super) fn absorb_weighted(&mut self, codes: &[C], weights: &[u64], start: usize) -> usize {
+        let Self { hash, cells, shift, limits, scale, .. } = self;
+        let weighted = codes.iter().zip(weights).skip(start);
+        for (position, (&code, &weight)) in (start..).zip(weighted) {
+            let cell = &mut cells[cell_of(*hash, *shift, code)];
+            let sum = usize::from(cell.key != code);
+            let added = [weight, units(weight, *scale)][sum];
+            match u32::try_from(u64::from(cell.sums[sum]).saturating_add(added)) {
+                Ok(next) if next <= limits[sum] => cell.sums[sum] = next,
+                _ => return position,
+            }
+        }
+        codes.len()
     }
 
     /// Whether an item with this code may be monitored.
@@ -125,12 +150,9 @@ impl<C: Key> Table<C> {
 
     /// The same, and forgets them.
     pub(super) fn take_hits(&mut self, code: C) -> u64 {
-        let hits = self.hits(code);
-        if hits > 0 {
-            let cell = self.cell(code);
-            self.cells[cell].sums[HITS] = 0;
-        }
-        hits
+        let cell = self.cell(code);
+        let cell = &mut self.cells[cell];
+        if cell.key == code { std::mem::take(&mut cell.sums[HITS]).into() } else { 0 }
     }
 
     /// The most that an unmonitored item of the cell has been seen.
@@ -172,11 +194,10 @@ impl<C: Key> Table<C> {
         self.scale = scale;
     }
 
-    /// Makes room for the code of a newly monitored item: it becomes the resident, or the cell
-    /// crowded.
-    pub(super) fn house(&mut self, code: C) {
-        let cell = self.cell(code);
-        if self.cells[cell].key == vacant(cell) {
+    /// Makes room in its cell for the code of a newly monitored item: it becomes the resident, or
+    /// the cell crowded.
+    pub(super) fn house(&mut self, cell: usize, code: C) {
+        if self.cells[cell].key == self.vacant(cell) {
             self.cells[cell].key = code;
         } else {
             self.cells[cell].sums[ALPHA] |= CROWDED;
@@ -191,21 +212,26 @@ impl<C: Key> Table<C> {
         let alpha = self.units(cell).max(narrow(units(count, self.scale)));
         self.set_units(cell, alpha);
         if self.is_resident(cell, code) {
-            self.cells[cell].key = vacant(cell);
+            self.cells[cell].key = self.vacant(cell);
         }
     }
 
     /// Vacates all cells; hits must have been taken.
     pub(super) fn vacate(&mut self) {
-        for (index, cell) in self.cells.iter_mut().enumerate() {
-            cell.key = vacant(index);
-            cell.sums[ALPHA] &= !CROWDED;
+        for index in 0..self.cells.len() {
+            self.cells[index].key = self.vacant(index);
+            self.cells[index].sums[ALPHA] &= !CROWDED;
         }
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         Self::bytes(self.cells.capacity())
+    }
+
+    /// A key that no item of the cell has.
+    fn vacant(&self, cell: usize) -> C {
+        C::from(if cell == 0 { self.hash.upper_code() } else { 0 })
     }
 
     fn units(&self, cell: usize) -> u32 {
@@ -216,11 +242,6 @@ impl<C: Key> Table<C> {
         let alpha = &mut self.cells[cell].sums[ALPHA];
         *alpha = (*alpha & CROWDED) | units;
     }
-}
-
-/// A key that no item of the cell has.
-fn vacant<C: Key>(cell: usize) -> C {
-    C::from(u8::from(cell == 0))
 }
 
 /// A weight in units of 2^scale, rounded up.
@@ -236,26 +257,4 @@ fn narrow(units: u64) -> u32 {
         .ok()
         .filter(|&units| units <= UNITS_MAX)
         .expect("the scale keeps the line below the largest units")
-}
-
-/// See [`Table::absorb_weighted`].
-#[inline(always)]
-fn absorb_weighted<C: Key>(
-    cells: &mut [Cell<C>],
-    shift: u32,
-    limits: [u32; 2],
-    scale: u32,
-    codes: &[C],
-    weights: &[u64],
-) -> usize {
-    for (position, (&code, &weight)) in codes.iter().zip(weights).enumerate() {
-        let cell = &mut cells[cell_of(shift, code)];
-        let sum = usize::from(cell.key != code);
-        let added = [weight, units(weight, scale)][sum];
-        match u32::try_from(u64::from(cell.sums[sum]).saturating_add(added)) {
-            Ok(next) if next <= limits[sum] => cell.sums[sum] = next,
-            _ => return position,
-        }
-    }
-    codes.len()
 }

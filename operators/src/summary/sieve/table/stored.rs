@@ -1,8 +1,8 @@
-//! A table as a whole: made anew from what is known of each cell.
+//! A table as a whole: made of what is known of each cell.
 
 use trommel_kernels::filter::Key;
 
-use super::{ALPHA, CROWDED, HITS, Table, narrow, units, vacant};
+use super::{ALPHA, CROWDED, HITS, Table, narrow, units};
 use crate::summary::stored::{Reader, RestoreError, Writer};
 
 impl<C: Key> Table<C> {
@@ -54,11 +54,11 @@ impl<C: Key> Table<C> {
         let index = self.cell(code);
         let is_resident = reader.u8(name)?;
         let is_resident = reader.check(name, is_resident, &(0..=1))? == 1;
-        let is_crowded = self.is_crowded(index);
+        let (is_crowded, vacant) = (self.is_crowded(index), self.vacant(index));
         let cell = &mut self.cells[index];
         // Two items with one code are both taken for the resident.
         let is_shared = cell.key == code && is_crowded && hits_max == 0;
-        if is_resident && (cell.key == vacant(index) || is_shared) {
+        if is_resident && (cell.key == vacant || is_shared) {
             cell.key = code;
             let hits = reader.u32("the hits of an item")?;
             cell.sums[HITS] = reader.check("the hits of an item", hits, &(0..=hits_max))?;

@@ -1,0 +1,171 @@
+//! Counting and tokenizing items that were chosen to collide, beside random items: no input may
+//! make a hash slow. Every answer is checked against exact counts.
+
+mod streams;
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use trommel::{Algorithm, Collect, FrequentItems, Graph, Memory, RunOptions, Tokenize};
+
+use self::streams::{Attack, attacks, tokens};
+use super::Arguments;
+use super::pipelines::two_cores;
+
+const ALGORITHMS: [(&str, Algorithm); 4] = [
+    ("sieve", Algorithm::Sieve),
+    ("space_saving", Algorithm::SpaceSaving),
+    ("filter", Algorithm::Filter),
+    ("parallel_filter", Algorithm::ParallelFilter),
+];
+
+/// Items of the streams of integers; texts and tokens are a fifth of them.
+const ITEMS: usize = 5_000_000;
+
+/// Measures and prints.
+pub(super) fn run(arguments: &Arguments) {
+    let items = ITEMS.min(arguments.items);
+    println!(
+        "Streams of {items} items that collide under known hash functions, over streams of random \
+         items of the same shape: M items/s in a pipeline\n"
+    );
+    println!("| crafted / random | {} |", ALGORITHMS.map(|(name, _)| name).join(" | "));
+    println!("|---|{}", "---:|".repeat(ALGORITHMS.len()));
+    let mut least = f64::MAX;
+    for attack in attacks(items) {
+        let exact = [count_exactly(&attack.crafted), count_exactly(&attack.random)];
+        let cells = ALGORITHMS.map(|(_, algorithm)| {
+            measure(&attack, arguments, &mut least, |index, batches| {
+                count(algorithm, &attack, batches, &exact[index])
+            })
+        });
+        println!("| {}, {} counters | {} |", attack.name, attack.counters, cells.join(" | "));
+    }
+    println!("\n| crafted / random | tokenize |\n|---|---:|");
+    let attack = tokens(items);
+    let cell = measure(&attack, arguments, &mut least, |_, batches| tokenize(batches));
+    println!("| {} | {cell} |\n\nThe least ratio: {least:.2}\n", attack.name);
+}
+
+/// The rates of both streams, in interleaved rounds, and their ratio. `run` gets 0 for the crafted
+/// one and 1 for the other, and returns seconds.
+#[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
+fn measure(
+    attack: &Attack,
+    arguments: &Arguments,
+    least: &mut f64,
+    run: impl Fn(usize, Vec<RecordBatch>) -> f64,
+) -> String {
+    let streams = [&attack.crafted, &attack.random];
+    let mut seconds = [const { Vec::new() }; 2];
+    for _ in 0..arguments.rounds {
+        for (index, stream) in streams.iter().enumerate() {
+            seconds[index].push(run(index, batches(stream, arguments.batch)));
+        }
+    }
+    let rates = [0, 1].map(|index| {
+        let seconds = &mut seconds[index];
+        seconds.sort_by(f64::total_cmp);
+        streams[index].len() as f64 / seconds[seconds.len() / 2] / 1e6
+    });
+    let ratio = rates[0] / rates[1];
+    *least = least.min(ratio);
+    format!("{:.1} / {:.1} = {ratio:.2}", rates[0], rates[1])
+}
+
+fn batches(column: &ArrayRef, batch: usize) -> Vec<RecordBatch> {
+    let records = |start: usize| {
+        let items = column.slice(start, batch.min(column.len() - start));
+        RecordBatch::try_from_iter([("item", items)]).expect("one column")
+    };
+    (0..column.len()).step_by(batch.max(1)).map(records).collect()
+}
+
+fn source(batches: Vec<RecordBatch>) -> Memory {
+    let schema = batches.first().expect("a stream is not empty").schema();
+    Memory::new(schema, batches)
+}
+
+/// Exact counts, of items as text.
+type Counts = HashMap<String, u64>;
+
+fn count_exactly(column: &ArrayRef) -> Counts {
+    let mut counts = Counts::new();
+    for row in 0..column.len() {
+        *counts.entry(shown(column, row)).or_default() += 1;
+    }
+    counts
+}
+
+fn shown(column: &ArrayRef, row: usize) -> String {
+    match column.data_type() {
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
+        _ => column.as_string::<i32>().value(row).to_owned(),
+    }
+}
+
+/// Runs a pipeline that counts; its seconds.
+fn count(algorithm: Algorithm, attack: &Attack, batches: Vec<RecordBatch>, exact: &Counts) -> f64 {
+    let observed: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let mut graph = Graph::new();
+    let items = graph.add("items", source(batches));
+    let counting = FrequentItems::new().counters(attack.counters).algorithm(algorithm);
+    let top = graph.add_after(items, "top", counting);
+    let (sink, rows) = Collect::new();
+    let end = graph.add_after(top, "rows", sink);
+    let [one, two] = two_cores();
+    if algorithm == Algorithm::ParallelFilter {
+        graph.cores(items, [one]).cores(top, [one, two]).cores(end, [two]);
+    } else {
+        graph.cores(items, [one]).cores(top, [one]).cores(end, [one]);
+    }
+    let topology = graph.build().expect("the graph is right");
+    let start = Instant::now();
+    topology.run(RunOptions::new()).expect("it runs");
+    let seconds = start.elapsed().as_secs_f64();
+    check(&rows.take(), exact, (observed / attack.counters) as u64);
+    seconds
+}
+
+/// Checks all bounds, and that no item above `error_max` is missing.
+fn check(rows: &[RecordBatch], exact: &Counts, error_max: u64) {
+    let mut frequent = exact.values().filter(|&&count| count > error_max).count();
+    for batch in rows {
+        let counts = batch.column(2).as_primitive::<UInt64Type>().values();
+        let errors = batch.column(3).as_primitive::<UInt64Type>().values();
+        for row in 0..batch.num_rows() {
+            let truth = exact[&shown(batch.column(1), row)];
+            let (count, error) = (counts[row], errors[row]);
+            let holds = count - error <= truth && truth <= count && error <= error_max;
+            assert!(holds, "{count} - {error} for {truth}, at most {error_max} off");
+            frequent -= usize::from(truth > error_max);
+        }
+    }
+    assert_eq!(frequent, 0, "frequent items are missing");
+}
+
+/// Runs a pipeline that makes sets of lines; its seconds.
+fn tokenize(batches: Vec<RecordBatch>) -> f64 {
+    let mut graph = Graph::new();
+    let lines = graph.add("lines", source(batches));
+    let sets = graph.add_after(lines, "sets", Tokenize::whitespace().column("item").into_sets());
+    let (sink, rows) = Collect::new();
+    let end = graph.add_after(sets, "rows", sink);
+    let [core, _] = two_cores();
+    graph.cores(lines, [core]).cores(sets, [core]).cores(end, [core]);
+    let topology = graph.build().expect("the graph is right");
+    let start = Instant::now();
+    topology.run(RunOptions::new()).expect("it runs");
+    let seconds = start.elapsed().as_secs_f64();
+    let largest = |batch: &RecordBatch| {
+        let sets = batch.column_by_name("set").expect("a column of sets").as_list::<i32>();
+        sets.values().as_primitive::<UInt32Type>().values().iter().copied().max()
+    };
+    let numbered = rows.take().iter().filter_map(largest).max();
+    assert_eq!(numbered, Some(13_999), "each token has a number, from 0 on");
+    seconds
+}

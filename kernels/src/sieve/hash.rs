@@ -1,0 +1,168 @@
+//! A hash function of codes that changes from table to table.
+//!
+//! ```text
+//! code ──► * wide, upper half ──► y ^ (y >> 9) ──► * narrow, upper bits ──► place
+//!          of 64 bits: 32 bits                       of 32 bits: log2(places) bits
+//! ```
+//!
+//! Source: multiply-shift hashing of Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable
+//! Randomized Algorithm for the Closest-Pair Problem*, Journal of Algorithms 25 (1997), twice, with
+//! a bijection in between.
+//!
+//! # Collisions
+//!
+//! For two different codes that were chosen without knowledge of the multipliers, both odd and
+//! drawn at random, multiply-shift to 2^l values collides with a probability of at most 2 / 2^l.
+//! The first step has 2^32 values, the shift by 9 is a bijection, and the second step has m
+//! places: **two different codes share a place with a probability of at most 2 / m + 2 / 2^32**.
+//! So of n codes, whichever they are, a code shares its place with 2 n / m + 2 n / 2^32 others in
+//! expectation, and work that grows with the pairs of a place grows with n, not with n^2, while n
+//! is at most m.
+//!
+//! One multiplication has the same bound, but it turns an arithmetic progression of codes into one
+//! of places, and for some percent of the multipliers that one comes back to the same places after
+//! few steps: counting consecutive integers would be slow in some runs. The bijection breaks the
+//! progression (`progressions_spread` below).
+//!
+//! The bound is about the multipliers, not about the seed that they are made of: who knows the seed
+//! can choose codes that collide.
+
+use std::fmt;
+
+use super::Key;
+
+/// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
+/// bits.
+const SHIFT: u32 = 9;
+
+/// A member of the family, fixed by its two multipliers.
+///
+/// Code 0 has the hash 0. The multipliers are not shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CodeHash {
+    wide: u64,
+    narrow: u32,
+    upper_code: u8,
+}
+
+impl fmt::Debug for CodeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CodeHash(..)")
+    }
+}
+
+impl CodeHash {
+    /// The member that `seed` stands for.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half of a random number")]
+    pub fn from_seed(seed: u64) -> Self {
+        let mut step = 1;
+        loop {
+            let (wide, narrow) = (split_mix(seed, step) | 1, split_mix(seed, step + 1) as u32 | 1);
+            let hash = Self { wide, narrow, upper_code: 0 };
+            // There is none for one hash in 2^200 or so.
+            let mut codes = 1..=u8::MAX;
+            if let Some(upper_code) = codes.find(|&code| hash.of(u32::from(code)) >> 31 == 1) {
+                return Self { upper_code, ..hash };
+            }
+            step += 2;
+        }
+    }
+
+    /// The hash: its upper bits are the place of the code.
+    #[inline(always)]
+    #[must_use]
+    pub fn of<C: Key>(self, code: C) -> u32 {
+        let upper = (code.into().wrapping_mul(self.wide) >> 32) as u32;
+        (upper ^ (upper >> SHIFT)).wrapping_mul(self.narrow)
+    }
+
+    /// A code that has another place than code 0 in every table of at least 2 places: the first
+    /// one whose hash is in the upper half.
+    #[must_use]
+    pub fn upper_code(self) -> u8 {
+        self.upper_code
+    }
+}
+
+/// Number `step` of the pseudo-random sequence SplitMix64 that starts with `seed` (Steele, Lea,
+/// Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014).
+#[must_use]
+pub fn split_mix(seed: u64, step: u64) -> u64 {
+    let state = seed.wrapping_add(step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs of codes that share one of 2^log places, over those expected of random places.
+    fn crowding(hash: CodeHash, codes: &[u64], log: u32) -> f64 {
+        let mut places = vec![0_u64; 1 << log];
+        codes.iter().for_each(|&code| places[(hash.of(code) >> (32 - log)) as usize] += 1);
+        let pairs: u64 = places.iter().map(|&n| n * n.saturating_sub(1) / 2).sum();
+        let n = codes.len() as f64;
+        pairs as f64 / (n * (n - 1.0) / 2.0 / f64::from(1_u32 << log))
+    }
+
+    /// Steps of arithmetic progressions: small, round, powers of 2, Fibonacci numbers, random.
+    const STEPS: [u64; 12] = [
+        1,
+        3,
+        1_000,
+        1 << 20,
+        1 << 32,
+        1 << 48,
+        832_040,
+        102_334_155,
+        2_971_215_073,
+        86_400_000_000,
+        23_416_728_348_467_685,
+        0x3C6E_F372_FE94_F82B,
+    ];
+
+    #[test]
+    fn progressions_spread() {
+        for step in STEPS {
+            let codes: Vec<u64> = (0..4096).map(|i: u64| i.wrapping_mul(step)).collect();
+            let mut sum = 0.0;
+            for seed in 0..200 {
+                let crowding = crowding(CodeHash::from_seed(seed), &codes, 12);
+                assert!(crowding < 8.0, "step {step}, seed {seed}: {crowding}");
+                sum += crowding;
+            }
+            assert!(sum / 200.0 < 1.3, "step {step}: {}", sum / 200.0);
+        }
+    }
+
+    #[test]
+    fn codes_that_collide_under_one_hash_do_not_under_another() {
+        let known = CodeHash::from_seed(1);
+        let codes: Vec<u64> = (0..).filter(|&code| known.of(code) >> 22 == 0).take(1000).collect();
+        assert!(crowding(known, &codes, 10) > 1000.0);
+        for seed in 2..100 {
+            let crowding = crowding(CodeHash::from_seed(seed), &codes, 10);
+            assert!(crowding < 4.0, "seed {seed}: {crowding}");
+        }
+    }
+
+    #[test]
+    fn zero_hashes_to_zero_and_the_upper_code_elsewhere() {
+        for seed in 0..10_000 {
+            let hash = CodeHash::from_seed(seed);
+            assert_eq!((hash.of(0_u32), hash.of(0_u64)), (0, 0));
+            assert!(hash.of(u32::from(hash.upper_code())) >= 1 << 31);
+        }
+    }
+
+    #[test]
+    fn a_code_has_one_hash_whatever_its_type() {
+        let hash = CodeHash::from_seed(7);
+        for code in [1, 77, u32::MAX] {
+            assert_eq!(hash.of(code), hash.of(u64::from(code)));
+        }
+    }
+}
