@@ -212,7 +212,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
 
     fn counters(&self) -> Counters {
         let mut counters = if self.is_first { self.input.counters() } else { Counters::new() };
-        let state_bytes = self.summary.as_ref().map_or(self.state_bytes, Summary::state_bytes);
+        let state_bytes = self.summary.as_ref().map_or(self.state_bytes, S::state_bytes);
         counters.push(("state_bytes", state_bytes as u64));
         if let Some(merged) = self.summary.as_ref().filter(|_| self.behind == 0) {
             counters.push(("observed", merged.observed()));

@@ -15,7 +15,7 @@ use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
 use crate::items::{Column, Items};
 use crate::secret::random_seed;
-use crate::summary::{SpaceSaving, hottest};
+use crate::summary::{SpaceSaving, Summary, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
 const SAMPLE_COUNTERS: usize = 128;

@@ -2,35 +2,47 @@
 //! operator are written against.
 
 use std::fmt::Debug;
+use std::time::Instant;
 
 use super::counted::Counted;
+use super::filter::Filter;
+use super::sieve::Sieve;
+use super::space_saving::SpaceSaving;
 use super::stored::RestoreError;
 use crate::items::{Item, Items, StoredItem};
 
-/// A summary of a stream in bounded memory.
+/// Counts of the items of a stream.
 ///
-/// With N the weight observed and k the counters, every implementor promises: `count - error <=
-/// true count <= count` for what is monitored, and at most [`Self::unmonitored`] for each item that
-/// is not; neither an error nor such a bound is above N / k. Whoever uses only this keeps the
-/// promises.
-pub(crate) trait Summary<K: Item>: Clone + Debug + Send + 'static {
+/// With N the weight observed, `count - error <= true count <= count` for what is monitored, and
+/// the true count is at most [`Self::count_min`] for all other items.
+pub(crate) trait Counts<K: Item>: Send + 'static {
+    /// Says when the batches that follow entered the stream.
+    fn enter(&mut self, _at: Instant) {}
     /// Counts each item once, or with its weight.
     fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>);
     /// The monitored items, in no particular order.
     fn iter(&self) -> impl Iterator<Item = Counted<&K>>;
-    /// The counter of an item, if it is monitored.
-    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
-    /// The most that an item that is not monitored can have been seen.
-    fn unmonitored(&self) -> impl Fn(&K) -> u64;
     /// The most that any unmonitored item can have been seen.
     fn count_min(&self) -> u64;
     /// N.
     fn observed(&self) -> u64;
-    /// The most items that are monitored.
-    fn monitored_max(&self) -> usize;
     /// Bytes of memory, itself included.
     fn state_bytes(&self) -> usize;
-    /// The most that [`Self::state_bytes`] becomes, strings left out.
+}
+
+/// A summary of a stream in bounded memory.
+///
+/// With k the counters, every implementor promises beside the bounds of [`Counts`]: an item that is
+/// not monitored was seen at most [`Self::unmonitored`] times; neither an error nor such a bound is
+/// above N / k. Code that uses only this trait keeps the promises.
+pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
+    /// The counter of an item, if it is monitored.
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
+    /// The most that an item that is not monitored can have been seen.
+    fn unmonitored(&self) -> impl Fn(&K) -> u64;
+    /// The most items that are monitored.
+    fn monitored_max(&self) -> usize;
+    /// The most that [`Counts::state_bytes`] becomes, strings left out.
     fn state_bytes_max(&self) -> usize;
     /// An empty summary that was made with the same numbers.
     fn to_empty(&self) -> Self;
@@ -50,6 +62,40 @@ pub(crate) trait Stored<K: StoredItem>: Summary<K> {
     /// set of this one.
     fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError>;
 }
+
+/// Implements [`Counts`] by the public methods of a summary, which have the same names.
+macro_rules! counts {
+    ($summary:ident) => {
+        impl<K: Item> Counts<K> for $summary<K> {
+            fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
+                match weights {
+                    None => $summary::observe(self, batch),
+                    Some(weights) => self.observe_weighted(batch, weights),
+                }
+            }
+
+            fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
+                $summary::iter(self)
+            }
+
+            fn count_min(&self) -> u64 {
+                $summary::count_min(self)
+            }
+
+            fn observed(&self) -> u64 {
+                $summary::observed(self)
+            }
+
+            fn state_bytes(&self) -> usize {
+                $summary::state_bytes(self)
+            }
+        }
+    };
+}
+
+counts!(SpaceSaving);
+counts!(Filter);
+counts!(Sieve);
 
 /// Why two summaries cannot be merged, or one cannot take the place of the other: they were made
 /// with different numbers, so that the bounds of the result would not be those of both.

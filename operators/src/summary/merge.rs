@@ -141,31 +141,45 @@ impl<K: Item> SpaceSaving<K> {
         Ok(())
     }
 
-    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())
+    /// A summary of the same size and secret that monitors these instead.
+    fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
+    }
+}
+
+impl<K: Item> Summary<K> for SpaceSaving<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        SpaceSaving::estimate(self, item)
     }
 
-    pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
-        Self::state_bytes_max(self.counters())
+    fn monitored_max(&self) -> usize {
+        self.counters()
     }
 
-    pub(crate) fn to_empty(&self) -> Self {
+    fn state_bytes_max(&self) -> usize {
+        Self::bytes_max(self.counters())
+    }
+
+    fn to_empty(&self) -> Self {
         self.with_counted(0, Vec::new())
     }
 
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
-        let observed = scaled_up(self.observed(), bits);
-        *self = self.with_counted(observed, scaled(self.iter(), bits));
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())
     }
 
-    /// A summary of the same size and secret that monitors these instead.
-    fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
-        Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        SpaceSaving::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
+        let observed = scaled_up(self.observed(), bits);
+        *self = self.with_counted(observed, scaled(self.iter(), bits));
     }
 }
 
@@ -189,26 +203,40 @@ impl<K: Item> Filter<K> {
         *self = self.rebuilt(self.observed().saturating_add(other.observed()), counted);
         Ok(())
     }
+}
 
-    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("bins", self.bins(), other.bins())
+impl<K: Item> Summary<K> for Filter<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        Filter::estimate(self, item)
     }
 
-    pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
-        self.to_empty().state_bytes() + SpaceSaving::<K>::state_bytes_max(self.counters())
+    fn monitored_max(&self) -> usize {
+        self.counters()
     }
 
-    pub(super) fn to_empty(&self) -> Self {
+    fn state_bytes_max(&self) -> usize {
+        self.to_empty().state_bytes() + SpaceSaving::<K>::bytes_max(self.counters())
+    }
+
+    fn to_empty(&self) -> Self {
         self.rebuilt(0, Vec::new())
     }
 
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("bins", self.bins(), other.bins())
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Filter::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
         let mut counted = scaled(self.iter(), bits);
         keep_largest(&mut counted, self.counters());
         *self = self.rebuilt(scaled_up(self.observed(), bits), counted);

@@ -50,7 +50,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `contract` | the trait of all summaries, for windows, decay and merging |
+//! | `contract` | the traits of all summaries, for windows, decay and merging |
 //! | `space_saving`, `filter`, `sieve` | the summaries |
 //! | `index` | the slot of an item |
 //! | `victims` | the smallest count |
@@ -68,7 +68,6 @@ mod contract;
 mod counted;
 mod decay;
 mod filter;
-mod implementors;
 mod index;
 mod merge;
 mod pane_queue;
@@ -84,7 +83,7 @@ pub use trommel_kernels::filter::Absorbed;
 pub(crate) use self::bounds::Bounds;
 pub use self::capacity::{COUNTERS_MAX, CapacityError};
 pub use self::contract::MergeError;
-pub(crate) use self::contract::{Stored, Summary};
+pub(crate) use self::contract::{Counts, Stored, Summary};
 pub use self::counted::{Counted, top};
 pub(crate) use self::counted::{HEAP_MAX, largest, top_borrowed};
 pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};

@@ -172,10 +172,6 @@ impl<K: Item> Filter<K> {
         self.front.bins()
     }
 
-    pub(super) fn isa(&self) -> Isa {
-        self.front.isa()
-    }
-
     /// The filter of two halves that belong together.
     pub(crate) fn from_halves(front: FilterFront<K>, back: SpaceSaving<K>) -> Self {
         Self { front, back, missed: vec![0; MISSED_MAX] }

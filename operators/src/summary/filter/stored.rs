@@ -8,6 +8,7 @@ use super::{Filter, MISSED_MAX};
 use crate::items::StoredItem;
 use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::space_saving::{SpaceSaving, check_sums};
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
@@ -60,5 +61,15 @@ impl<K: StoredItem> Filter<K> {
         check_sums(&reader, filter.iter(), filter.counters(), filter.observed())?;
         reader.finish()?;
         Ok(filter)
+    }
+}
+
+impl<K: StoredItem> Stored<K> for Filter<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        Filter::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(self.front.isa(), state, state_bytes_max)
     }
 }

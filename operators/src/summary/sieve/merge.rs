@@ -54,11 +54,9 @@
 //! most N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N
 //! / k + 4.
 
-use trommel_kernels::Isa;
-
 use super::{ItemIndex, Sieve};
 use crate::items::Item;
-use crate::summary::contract::MergeError;
+use crate::summary::contract::{MergeError, Summary};
 use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
 
@@ -117,37 +115,6 @@ impl<K: Item> Sieve<K> {
         Ok(())
     }
 
-    pub(in crate::summary) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("cells", self.cells(), other.cells())
-    }
-
-    pub(in crate::summary) fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    pub(in crate::summary) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
-        // The item may be one of another summary, under the secret of that.
-        |item| self.table.alpha(self.table.cell(self.index.code_of(item.borrowed())))
-    }
-
-    pub(in crate::summary) fn bytes_max(&self) -> usize {
-        self.shape.state_bytes_max::<K>()
-    }
-
-    pub(in crate::summary) fn to_empty(&self) -> Self {
-        Self::with_shape(self.isa, self.shape, self.secret)
-    }
-
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
-        *self = self.rebuilt(Bounds {
-            observed: scaled_up(self.observed, bits),
-            counted: scaled(self.iter(), bits),
-            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
-            line: scaled_up(self.table.line(), bits),
-        });
-    }
-
     /// A sieve of the same shape.
     fn rebuilt(&self, bounds: Bounds<K, impl Fn(usize) -> u64>) -> Self {
         let Bounds { observed, mut counted, alpha, line } = bounds;
@@ -187,6 +154,47 @@ impl<K: Item> Sieve<K> {
         for item in self.index.items() {
             self.table.house(self.table.cell(item.code()), item.code());
         }
+    }
+}
+
+impl<K: Item> Summary<K> for Sieve<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        Sieve::estimate(self, item)
+    }
+
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+        // The item may be one of another summary, under the secret of that.
+        |item| self.table.alpha(self.table.cell(self.index.code_of(item.borrowed())))
+    }
+
+    fn monitored_max(&self) -> usize {
+        Sieve::monitored_max(self)
+    }
+
+    fn state_bytes_max(&self) -> usize {
+        self.shape.state_bytes_max::<K>()
+    }
+
+    fn to_empty(&self) -> Self {
+        Self::with_shape(self.isa, self.shape, self.secret)
+    }
+
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("cells", self.cells(), other.cells())
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Sieve::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
+        *self = self.rebuilt(Bounds {
+            observed: scaled_up(self.observed, bits),
+            counted: scaled(self.iter(), bits),
+            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
+            line: scaled_up(self.table.line(), bits),
+        });
     }
 }
 

@@ -6,6 +6,7 @@ use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare, Victims};
 use crate::items::StoredItem;
 use crate::secret::Secret;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
@@ -136,6 +137,16 @@ impl<K: StoredItem> Sieve<K> {
             return Err(reader.refuse("the sum of the counts above the slack", excess, expected));
         }
         Ok(())
+    }
+}
+
+impl<K: StoredItem> Stored<K> for Sieve<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        Sieve::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(self.isa, state, state_bytes_max)
     }
 }
 

@@ -4,6 +4,7 @@ use super::SpaceSaving;
 use crate::items::{Item, StoredItem};
 use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::index::ItemIndex;
 use crate::summary::stored::{
@@ -80,7 +81,7 @@ impl<K: StoredItem> SpaceSaving<K> {
         secret: K::Secret,
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
-        check_bytes(Self::state_bytes_max(counters), state_bytes_max)?;
+        check_bytes(Self::bytes_max(counters), state_bytes_max)?;
         let observed = reader.u64("the weight")?;
         let len = reader.len("the number of items", counters, COUNTER_BYTES)?;
         let counted: Vec<_> = (0..len).map(|_| reader.counted::<K>()).collect::<Result<_, _>>()?;
@@ -91,9 +92,19 @@ impl<K: StoredItem> SpaceSaving<K> {
     }
 }
 
+impl<K: StoredItem> Stored<K> for SpaceSaving<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        SpaceSaving::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(state, state_bytes_max)
+    }
+}
+
 impl<K: Item> SpaceSaving<K> {
     /// The most memory that a summary takes, strings left out.
-    pub(crate) fn state_bytes_max(counters: usize) -> usize {
+    pub(crate) fn bytes_max(counters: usize) -> usize {
         size_of::<Self>()
             + ItemIndex::<K>::bytes(counters)
             + counters * 2 * size_of::<u64>()
