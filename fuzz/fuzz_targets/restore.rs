@@ -1,6 +1,6 @@
-//! Restores summaries from bytes that nobody wrote: as they come, behind a right header and
-//! checksum, and as snapshots of which some bytes were changed. What is accepted has to keep its
-//! bounds, to go on, and to be written down and read again.
+//! Restores summaries from arbitrary bytes: as they are, after a right header and checksum, and
+//! as snapshots of which some bytes were changed. A summary that is accepted has to keep its
+//! bounds, to go on, and to survive another snapshot.
 //!
 //! `RUSTC_BOOTSTRAP=1 cargo fuzz run restore`
 #![no_main]
@@ -151,7 +151,7 @@ subject!(
     |bytes| Self::restore_within(isa(), bytes, STATE_BYTES_MAX)
 );
 
-/// Makes header, length and checksum those of a snapshot.
+/// Writes the header, the length and the checksum of a snapshot.
 fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     let end = bytes.len() - CHECKSUM_BYTES;
     bytes[..8].copy_from_slice(b"trommel\x1a");

@@ -4,11 +4,12 @@
 //! the item, 200,000 bytes  ──►  its beginning…#0123456789abcdef0123456789abcdef
 //! ```
 //!
-//! A summary keeps the items that it monitors, so their length bounds its memory as much as their
-//! number does. The name is the beginning of the item and 128 bits of hash over all of it: among n
-//! different items of the same beginning, two share a name with a probability of about n² / 2^129.
-//! The hash does not change between runs, so states can be merged. It is not cryptographic: whoever
-//! chooses the items can make two of them count as one.
+//! A summary keeps the items that it monitors, so its memory grows with their length. The name is
+//! the beginning of the item and 128 bits of hash over all of it: among n different items of the
+//! same beginning, two share a name with a probability of about n² / 2^129. The hash does not
+//! change between runs, so states can be merged. It is not cryptographic: a client that chooses
+//! the items can make two of them count as one. It cannot make counting slow: a name is hashed
+//! with the secret of the summary, as any text.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, StringArray};

@@ -75,7 +75,7 @@ pub(super) fn space_saving(stream: &Stream) -> Answer {
     )
 }
 
-/// Algorithm Filter with so many bins on this level.
+/// Algorithm Filter with `bins` bins on this level.
 pub(super) fn filter(stream: &Stream, isa: Isa, bins: usize) -> Answer {
     let make = || Filter::<u32>::new(isa, stream.counters, bins).expect("a possible number");
     feed(

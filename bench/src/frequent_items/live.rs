@@ -1,4 +1,4 @@
-//! Queries during ingestion: what they cost, and how long they take.
+//! Queries during ingestion: their cost and their latency.
 
 use trommel::{Algorithm, FrequentItems, Zipf};
 

@@ -50,7 +50,7 @@ enum Section {
     Paper,
 }
 
-/// What is measured.
+/// Sizes and sections of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Items of the stream.
@@ -108,8 +108,7 @@ pub(crate) struct Arguments {
     /// Measure DuckDB and ClickHouse too; takes their packages from the network once.
     #[arg(long)]
     python_peers: bool,
-    /// Add the numbers of the table to those in this file, and print them all; a long run can so be
-    /// taken in parts.
+    /// Add the numbers of the table to this file, and print all of it; a long run can be divided.
     #[arg(long)]
     results: Option<PathBuf>,
     /// Streams that are far too short to measure anything: only checks the answers.

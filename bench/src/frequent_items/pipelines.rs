@@ -53,7 +53,7 @@ pub(super) fn partition(stream: &Stream) -> Answer {
     on_two_cores(stream, counting)
 }
 
-/// One core filters, one counts what the filter misses; the source shares the first one.
+/// One core filters, one counts the missed items; the source shares the first one.
 pub(super) fn parallel_filter(stream: &Stream, bins: usize) -> Answer {
     let counting = counting(stream).algorithm(Algorithm::ParallelFilter).filter_bins(bins);
     on_two_cores(stream, counting)
@@ -91,7 +91,7 @@ fn estimates(rows: &RecordBatch) -> Vec<Estimate> {
     numbers.map(estimate).collect()
 }
 
-/// What the operators `bench_stream` and `bench_rows` of the next pipeline from JSON are.
+/// Source and sink of the next pipeline from JSON: its operators `bench_stream` and `bench_rows`.
 static ENDS: Mutex<(Option<Memory>, Option<Collect>)> = Mutex::new((None, None));
 
 /// The source of a pipeline from JSON: batches of this program.

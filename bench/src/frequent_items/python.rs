@@ -10,7 +10,7 @@ use super::stream::{Answer, Estimate, Stream};
 use super::table::Cell;
 use crate::python::Python;
 
-/// What the script says of one peer.
+/// The script's answer for one peer.
 #[derive(Debug, Deserialize)]
 struct Measured {
     name: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Arguments;
 use super::table::{Cell, Rows};
 
-/// Numbers, and what they are numbers of.
+/// Numbers by candidate and skew.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Results {
     items: usize,
@@ -27,7 +27,7 @@ struct Measured {
 }
 
 impl Results {
-    /// Those of the file, if it is there; none without a file.
+    /// The results in the file, if it exists; none without a file.
     ///
     /// # Errors
     /// If the file cannot be read, or is about other streams.

@@ -65,7 +65,7 @@ pub(super) fn levels(arguments: &Arguments) {
     println!();
 }
 
-/// How fast and how precise the sieve is in so many bytes.
+/// Speed and precision of the sieve within budgets of memory.
 pub(super) fn states(arguments: &Arguments) {
     let skews = &arguments.state_skews;
     println!("The sieve within a budget of memory; fewer counters where the budget has no room\n");

@@ -1,4 +1,4 @@
-//! A stream, the truth about it, and what a summary says of it.
+//! A stream, its exact counts, and the answers of a summary.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,11 +10,11 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use trommel::Zipf;
 
-/// Accuracy is that of the most frequent so many.
+/// The number of most frequent items whose accuracy is measured.
 const TOP: usize = 100;
 const SEED: u64 = 1;
 
-/// What a candidate says of an item.
+/// A candidate's answer for one item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Estimate {
     pub(crate) item: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Estimate {
     pub(crate) error: Option<u64>,
 }
 
-/// What a candidate made of a stream.
+/// A candidate's answers for a stream, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     /// Making the summary and feeding it; not asking it.
@@ -124,8 +124,8 @@ impl Stream {
         self.counts[item as usize]
     }
 
-    /// Checks what the candidate claims: all bounds, if it gives any, and at least that the most
-    /// frequent item is there when nothing could hide it.
+    /// Checks the answers of a candidate: all bounds, if it gives any, and at least that the most
+    /// frequent item is reported when nothing could hide it.
     pub(crate) fn check(&self, name: &str, estimates: &[Estimate]) {
         let Some(first) = estimates.first() else { return };
         let bound = self.len() as u64 / self.counters as u64;

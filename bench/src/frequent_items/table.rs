@@ -1,4 +1,4 @@
-//! Measuring candidates over streams of different skew, and printing what came out.
+//! Measures candidates over streams of different skew, and prints tables.
 
 use std::fmt::Write;
 use std::time::Duration;

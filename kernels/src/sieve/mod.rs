@@ -15,8 +15,7 @@
 //! and added up at the end of the call; missed items are closed up within the register and stored
 //! where the ones before them end.
 //!
-//! The registers are those of the filter (`filter::lanes`). What the filter misses is counted in
-//! [`Cell`]s.
+//! The registers come from the filter (`filter::lanes`). Missed items are counted in [`Cell`]s.
 
 mod cells;
 mod hash;
@@ -36,19 +35,18 @@ use crate::filter::dispatch;
 /// The most keys a call can take out.
 pub const KEYS_MAX: usize = 8;
 
-/// Room that `missed` needs behind as many elements as there are items: a register is stored whole.
+/// Elements that `missed` needs beside one for each item: a register is stored whole.
 pub const MISSED_SLACK: usize = 16;
 
-/// Counts the items that equal a key, and writes down the others in their order; returns how many
-/// those are.
+/// Counts the items that equal a key, and writes the others to `missed` in their order; returns
+/// their number.
 ///
 /// In pseudo-code: `for item { if item == keys[j] { hits[j] += 1 } else { missed.push(item) } }`.
 ///
 /// # Shapes
 ///
 /// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n <
-/// 2^32; `missed`: `K[n + 16]` at least, of which what is behind the missed items may be
-/// overwritten.
+/// 2^32; `missed`: `K[n + 16]` at least, which may be overwritten past the missed items.
 ///
 /// # Cost
 ///
@@ -59,6 +57,19 @@ pub const MISSED_SLACK: usize = 16;
 /// # Panics
 ///
 /// If `isa` is not available, or a shape is not as above. Checked once per call.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
+///
+/// let items = [7_u32, 3, 7, 9, 5];
+/// let (mut hits, mut missed) = ([0; 2], [0; 5 + MISSED_SLACK]);
+/// let end = sift(Isa::selected()?, &[7, 3], &items, &mut hits, &mut missed);
+/// assert_eq!((hits, &missed[..end]), ([2, 1], &[9, 5][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn sift<K: Key>(
     isa: Isa,
     keys: &[K],

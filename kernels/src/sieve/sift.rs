@@ -3,9 +3,9 @@
 use super::{KEYS_MAX, Key, MISSED_SLACK, scalar};
 use crate::filter::lanes::{Kernel, Lanes, Simd};
 
-/// How far ahead items are asked for, in bytes: what the processor asks for on its own ends with a
-/// page, and is too late. With items from memory, 1.3 to 3 times faster from skew 1.5 to 5; half
-/// and twice as far are the same.
+/// Distance of the prefetch in bytes: the hardware prefetcher ends with a page, and is too late.
+/// With items from memory, 1.3 to 3 times faster from skew 1.5 to 5; half and twice as far are
+/// the same.
 const AHEAD_BYTES: usize = 4096;
 
 /// The arguments of [`sift`](super::sift).

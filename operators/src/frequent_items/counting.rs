@@ -65,7 +65,7 @@ pub(super) fn restore_like<K: StoredItem, S: Stored<K>>(
     configured: &S,
     state: &[u8],
 ) -> Result<S, OperatorError> {
-    // What is like the one that is there takes no more, beside its strings.
+    // A summary like the configured one takes no more, strings left out.
     let state_bytes_max = free_bytes_max(state).saturating_add(configured.state_bytes_max());
     let restored = configured.restored(state, state_bytes_max)?;
     configured.check_like(&restored)?;

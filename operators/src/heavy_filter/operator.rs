@@ -1,4 +1,4 @@
-//! The state of the filter, and what it does with a batch.
+//! The state of the filter, and the processing of a batch.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct Filtering<K: Column> {
     counts: SchemaRef,
     /// The index of the column of items.
     item: usize,
-    /// What is hot, at most [`KEYS_MAX`], with its codes and the rows taken out.
+    /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
     keys: Vec<K>,
     codes: Vec<K::Code>,
     hits: Vec<u64>,

@@ -1,5 +1,4 @@
-//! What SpaceSaving, the filter and the sieve have in common: what windows, decay, merging and the
-//! operator are written against.
+//! Traits of SpaceSaving, the filter and the sieve, for windows, decay, merging and the operator.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -13,8 +12,8 @@ use crate::items::{Item, Items, StoredItem};
 
 /// Counts of the items of a stream.
 ///
-/// With N the weight observed, `count - error <= true count <= count` for what is monitored, and
-/// the true count is at most [`Self::count_min`] for all other items.
+/// With N the weight observed, `count - error <= true count <= count` for monitored items, and
+/// the true count of all others is at most [`Self::count_min`].
 pub(crate) trait Counts<K: Item>: Send + 'static {
     /// Says when the batches that follow entered the stream.
     fn enter(&mut self, _at: Instant) {}
@@ -97,16 +96,29 @@ counts!(SpaceSaving);
 counts!(Filter);
 counts!(Sieve);
 
-/// Why two summaries cannot be merged, or one cannot take the place of the other: they were made
-/// with different numbers, so that the bounds of the result would not be those of both.
+/// Why two summaries cannot be merged, or one cannot replace the other: they were made with
+/// different numbers, so that the result would not keep the bounds of both.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::SpaceSaving;
+///
+/// let mut left = SpaceSaving::<u32>::new(100)?;
+/// let error = left.merge(&SpaceSaving::new(200)?).unwrap_err();
+/// assert_eq!((error.what, error.left, error.right), ("counters", 100, 200));
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a summary with {left} {what} and one with {right} do not go together: make them alike")]
+#[error(
+    "invalid merge of a summary with {left} {what} and one with {right}: the numbers must be equal"
+)]
 pub struct MergeError {
-    /// What there are different numbers of: counters, bins or cells.
+    /// The numbers that differ: of counters, bins or cells.
     pub what: &'static str,
-    /// How many the one has that was to become both.
+    /// The number of the summary that was to become both.
     pub left: usize,
-    /// How many the other one has.
+    /// The number of the other summary.
     pub right: usize,
 }
 

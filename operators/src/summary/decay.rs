@@ -1,9 +1,9 @@
-//! Counts that fade: what was seen a half-life ago counts half.
+//! Counts that fade: an occurrence of a half-life ago counts half.
 //!
 //! Source: Cormode, Shkapenyuk, Srivastava, Xu, *Forward Decay: A Practical Time Decay Model for
-//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Nothing that was counted is touched
-//! when it ages. Instead, what arrives later weighs more, and whoever asks divides by what an item
-//! weighs now; the ratio of two weights is all that matters.
+//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Counts are not touched when they
+//! age. Instead, later items weigh more, and an answer divides by the present weight of an item;
+//! only the ratio of two weights matters.
 //!
 //! # The curve
 //!
@@ -25,7 +25,7 @@
 //! # Guarantees
 //!
 //! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors
-//! and the counts of what is not reported are at most N / k + 2. Counts are whole numbers.
+//! and the counts of unmonitored items are at most N / k + 2. Counts are whole numbers.
 //!
 //! 1. *Between divisions* the summary sees a weighted stream, and keeps its bounds: its N and its
 //!    true counts are the decayed ones times the present W.
@@ -47,18 +47,18 @@ use crate::items::{Item, Items, Part};
 
 /// Steps of a half-life.
 const STEPS: u64 = 64;
-/// Weights begin at 2^16, and counts are divided after so many half-lives.
+/// Weights begin at 2^16, and counts are divided after `HALF_LIVES` half-lives.
 const WEIGHT_BITS: i32 = 16;
 const HALF_LIVES: u64 = 8;
 /// The most items of a half-life.
 pub(crate) const HALF_LIFE_ITEMS_MAX: u64 = 1 << 38;
 
-/// What ages the counts.
+/// The unit of age.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HalfLife {
-    /// So many items, at least 1.
+    /// A number of items, at least 1.
     Items(u64),
-    /// So much time, more than none.
+    /// A time, more than none.
     Time(Duration),
 }
 

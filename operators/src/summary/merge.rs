@@ -15,11 +15,11 @@
 //!
 //! # Guarantees
 //!
-//! For [`SpaceSaving`] and [`Filter`]. Of summary i, let N_i be the weight and u_i the smallest of
-//! the k counts, where a free counter has count 0; let N = N_1 + N_2, as long as that does not
-//! saturate. What a summary has to fulfil, so that the proof of [the module](super) holds from then
-//! on, is: bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i
-//! times, and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
+//! For [`SpaceSaving`] and [`Filter`]. Of summary i, let N_i be the weight and u_i the smallest
+//! of the k counts, where a free counter has count 0; let N = N_1 + N_2, as long as that does not
+//! saturate. For the proof of [the module](super) to hold from then on, a summary has to fulfil:
+//! bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i times,
+//! and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
 //!
 //! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each is the sum of
 //!    two, none of which is above N_i / k.
@@ -30,7 +30,7 @@
 //! 3. *No unmonitored item was seen more than the smallest count.* While a counter is free, nothing
 //!    was dropped and neither summary had all its counters taken. Otherwise: an item that was
 //!    monitored in neither was seen at most u_1 + u_2 times, which no combined count is below; one
-//!    that was dropped had no larger combined count than those that stay.
+//!    that was dropped had no larger combined count than each item that stays.
 //! 4. *With at most k distinct items in both streams, all counts are exact*, if they were: an item
 //!    to which u_i > 0 is added is one more than the k items of summary i.
 //!

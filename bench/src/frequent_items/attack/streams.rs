@@ -1,8 +1,8 @@
 //! Streams that were crafted against hash functions that somebody knows, each with a stream of the
 //! same shape whose items are random.
 //!
-//! Multiplication by 2^64 over the golden ratio and rapidhash without secrets are what a hash table
-//! takes if it does not care: their collisions are easy to find.
+//! Multiplication by 2^64 over the golden ratio and rapidhash without secrets are usual in hash
+//! tables, and collisions of both are easy to find.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -20,6 +20,20 @@ impl<K: StoredItem> Filter<K> {
     /// # Cost
     ///
     /// As [`SpaceSaving::snapshot`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Filter;
+    ///
+    /// let isa = Isa::selected()?;
+    /// let mut filter = Filter::new(isa, 100, 8)?;
+    /// filter.observe(&[7_u64, 7, 1][..]);
+    /// let again = Filter::<u64>::restore(isa, &filter.snapshot())?;
+    /// assert_eq!(again.top(2), filter.top(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let mut writer = Writer::new::<K>(SummaryKind::Filter);

@@ -1,7 +1,7 @@
 //! Two sieves become one of both streams, or one is divided by a power of 2: a sieve made of
 //! bounds.
 //!
-//! Sources: those of [`summary::merge`](super::super::merge), carried over to alphas and the line.
+//! Sources: as in [`summary::merge`](super::super::merge), carried over to alphas and the line.
 //!
 //! # How
 //!
@@ -12,28 +12,30 @@
 //! - the C items with the largest upper bounds stay monitored; d is the largest of the others, 0 if
 //!   there are none;
 //! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
-//! - the cells are those of the sieve that becomes both. The alpha of a cell is its own plus that
-//!   of the same cell of the other sieve, if the secrets are equal, or plus the largest alpha of
-//!   the other sieve; and it is at least the bounds of the items of the cell that were dropped;
+//! - the hash is the one of the sieve that becomes both. The alpha of a cell is its own plus the
+//!   alpha of the same cell of the other sieve, if the secrets are equal, or plus the largest alpha
+//!   of the other sieve; and it is at least the bounds of the items of the cell that were dropped;
 //! - if l > L, counts below l are raised to it, and their errors with them.
 //!
 //! # Guarantees
 //!
-//! Below, (1) to (5) are those of [the sieve](super), and E_i the excess of sieve i. As long as N
-//! does not saturate, the result fulfils what they need, so that they hold for whatever follows:
+//! Below, (1) to (5) are the statements of [the sieve](super), and E_i is the excess of sieve i.
+//! As long as N does not saturate, the result fulfils their conditions, so that they hold for the
+//! stream that follows:
 //!
-//! - *Bounds are true, alpha <= l bounds what is unmonitored, errors are at most N / k* (2, 3):
+//! - *Bounds are true, alpha <= l bounds unmonitored items, errors are at most N / k* (2, 3):
 //!   sums of true bounds are true, where each sieve bounds an item by its own cell of the item;
 //!   an item that is monitored in neither was seen at most alpha_1 + alpha_2 times, with the
 //!   alphas of its cells, and alpha_2 is that of the same cell, or at most the largest; alphas
 //!   are at most l_1 + l_2 and dropped bounds at most d; an error is the sum of two, each at most
 //!   l_i <= N_i / k, or else at most l.
-//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the sum
-//!   of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i of
-//!   max(0, c - b_i) is at most N_i - C (b_i - L_i): if b_i <= L_i, it is at most E_i + C (L_i -
-//!   b_i); otherwise b_i = l_i > L_i, no count is below l_i (1), and it is E_i - C (l_i - L_i). A
-//!   combined bound exceeds b by at most what its counts exceed b_1 and b_2, for alphas exceed
-//!   nothing: the sum over all items of max(0, bound - b) is at most N - C (b - L_1 - L_2).
+//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the
+//!   sum of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i
+//!   of max(0, c - b_i) is at most `N_i - C (b_i - L_i)`: if b_i <= L_i, it is at most
+//!   `E_i + C (L_i - b_i)`; otherwise b_i = l_i > L_i, no count is below l_i (1), and it is
+//!   `E_i - C (l_i - L_i)`. A combined bound exceeds b by at most the excesses of its counts over
+//!   b_1 and b_2, for alphas exceed nothing: the sum over all items of max(0, bound - b) is at most
+//!   `N - C (b - L_1 - L_2)`.
 //! - *l <= N / k* (5): l_1 + l_2 is the sum of two such. If d > b, C bounds and d itself are at
 //!   least d, and `C (d - b) <= N - C (b - L_1 - L_2)`, so d <= L_1 + L_2 + N / C <= N e / (k C) +
 //!   N / C = N / k. If d <= b, it is not above the larger one of l_1 + l_2 and L.
@@ -60,7 +62,7 @@ use crate::summary::contract::{MergeError, Summary};
 use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
 
-/// What a sieve is made of anew.
+/// The bounds that a sieve is made of.
 struct Bounds<K, A> {
     observed: u64,
     /// Any number; the largest stay.

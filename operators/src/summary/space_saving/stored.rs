@@ -7,10 +7,10 @@ use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::index::ItemIndex;
+use crate::summary::min_queue::MinQueue;
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
 };
-use crate::summary::victims::Victims;
 
 /// A count and an error; items take more.
 const COUNTER_BYTES: usize = 16;
@@ -71,10 +71,10 @@ impl<K: StoredItem> SpaceSaving<K> {
         writer.u64(self.observed);
         writer.len(self.index.len());
         self.iter().for_each(|counted| writer.counted(&counted));
-        self.victims.write(writer);
+        self.min_queue.write(writer);
     }
 
-    /// Reads what follows the number of counters; the codes get this secret.
+    /// Reads all fields after the number of counters; the codes get this secret.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counters: usize,
@@ -87,7 +87,7 @@ impl<K: StoredItem> SpaceSaving<K> {
         let counted: Vec<_> = (0..len).map(|_| reader.counted::<K>()).collect::<Result<_, _>>()?;
         reader.check_distinct(counted.iter().map(|counted| &counted.item))?;
         let mut summary = Self::from_counted(counters, secret, observed, counted);
-        summary.victims = Victims::read(reader, &summary.counts, counters)?;
+        summary.min_queue = MinQueue::read(reader, &summary.counts, counters)?;
         Ok(summary)
     }
 }
@@ -108,7 +108,7 @@ impl<K: Item> SpaceSaving<K> {
         size_of::<Self>()
             + ItemIndex::<K>::bytes(counters)
             + counters * 2 * size_of::<u64>()
-            + Victims::bytes_max(counters)
+            + MinQueue::bytes_max(counters)
     }
 }
 
