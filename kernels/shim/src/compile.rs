@@ -34,8 +34,8 @@ impl Form {
         }
     }
 
-    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of the
-    /// thread sanitizer itself, so that the library of that one is not linked.
+    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of
+    /// the thread sanitizer itself, so that the library of that one is not linked.
     const fn flags(self) -> [&'static [&'static str]; 3] {
         match self {
             Self::Plain => [&[], &[], &[]],

@@ -3,9 +3,9 @@
 //! The kernels are compiled by a C++ compiler together with `cpp/`, which brings the language
 //! (`cuda.h`) and the machine: a launch runs its blocks one after the other, and each CUDA thread
 //! on a fiber, a stack of its own, that goes on until it waits at a barrier or in a collective of
-//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver at
-//! run time finds this one instead when it is started by [`StandIn::command`], so that its whole
-//! path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
+//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver
+//! at run time finds this one instead when it is started by [`StandIn::command`], so that its
+//! whole path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
 //!
 //! # What it checks
 //!
@@ -18,17 +18,18 @@
 //! # Limits
 //!
 //! - Threads take turns: what would only go wrong when two run at the same instant is seen by the
-//!   race check, not by results. That check remembers the last write and two reads of a word, so it
-//!   can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
+//!   race check, not by results. That check remembers the last write and two reads of a word, so
+//!   it can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
 //! - Warps are not in step. What a GPU would hide by lockstep is an error here.
-//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here always.
+//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here
+//!   always.
 //! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
 //! - It says nothing about speed, alignment of vector loads, registers, or what fits a GPU beyond
 //!   1,024 threads and 48 KiB of shared memory a block.
-//! - Images are not looked into: the kernels that run are those of the sources. What the assembler
-//!   adds is seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one,
-//!   even where the source reads the second of them only under a condition, and so can read a word
-//!   behind the end that the source never touches.
+//! - Images are not looked into: the kernels that run are those of the sources. What the
+//!   assembler adds is seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring
+//!   words to one, even where the source reads the second of them only under a condition, and so
+//!   can read a word behind the end that the source never touches.
 #![forbid(unsafe_code)]
 
 mod compile;

@@ -23,8 +23,8 @@ pub struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks that
-    /// they arrive.
+    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks
+    /// that they arrive.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// The shortest time of `rounds` runs of what is queued, after one that is not counted. Nothing
-    /// runs any more when it returns.
+    /// The shortest time of `rounds` runs of what is queued, after one that is not counted.
+    /// Nothing runs any more when it returns.
     fn best(
         &self,
         rounds: usize,

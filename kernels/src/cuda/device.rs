@@ -94,15 +94,15 @@ pub struct Properties {
 const POPULATION_COUNTS: u64 = 16;
 
 impl Properties {
-    /// Population counts a second of 32-bit words that multiprocessors and their clock allow; zero
-    /// where the driver does not tell.
+    /// Population counts a second of 32-bit words that multiprocessors and their clock allow;
+    /// zero where the driver does not tell.
     #[must_use]
     pub fn peak_population_counts_per_second(&self) -> u64 {
         u64::from(self.clock_khz) * 1000 * u64::from(self.multiprocessors) * POPULATION_COUNTS
     }
 
-    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted; zero
-    /// where the driver does not tell.
+    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted;
+    /// zero where the driver does not tell.
     #[must_use]
     pub fn peak_bytes_per_second(&self) -> u64 {
         u64::from(self.memory_clock_khz) * 1000 * 2 * u64::from(self.memory_bus_bits / 8)
@@ -238,11 +238,11 @@ impl Device {
     }
 }
 
-/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
-/// them earlier, and streams of ours do not wait for them.
+/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns
+/// from them earlier, and streams of ours do not wait for them.
 pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
-    // SAFETY: the stream of such work is there as long as a context is current, which the caller's
-    // is.
+    // SAFETY: the stream of such work is there as long as a context is current, which the
+    // caller's is.
     let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
     check("cuStreamSynchronize", synchronized)
 }

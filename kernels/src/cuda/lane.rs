@@ -51,8 +51,8 @@ pub struct Times {
     pub copy_out: Duration,
 }
 
-/// The course of a chunk: its three steps, each marked at both ends. Used again for the slot's next
-/// chunk.
+/// The course of a chunk: its three steps, each marked at both ends. Used again for the slot's
+/// next chunk.
 #[derive(Debug)]
 pub struct Timeline {
     copy_in: [Event; 2],

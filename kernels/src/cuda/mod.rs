@@ -15,12 +15,12 @@
 //!  chunk 1                                         ▓▓▓▓
 //! ```
 //!
-//! A [`Lane`] has the three streams; a [`Slot`] owns the pinned and device buffers of one chunk and
-//! the events of its [`Timeline`]. Submitting moves the slot into a [`Flight`], which gives it back
-//! when the answer is there, so that nothing can touch or free a buffer that the device still uses.
-//! [`Flights`] has several slots and takes the flights in order. All buffers come from a [`Memory`]
-//! with a byte budget. The buffers of slots are made once and reused; only inputs that chunks share,
-//! such as [`DeviceSets`], need new ones.
+//! A [`Lane`] has the three streams; a [`Slot`] owns the pinned and device buffers of one chunk
+//! and the events of its [`Timeline`]. Submitting moves the slot into a [`Flight`], which gives
+//! it back when the answer is there, so that nothing can touch or free a buffer that the device
+//! still uses. [`Flights`] has several slots and takes the flights in order. All buffers come
+//! from a [`Memory`] with a byte budget. The buffers of slots are made once and reused; only
+//! inputs that chunks share, such as [`DeviceSets`], need new ones.
 //!
 //! None of that knows a primitive. A primitive implements [`Primitive`]: its kernels by name, its
 //! buffers, the arguments of a launch, and how an answer is read. [`chunk_sum`] is the smallest.

@@ -1,9 +1,10 @@
 //! Answers of unknown number in a buffer of fixed room.
 //!
 //! A kernel appends its matches to a buffer that may be too small for all of them. A unit of work
-//! whose match finds no room appends what is left of itself to the list of unfinished units, which
-//! comes back with the matches; the caller asks again with those units. That is exact with room for
-//! a single match, and needs no estimate of the number of matches and no kernel that counts first.
+//! whose match finds no room appends what is left of itself to the list of unfinished units,
+//! which comes back with the matches; the caller asks again with those units. That is exact with
+//! room for a single match, and needs no estimate of the number of matches and no kernel that
+//! counts first.
 //!
 //! ```text
 //!  matches      | m0 m1 m2 .. |       room: fixed; the lanes of a warp reserve their places with

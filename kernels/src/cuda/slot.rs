@@ -10,8 +10,8 @@ use super::module::Functions;
 use super::primitive::Primitive;
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
-/// The buffers and events of one chunk of a primitive. Made once and reused for chunk after chunk;
-/// after a flight it holds the answer.
+/// The buffers and events of one chunk of a primitive. Made once and reused for chunk after
+/// chunk; after a flight it holds the answer.
 pub struct Slot<P: Primitive> {
     limits: P::Limits,
     buffers: P,

@@ -1,11 +1,19 @@
 //! The loops of the filter, written once over [`Lanes`].
 //!
 //! The number of registers is a constant of each loop, so that the arrays of registers below are
-//! registers and not memory; it is a power of two, and the lanes behind the last bin repeat the
-//! first key: they match when it does, and what they count is dropped.
+//! registers and not memory. It is a power of two, and the lanes past the last bin repeat the
+//! first key: they match when it does, and their counts are dropped.
+//!
+//! In the assembly for AVX-512, keys and counts are in registers for all numbers of bins: an item
+//! costs a broadcast (a memory operand with one register of bins), a compare and a masked add for
+//! each register, one `kortest`, and one store. For AVX2, counts of `u32` bins are in registers
+//! throughout; with 33 bins and more the keys become memory operands of the compares. Of 64 `u64`
+//! bins, 7 of 16 registers of counts live on the stack, and of 17 to 64 weighted bins 3 of 8 or
+//! all: there the 8 or 16 compares of an item take longer than the store and the load.
 
-use super::lanes::{Kernel, Lanes, Simd, WideLanes};
-use super::{Absorbed, BINS_MAX, Bins, Key, scalar};
+use super::bins::{Absorbed, BINS_MAX, Bins};
+use super::scalar;
+use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WideLanes};
 
 /// Items of [`AbsorbWeighted`] between two transfers of the counts.
 const BLOCK_ITEMS: usize = 1024;
@@ -15,8 +23,8 @@ const LANE_WEIGHT_END: u64 = 1 << 54;
 
 const _: () = assert!((BLOCK_ITEMS as u64).checked_mul(LANE_WEIGHT_END - 1).is_some());
 
-/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to a
-/// power of two.
+/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to
+/// a power of two.
 macro_rules! with_registers {
     ($bins:expr, $lanes:ty, $n:ident => $body:expr) => {
         with_registers!(@match $bins, $lanes, $n => $body; 1 2 4 8 16 32)
@@ -43,16 +51,21 @@ pub(super) struct Absorb<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K: Key> Kernel for Absorb<'_, K> {
+impl<K> Call for Absorb<'_, K> {
     type Output = Absorbed;
+}
 
-    fn scalar(self) -> Absorbed {
+impl<K: Key> RunOn<Scalar> for Absorb<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
         scalar::absorb(self.bins, self.items, self.missed)
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for Absorb<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> Absorbed {
+    fn run_on(self, simd: S) -> Absorbed {
         check_positions(self.items);
         if self.bins.keys.is_empty() {
             return scalar::absorb(self.bins, self.items, self.missed);
@@ -102,19 +115,24 @@ pub(super) struct AbsorbWeighted<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K: Key> Kernel for AbsorbWeighted<'_, K> {
+impl<K> Call for AbsorbWeighted<'_, K> {
     type Output = Absorbed;
+}
 
-    fn scalar(self) -> Absorbed {
+impl<K: Key> RunOn<Scalar> for AbsorbWeighted<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
         let Self { bins, items, weights, budget, missed } = self;
         scalar::absorb_weighted(bins, items, weights, budget, missed, 0)
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for AbsorbWeighted<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> Absorbed {
+    fn run_on(self, simd: S) -> Absorbed {
         if self.bins.keys.is_empty() {
-            return self.scalar();
+            return self.run_on(Scalar);
         }
         check_positions(self.items);
         with_registers!(self.bins.keys.len(), S::U64, N => absorb_weighted::<S, K, N>(simd, self))
@@ -206,17 +224,22 @@ pub(super) struct Locate<'a, K> {
     pub(super) lanes: &'a mut [u8],
 }
 
-impl<K: Key> Kernel for Locate<'_, K> {
+impl<K> Call for Locate<'_, K> {
     type Output = ();
+}
 
-    fn scalar(self) {
+impl<K: Key> RunOn<Scalar> for Locate<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) {
         scalar::locate(self.keys, self.items, self.lanes);
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for Locate<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) {
+    fn run_on(self, simd: S) {
         if self.keys.is_empty() {
-            return self.scalar();
+            return self.run_on(Scalar);
         }
         with_registers!(self.keys.len(), K::Lanes<S>, N => locate::<S, K, N>(simd, self));
     }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::Base;
 
 /// Sets, and the pairs among them with what each requires.
 #[derive(Clone, Debug, Default)]
@@ -95,10 +96,10 @@ impl Case {
                 assert_eq!(count(isa, pairs), accepted, "{isa}");
                 // Also where the level has an instruction made for it.
                 let sink = WriteOverlaps { overlaps: &mut overlaps };
-                filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                dispatch::<Base, _>(isa, Verify { pairs, sink });
                 assert_eq!(overlaps, expected, "registers of {isa}");
                 let sink = CountPairs { count: 0 };
-                let counted = filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                let counted = dispatch::<Base, _>(isa, Verify { pairs, sink });
                 assert_eq!(counted.count, accepted, "registers of {isa}");
             }
         }
@@ -206,7 +207,7 @@ fn a_probe_that_is_no_set_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "does not go on at candidate 0")]
+#[should_panic(expected = "does not begin at candidate 0")]
 fn a_gap_between_entries_is_refused() {
     broken(|case| case.entries[0].begin = 1);
 }
@@ -311,7 +312,7 @@ proptest! {
             prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
             let mut found = all.clone();
             let call = RetainFirst { sets: case.sets(), matches: &mut found };
-            filter::dispatch(isa, OnLanes(call));
+            dispatch::<Base, _>(isa, call);
             prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
             let kept = Pairs { probes: case.sets(), candidates: case.sets(), chunk: found.as_chunk() };
             kept.check();

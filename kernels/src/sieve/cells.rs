@@ -10,10 +10,8 @@
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
-use super::Key;
 use crate::Isa;
-use crate::filter::dispatch;
-use crate::filter::lanes::{Kernel, Simd};
+use crate::simd::{Base, Call, Key, RunOn, dispatch};
 
 /// 2^64 divided by the golden ratio, odd: the multiplier of Fibonacci hashing. Its highest bit is
 /// set, so that 1 never hashes to cell 0, and 0 always does.
@@ -26,8 +24,8 @@ pub const OWN: usize = 0;
 /// The index of the sum of all other codes.
 pub const OTHERS: usize = 1;
 
-/// One cell: 12 bytes for `u32`. The less a table takes, the better for the caches and the pages in
-/// use; cells of 16 bytes, none of which crosses a cache line, were slower.
+/// One cell: 12 bytes for `u32`. The less a table takes, the better for the caches and the pages
+/// in use; cells of 16 bytes, none of which crosses a cache line, were slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell<C> {
     /// Whose cell it is.
@@ -63,7 +61,7 @@ pub fn cell_of<C: Key>(shift: u32, code: C) -> usize {
 pub fn absorb<C: Key>(isa: Isa, cells: &mut [Cell<C>], limits: [u32; 2], codes: &[C]) -> usize {
     let len = cells.len();
     assert!(len >= 2 && len.is_power_of_two(), "{len} cells are no power of two above 1");
-    dispatch(isa, Absorb { cells, limits, codes })
+    dispatch::<Base, _>(isa, Absorb { cells, limits, codes })
 }
 
 /// The arguments of [`absorb`], checked.
@@ -96,8 +94,8 @@ impl<C: Key> Absorb<'_, C> {
     #[inline(always)]
     fn count(&mut self, code: C) -> bool {
         let shift = u64::BITS - self.cells.len().ilog2();
-        // SAFETY: the hash has 64 - shift bits, as many as the number of cells, a power of two, has
-        // zeros: it is below that.
+        // SAFETY: the hash has 64 - shift bits, as many as the number of cells, a power of two,
+        // has zeros: it is below that.
         let cell = unsafe { self.cells.get_unchecked_mut(cell_of(shift, code)) };
         let sum = usize::from(cell.key != code);
         let next = cell.sums[sum].wrapping_add(1);
@@ -109,15 +107,14 @@ impl<C: Key> Absorb<'_, C> {
     }
 }
 
-impl<C: Key> Kernel for Absorb<'_, C> {
+impl<C> Call for Absorb<'_, C> {
     type Output = usize;
+}
 
-    fn scalar(self) -> usize {
-        self.run()
-    }
-
+/// One loop for all levels, compiled for each.
+impl<C: Key, L> RunOn<L> for Absorb<'_, C> {
     #[inline(always)]
-    fn vector<S: Simd>(self, _: S) -> usize {
+    fn run_on(self, _: L) -> usize {
         self.run()
     }
 }

@@ -11,12 +11,17 @@
 //! missed   | 9 | 5 | 1 | ..                      the others, closed up
 //! ```
 //!
-//! The loop has no branch that depends on the data. Hits are counted in lanes, one register a key,
-//! and added up at the end of the call; missed items are closed up within the register and stored
-//! where the ones before them end.
+//! The loop has no branch that depends on the data. Hits are counted in lanes, one register a
+//! key, and added up at the end of the call; missed items are closed up within the register and
+//! stored where the ones before them end.
 //!
-//! The registers are those of the filter (`filter::lanes`). What the filter misses is counted in
-//! [`Cell`]s.
+//! The items that this filter misses are counted in [`Cell`]s.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `sift` | the loop over registers, written once for all levels |
+//! | `scalar` | its reference |
+//! | `cells` | a direct-mapped table of counts |
 
 mod cells;
 mod scalar;
@@ -25,17 +30,12 @@ mod sift;
 mod tests;
 
 pub use self::cells::{Cell, OTHERS, OWN, absorb, cell_of};
-pub use crate::filter::Key;
+pub use self::sift::{KEYS_MAX, MISSED_SLACK};
+pub use crate::simd::Key;
 
 use self::sift::Sift;
 use crate::Isa;
-use crate::filter::dispatch;
-
-/// The most keys a call can take out.
-pub const KEYS_MAX: usize = 8;
-
-/// Room that `missed` needs behind as many elements as there are items: a register is stored whole.
-pub const MISSED_SLACK: usize = 16;
+use crate::simd::{Base, dispatch};
 
 /// Counts the items that equal a key, and writes down the others in their order; returns how many
 /// those are.
@@ -44,15 +44,15 @@ pub const MISSED_SLACK: usize = 16;
 ///
 /// # Shapes
 ///
-/// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n <
-/// 2^32; `missed`: `K[n + 16]` at least, of which what is behind the missed items may be
+/// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n
+/// < 2^32; `missed`: `K[n + 16]` at least, of which what is behind the missed items may be
 /// overwritten.
 ///
 /// # Cost
 ///
-/// One compare and one masked add per key and register of items (16 `u32` or 8 `u64` with AVX-512,
-/// half that with AVX2), and one compression and store per register. Reads each item once, writes
-/// each missed item once.
+/// One compare and one masked add per key and register of items (16 `u32` or 8 `u64` with
+/// AVX-512, half that with AVX2), and one compression and store per register. Reads each item
+/// once, writes each missed item once.
 ///
 /// # Panics
 ///
@@ -76,5 +76,5 @@ pub fn sift<K: Key>(
         "{items_len} items need room for {MISSED_SLACK} more, not for {missed_len}"
     );
     assert!(u32::try_from(items_len).is_ok(), "{items_len} items overflow 32-bit lanes");
-    dispatch(isa, Sift { keys, items, hits, missed })
+    dispatch::<Base, _>(isa, Sift { keys, items, hits, missed })
 }

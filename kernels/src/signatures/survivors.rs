@@ -70,8 +70,8 @@ impl Survivors {
         overlap::count(isa, self.pairs(sets))
     }
 
-    /// Adds those with the overlap that they require to `matches`, at most `room`. Returns how many
-    /// survivors are settled, and the pair that did not fit.
+    /// Adds those with the overlap that they require to `matches`, at most `room`. Returns how
+    /// many survivors are settled, and the pair that did not fit.
     pub(super) fn take(
         &self,
         room: usize,

@@ -34,8 +34,8 @@ fn run(name: &str) -> Result<(), result::DriverError> {
     let mut arguments = [(&raw mut out).cast::<c_void>()];
     let shared = THREADS * 4;
     let stream_of: sys::CUstream = stream;
-    // SAFETY: kernels of `bugs.cu` take one pointer to as many words as threads; what they do wrong
-    // stays within the stand-in driver, which ends the launch or the process.
+    // SAFETY: kernels of `bugs.cu` take one pointer to as many words as threads; what they do
+    // wrong stays within the stand-in driver, which ends the launch or the process.
     unsafe {
         result::launch_kernel(
             function,

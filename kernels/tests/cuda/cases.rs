@@ -2,8 +2,7 @@
 
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Start};
-use trommel_kernels::postings;
-use trommel_kernels::sets::{SetStore, Sets};
+use trommel_kernels::sets::{SetStore, Sets, sign};
 
 /// Sets, and a chunk of pairs among them.
 #[derive(Clone, Debug)]
@@ -144,7 +143,7 @@ impl Case {
         let sets = self.sets();
         let signature = |set: u32| {
             let mut signature = vec![0; words];
-            postings::sign(sets.set(set as usize), &mut signature);
+            sign(sets.set(set as usize), &mut signature);
             signature
         };
         let mut survivors = 0;

@@ -139,8 +139,8 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
     pull_out_barriers("signatures.cu", 6, &["suite::signatures::signatures_of_1"]);
 }
 
-/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and runs
-/// tests that must notice.
+/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and
+/// runs tests that must notice.
 fn let_out_bounds(source: &str, changed: &str, bounds: &[[&str; 2]], filter: &str) {
     let mut survivors = Vec::new();
     for [bound, wider] in bounds {

@@ -1,4 +1,5 @@
-//! Overlaps of candidate pairs on a device: the contract of [`crate::overlap`], a chunk at a time.
+//! Overlaps of candidate pairs on a device: the contract of [`crate::overlap`], a chunk at a
+//! time.
 //!
 //! Sets go to the device once ([`DeviceSets`]); a chunk goes through a [`Slot`]:
 //!

@@ -162,11 +162,11 @@ impl PairOverlap {
     }
 }
 
-// SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no third
-// parameter, so that the driver does not read it. A chunk that has been checked names tokens of its
-// sets only, and the sets on the device are those of the host. Kernels write an overlap a pair, or
-// the counters. No policy can be made but of full warps and with the shared memory that its kernel
-// is told of.
+// SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no
+// third parameter, so that the driver does not read it. A chunk that has been checked names
+// tokens of its sets only, and the sets on the device are those of the host. Kernels write an
+// overlap a pair, or the counters. No policy can be made but of full warps and with the shared
+// memory that its kernel is told of.
 unsafe impl Primitive for PairOverlap {
     const IMAGES: &'static Images = images!("overlap");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -193,8 +193,8 @@ unsafe impl Primitive for PairOverlap {
         })
     }
 
-    /// The chunk within the limits and as [`Pairs`] says; the sets of the host on the device, with
-    /// signatures of one width if the kernel reads them.
+    /// The chunk within the limits and as [`Pairs`] says; the sets of the host on the device,
+    /// with signatures of one width if the kernel reads them.
     fn check(limits: ChunkLimits, job: &Job<'_>) -> Kept {
         let (chunk, policy) = (job.chunk, job.policy);
         let [probes, candidates] = job.sets.map(SetStore::as_sets);

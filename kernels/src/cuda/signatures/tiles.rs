@@ -118,10 +118,10 @@ struct TilesArgument {
     probes_max: u32,
 }
 
-// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs of
-// the device name sets and required overlaps that are there. Kernels write matches within the room
-// that they are told of, and a strip appends at most one unfinished tile, for which there is room.
-// A grid has full warps, and its launch shared memory for the probes and queues.
+// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs
+// of the device name sets and required overlaps that are there. Kernels write matches within the
+// room that they are told of, and a strip appends at most one unfinished tile, for which there is
+// room. A grid has full warps, and its launch shared memory for the probes and queues.
 unsafe impl Primitive for TileJoin {
     const IMAGES: &'static Images = images!("signatures");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -230,8 +230,8 @@ impl Slot<TileJoin> {
         buffers.output.unfinished(answer.written)
     }
 
-    /// The counts of the last chunk: its matches that found room, and the survivors of the finished
-    /// tiles.
+    /// The counts of the last chunk: its matches that found room, and the survivors of the
+    /// finished tiles.
     #[must_use]
     pub fn counted(&self) -> Counted {
         self.answered().1.counted
