@@ -101,7 +101,7 @@ pub(crate) fn kernels() -> PathBuf {
     Path::new(HOME).join("../cuda")
 }
 
-/// The names behind `extern "C" __global__`, each the last word before a parenthesis.
+/// The names after `extern "C" __global__`, each the last word before a parenthesis.
 fn entry_points(text: &str) -> Vec<&str> {
     let starts = text.split("extern \"C\" __global__").skip(1);
     starts

@@ -102,6 +102,7 @@ impl Memory {
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
+        // Before the driver is asked, so that two threads cannot both take the last bytes.
         self.device_bytes.take(bytes)?;
         // SAFETY: the memory is not read before it is cleared below.
         let address = sized("cuMemAlloc", bytes, unsafe { result::malloc_sync(bytes) })
@@ -111,6 +112,7 @@ impl Memory {
         // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
         let cleared = unsafe { result::memset_d8_sync(address, 0, bytes) };
         sized("cuMemsetD8", bytes, cleared)?;
+        // Else a stream of ours could write to the buffer before it is cleared.
         synchronize_unbound()?;
         Ok(buffer)
     }

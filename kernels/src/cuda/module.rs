@@ -174,7 +174,7 @@ impl Functions {
     ///
     /// - `arguments` point to values of the types of the kernel's parameters, in their order.
     /// - Device memory that these name, in the ranges that the kernel uses, stays allocated until
-    ///   the kernel is done, and nobody else writes to it or reads what the kernel writes.
+    ///   the kernel is done; nobody else writes to it or reads the kernel's results before that.
     /// - The grid is one that the kernel allows.
     pub(super) unsafe fn launch(
         &self,

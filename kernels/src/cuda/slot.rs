@@ -101,6 +101,7 @@ impl<P: Primitive> Slot<P> {
             landed.bytes_to_device += step.bytes() as u64;
             Ok(())
         })?;
+        // Each step waits for the event at the end of the one before it, on a stream of its own.
         timeline
             .kernel(lane, |stream| buffers.launch(kept, &LaunchStep::new(stream, functions)))?;
         timeline.copy_out(lane, |stream| {

@@ -87,8 +87,8 @@ impl<'a> LaunchStep<'a> {
         launch: Launch,
         mut arguments: impl Arguments,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the arguments are those of the kernel, which stays within their buffers, by the
-        // contract of `Primitive`; the flight keeps the buffers, as argued above.
+        // SAFETY: by the contract of `Primitive` the arguments match the kernel, which stays
+        // within their buffers; the flight keeps the buffers, as argued above.
         arguments.with_pointers(|pointers| unsafe {
             self.functions.launch(self.stream, launch, pointers)
         })

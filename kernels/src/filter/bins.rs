@@ -9,7 +9,7 @@ pub const NO_LANE: u8 = 64;
 // The lowest bit of no bits is that of no lane.
 const _: () = assert!(NO_LANE as usize == BINS_MAX && NO_LANE as u32 == 0_u64.trailing_zeros());
 
-/// The bins of a filter: distinct keys and how often each one was seen.
+/// The bins of a filter: distinct keys and the count of each.
 #[derive(Debug)]
 pub struct Bins<'a, K> {
     /// The keys, pairwise distinct, at most [`BINS_MAX`].
@@ -26,13 +26,13 @@ impl<K> Bins<'_, K> {
     }
 }
 
-/// How far a call came.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Absorbed {
     /// Items consumed from the front of the batch.
     pub consumed: usize,
-    /// How many of them are in no bin, that is, how many positions were written.
+    /// Consumed items that are in no bin: the number of positions that were written.
     pub missed: usize,
-    /// The weight of those, saturating; equal to `missed` for items without weights.
+    /// The weight of the missed items, saturating; equal to `missed` for items without weights.
     pub missed_weight: u64,
 }

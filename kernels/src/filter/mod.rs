@@ -1,5 +1,4 @@
-//! The horizontal filter: searches each item of a batch in a handful of bins and counts what it
-//! finds.
+//! The horizontal filter: searches each item of a batch in a handful of bins and counts the hits.
 //!
 //! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
 //! 2012, §3.2, Fig. 6:
@@ -11,7 +10,7 @@
 //! ```
 //!
 //! The loop has no branch that depends on the data: counts are updated under the compare mask,
-//! the position of the item is stored unconditionally, and the cursor behind it advances by the
+//! the position of the item is stored unconditionally, and the cursor advances by the
 //! miss bit. Bins and counts stay in registers for a whole call: counts in memory would chain
 //! each item to the one before it by a store and a load, which caps a filter of 16 bins at a
 //! fifth of its speed.
@@ -20,7 +19,7 @@
 //! to 64 instead of 8, and counts start from zero in each call and are added to the caller's
 //! 64-bit counts at its end, so that 32-bit lanes cannot overflow.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `bins` | bins, and the answer of a call |
 //! | `scalar` | the reference, one loop a function |
@@ -48,8 +47,21 @@ use crate::simd::{Base, dispatch};
 ///
 /// `bins`: 0 to 64 distinct keys and their counts; `items`: `K[n]`, n < 2^32; `missed`: `u32[m]`,
 /// its length is the most misses the caller accepts. Of `missed`, the first [`Absorbed::missed`]
-/// elements are positions in `items`, ascending; the element behind them may be overwritten. An
+/// elements are positions in `items`, ascending; the element after them may be overwritten. An
 /// empty `missed` consumes nothing.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::filter::{Bins, absorb};
+///
+/// let (mut counts, mut missed) = ([0, 0], [0; 4]);
+/// let bins = Bins { keys: &[17_u32, 42], counts: &mut counts };
+/// let done = absorb(Isa::Scalar, bins, &[42, 5, 42, 9], &mut missed);
+/// assert_eq!(counts, [0, 2]);
+/// assert_eq!(missed[..done.missed], [1, 3], "positions of 5 and 9");
+/// ```
 ///
 /// # Cost
 ///
@@ -76,9 +88,23 @@ pub fn absorb<K: Key>(isa: Isa, bins: Bins<'_, K>, items: &[K], missed: &mut [u3
 ///
 /// As for [`absorb`]; `weights`: `u64[n]`, parallel to `items`.
 ///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::filter::{Bins, absorb_weighted};
+///
+/// let (mut counts, mut missed) = ([0], [0; 4]);
+/// let bins = Bins { keys: &[42_u32], counts: &mut counts };
+/// let (items, weights) = ([42, 5, 9, 42], [10, 3, 4, 20]);
+/// // The missed items 5 and 9 weigh 7, which ends the call before the second 42.
+/// let done = absorb_weighted(Isa::Scalar, bins, &items, &weights, 7, &mut missed);
+/// assert_eq!((done.consumed, done.missed_weight, counts), (3, 7, [10]));
+/// ```
+///
 /// # Cost
 ///
-/// Keys and counts take 64-bit lanes, whatever the key type. Blocks of 1,024 items in which a
+/// Keys and counts take 64-bit lanes for both key types. Blocks of 1,024 items in which a
 /// weight reaches 2^54 could overflow a lane and run on the scalar reference.
 ///
 /// # Panics
@@ -107,6 +133,17 @@ pub fn absorb_weighted<K: Key>(
 /// # Shapes
 ///
 /// `keys`: `K[b]`, b <= 64, not necessarily distinct; `items`: `K[n]`; `lanes`: `u8[n]`.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::filter::{NO_LANE, locate};
+///
+/// let mut lanes = [0; 3];
+/// locate(Isa::Scalar, &[17_u64, 42], &[42, 5, 17], &mut lanes);
+/// assert_eq!(lanes, [1, NO_LANE, 0]);
+/// ```
 ///
 /// # Cost
 ///

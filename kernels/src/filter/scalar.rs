@@ -1,4 +1,4 @@
-//! The reference of the filter: what every other level must return, bit for bit.
+//! The reference of the filter: every other level returns the same bits.
 
 use super::bins::{Absorbed, Bins, NO_LANE};
 use crate::simd::Key;

@@ -85,6 +85,7 @@ fn absorb<S: Simd, K: Key, const N: usize>(
 ) -> Absorbed {
     let keys: [K::Lanes<S>; N] = load_keys(simd, bins.keys);
     let one = K::Lanes::<S>::one(simd);
+    // From zero in each call: the loop has fewer than 2^32 items, so lanes of 32 bits suffice.
     let mut counts = [K::Lanes::<S>::splat(simd, K::default()); N];
     let mut consumed = 0;
     let mut misses = 0;
@@ -98,6 +99,7 @@ fn absorb<S: Simd, K: Key, const N: usize>(
             counts[register] = counts[register].count(mask, one);
             any = K::Lanes::<S>::either(any, mask);
         }
+        // Stored in any case, and kept by advancing: no branch on a miss.
         missed[misses] = position(consumed);
         misses += usize::from(K::Lanes::<S>::bits(any) == 0);
         consumed += 1;
@@ -155,6 +157,7 @@ fn absorb_weighted<S: Simd, K: Key, const N: usize>(
         let first = position(done.consumed);
         let missed = &mut missed[done.missed..];
         let rest = budget - done.missed_weight;
+        // The or of all weights is not below any of them, and costs less than the maximum.
         let block = if weights.iter().fold(0, |all, weight| all | weight) < LANE_WEIGHT_END {
             let mut sums = [S::U64::splat(simd, 0); N];
             let block = absorb_block(
@@ -209,6 +212,7 @@ fn absorb_block<S: Simd, K: Key, const N: usize>(
             any = S::U64::either(any, mask);
         }
         let miss = S::U64::bits(any) == 0;
+        // Stored in any case, as in `absorb`.
         missed[done.missed] = first + position(done.consumed);
         done.missed += usize::from(miss);
         done.missed_weight += if miss { weights[done.consumed] } else { 0 };
@@ -250,6 +254,7 @@ fn locate<S: Simd, K: Key, const N: usize>(simd: S, call: Locate<'_, K>) {
     let keys: [K::Lanes<S>; N] = load_keys(simd, call.keys);
     for (&item, lane) in call.items.iter().zip(call.lanes) {
         let item = K::Lanes::<S>::splat(simd, item);
+        // The masks of all registers side by side: the lowest bit is the first lane.
         let mut bits = 0;
         for (register, keys) in keys.iter().enumerate() {
             let mask = keys.matches(item);
@@ -268,7 +273,7 @@ fn first_lane(bits: u64) -> u8 {
 
 fn check_positions<K>(items: &[K]) {
     let len = items.len();
-    assert!(u32::try_from(len).is_ok(), "positions are 32-bit numbers: {len} items are too many");
+    assert!(u32::try_from(len).is_ok(), "{len} items: positions have 32 bits");
 }
 
 /// A position in a batch that [`check_positions`] let pass.
@@ -278,17 +283,17 @@ fn position(index: usize) -> u32 {
     index as u32
 }
 
-/// Loads the keys, at least one, into registers and repeats the first one in the lanes behind the
+/// Loads the keys, at least one, into registers and repeats the first one in the lanes past the
 /// last.
 #[inline(always)]
 fn load_keys<S: Simd, L: Lanes<Simd = S>, const N: usize>(simd: S, keys: &[L::Key]) -> [L; N] {
+    // A repeated key adds no hit: it matches only when the first one does.
     let mut padded = [keys[0]; BINS_MAX];
     padded[..keys.len()].copy_from_slice(keys);
     std::array::from_fn(|register| L::load(simd, &padded[register * L::COUNT..][..L::COUNT]))
 }
 
-/// Adds what the lanes counted to the counts of the bins; the lanes behind the last bin are
-/// dropped.
+/// Adds the counts of the lanes to the counts of the bins; lanes past the last bin are dropped.
 #[inline(always)]
 fn add_counts<S: Simd, K: Key, const N: usize>(lanes: &[K::Lanes<S>; N], counts: &mut [u64]) {
     let mut added = [K::default(); BINS_MAX];

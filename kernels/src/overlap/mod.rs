@@ -23,7 +23,7 @@
 //! §3.3. Departures from the latter: entries name both ends of their range, a pair brings its own
 //! required overlap, and the answer is the overlap rather than a flag.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `chunk`, `pairs` | the arguments of a call, and their checks |
 //! | `intersect` | the overlap of one pair, as a trait |

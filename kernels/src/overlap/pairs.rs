@@ -112,6 +112,8 @@ impl<'a> Pairs<'a> {
             candidate_on.get(candidate_at as usize..),
             candidate_len.checked_sub(candidate_at as usize),
         );
+        // Checked for each pair: a device, or a level that reads whole registers, must not be led
+        // outside of the tokens.
         let (Some(probe), Some(candidate_on), Some(candidate_len)) = left else {
             start_is_outside(start, index, probe.len(), candidate_len);
         };
@@ -132,6 +134,7 @@ impl<'a> Pair<'a> {
     /// Whether the tokens that are left cannot bring the required overlap.
     #[inline(always)]
     pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
+        // In 64 bits: a required overlap of `u32::MAX` rejects every pair.
         u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
     }
 

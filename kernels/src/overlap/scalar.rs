@@ -1,4 +1,4 @@
-//! The reference of the overlap: what every other level must return, bit for bit.
+//! The reference of the overlap: every other level returns the same bits.
 
 use super::intersect::{Intersect, REJECTED};
 use super::pairs::Pair;

@@ -37,8 +37,8 @@ fn load_block(simd: Avx512<Vp2Intersect>, block: &[u32]) -> __m512i {
     }
     let lanes: __mmask16 = (1 << block.len()) - 1;
     let last = avx512!(simd, _mm512_set1_epi32(block[block.len() - 1].cast_signed()));
-    // SAFETY: the lanes that are read are those of the block's tokens, fewer than 16; features as
-    // in `avx512!`.
+    // SAFETY: only the lanes of the block's tokens are read, fewer than 16; features as in
+    // `avx512!`.
     unsafe { _mm512_mask_loadu_epi32(last, lanes, block.as_ptr().cast()) }
 }
 

@@ -39,7 +39,7 @@ impl BlockTest for Avx2 {
     }
 }
 
-/// Of eight postings those whose size, position and token before are right, as bits.
+/// The postings of eight whose size, position and token before are right, as bits.
 #[inline(always)]
 fn have_right_places<const WORDS: usize>(
     simd: Avx2,
@@ -62,7 +62,7 @@ fn have_right_places<const WORDS: usize>(
     avx2!(simd, _mm256_movemask_ps(passed)).cast_unsigned()
 }
 
-/// Of four postings those whose signatures differ in too many bits, as bits.
+/// The postings of four whose signatures differ in too many bits, as bits.
 #[inline(always)]
 fn are_different<const WORDS: usize>(
     simd: Avx2,

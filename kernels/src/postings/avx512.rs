@@ -40,7 +40,7 @@ impl<E: Extension> BlockTest for Avx512<E> {
     }
 }
 
-/// Of the postings those whose signatures are near.
+/// The postings whose signatures are near, as bits.
 #[inline(always)]
 fn are_near<E: Extension, const WORDS: usize>(
     simd: Avx512<E>,

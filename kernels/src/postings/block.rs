@@ -8,7 +8,7 @@ pub const BLOCK: usize = 16;
 /// One field of a block, or half a word of its signatures.
 ///
 /// A block is a line of places, one of tokens before, one of sets, and for each word of a
-/// signature two: the words of the first eight postings, then those of the others, the low half
+/// signature two: the words of the first eight postings, then of the other eight, the low half
 /// first.
 pub(super) type Line = [u32; BLOCK];
 

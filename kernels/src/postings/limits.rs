@@ -109,7 +109,7 @@ impl Limits {
         &self.rows[rank as usize]
     }
 
-    /// The bounds of a row, followed by those of the next rows.
+    /// The bounds of a row, followed by the bounds of the next rows.
     #[inline(always)]
     pub(super) fn pairs(&self, row: &Row) -> &[PairLimit] {
         &self.pairs[row.pairs as usize..]

@@ -33,7 +33,7 @@
 //! List after list, instead of set after set with its tokens, means that postings are read in the
 //! order in which they lie in memory, rather than each list from elsewhere.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `lists`, `limits` | the arguments of a call: postings and bounds |
 //! | `hits`, `progress` | its answer, and the state between two calls |

@@ -91,8 +91,8 @@ impl<'a> ScanLists<'a, '_> {
     }
 }
 
-/// Copies the postings of a list that others find into blocks, and counts how many of them each
-/// posting sees.
+/// Copies the postings of a list that others find into blocks, and counts for each posting the
+/// ones before it.
 ///
 /// All of it before the first posting is looked up: a load of sixteen numbers that have just been
 /// written one by one would have to wait for the last of these stores.
@@ -140,8 +140,8 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         self.side() ^ usize::from(lists.is_two_sided)
     }
 
-    /// Adds the first `visible` sets of the list that pass to the hits; returns how many sets
-    /// were tested.
+    /// Tests the first `visible` sets of the list, and adds the ones that pass to the hits.
+    /// Returns the number of tested sets.
     #[inline(always)]
     fn look_up(
         &self,
@@ -156,6 +156,7 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
             return 0;
         }
         let place_min = row.rank_min << 16;
+        // Sizes ascend, so the sets that are too small are a prefix of the list.
         let begin = block_list.first_not_below::<WORDS>(place_min, visible);
         if begin >= visible {
             return 0;
@@ -179,14 +180,15 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
                 break;
             }
             let end = BLOCK.min(left);
-            // The loosest bounds are those of the greatest size.
+            // The greatest size has the loosest bounds.
             let rank = (block[PLACES][end - 1] >> 16).min(rank_max);
             let limit = &pairs[rank.saturating_sub(row.rank_min) as usize];
             sought.position_max = limit.position_max;
             sought.distance_max = limit.distance_max;
             let valid = (1_u32 << end) - 1;
             let passed = level.test(block, valid, &sought) & valid;
-            // Both lines are stored whole, whatever passed; the next block begins after the hits.
+            // Both lines are stored whole, even if nothing passed, so that no branch depends on
+            // it; the next block begins after the hits.
             let room = written..written + BLOCK;
             let to = sets[room.clone()].as_mut_array().expect("room for a block");
             level.compress(passed, &block[SETS], to);

@@ -121,7 +121,7 @@ impl SetStore {
         Self { offsets, tokens, version }
     }
 
-    /// A number that only this store and its clones have: it names the sets wherever a copy of
+    /// A number that only this store and its clones have: it names the sets where a copy of
     /// them is kept, such as on a device.
     #[must_use]
     pub fn version(&self) -> u64 {

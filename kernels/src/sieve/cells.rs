@@ -1,12 +1,12 @@
-//! The cells behind the filter: counts codes in a direct-mapped table, as long as no sum reaches
-//! its limit.
+//! Cells for the items that the sieve misses: counts codes in a direct-mapped table, as long as
+//! no sum reaches its limit.
 //!
 //! A cell has the key that it belongs to and two sums: one for that key, one for all other codes
-//! that hash to it. Which of them grows is an index and not a branch, so the only branch is the
-//! limit, which is rarely reached. The loop is the same on all levels, but compiled for each:
-//! shifting by a variable is one instruction on the vector levels, of which AVX2 and AVX-512 have
-//! BMI2. (Gathering and scattering cells of several items, with the conflicts found first, costs
-//! more than the items one by one.)
+//! that hash to it. The sum to grow is chosen by an index and not by a branch, so the only branch
+//! is the limit, which is rarely reached. The loop is the same on all levels, but compiled for
+//! each: shifting by a variable is one instruction on the vector levels, of which AVX2 and
+//! AVX-512 have BMI2. (Gathering and scattering cells of several items, with the conflicts found
+//! first, costs more than the items one by one.)
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
@@ -28,7 +28,7 @@ pub const OTHERS: usize = 1;
 /// in use; cells of 16 bytes, none of which crosses a cache line, were slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell<C> {
-    /// Whose cell it is.
+    /// The key of the cell.
     pub key: C,
     /// [`OWN`] and [`OTHERS`].
     pub sums: [u32; 2],
@@ -43,12 +43,25 @@ pub fn cell_of<C: Key>(shift: u32, code: C) -> usize {
 }
 
 /// Adds 1 for each code to the sum of its cell that it belongs to, up to the first one that would
-/// pass the limit of its sum; returns how many were counted.
+/// pass the limit of its sum; returns the number of counted codes.
 ///
 /// ```text
 /// for code:  cell = cells[hash(code)];  sum = OWN if cell.key == code else OTHERS
 ///            if cell.sums[sum] + 1 > limits[sum] { return }
 ///            cell.sums[sum] += 1
+/// ```
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{Cell, OTHERS, OWN, absorb, cell_of};
+///
+/// let mut cells = [Cell::<u32>::default(); 4];
+/// let cell = cell_of(62, 7_u32);
+/// cells[cell].key = 7;
+/// assert_eq!(absorb(Isa::Scalar, &mut cells, [100, 100], &[7, 7, 7]), 3);
+/// assert_eq!((cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 0));
 /// ```
 ///
 /// # Cost
@@ -77,6 +90,7 @@ const UNROLLED: usize = 4;
 impl<C: Key> Absorb<'_, C> {
     #[inline(always)]
     fn run(mut self) -> usize {
+        // Positions are counted a group at a time; the limit is looked at for each code.
         let (groups, rest) = self.codes.as_chunks::<UNROLLED>();
         let mut counted = 0;
         for group in groups {
@@ -94,10 +108,13 @@ impl<C: Key> Absorb<'_, C> {
     #[inline(always)]
     fn count(&mut self, code: C) -> bool {
         let shift = u64::BITS - self.cells.len().ilog2();
+        // The highest bits of the product, which depend on all bits of the code.
         // SAFETY: the hash has 64 - shift bits, as many as the number of cells, a power of two,
         // has zeros: it is below that.
         let cell = unsafe { self.cells.get_unchecked_mut(cell_of(shift, code)) };
+        // An index rather than a branch: whether the key matches cannot be foretold.
         let sum = usize::from(cell.key != code);
+        // Sums never wrap: none exceeds its limit.
         let next = cell.sums[sum].wrapping_add(1);
         if next > self.limits[sum] {
             return false;

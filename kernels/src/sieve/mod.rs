@@ -17,7 +17,7 @@
 //!
 //! The items that this filter misses are counted in [`Cell`]s.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
@@ -37,16 +37,27 @@ use self::sift::Sift;
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Counts the items that equal a key, and writes down the others in their order; returns how many
-/// those are.
+/// Counts the items that equal a key, and writes the missed ones in their order; returns the
+/// number of missed items.
 ///
 /// In pseudo-code: `for item { if item == keys[j] { hits[j] += 1 } else { missed.push(item) } }`.
 ///
 /// # Shapes
 ///
 /// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n
-/// < 2^32; `missed`: `K[n + 16]` at least, of which what is behind the missed items may be
-/// overwritten.
+/// < 2^32; `missed`: `K[n + 16]` at least; elements past the missed items may be overwritten.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
+///
+/// let items = [7_u32, 3, 7, 9];
+/// let (mut hits, mut missed) = ([0], [0; 4 + MISSED_SLACK]);
+/// let len = sift(Isa::Scalar, &[7], &items, &mut hits, &mut missed);
+/// assert_eq!((hits, &missed[..len]), ([2], &[3, 9][..]));
+/// ```
 ///
 /// # Cost
 ///

@@ -1,4 +1,4 @@
-//! The reference of the sieve: what every other level must return, bit for bit.
+//! The reference of the sieve: every other level returns the same bits.
 
 use crate::simd::Key;
 

@@ -2,8 +2,8 @@
 //! is found.
 //!
 //! Where lists of postings are long and sets short, comparing the signatures of *all* pairs whose
-//! sizes fit costs less than going through the lists: nothing is looked up, and nothing depends
-//! on the data but what survives. A tile is a block of probes of one size and a range of
+//! sizes fit costs less than going through the lists: nothing is looked up, and only the number
+//! of survivors depends on the data. A tile is a block of probes of one size and a range of
 //! candidates:
 //!
 //! ```text
@@ -29,7 +29,7 @@
 //! 88,
 //! 2020. The list of unfinished tiles takes the place of an estimate of the number of results.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `tile`, `runs`, `signed`, `call` | the arguments of a call, and their checks |
 //! | `answer` | its answers |

@@ -98,6 +98,7 @@ impl TestTile<'_> {
             if !(tile.candidate_begin..tile.candidate_end).contains(&candidate) {
                 continue;
             }
+            // All probes have one size, so the bound of a lane is the same for each of them.
             let needed = tiles.required(tile, candidate);
             let candidate = size(candidate);
             if needed <= probe.min(candidate) {

@@ -42,7 +42,8 @@ impl Case {
         Sets::new(&self.offsets, &self.tokens)
     }
 
-    /// Tiles of all pairs, with at most `probes` probes and `candidates` candidates, and their rows.
+    /// Tiles of all pairs, with at most `probes` probes and `candidates` candidates, and their
+    /// rows.
     fn tiles(
         &self,
         question: (u32, u32),

@@ -16,7 +16,7 @@ use super::lanes::{Lanes, Simd, WideLanes};
 use super::x86::{Avx2, avx2};
 
 impl Avx2 {
-    /// Eight numbers, wherever they begin.
+    /// Eight numbers, at any address.
     #[inline(always)]
     pub(crate) fn load_u32(self, numbers: &[u32; 8]) -> __m256i {
         // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in
@@ -24,7 +24,7 @@ impl Avx2 {
         unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
     }
 
-    /// Four numbers, wherever they begin.
+    /// Four numbers, at any address.
     #[inline(always)]
     pub(crate) fn load_u64(self, numbers: &[u64; 4]) -> __m256i {
         // SAFETY: as in `load_u32`.

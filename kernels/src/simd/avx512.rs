@@ -15,7 +15,7 @@ use super::lanes::{Lanes, Simd, WideLanes};
 use super::x86::{Avx512, avx512};
 
 impl<E: Extension> Avx512<E> {
-    /// Sixteen numbers, wherever they begin.
+    /// Sixteen numbers, at any address.
     #[inline(always)]
     pub(crate) fn load_u32(self, numbers: &[u32; 16]) -> __m512i {
         // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features as in
@@ -23,7 +23,7 @@ impl<E: Extension> Avx512<E> {
         unsafe { _mm512_loadu_si512(std::ptr::from_ref(numbers).cast()) }
     }
 
-    /// Eight numbers, wherever they begin.
+    /// Eight numbers, at any address.
     #[inline(always)]
     pub(crate) fn load_u64(self, numbers: &[u64; 8]) -> __m512i {
         // SAFETY: as in `load_u32`.

@@ -1,8 +1,8 @@
 //! Instruction sets: which code runs on which level, and the registers that loops are written
 //! over.
 //!
-//! A primitive writes its loop once, over a trait of what it does with registers, and implements
-//! that trait for the levels. A level is a type: [`Scalar`], [`Portable`], `Avx2`, `Avx512`, and
+//! A primitive writes its loop once, over a trait of its own for registers, and implements that
+//! trait for the levels. A level is a type: [`Scalar`], [`Portable`], `Avx2`, `Avx512`, and
 //! `Avx512` with an extension. A value of it is the proof that the processor has the
 //! instructions, because only [`dispatch`] makes one, and only inside a function that is compiled
 //! with them. So all methods that take one are safe:
@@ -19,14 +19,14 @@
 //! The idea, a loop over a trait of vectors with one wrapper an instruction set, is that of the
 //! crate `memchr`.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `call` | calls with their arguments, and the code of a call for a level |
 //! | `x86` | the levels of x86-64 with their features |
 //! | `dispatch` | from a level's name to its code |
-//! | `lanes` | what a register of lanes can do, as a trait |
+//! | `lanes` | a register of lanes, as a trait |
 //! | `portable`, `avx2`, `avx512` | the trait for each level; loads, stores, population counts |
-//! | `prefetch` | asks for memory before it is needed |
+//! | `prefetch` | fetches memory into the cache before it is needed |
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -39,7 +39,7 @@ impl<E> fmt::Debug for Avx512<E> {
 }
 
 /// Makes a [`Level`] of a type and its features, which stand here and nowhere else: the processor
-/// is asked for exactly what the function is compiled with.
+/// is asked for the same features that the function is compiled with.
 macro_rules! level {
     ($level:ty = $proof:expr; avx512 $($more:tt)*) => {
         level!($level = $proof; avx2 "avx512f" "avx512bw" "avx512dq" "avx512vl" $($more)*);

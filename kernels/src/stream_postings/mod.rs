@@ -13,7 +13,7 @@
 //! count and two comparisons, with AVX-512 for eight of them at a time. Each list lies elsewhere,
 //! so a call takes many look-ups and prefetches the next lists.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `postings` | the arguments and the answer of a call |
 //! | `probe` | the loop over look-ups, the same for all levels |
@@ -76,8 +76,8 @@ pub fn probe_lists(
     hits: &mut Vec<Hit>,
     hits_max: usize,
 ) -> usize {
-    for (what, len) in [("postings", postings.len()), ("look-ups", look_ups.len())] {
-        assert!(u32::try_from(len).is_ok(), "{len} {what} are more than 32 bits can number");
+    for (name, len) in [("postings", postings.len()), ("look-ups", look_ups.len())] {
+        assert!(u32::try_from(len).is_ok(), "{len} {name} are more than 32 bits can number");
     }
     dispatch::<Popcount, _>(isa, ProbeLists { postings, look_ups, hits, hits_max })
 }

@@ -265,14 +265,14 @@ unsafe impl Primitive for PairOverlap {
 }
 
 impl Slot<PairOverlap> {
-    /// The overlaps of the last chunk, if it asked for them.
+    /// The overlaps of the last chunk; empty if only a count was asked for.
     #[must_use]
     pub fn overlaps(&self) -> &[u32] {
         let (buffers, answer) = self.answered();
         &buffers.overlaps.host()[..answer.overlaps]
     }
 
-    /// The count of the last chunk, if it asked for it.
+    /// The count of the last chunk, if a count was asked for.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.answered().1.count

@@ -15,7 +15,7 @@
 //! Kernels: `kernels/cuda/signatures.cu`. They find the same matches as the levels of the
 //! processor do; if there is no room for all, chance decides which of them come first.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `launch` | entry points and grids |
 //! | `signed`, `sign` | sets with their runs and signatures; the kernel that makes these |

@@ -216,7 +216,7 @@ unsafe impl Primitive for TileJoin {
 }
 
 impl Slot<TileJoin> {
-    /// The matches of the last chunk, if it asked for them.
+    /// The matches of the last chunk; empty if only a count was asked for.
     #[must_use]
     pub fn matches(&self) -> &[Match] {
         let (buffers, answer) = self.answered();
