@@ -77,7 +77,7 @@ pub(super) struct Written {
 impl<M: Plain, U: Plain> BoundedOutput<M, U> {
     pub(super) fn new(memory: &Arc<Memory>, limits: OutputLimits) -> Result<Self, DeviceError> {
         let OutputLimits { matches, units, counters } = limits;
-        assert!(matches > 0, "room for no match");
+        assert!(matches > 0, "room for {matches} matches; at least 1 is needed");
         Ok(Self {
             matches: MirroredBuffer::new(memory, matches)?,
             unfinished: MirroredBuffer::new(memory, units.max(1))?,

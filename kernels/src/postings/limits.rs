@@ -71,23 +71,43 @@ impl Limits {
         let (rows, pairs) = (limits.rows.len(), limits.pairs.len());
         assert!(rows <= RANKS_MAX, "{rows} sizes, more than {RANKS_MAX}");
         for (rank, row) in (0..).zip(&limits.rows) {
-            assert!(row.rank_min <= rank, "sizes from rank {} to {rank}", row.rank_min);
+            assert!(
+                row.rank_min <= rank,
+                "the row of rank {rank} begins with rank {}",
+                row.rank_min
+            );
             let begin = row.pairs as usize;
             let end = begin + (rank - row.rank_min) as usize;
-            assert!(end < pairs, "bounds up to {end} of {pairs}");
+            assert!(end < pairs, "the row of rank {rank} needs bounds up to {end} of {pairs}");
             let of_row = &limits.pairs[begin..=end];
-            assert!(of_row.is_sorted_by_key(|limit| limit.position_max), "the position descends");
-            assert!(of_row.is_sorted_by_key(|limit| limit.distance_max), "the distance descends");
+            assert!(
+                of_row.is_sorted_by_key(|limit| limit.position_max),
+                "position bounds of rank {rank} descend"
+            );
+            assert!(
+                of_row.is_sorted_by_key(|limit| limit.distance_max),
+                "distance bounds of rank {rank} descend"
+            );
             // Vector levels compare positions and distances as signed numbers.
             let loosest = of_row[of_row.len() - 1];
-            assert!(loosest.position_max < 1 << 31, "a position of 2^31 or more");
-            assert!(loosest.distance_max < 1 << 63, "a distance of 2^63 or more");
+            assert!(
+                loosest.position_max < 1 << 31,
+                "a position bound of rank {rank} is not below 2^31"
+            );
+            assert!(
+                loosest.distance_max < 1 << 63,
+                "a distance bound of rank {rank} is not below 2^63"
+            );
             let positions = row.positions as usize;
             let next = limits.rows.get(rank as usize + 1);
             let positions_end = next.map_or(limits.rank_max.len(), |row| row.positions as usize);
             let is_rank = |max: &u32| (row.rank_min..=rank).contains(max);
             let are_ranks = limits.rank_max[positions..positions_end].iter().all(is_rank);
-            assert!(are_ranks, "a maximum rank outside {} to {rank}", row.rank_min);
+            assert!(
+                are_ranks,
+                "a maximum rank of rank {rank} is outside {} to {rank}",
+                row.rank_min
+            );
         }
         limits
     }

@@ -257,13 +257,13 @@ fn two_ranks(position_max: [u32; 2], rank_max: u32) -> Limits {
 }
 
 #[test]
-#[should_panic(expected = "the position descends")]
+#[should_panic(expected = "position bounds of rank 1 descend")]
 fn bounds_that_descend_are_refused() {
     let _ = two_ranks([1, 0], 1);
 }
 
 #[test]
-#[should_panic(expected = "a maximum rank outside 0 to 1")]
+#[should_panic(expected = "a maximum rank of rank 1 is outside 0 to 1")]
 fn a_rank_outside_the_row_is_refused() {
     let _ = two_ranks([0, 1], 2);
 }

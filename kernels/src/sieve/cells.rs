@@ -73,7 +73,7 @@ pub fn cell_of<C: Key>(shift: u32, code: C) -> usize {
 /// If the number of cells is not a power of two, or below 2.
 pub fn absorb<C: Key>(isa: Isa, cells: &mut [Cell<C>], limits: [u32; 2], codes: &[C]) -> usize {
     let len = cells.len();
-    assert!(len >= 2 && len.is_power_of_two(), "{len} cells are no power of two above 1");
+    assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
     dispatch::<Base, _>(isa, Absorb { cells, limits, codes })
 }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "3 cells are no power of two")]
+    #[should_panic(expected = "3 cells; allowed are powers of two from 2 on")]
     fn an_odd_table_is_refused() {
         absorb(Isa::Scalar, &mut [Cell::<u64>::default(); 3], [1, 1], &[]);
     }

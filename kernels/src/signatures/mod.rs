@@ -117,7 +117,7 @@ pub fn join(
     matches_max: usize,
     answer: &mut Joined,
 ) {
-    assert!(matches_max > 0, "room for no match");
+    assert!(matches_max > 0, "room for {matches_max} matches; at least 1 is needed");
     tiles.check(signatures);
     answer.clear();
     let mut survivors = Survivors::default();

@@ -72,7 +72,7 @@ impl Runs {
                 && is_there(&candidates)
                 && probes.end.max(candidates.end) <= sets
                 && of_sets[probes.start] == of_sets[probes.end - 1];
-            assert!(fits, "tile {index} of {sets} sets, {tile:?}");
+            assert!(fits, "tile {index} has no place in {sets} sets with these runs: {tile:?}");
             let [first, last] = [candidates.start, candidates.end - 1].map(|set| of_sets[set]);
             let row = tile.row.wrapping_add(first) as usize;
             let end = row + (last - first) as usize;

@@ -294,13 +294,13 @@ fn a_right_tile_is_taken() {
 }
 
 #[test]
-#[should_panic(expected = "tile 0 of 4 sets")]
+#[should_panic(expected = "tile 0 has no place in 4 sets")]
 fn probes_that_are_no_sets_are_refused() {
     broken(|tiles, _| tiles[0].probe_end = 5);
 }
 
 #[test]
-#[should_panic(expected = "tile 0 of 4 sets")]
+#[should_panic(expected = "tile 0 has no place in 4 sets")]
 fn candidates_that_are_no_sets_are_refused() {
     broken(|tiles, _| tiles[0].candidate_end = 5);
 }

@@ -182,7 +182,7 @@ unsafe impl Primitive for PairOverlap {
 
     fn allocate(memory: &Arc<Memory>, limits: ChunkLimits) -> Result<Self, DeviceError> {
         let ChunkLimits { entries, pairs, starts } = limits;
-        assert!(entries <= COUNT_MAX && pairs <= COUNT_MAX, "{limits:?} are beyond {COUNT_MAX}");
+        assert!(entries <= COUNT_MAX && pairs <= COUNT_MAX, "{limits:?} exceed {COUNT_MAX}");
         Ok(Self {
             entries: MirroredBuffer::new(memory, entries.max(1))?,
             candidates: MirroredBuffer::new(memory, pairs)?,
@@ -205,7 +205,10 @@ unsafe impl Primitive for PairOverlap {
             && (chunk.starts.is_empty() || limits.starts);
         assert!(fits, "a chunk of {pairs} pairs exceeds {limits:?}");
         let mut both = job.on_device.iter().zip(job.sets);
-        assert!(both.all(|(there, sets)| there.are_of(sets)), "the device has other sets");
+        assert!(
+            both.all(|(there, sets)| there.are_of(sets)),
+            "the sets on the device are not those of the job"
+        );
         let [left, right] = job.on_device.map(|sets| sets.words());
         let has_signatures = left > 0 && left == right;
         assert!(

@@ -138,7 +138,7 @@ unsafe impl Primitive for TileJoin {
     fn allocate(memory: &Arc<Memory>, limits: TileLimits) -> Result<Self, DeviceError> {
         let TileLimits { tiles, strips, required, matches } = limits;
         let all = [tiles, strips, required, matches];
-        assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} are beyond {COUNT_MAX}");
+        assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} exceed {COUNT_MAX}");
         Ok(Self {
             tiles: MirroredBuffer::new(memory, tiles.max(1))?,
             required: MirroredBuffer::new(memory, required.max(1))?,
