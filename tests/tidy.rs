@@ -131,7 +131,6 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
 
 /// Circles of modules that are to be opened: crate and modules. The list may only shrink.
 const CIRCLES: &[(&str, &str)] = &[
-    ("trommel-kernels", "signatures::avx2, signatures::avx512, signatures::registers"),
     (
         "trommel-operators",
         "set_similarity_join::verify::join_chunk, set_similarity_join::verify::overlap, \
@@ -206,9 +205,9 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Rooms that primitives share.
-const COMMON: &[&str] = &["bits", "isa", "prefetch", "sets", "simd"];
+const COMMON: &[&str] = &["isa", "sets", "simd"];
 const PRIMITIVES: &[&str] =
-    &["arrivals", "filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
+    &["filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
 const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];
@@ -227,15 +226,7 @@ const LAYOUTS: [Layout; 2] = [
             (DEVICE, &[COMMON]),
             (LAUNCHERS, &[COMMON, PRIMITIVES, DEVICE]),
         ],
-        exceptions: &[
-            ("arrivals", "filter"),
-            ("cuda", "postings"),
-            ("overlap", "filter"),
-            ("postings", "overlap"),
-            ("sieve", "filter"),
-            ("signatures", "overlap"),
-            ("signatures", "postings"),
-        ],
+        exceptions: &[("postings", "overlap"), ("signatures", "overlap")],
     },
 ];
 

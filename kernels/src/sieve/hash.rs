@@ -29,7 +29,7 @@
 
 use std::fmt;
 
-use super::Key;
+use crate::simd::Key;
 
 /// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
 /// bits.

@@ -2,7 +2,7 @@
 //! [`postings`].
 //!
 //! ```text
-//! lists of postings, one for each token ──► sift: 16 postings at a time ──► who meets whom
+//! lists of postings, one for each token ──► scan_lists: 16 postings at a time ──► who meets whom
 //!   ──► positions, by the bounds of the pair ──► first common token? ──► chunk
 //! ```
 //!
@@ -22,9 +22,10 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
-    self, Limits, Lists, Met, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
-    SIDE_BIT,
+    Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
+    SIDE_BIT, scan_lists,
 };
+use trommel_kernels::sets::sign_sets;
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -51,8 +52,8 @@ const TOKENS_PER_POSTING: usize = 4;
 /// For so many postings it is not worth going over the sets again.
 const SLICE_MIN: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
-/// Meetings of a call of `sift`, after which it stops at the next probe.
-const MET_PER_CALL: usize = 1 << 11;
+/// Hits of a call of [`scan_lists`], after which it stops at the next probe.
+const HITS_PER_CALL: usize = 1 << 11;
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
@@ -249,7 +250,7 @@ pub(crate) struct SignatureJoin {
     words: usize,
     signatures: Vec<u64>,
     progress: Progress,
-    met: Met,
+    hits: Hits,
     /// Whether the slice has more.
     has_more: bool,
     matches: ChunkStore,
@@ -272,13 +273,13 @@ impl SignatureJoin {
         let two_sided = collection.is_two_sided();
         let limits = limits(collection, bounds, not_probed, budget)?;
         budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
-        let matches = MET_PER_CALL + index.len_max;
-        budget.take("the index", Met::bytes(matches) + ChunkStore::bytes(matches))?;
+        let matches = HITS_PER_CALL + index.len_max;
+        budget.take("the index", Hits::bytes(matches) + ChunkStore::bytes(matches))?;
         budget.take("the index", words * size_of::<u64>() * collection.len())?;
         let mut signatures = vec![0; words * collection.len()];
         if words > 0 {
             let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
-            postings::sign_sets(isa, offsets, tokens, words, &mut signatures);
+            sign_sets(isa, offsets, tokens, words, &mut signatures);
         }
         Ok(Self {
             limits,
@@ -289,7 +290,7 @@ impl SignatureJoin {
             isa,
             words,
             signatures,
-            met: Met::default(),
+            hits: Hits::default(),
             has_more: false,
             matches: ChunkStore::default(),
             cursor: Cursor::default(),
@@ -311,11 +312,11 @@ impl SignatureJoin {
             signatures: &self.signatures,
             is_two_sided: self.collection.is_two_sided(),
         };
-        let Self { limits, progress, met, .. } = self;
-        self.has_more = postings::sift(self.isa, lists, limits, progress, met, MET_PER_CALL);
+        let Self { limits, progress, hits, .. } = self;
+        self.has_more = scan_lists(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
         (counters.postings, counters.pre_candidates) = progress.tested();
         let sets = self.collection.sets();
-        met.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
+        hits.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
         overlap::retain_first(self.isa, sets, &mut self.matches);
         self.cursor = Cursor::default();
         counters.candidates += self.matches.len() as u64;

@@ -9,7 +9,7 @@
 //! left, or that of a list that is empty, is kept for another list. Postings of a list are in the
 //! order in which their sets came, so that those which leave the window are the first ones.
 
-use trommel_kernels::arrivals::Posting;
+use trommel_kernels::stream_postings::Posting;
 
 /// The postings of a token.
 #[derive(Debug, Clone, Copy, Default)]

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
-use trommel_kernels::arrivals::Posting;
 use trommel_kernels::sets::SetStore;
+use trommel_kernels::stream_postings::Posting;
 
 use super::index::POSTINGS_MAX;
 use super::look_up::{Among, Finder, Found, IndexFull, Met};

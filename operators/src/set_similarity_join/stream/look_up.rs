@@ -5,15 +5,15 @@
 //!         prefix             sizes, signatures ──► positions ──► new? ──► in the window? ──► found
 //! ```
 //!
-//! Sources: as [`super::super::prefix_join`] for positions, and `arrivals` of the kernels for sizes
-//! and signatures. Other than there, sets on both sides of the probe's size are partners.
+//! Sources: as [`super::super::prefix_join`] for positions, and `stream_postings` of the kernels
+//! for sizes and signatures. Other than there, sets on both sides of the probe's size are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_kernels::Isa;
-use trommel_kernels::arrivals::{self, Hit, LookUp, PLACE_MAX, Posting};
 use trommel_kernels::overlap::Start;
-use trommel_kernels::postings::sign_sets;
+use trommel_kernels::sets::sign_sets;
+use trommel_kernels::stream_postings::{Hit, LookUp, PLACE_MAX, Posting, probe_lists};
 
 use super::index::Index;
 use super::pane::Pane;
@@ -352,8 +352,7 @@ impl Finder {
             }
             self.hits.clear();
             let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
-            let done =
-                arrivals::sift(among.isa, postings, look_ups, &mut self.hits, self.found_max);
+            let done = probe_lists(among.isa, postings, look_ups, &mut self.hits, self.found_max);
             let looked_at = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
             counters.postings += looked_at.sum::<u64>();
             counters.pre_candidates += self.hits.len() as u64;
