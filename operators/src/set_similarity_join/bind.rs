@@ -9,21 +9,21 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use super::collect::pair_rows::SimilarRows;
-use super::collect::{PairConsumer, Rows};
-use super::cost::plan::{PairKernel, Plan};
+use super::collect::{PairConsumer, ResultRows};
+use super::cost::plan::{PairKernel, VerifyPlan};
 use super::cost::tiling::Tiling;
 use super::join::JoinQuestion;
 use super::operator::SetSimilarityJoin;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
 use super::prepare::CollectionProducer;
 use super::similarity::Bounds;
-use super::stream::{self, JoinWindow, Rules, StreamProducer};
+use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
 use crate::carry::{BATCH_BYTES, carried_columns};
 use crate::columns::{column_schema, find_column};
 use crate::parameters::{check_range, refuse};
-use crate::sets::{Columns, SetCollector};
+use crate::sets::{SetCollector, SetColumns};
 use crate::wave::{self, ChunkBytes, DeviceSession, Producer, Wave};
 use crate::window::Extent;
 
@@ -55,7 +55,7 @@ impl OperatorSpec for SetSimilarityJoin {
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
-        let mut columns: Vec<Columns> =
+        let mut columns: Vec<SetColumns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         match self.stream(inputs.len(), bounds, isa, plan)? {
@@ -78,7 +78,7 @@ impl OperatorSpec for SetSimilarityJoin {
 }
 
 impl SetSimilarityJoin {
-    fn columns(&self, input: &SchemaRef) -> Result<Columns, BindError> {
+    fn columns(&self, input: &SchemaRef) -> Result<SetColumns, BindError> {
         let wrong = |column: &str, found: DataType, expected, parameter| {
             let column = column.to_owned();
             BindErrorKind::ColumnType { column, found, expected }.at(parameter)
@@ -89,7 +89,7 @@ impl SetSimilarityJoin {
         };
         match find_column(input, &self.set, "set")? {
             (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
-                Ok(Columns::new(input, id, set, self.carried(input)?))
+                Ok(SetColumns::new(input, id, set, self.carried(input)?))
             }
             (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
         }
@@ -101,8 +101,8 @@ impl SetSimilarityJoin {
         inputs: usize,
         bounds: Bounds,
         isa: Isa,
-        plan: Plan,
-    ) -> Result<Option<Rules>, BindError> {
+        plan: VerifyPlan,
+    ) -> Result<Option<StreamRules>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
         let (parameter, value) = match self.window {
             None if is_each_pair => return Ok(None),
@@ -127,7 +127,7 @@ impl SetSimilarityJoin {
             let allowed = "a stream is joined in one way: leave it out";
             return Err(refuse("algorithm", value, allowed));
         }
-        Ok(Some(Rules {
+        Ok(Some(StreamRules {
             bounds,
             isa,
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
@@ -150,18 +150,18 @@ impl SetSimilarityJoin {
         Err(refuse("carry", "columns to go along", refused))
     }
 
-    fn rows(&self, columns: &[Columns]) -> Rows {
+    fn rows(&self, columns: &[SetColumns]) -> ResultRows {
         match self.output {
             JoinOutput::Pairs => {
-                let carried = Columns::carried_schemas(columns);
-                Rows::Pairs(SimilarRows::new(self.similarity, carried, BATCH_BYTES))
+                let carried = SetColumns::carried_schemas(columns);
+                ResultRows::Pairs(SimilarRows::new(self.similarity, carried, BATCH_BYTES))
             }
-            JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
+            JoinOutput::Count => ResultRows::Count(column_schema("count", DataType::UInt64)),
         }
     }
 
     /// PREPARE where the sets are collected first.
-    fn producer(&self, columns: Vec<Columns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
+    fn producer(&self, columns: Vec<SetColumns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
         let mut collector = SetCollector::new(self.memory_max);
         if columns.len() == 2 {
             collector = collector.two_sided();
@@ -175,9 +175,9 @@ impl SetSimilarityJoin {
     fn in_waves(
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
-        rows: Rows,
+        rows: ResultRows,
         isa: Isa,
-        plan: Plan,
+        plan: VerifyPlan,
         session: DeviceSession,
     ) -> Fragment {
         let [on_cpu, on_device] = self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]);
@@ -196,7 +196,7 @@ impl SetSimilarityJoin {
         wave::operator(producer, kernel, consumer, move || JoinChunk::new(output), wave, outputs)
     }
 
-    fn plan(&self) -> Result<Plan, BindError> {
+    fn plan(&self) -> Result<VerifyPlan, BindError> {
         let refuse =
             |allowed: String| refuse("verify", format!("{:?}", self.verify.name()), allowed);
         let plan = self.verify.plan(self.device).map_err(|error| refuse(error.to_string()))?;

@@ -8,13 +8,13 @@ use super::candidates::chunk::CandidateChunk;
 use super::candidates::joined_sets::JoinedSets;
 use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
-use super::cost::tiling::{Tiled, Tiling};
+use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
 use super::find::group_join::GroupJoin;
-use super::find::posting_join::SignatureJoin;
+use super::find::posting_join::PostingJoin;
 use super::find::prefix_join::PrefixJoin;
 use super::find::tile_join::TileJoin;
-use super::find::{Find, JoinCounters, Nothing};
+use super::find::{EmptyFinder, Find, JoinCounters};
 use super::options::JoinAlgorithm;
 use super::similarity::{Bounds, Similarity, Threshold};
 use crate::sets::SetCollection;
@@ -96,7 +96,7 @@ impl SetJoin {
         let budget = &mut collection.budget();
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
-                Box::new(SignatureJoin::new(collection, bounds, isa, &[], budget)?)
+                Box::new(PostingJoin::new(collection, bounds, isa, &[], budget)?)
             }
             JoinAlgorithm::AllPairs => {
                 Box::new(PrefixJoin::<false>::new(collection, bounds, budget)?)
@@ -125,12 +125,12 @@ impl SetJoin {
     ) -> Result<Self, JoinError> {
         let bounds = Bounds::new(similarity, threshold)?;
         let tiled = match algorithm {
-            JoinAlgorithm::GpuSignatures => Some(Tiled::all(collection)),
+            JoinAlgorithm::GpuSignatures => Some(TiledRanks::all(collection)),
             JoinAlgorithm::Auto => tiling.choose(collection, bounds),
             _ => None,
         };
         match tiled {
-            Some(tiled) => Self::divided(collection, similarity, bounds, isa, tiled),
+            Some(tiled) => Self::with_tiles(collection, similarity, bounds, isa, tiled),
             None => Self::new(collection, similarity, threshold, algorithm, isa),
         }
     }
@@ -139,21 +139,21 @@ impl SetJoin {
     ///
     /// # Errors
     /// As for [`Self::new`].
-    pub(super) fn divided(
+    pub(super) fn with_tiles(
         collection: &Arc<SetCollection>,
         similarity: Similarity,
         bounds: Bounds,
         isa: Isa,
-        Tiled { ranks, has_others }: Tiled,
+        TiledRanks { ranks, has_others }: TiledRanks,
     ) -> Result<Self, JoinError> {
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
         let tiled = Arc::new(TiledSets::new(collection, budget)?);
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
         let finder: Box<dyn Find> = if has_others {
-            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks, budget)?)
+            Box::new(PostingJoin::new(collection, bounds, isa, &ranks, budget)?)
         } else {
-            Box::new(Nothing)
+            Box::new(EmptyFinder)
         };
         let (tiler, counters) = (Some(tiler), JoinCounters::default());
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
@@ -170,7 +170,7 @@ impl SetJoin {
     }
 
     /// So many pairs of tiles have passed the test by signatures.
-    pub(super) fn survived(&mut self, pairs: u64) {
+    pub(super) fn count_survivors(&mut self, pairs: u64) {
         self.counters.pre_candidates += pairs;
         self.counters.candidates += pairs;
     }

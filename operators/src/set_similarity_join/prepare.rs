@@ -12,7 +12,7 @@ use super::find::JoinCounters;
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
 use crate::carry::BATCH_BYTES;
-use crate::sets::{Carrier, Columns, SetCollector, SetRows, Side};
+use crate::sets::{Carrier, SetCollector, SetColumns, SetRows, Side};
 use crate::wave::{Cost, Filled, Producer};
 
 /// Progress of the join.
@@ -27,7 +27,7 @@ enum Phase {
 pub(super) struct CollectionProducer {
     /// `None` only while one phase is made of the other.
     phase: Option<Phase>,
-    columns: Vec<Columns>,
+    columns: Vec<SetColumns>,
     /// The columns that go along, if there are any.
     carrier: Option<Carrier>,
     question: JoinQuestion,
@@ -43,14 +43,14 @@ impl CollectionProducer {
     /// out.
     pub(super) fn new(
         collector: SetCollector,
-        columns: Vec<Columns>,
+        columns: Vec<SetColumns>,
         question: JoinQuestion,
         size_min: usize,
         tiling: Tiling,
     ) -> Self {
         Self {
             phase: Some(Phase::Collecting(collector)),
-            carrier: Columns::carrier(&columns),
+            carrier: SetColumns::carrier(&columns),
             columns,
             question,
             size_min,
@@ -132,7 +132,7 @@ impl Producer for CollectionProducer {
 
     fn landed(&mut self, chunk: &JoinChunk) {
         if let Some(Phase::Joining(join)) = &mut self.phase {
-            join.survived(chunk.survivors());
+            join.count_survivors(chunk.survivors());
         }
     }
 

@@ -65,7 +65,7 @@ impl SetBlock {
         self.rows.get(set as usize).copied().unwrap_or(set)
     }
 
-    /// Columns that go along with the sets of `side`.
+    /// SetColumns that go along with the sets of `side`.
     pub(crate) fn carried(&self, side: Side) -> Option<&CarriedRows> {
         self.carried.as_ref().map(|sides| &sides[side.index()])
     }

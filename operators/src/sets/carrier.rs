@@ -1,4 +1,4 @@
-//! Columns that go along with sets, while the sets are collected.
+//! SetColumns that go along with sets, while the sets are collected.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -15,7 +15,7 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Columns of two inputs, or twice those of one.
+    /// SetColumns of two inputs, or twice those of one.
     pub(crate) fn new(schemas: [SchemaRef; 2]) -> Self {
         Self { schemas, rows: [Vec::new(), Vec::new()], ids: [Vec::new(), Vec::new()] }
     }

@@ -12,7 +12,7 @@ const BLOCK_TOKENS: usize = 1 << 18;
 
 /// Some sets, as they came.
 #[derive(Debug, Default)]
-struct Block {
+struct CollectedBlock {
     side: Side,
     ids: Vec<u32>,
     /// One more than sets.
@@ -20,7 +20,7 @@ struct Block {
     tokens: Vec<u32>,
 }
 
-impl Block {
+impl CollectedBlock {
     fn new(side: Side) -> Self {
         Self { side, offsets: vec![0], ..Self::default() }
     }
@@ -37,7 +37,7 @@ impl Block {
 }
 
 /// Bytes of a set besides its tokens: while it is collected, and what is sorted.
-const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
+const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<SetPlace>();
 
 /// Collects the sets of a join.
 ///
@@ -53,7 +53,7 @@ const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
 /// ```
 #[derive(Debug)]
 pub struct SetCollector {
-    blocks: Vec<Block>,
+    blocks: Vec<CollectedBlock>,
     is_two_sided: bool,
     tokens: usize,
     token_max: u32,
@@ -103,12 +103,12 @@ impl SetCollector {
         self.budget.take("the sets", size_of_val(tokens) + SET_BYTES)?;
         self.tokens += tokens.len();
         self.token_max = self.token_max.max(last);
-        let is_room = |block: &&mut Block| {
+        let is_room = |block: &&mut CollectedBlock| {
             block.side == side && block.tokens.len() + tokens.len() <= BLOCK_TOKENS
         };
         let block = match self.blocks.last_mut().filter(is_room) {
             Some(block) => block,
-            None => self.blocks.push_mut(Block::new(side)),
+            None => self.blocks.push_mut(CollectedBlock::new(side)),
         };
         block.push(id, tokens);
         Ok(())
@@ -140,7 +140,7 @@ impl SetCollector {
         let Numbering { numbers, distinct, unshared } =
             Numbering::new(blocks, totals, self.budget)?;
         for block in &mut self.blocks {
-            let Block { offsets, tokens, .. } = block;
+            let CollectedBlock { offsets, tokens, .. } = block;
             for ends in offsets.windows(2) {
                 let set = &mut tokens[ends[0] as usize..ends[1] as usize];
                 set.iter_mut().for_each(|token| *token = numbers.number(*token));
@@ -163,17 +163,17 @@ impl SetCollector {
     }
 
     /// Where the sets are, by size, side and tokens.
-    fn sorted_places(&self) -> Vec<Place> {
+    fn sorted_places(&self) -> Vec<SetPlace> {
         let mut places = Vec::with_capacity(self.blocks.iter().map(|b| b.ids.len()).sum());
         for (number, block) in (0..).zip(&self.blocks) {
             for (index, ends) in (0..).zip(block.offsets.windows(2)) {
                 let size = ends[1] - ends[0];
-                places.push(Place { size, side: block.side, block: number, index });
+                places.push(SetPlace { size, side: block.side, block: number, index });
             }
         }
-        let tokens = |place: &Place| self.blocks[place.block as usize].set(place.index as usize);
+        let tokens = |place: &SetPlace| self.blocks[place.block as usize].set(place.index as usize);
         places.sort_unstable_by(|left, right| {
-            let key = |place: &Place| (place.size, place.side.index());
+            let key = |place: &SetPlace| (place.size, place.side.index());
             key(left)
                 .cmp(&key(right))
                 .then_with(|| tokens(left).cmp(tokens(right)))
@@ -185,7 +185,7 @@ impl SetCollector {
 
 /// Where a set is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SetPlace {
     size: u32,
     side: Side,
     block: u32,

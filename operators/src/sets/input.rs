@@ -14,15 +14,15 @@ use crate::carry::CarriedRows;
 
 /// Where the ids and the sets of an input are, and the columns that go with them.
 #[derive(Debug, Clone)]
-pub(crate) struct Columns {
+pub(crate) struct SetColumns {
     pub(crate) id: usize,
     pub(crate) set: usize,
     carry: Vec<usize>,
     carried: SchemaRef,
 }
 
-impl Columns {
-    /// Columns of an input with this schema.
+impl SetColumns {
+    /// SetColumns of an input with this schema.
     ///
     /// # Panics
     /// If a column that is carried is not there.
@@ -79,7 +79,7 @@ pub(crate) struct SetRows<'a> {
 
 impl<'a> SetRows<'a> {
     /// The columns are of the types that were checked when the operator was bound.
-    pub(crate) fn new(records: &'a RecordBatch, columns: &Columns) -> Self {
+    pub(crate) fn new(records: &'a RecordBatch, columns: &SetColumns) -> Self {
         let ids = records.column(columns.id).as_primitive::<UInt32Type>();
         let sets = records.column(columns.set).as_list::<i32>();
         Self { ids, sets, tokens: sets.values().as_primitive::<UInt32Type>() }

@@ -26,7 +26,7 @@ pub use self::collection::SetCollection;
 pub(crate) use self::collection::SizeRun;
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
-pub(crate) use self::input::{Columns, SetRows};
+pub(crate) use self::input::{SetColumns, SetRows};
 pub use self::side::Side;
 
 /// The most tokens of a join: a number below 2^16 for each size of its sets, and 32-bit offsets.

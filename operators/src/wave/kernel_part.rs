@@ -113,11 +113,11 @@ impl<K: Kernel> KernelPart<K> {
         let first = self.waiting.front().map(|held| &held.chunk.chunk);
         let opened = self.kernel.open(first).map(|device| self.place = Place::Device(device));
         self.ledger.opened(begin.elapsed());
-        opened.or_else(|reason| self.go_on_without(reason))
+        opened.or_else(|reason| self.continue_without(reason))
     }
 
     /// On the CPU, as there is no device, if that is allowed.
-    fn go_on_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
+    fn continue_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
         let device = self.wave.device;
         // A setting with a mistake in it must not pass for the wish to have no device.
         let is_mistaken = matches!(reason, NoDevice::UnknownSetting { .. });
@@ -127,7 +127,7 @@ impl<K: Kernel> KernelPart<K> {
         if let NoDevice::Failed(reason) = reason {
             self.note_failure(&reason);
         }
-        self.turn_to_cpu();
+        self.switch_to_cpu();
         Ok(())
     }
 
@@ -210,12 +210,12 @@ impl<K: Kernel> KernelPart<K> {
             return Err(WaveError::Failed { device, reason });
         }
         self.note_failure(&reason);
-        self.turn_to_cpu();
+        self.switch_to_cpu();
         Ok(())
     }
 
     /// From now on on the CPU. Chunks that were in flight are the first.
-    fn turn_to_cpu(&mut self) {
+    fn switch_to_cpu(&mut self) {
         // Dropped here, the device is waited for until nothing is under way any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);

@@ -34,7 +34,7 @@ const TILE_STRIPS_MAX: usize = (CANDIDATES_MAX / STRIP) as usize + 1;
 
 /// Sets of one size and side.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct SetRun {
     size: u32,
     /// The rank of the size.
     rank: usize,
@@ -48,7 +48,7 @@ struct Run {
 pub(crate) struct TiledSets {
     sets: JoinedSets,
     collection: Arc<SetCollection>,
-    list: Vec<Run>,
+    list: Vec<SetRun>,
     runs: Runs,
     words: usize,
     /// For the CPU; a device makes its own.
@@ -66,7 +66,7 @@ impl TiledSets {
         let words = words_for_mean_size(collection.tokens() / sets.max(1));
         let runs_bytes = sets * size_of::<u32>() + 2 * size_of_val(collection.sizes());
         budget.take("the index", Signatures::bytes(sets, words) + runs_bytes)?;
-        let list = list_of_runs(collection);
+        let list = runs_of(collection);
         let runs = Runs::new(collection.sets(), list.iter().map(|run| run.end));
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let (collection, signatures) = (Arc::clone(collection), OnceLock::new());
@@ -95,7 +95,7 @@ impl TiledSets {
 }
 
 /// The left sets of a size come before the right ones.
-fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
+fn runs_of(collection: &SetCollection) -> Vec<SetRun> {
     let mut list = Vec::new();
     for (rank, sizes) in collection.sizes().iter().enumerate() {
         let is_left = |set: &u32| collection.side(*set) == Side::Left;
@@ -105,7 +105,7 @@ fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
             [(Side::Left, sizes.begin, middle), (Side::Right, middle, sizes.end)]
         {
             if begin < end {
-                list.push(Run { size: sizes.size, rank, side, begin, end });
+                list.push(SetRun { size: sizes.size, rank, side, begin, end });
             }
         }
     }
@@ -189,7 +189,7 @@ pub(crate) struct Tiler {
     ranks: Vec<bool>,
     /// The run of the next probes, and the first run that they can be similar to.
     run: usize,
-    window: usize,
+    first_partner: usize,
     /// The next block of candidates, and the next probe for it.
     candidate: u32,
     probe: u32,
@@ -199,7 +199,8 @@ impl Tiler {
     /// Tiles of the probes of some sizes, by rank.
     pub(crate) fn new(sets: &Arc<TiledSets>, bounds: Bounds, ranks: Vec<bool>) -> Self {
         let sets = Arc::clone(sets);
-        let mut tiler = Self { sets, bounds, ranks, run: 0, window: 0, candidate: 0, probe: 0 };
+        let mut tiler =
+            Self { sets, bounds, ranks, run: 0, first_partner: 0, candidate: 0, probe: 0 };
         tiler.begin_run();
         tiler
     }
@@ -210,14 +211,14 @@ impl Tiler {
 
     /// How many pairs all tiles have together.
     pub(crate) fn pairs(&self) -> u64 {
-        let mut window = 0;
+        let mut first_partner = 0;
         let list = &self.sets.list;
         let of_run = list.iter().filter(|run| self.ranks[run.rank]).map(|run| {
             let size_min = self.bounds.size_min(run.size);
-            while list.get(window).is_some_and(|other| other.size < size_min) {
-                window += 1;
+            while list.get(first_partner).is_some_and(|other| other.size < size_min) {
+                first_partner += 1;
             }
-            let begin = list.get(window).map_or(run.end, |first| first.begin.min(run.begin));
+            let begin = list.get(first_partner).map_or(run.end, |first| first.begin.min(run.begin));
             let probes = u64::from(run.end - run.begin);
             u64::from(run.begin - begin.min(run.begin)) * probes + probes * (probes - 1) / 2
         });
@@ -253,16 +254,16 @@ impl Tiler {
         }
         let Some(run) = list.get(self.run) else { return };
         let size_min = self.bounds.size_min(run.size);
-        while list.get(self.window).is_some_and(|other| other.size < size_min) {
-            self.window += 1;
+        while list.get(self.first_partner).is_some_and(|other| other.size < size_min) {
+            self.first_partner += 1;
         }
         self.probe = run.begin;
-        self.candidate = list.get(self.window).map_or(run.end, |first| first.begin);
+        self.candidate = list.get(self.first_partner).map_or(run.end, |first| first.begin);
     }
 
     /// Adds the tiles of a block of candidates, from the next probe on; false if the list is full
     /// before the last of them.
-    fn cut(&mut self, run: Run, candidate_end: u32, list: &mut TileList) -> bool {
+    fn cut(&mut self, run: SetRun, candidate_end: u32, list: &mut TileList) -> bool {
         let candidate_begin = self.candidate;
         let of_sets = self.sets.runs.of_sets();
         let [first, last] = [candidate_begin, candidate_end - 1].map(|set| of_sets[set as usize]);

@@ -14,14 +14,14 @@ use crate::wave::{Consumer, Taken};
 
 /// The rows of a join.
 #[derive(Debug, Clone)]
-pub(crate) enum Rows {
+pub(crate) enum ResultRows {
     /// A row a pair.
     Pairs(SimilarRows),
     /// One row, of this schema: how many pairs there are.
     Count(SchemaRef),
 }
 
-impl Rows {
+impl ResultRows {
     /// The columns.
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
@@ -33,7 +33,7 @@ impl Rows {
 
 /// Sends the rows of similar pairs.
 pub(crate) struct PairConsumer {
-    rows: Rows,
+    rows: ResultRows,
     /// Pairs of the present chunk that have been sent.
     sent: usize,
     verified: u64,
@@ -41,7 +41,7 @@ pub(crate) struct PairConsumer {
 }
 
 impl PairConsumer {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: ResultRows) -> Self {
         Self { rows, sent: 0, verified: 0, results: 0 }
     }
 }
@@ -51,8 +51,8 @@ impl Consumer for PairConsumer {
 
     fn take(&mut self, chunk: &JoinChunk, out: &mut Output) -> Result<Taken, OperatorError> {
         match &self.rows {
-            Rows::Count(_) => self.results += chunk.count(),
-            Rows::Pairs(rows) => {
+            ResultRows::Count(_) => self.results += chunk.count(),
+            ResultRows::Pairs(rows) => {
                 let matches = chunk.matches();
                 let mut left = &matches[self.sent..];
                 let rows = rows.take(&mut left)?;
@@ -70,7 +70,7 @@ impl Consumer for PairConsumer {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<(), OperatorError> {
-        if let Rows::Count(schema) = &self.rows {
+        if let ResultRows::Count(schema) = &self.rows {
             let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
             out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
         }

@@ -9,13 +9,13 @@ use crate::wave::{Device, DeviceSession};
 
 /// Where and by what candidates are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct VerifyPlan {
     pub(crate) device: Device,
     /// The kernel on a device.
     pub(crate) kernel: PairKernel,
 }
 
-impl Plan {
+impl VerifyPlan {
     /// Whether a device is used from the first candidate on.
     pub(crate) fn is_device_forced(self) -> bool {
         match self.device {
@@ -87,14 +87,14 @@ impl VerifyMode {
     }
 
     /// What follows from the mode and the device.
-    pub(crate) fn plan(self, device: Device) -> Result<Plan, IncompatibleDevice> {
+    pub(crate) fn plan(self, device: Device) -> Result<VerifyPlan, IncompatibleDevice> {
         let kernel = self.kernel();
         let refuse = |allowed| Err(IncompatibleDevice { device, allowed });
         match (self, device) {
             (Self::Cpu, Device::Cuda(_)) => refuse("\"auto\", \"a\", \"b\", \"c\" and \"warp\""),
-            (Self::Cpu, _) => Ok(Plan { device: Device::Cpu, kernel }),
+            (Self::Cpu, _) => Ok(VerifyPlan { device: Device::Cpu, kernel }),
             (_, Device::Cpu) if kernel != PairKernel::BySize => refuse("\"auto\" and \"cpu\""),
-            _ => Ok(Plan { device, kernel }),
+            _ => Ok(VerifyPlan { device, kernel }),
         }
     }
 }

@@ -10,7 +10,7 @@ use trommel_kernels::cuda::signatures::SignedSets;
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::constants::{DEVICE_PAIR_PS, POSTING_PS};
-use crate::set_similarity_join::find::prefix::{Window, list_of};
+use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
 use crate::wave::{DeviceSession, OPENING_NS};
@@ -26,14 +26,14 @@ struct Bucket {
 
 /// The probes that are compared with all sets before them.
 #[derive(Debug, Clone)]
-pub(crate) struct Tiled {
+pub(crate) struct TiledRanks {
     /// By rank of the size: whether they are.
     pub(crate) ranks: Vec<bool>,
     /// Whether others are left that find anything.
     pub(crate) has_others: bool,
 }
 
-impl Tiled {
+impl TiledRanks {
     /// All probes.
     pub(crate) fn all(collection: &SetCollection) -> Self {
         Self { ranks: vec![true; collection.sizes().len()], has_others: false }
@@ -55,7 +55,7 @@ pub(crate) enum Tiling {
 
 impl Tiling {
     /// The probes to be joined by tiles; `None` if there are none.
-    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<Tiled> {
+    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<TiledRanks> {
         let saved_min_ns = match self {
             Self::Never => return None,
             Self::IfItPays(_) if !cuda::Device::has_driver() => return None,
@@ -92,13 +92,13 @@ impl Bucket {
 }
 
 /// Chooses for signatures of so many words; and what that saves, in nanoseconds.
-fn choose(buckets: &[Bucket], words: usize) -> (Tiled, u64) {
+fn choose(buckets: &[Bucket], words: usize) -> (TiledRanks, u64) {
     let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(words)).collect();
     let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0).collect();
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
     let saved_ps = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
-    (Tiled { ranks, has_others }, saved_ps / 1000)
+    (TiledRanks { ranks, has_others }, saved_ps / 1000)
 }
 
 /// The buckets of a collection, by rank of their size.
@@ -108,7 +108,7 @@ fn choose(buckets: &[Bucket], words: usize) -> (Tiled, u64) {
 fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
     let sizes = collection.sizes();
     let mut lens = vec![0_u32; collection.sides() * collection.distinct() as usize];
-    let mut window = Window::default();
+    let mut range = SizeRange::default();
     let mut left = 0;
     let add = |lens: &mut [u32], set: u32, by: fn(u32) -> u32| {
         let prefix = bounds.index_prefix(collection.size(set)) as usize;
@@ -119,18 +119,18 @@ fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
     };
     (0..sizes.len())
         .map(|rank| {
-            window.move_to(rank, sizes, bounds);
-            for set in left..window.set_min {
+            range.move_to(rank, sizes, bounds);
+            for set in left..range.set_min {
                 add(&mut lens, set, |len| len - 1);
             }
-            left = window.set_min;
+            left = range.set_min;
             let mut bucket = Bucket::default();
             for set in sizes[rank].begin..sizes[rank].end {
                 let partner = collection.partner_side(collection.side(set));
-                let probe = &collection.set(set)[..window.probe_prefix];
+                let probe = &collection.set(set)[..range.probe_prefix];
                 let found = |&token: &u32| u64::from(lens[list_of(collection, partner, token)]);
                 bucket.postings += probe.iter().map(found).sum::<u64>();
-                bucket.pairs += u64::from(set - window.set_min);
+                bucket.pairs += u64::from(set - range.set_min);
                 add(&mut lens, set, |len| len + 1);
             }
             bucket

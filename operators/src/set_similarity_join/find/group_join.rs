@@ -22,9 +22,11 @@ use trommel_kernels::overlap::Start;
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
-use crate::set_similarity_join::find::prefix::{List, Window, empty_lists, list_of, lists_bytes};
+use crate::set_similarity_join::find::prefix::{
+    PostingRange, SizeRange, empty_lists, list_of, lists_bytes,
+};
 use crate::set_similarity_join::find::prefix_join::{
-    Posting, prefixes_by_rank, start_behind_prefix,
+    PrefixPosting, prefixes_by_rank, start_after_prefix,
 };
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
@@ -32,7 +34,7 @@ use crate::sets::SetCollection;
 
 /// Sets of the same size, side and prefix.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct SetGroup {
     begin: u32,
     end: u32,
     /// The rank of their size.
@@ -41,7 +43,7 @@ struct Group {
 
 /// A group that a probing group has candidates in.
 #[derive(Debug, Clone, Copy)]
-struct Candidates {
+struct CandidateGroup {
     begin: u32,
     end: u32,
     required: u32,
@@ -64,32 +66,32 @@ pub(crate) struct GroupJoin {
     bounds: Bounds,
     /// By rank: how many tokens of a set it is found by.
     prefixes: Vec<usize>,
-    groups: Vec<Group>,
-    lists: Vec<List>,
-    postings: Vec<Posting>,
-    window: Window,
+    groups: Vec<SetGroup>,
+    lists: Vec<PostingRange>,
+    postings: Vec<PrefixPosting>,
+    range: SizeRange,
     /// The next probing group.
     next: usize,
     /// Matches with the probing group, by group; 0 but for those in `matched`.
     matches: Vec<u32>,
     matched: Vec<u32>,
-    found: Vec<Candidates>,
+    found: Vec<CandidateGroup>,
     expansion: Expansion,
 }
 
-fn groups(collection: &SetCollection, bounds: Bounds) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(collection: &SetCollection, bounds: Bounds) -> Vec<SetGroup> {
+    let mut groups: Vec<SetGroup> = Vec::new();
     for (rank, run) in (0..).zip(collection.sizes()) {
         let prefix = bounds.probe_prefix(run.size) as usize;
         for set in run.begin..run.end {
-            let is_like = |group: &&mut Group| {
+            let is_like = |group: &&mut SetGroup| {
                 group.rank == rank
                     && collection.side(group.begin) == collection.side(set)
                     && collection.set(group.begin)[..prefix] == collection.set(set)[..prefix]
             };
             match groups.last_mut().filter(is_like) {
                 Some(group) => group.end = set + 1,
-                None => groups.push(Group { begin: set, end: set + 1, rank }),
+                None => groups.push(SetGroup { begin: set, end: set + 1, rank }),
             }
         }
     }
@@ -103,13 +105,13 @@ impl GroupJoin {
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
         // Its matches, and places among those that were matched and the candidates.
-        let of_group = size_of::<Group>() + 2 * size_of::<u32>() + size_of::<Candidates>();
+        let of_group = size_of::<SetGroup>() + 2 * size_of::<u32>() + size_of::<CandidateGroup>();
         budget.take("the index", lists_bytes(collection) + of_group * collection.len())?;
         let groups = groups(collection, bounds);
         let prefixes = prefixes_by_rank(collection, bounds);
         let indexed = groups.iter().map(|group| (group.begin, prefixes[group.rank as usize]));
         let (lists, room) = empty_lists(collection, indexed);
-        budget.take("the index", room * size_of::<Posting>())?;
+        budget.take("the index", room * size_of::<PrefixPosting>())?;
         Ok(Self {
             collection: Arc::clone(collection),
             bounds,
@@ -117,8 +119,8 @@ impl GroupJoin {
             groups,
             prefixes,
             lists,
-            postings: vec![Posting::default(); room],
-            window: Window::default(),
+            postings: vec![PrefixPosting::default(); room],
+            range: SizeRange::default(),
             next: 0,
             matched: Vec::new(),
             found: Vec::new(),
@@ -131,29 +133,29 @@ impl GroupJoin {
         let group = self.groups[self.next];
         let (rank, number) = (group.rank as usize, self.next);
         self.next += 1;
-        if number == 0 || rank != self.window.rank {
-            self.window.move_to(rank, self.collection.sizes(), self.bounds);
+        if number == 0 || rank != self.range.rank {
+            self.range.move_to(rank, self.collection.sizes(), self.bounds);
         }
         self.match_groups(group, counters);
-        let Self { collection, window, lists, postings, .. } = self;
+        let Self { collection, range, lists, postings, .. } = self;
         let number = u32::try_from(number).expect("no more groups than sets");
         let (tokens, side) = (collection.set(group.begin), collection.side(group.begin));
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.index_prefix]) {
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.index_prefix]) {
             let list = &mut lists[list_of(collection, side, token)];
-            postings[list.end as usize] = Posting { set: number, rank: group.rank, left };
+            postings[list.end as usize] = PrefixPosting { set: number, rank: group.rank, left };
             list.end += 1;
         }
         self.find(group, counters);
     }
 
-    fn match_groups(&mut self, group: Group, counters: &mut JoinCounters) {
-        let Self { collection, window, lists, .. } = self;
+    fn match_groups(&mut self, group: SetGroup, counters: &mut JoinCounters) {
+        let Self { collection, range, lists, .. } = self;
         let partner_side = collection.partner_side(collection.side(group.begin));
         let tokens = collection.set(group.begin);
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.probe_prefix]) {
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.probe_prefix]) {
             let list = &mut lists[list_of(collection, partner_side, token)];
             let postings = &self.postings[list.begin as usize..list.end as usize];
-            let is_small = |posting: &&Posting| (posting.rank as usize) < window.rank_min;
+            let is_small = |posting: &&PrefixPosting| (posting.rank as usize) < range.rank_min;
             let small = postings.iter().take_while(is_small).count();
             list.begin += u32::try_from(small).expect("lists have 32-bit ends");
             counters.postings += postings.len() as u64;
@@ -161,7 +163,7 @@ impl GroupJoin {
             for posting in &postings[small..] {
                 let matches = &mut self.matches[posting.set as usize];
                 if *matches == 0 {
-                    if left.min(posting.left) < window.required[posting.rank as usize] {
+                    if left.min(posting.left) < range.required[posting.rank as usize] {
                         continue;
                     }
                     self.matched.push(posting.set);
@@ -172,29 +174,29 @@ impl GroupJoin {
     }
 
     /// Says where the pairs of the matched groups, and those within the group, begin.
-    fn find(&mut self, group: Group, counters: &mut JoinCounters) {
-        let Self { collection, window, .. } = self;
+    fn find(&mut self, group: SetGroup, counters: &mut JoinCounters) {
+        let Self { collection, range, .. } = self;
         counters.candidates += self.matched.len() as u64;
         self.found.clear();
         for other in self.matched.drain(..) {
-            let Group { begin, end, rank } = self.groups[other as usize];
+            let SetGroup { begin, end, rank } = self.groups[other as usize];
             let matches = std::mem::take(&mut self.matches[other as usize]);
-            let start = start_behind_prefix(
-                (collection.set(group.begin), window.probe_prefix),
+            let start = start_after_prefix(
+                (collection.set(group.begin), range.probe_prefix),
                 (collection.set(begin), self.prefixes[rank as usize]),
                 matches,
             );
-            let required = window.required[rank as usize];
-            self.found.push(Candidates { begin, end, required, start });
+            let required = range.required[rank as usize];
+            self.found.push(CandidateGroup { begin, end, required, start });
         }
-        let can_be_similar = window.probe_prefix > 0 && !collection.is_two_sided();
+        let can_be_similar = range.probe_prefix > 0 && !collection.is_two_sided();
         if can_be_similar && group.end - group.begin > 1 {
             counters.candidates += 1;
-            let prefix = u32::try_from(window.probe_prefix).expect("prefixes are below 2^31");
-            self.found.push(Candidates {
+            let prefix = u32::try_from(range.probe_prefix).expect("prefixes are below 2^31");
+            self.found.push(CandidateGroup {
                 begin: group.begin,
                 end: group.end,
-                required: window.required[window.rank],
+                required: range.required[range.rank],
                 start: Start { probe: prefix, candidate: prefix, overlap: prefix },
             });
         }

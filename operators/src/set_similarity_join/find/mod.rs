@@ -41,9 +41,9 @@ pub(crate) trait Find: Send {
 }
 
 /// Finds no candidates, where all pairs are in tiles.
-pub(crate) struct Nothing;
+pub(crate) struct EmptyFinder;
 
-impl Find for Nothing {
+impl Find for EmptyFinder {
     fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
         false
     }

@@ -40,7 +40,7 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 
 /// Tokens that are hashed in the time that a posting costs which a signature would have dropped.
-const TOKENS_PER_MEETING: u64 = 8;
+const TOKENS_PER_PAIR: u64 = 8;
 
 /// Bits of a signature for each token in which two similar sets can differ.
 const BITS_PER_DIFFERENCE: u32 = 5;
@@ -52,7 +52,7 @@ const TOKENS_PER_POSTING: usize = 4;
 const SLICE_MIN: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// Meetings of a call of `sift`, after which it stops at the next probe.
-const MET_PER_CALL: usize = 1 << 11;
+const HITS_PER_CALL: usize = 1 << 11;
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
@@ -123,7 +123,7 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 /// The postings of all tokens that two sets of a pair can have in common, a slice of the tokens at
 /// a time: so many that they take three quarters of the memory of the tokens of the sets, more only
 /// for [`SLICE_MIN`] postings or for the longest list.
-struct Index {
+struct SlicedIndex {
     /// The token of the first list.
     token_min: u32,
     /// By list: where it ends among the postings of the slice; behind the slice, how many postings
@@ -136,10 +136,10 @@ struct Index {
     /// The most postings of a list.
     len_max: usize,
     /// Pairs of postings in a list.
-    meetings: u64,
+    posting_pairs: u64,
 }
 
-impl Index {
+impl SlicedIndex {
     /// Counts the postings of all lists; the first slice is empty.
     fn new(
         collection: &SetCollection,
@@ -161,13 +161,13 @@ impl Index {
             }
         }
         let len_max = ends.iter().max().map_or(0, |len| *len as usize);
-        let meetings = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
+        let posting_pairs = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
         let all: usize = ends.iter().map(|len| *len as usize).sum();
         let slice_max = SLICE_MIN.max(collection.tokens() / TOKENS_PER_POSTING);
         let slice_max = slice_max.max(len_max).min(all);
         budget.take("the index", slice_max * size_of::<Posting>())?;
         let postings = vec![Posting::default(); slice_max];
-        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, meetings })
+        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, posting_pairs })
     }
 
     /// Goes on to the next slice; false if there is none.
@@ -228,9 +228,9 @@ impl Index {
 /// Signatures are worth making if there are enough postings to test for each token that is hashed.
 /// They have to be the longer, the more tokens two similar sets of the usual size can have for
 /// themselves. Measured by `trommel-bench set-join`.
-fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
+fn words(collection: &SetCollection, bounds: Bounds, index: &SlicedIndex) -> usize {
     let tokens = collection.tokens() as u64;
-    if index.meetings.saturating_mul(TOKENS_PER_MEETING) < tokens {
+    if index.posting_pairs.saturating_mul(TOKENS_PER_PAIR) < tokens {
         return 0;
     }
     let size = narrow(collection.tokens() / collection.len().max(1));
@@ -240,16 +240,16 @@ fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
 }
 
 /// The join by signatures.
-pub(crate) struct SignatureJoin {
+pub(crate) struct PostingJoin {
     collection: Arc<SetCollection>,
     bounds: Bounds,
     isa: Isa,
     limits: Limits,
-    index: Index,
+    index: SlicedIndex,
     words: usize,
     signatures: Vec<u64>,
     progress: Progress,
-    met: Met,
+    hits: Met,
     /// Whether the slice has more.
     has_more: bool,
     matches: ChunkStore,
@@ -257,7 +257,7 @@ pub(crate) struct SignatureJoin {
     cursor: Cursor,
 }
 
-impl SignatureJoin {
+impl PostingJoin {
     /// The join of these sets. `not_probed` is by rank, or empty: whether the sets of this size are
     /// probes elsewhere; they are found all the same.
     pub(crate) fn new(
@@ -267,12 +267,12 @@ impl SignatureJoin {
         not_probed: &[bool],
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let index = Index::new(collection, bounds, budget)?;
+        let index = SlicedIndex::new(collection, bounds, budget)?;
         let words = words(collection, bounds, &index);
         let two_sided = collection.is_two_sided();
         let limits = limits(collection, bounds, not_probed, budget)?;
         budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
-        let matches = MET_PER_CALL + index.len_max;
+        let matches = HITS_PER_CALL + index.len_max;
         budget.take("the index", Met::bytes(matches) + ChunkStore::bytes(matches))?;
         budget.take("the index", words * size_of::<u64>() * collection.len())?;
         let mut signatures = vec![0; words * collection.len()];
@@ -289,7 +289,7 @@ impl SignatureJoin {
             isa,
             words,
             signatures,
-            met: Met::default(),
+            hits: Met::default(),
             has_more: false,
             matches: ChunkStore::default(),
             cursor: Cursor::default(),
@@ -311,11 +311,11 @@ impl SignatureJoin {
             signatures: &self.signatures,
             is_two_sided: self.collection.is_two_sided(),
         };
-        let Self { limits, progress, met, .. } = self;
-        self.has_more = postings::sift(self.isa, lists, limits, progress, met, MET_PER_CALL);
+        let Self { limits, progress, hits, .. } = self;
+        self.has_more = postings::sift(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
         (counters.postings, counters.pre_candidates) = progress.tested();
         let sets = self.collection.sets();
-        met.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
+        hits.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
         overlap::retain_first(self.isa, sets, &mut self.matches);
         self.cursor = Cursor::default();
         counters.candidates += self.matches.len() as u64;
@@ -323,7 +323,7 @@ impl SignatureJoin {
     }
 }
 
-impl Find for SignatureJoin {
+impl Find for PostingJoin {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
             chunk.take(&self.matches, &mut self.cursor);

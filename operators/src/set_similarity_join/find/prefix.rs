@@ -11,14 +11,14 @@ use crate::sets::{SetCollection, Side, SizeRun};
 ///
 /// Sizes are named by their rank among the sizes that occur.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SizeRange {
     /// The rank of the probes' size.
     pub(crate) rank: usize,
     /// Their size.
     pub(crate) size: u32,
     /// The least rank.
     pub(crate) rank_min: usize,
-    /// The number of the first set in the window.
+    /// The number of the first set in the range.
     pub(crate) set_min: u32,
     /// Tokens of a probe that are looked up.
     pub(crate) probe_prefix: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Window {
     pub(crate) required: Vec<u32>,
 }
 
-impl Window {
+impl SizeRange {
     /// Moves on to the sizes of this rank; ranks must not descend.
     pub(crate) fn move_to(&mut self, rank: usize, sizes: &[SizeRun], bounds: Bounds) {
         let size = sizes[rank].size;
@@ -51,7 +51,7 @@ impl Window {
 
 /// Where the postings of a token are.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct List {
+pub(crate) struct PostingRange {
     /// The first one; those before it belong to sets that are too small for all probes to come.
     pub(crate) begin: u32,
     /// Behind the last one.
@@ -60,7 +60,7 @@ pub(crate) struct List {
 
 /// Bytes of the lists of an index: one for each token and side.
 pub(crate) fn lists_bytes(collection: &SetCollection) -> usize {
-    collection.sides() * collection.distinct() as usize * size_of::<List>()
+    collection.sides() * collection.distinct() as usize * size_of::<PostingRange>()
 }
 
 /// The list of a token of that side.
@@ -76,8 +76,9 @@ pub(crate) fn list_of(collection: &SetCollection, side: Side, token: u32) -> usi
 pub(crate) fn empty_lists(
     collection: &SetCollection,
     sets: impl Iterator<Item = (u32, usize)>,
-) -> (Vec<List>, usize) {
-    let mut lists = vec![List::default(); collection.sides() * collection.distinct() as usize];
+) -> (Vec<PostingRange>, usize) {
+    let mut lists =
+        vec![PostingRange::default(); collection.sides() * collection.distinct() as usize];
     for (set, prefix) in sets {
         let side = collection.side(set);
         for &token in &collection.set(set)[..prefix] {
@@ -106,7 +107,7 @@ pub(crate) fn index_prefixes(
 
 /// Where the verification of a pair begins whose first common token is at these positions: behind
 /// it, or at the beginning, if the position in the candidate is not known.
-pub(crate) fn start_behind_match(probe: u32, candidate: u32) -> Start {
+pub(crate) fn start_after_match(probe: u32, candidate: u32) -> Start {
     if candidate == POSITION_MAX {
         return Start::default();
     }

@@ -21,7 +21,7 @@ use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::find::prefix::{
-    List, Window, empty_lists, index_prefixes, list_of, lists_bytes,
+    PostingRange, SizeRange, empty_lists, index_prefixes, list_of, lists_bytes,
 };
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
@@ -29,7 +29,7 @@ use crate::sets::SetCollection;
 
 /// A set that has a token in its prefix.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Posting {
+pub(crate) struct PrefixPosting {
     /// The set, or a group of sets.
     pub(crate) set: u32,
     /// The rank of its size.
@@ -44,9 +44,9 @@ pub(crate) struct PrefixJoin<const POSITIONAL: bool> {
     bounds: Bounds,
     /// By rank: how many tokens of a set it is found by.
     prefixes: Vec<usize>,
-    lists: Vec<List>,
-    postings: Vec<Posting>,
-    window: Window,
+    lists: Vec<PostingRange>,
+    postings: Vec<PrefixPosting>,
+    range: SizeRange,
     /// The next probe.
     next: u32,
     /// Matches with the probe, by set; 0 but for those in `found`.
@@ -67,14 +67,14 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
         let of_set = size_of::<u32>() + size_of::<(u32, u32)>();
         budget.take("the index", lists_bytes(collection) + of_set * collection.len())?;
         let (lists, room) = empty_lists(collection, index_prefixes(collection, bounds));
-        budget.take("the index", room * size_of::<Posting>())?;
+        budget.take("the index", room * size_of::<PrefixPosting>())?;
         Ok(Self {
             collection: Arc::clone(collection),
             bounds,
             prefixes: prefixes_by_rank(collection, bounds),
             lists,
-            postings: vec![Posting::default(); room],
-            window: Window::default(),
+            postings: vec![PrefixPosting::default(); room],
+            range: SizeRange::default(),
             next: 0,
             matches: vec![0; collection.len()],
             found: Vec::new(),
@@ -84,23 +84,23 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
 
     /// Finds the candidates of the next probe, and adds it to the index.
     fn probe(&mut self, counters: &mut JoinCounters) {
-        let Self { collection, window, lists, postings, .. } = self;
+        let Self { collection, range, lists, postings, .. } = self;
         let probe = self.next;
         self.next += 1;
         let sizes = collection.sizes();
         if probe == 0 {
-            window.move_to(0, sizes, self.bounds);
-        } else if probe == sizes[window.rank].end {
-            window.move_to(window.rank + 1, sizes, self.bounds);
+            range.move_to(0, sizes, self.bounds);
+        } else if probe == sizes[range.rank].end {
+            range.move_to(range.rank + 1, sizes, self.bounds);
         }
         let side = collection.side(probe);
         let partner_side = collection.partner_side(side);
         let tokens = collection.set(probe);
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.probe_prefix]) {
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.probe_prefix]) {
             let list = &mut lists[list_of(collection, partner_side, token)];
             let (begin, end) = (list.begin as usize, list.end as usize);
             let postings = &postings[begin..end];
-            let small = postings.iter().take_while(|posting| posting.set < window.set_min).count();
+            let small = postings.iter().take_while(|posting| posting.set < range.set_min).count();
             list.begin += u32::try_from(small).expect("lists have 32-bit ends");
             counters.postings += postings.len() as u64;
             counters.pre_candidates += (postings.len() - small) as u64;
@@ -108,7 +108,7 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
                 let matches = &mut self.matches[posting.set as usize];
                 if *matches == 0 {
                     let is_lost = POSITIONAL
-                        && left.min(posting.left) < window.required[posting.rank as usize];
+                        && left.min(posting.left) < range.required[posting.rank as usize];
                     if is_lost {
                         continue;
                     }
@@ -117,10 +117,10 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
                 *matches += 1;
             }
         }
-        let rank = u32::try_from(window.rank).expect("below the number of sets");
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.index_prefix]) {
+        let rank = u32::try_from(range.rank).expect("below the number of sets");
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.index_prefix]) {
             let list = &mut lists[list_of(collection, side, token)];
-            postings[list.end as usize] = Posting { set: probe, rank, left };
+            postings[list.end as usize] = PrefixPosting { set: probe, rank, left };
             list.end += 1;
         }
     }
@@ -136,12 +136,12 @@ impl<const POSITIONAL: bool> Find for PrefixJoin<POSITIONAL> {
                 self.emitted += 1;
                 let matches = std::mem::take(&mut self.matches[candidate as usize]);
                 let probe = self.next - 1;
-                let start = start_behind_prefix(
-                    (self.collection.set(probe), self.window.probe_prefix),
+                let start = start_after_prefix(
+                    (self.collection.set(probe), self.range.probe_prefix),
                     (self.collection.set(candidate), self.prefixes[rank as usize]),
                     matches,
                 );
-                chunk.push(probe, candidate, self.window.required[rank as usize], start);
+                chunk.push(probe, candidate, self.range.required[rank as usize], start);
             }
             counters.candidates += self.found.len() as u64;
             self.found.clear();
@@ -162,7 +162,7 @@ pub(crate) fn prefixes_by_rank(collection: &SetCollection, bounds: Bounds) -> Ve
 /// Where the verification of a pair begins whose prefixes have so many common tokens: behind the
 /// prefix that ends with the smaller token, since all its common tokens have been counted; and in
 /// the other set behind as many tokens, since so many of them are common and not greater.
-pub(crate) fn start_behind_prefix(
+pub(crate) fn start_after_prefix(
     (probe, probe_prefix): (&[u32], usize),
     (candidate, candidate_prefix): (&[u32], usize),
     matches: u32,

@@ -13,7 +13,7 @@ use trommel_kernels::arrivals::Posting;
 
 /// The postings of a token.
 #[derive(Debug, Clone, Copy, Default)]
-struct List {
+struct PostingList {
     begin: u32,
     len: u32,
     /// How many there is room for: a power of two, or none.
@@ -35,9 +35,9 @@ pub(super) const POSTINGS_MAX: usize = if cfg!(test) { 1 << 19 } else { u32::MAX
 
 /// The index of all sets that are remembered.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct StreamIndex {
     /// By slot.
-    lists: Vec<List>,
+    lists: Vec<PostingList>,
     postings: Vec<Posting>,
     /// How many of the postings are in lists.
     used: usize,
@@ -46,7 +46,7 @@ pub(super) struct Index {
     postings_max: usize,
 }
 
-impl Index {
+impl StreamIndex {
     /// All postings, in which lists are ranges.
     pub(super) fn postings(&self) -> &[Posting] {
         &self.postings
@@ -63,7 +63,7 @@ impl Index {
         if slots > self.lists.capacity() {
             self.lists.reserve_exact(slots - self.lists.len() + slots / 4);
         }
-        self.lists.resize(slots.max(self.lists.len()), List::default());
+        self.lists.resize(slots.max(self.lists.len()), PostingList::default());
         self.postings_max = (bytes_max / size_of::<Posting>()).min(POSTINGS_MAX);
     }
 
@@ -87,12 +87,12 @@ impl Index {
     }
 
     /// Moves a list that is full to a larger room.
-    fn grow(&mut self, List { begin, len, room }: List) -> Option<List> {
+    fn grow(&mut self, PostingList { begin, len, room }: PostingList) -> Option<PostingList> {
         let larger = if room == 0 { 1 } else { 2 * room };
         let to = self.room(larger)?;
         self.postings.copy_within(begin as usize..(begin + len) as usize, to as usize);
         self.free(begin, room);
-        Some(List { begin: to, len, room: larger })
+        Some(PostingList { begin: to, len, room: larger })
     }
 
     /// A free room, or a new one.
@@ -121,7 +121,7 @@ impl Index {
 
     /// Drops the first postings of a list, as far as their sets are forgotten.
     pub(super) fn forget(&mut self, slot: u32, is_forgotten: impl Fn(u32) -> bool) {
-        let List { begin, len, room } = self.lists[slot as usize];
+        let PostingList { begin, len, room } = self.lists[slot as usize];
         let (first, end) = (begin as usize, (begin + len) as usize);
         let of_list = self.postings[first..end].iter();
         let dropped = of_list.take_while(|posting| is_forgotten(posting.set)).count();
@@ -131,7 +131,7 @@ impl Index {
         self.used -= dropped;
         if dropped == end - first {
             self.free(begin, room);
-            self.lists[slot as usize] = List::default();
+            self.lists[slot as usize] = PostingList::default();
         } else {
             self.postings.copy_within(first + dropped..end, first);
             self.lists[slot as usize].len -= u32::try_from(dropped).expect("a part of a list");
@@ -162,7 +162,7 @@ impl Index {
 
     pub(super) fn bytes(&self) -> usize {
         let rooms: usize = self.rooms.iter().map(Vec::capacity).sum();
-        let of_lists = size_of::<List>() * self.lists.capacity();
+        let of_lists = size_of::<PostingList>() * self.lists.capacity();
         of_lists + self.bytes_of_postings() + size_of::<u32>() * rooms
     }
 
@@ -174,6 +174,6 @@ impl Index {
     /// Bytes that lists for so many slots take more.
     pub(super) fn growth(&self, slots: usize) -> usize {
         let is_room = slots <= self.lists.capacity();
-        if is_room { 0 } else { size_of::<List>() * (slots + slots / 4) }
+        if is_room { 0 } else { size_of::<PostingList>() * (slots + slots / 4) }
     }
 }

@@ -11,8 +11,8 @@ use trommel_kernels::arrivals::Posting;
 use trommel_kernels::sets::SetStore;
 
 use super::index::POSTINGS_MAX;
-use super::look_up::{Among, Finder, Found, IndexFull, Met};
-use super::pane::{Arrivals, Pane};
+use super::look_up::{FoundPair, IndexFull, LastProbes, SearchScope, StreamFinder};
+use super::pane::{Arrivals, SetPane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
 use crate::budget::{Budget, BudgetFull};
 use crate::carry::CarriedRows;
@@ -38,7 +38,7 @@ const POSTINGS_PER_TOKEN: u64 = 4 * 32;
 
 /// What is joined, and how.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct StreamRules {
     pub(crate) bounds: Bounds,
     pub(crate) isa: Isa,
     pub(crate) window: Extent,
@@ -52,14 +52,14 @@ pub(crate) struct Rules {
 
 /// Joins sets to those before them.
 pub(super) struct StreamJoin {
-    rules: Rules,
+    rules: StreamRules,
     dictionary: Dictionary,
-    finder: Finder,
+    finder: StreamFinder,
     /// The oldest first.
-    panes: Panes<Pane>,
+    panes: Panes<SetPane>,
     /// The number of the next set; 0 comes after 2^32 - 1.
     next: u32,
-    copies: Copies,
+    duplicates: Duplicates,
     batch: Option<MicroBatch>,
     counters: JoinCounters,
     renumberings: u64,
@@ -70,7 +70,7 @@ pub(super) struct StreamJoin {
 /// Sets of one cell that came together.
 struct MicroBatch {
     /// What will be remembered of them.
-    pane: Pane,
+    pane: SetPane,
     /// Unless each pair is asked for.
     firsts: Option<Firsts>,
 }
@@ -87,7 +87,7 @@ struct Firsts {
 
 /// Which sets of the present cell are there, to leave out copies of them.
 #[derive(Debug, Default)]
-struct Copies {
+struct Duplicates {
     hasher: RandomState,
     /// The number of a set, by the hash of its tokens.
     sets: HashMap<u64, u32, RandomState>,
@@ -95,7 +95,7 @@ struct Copies {
 }
 
 /// What came of asking for the next chunk.
-pub(super) enum Next {
+pub(super) enum JoinStep {
     /// Candidates of these sets.
     Chunk(JoinedSets),
     /// There are no more, and the micro-batch has become a pane. Unless each pair is asked for, by
@@ -104,14 +104,14 @@ pub(super) enum Next {
 }
 
 impl StreamJoin {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: StreamRules) -> Self {
         Self {
             rules,
             dictionary: Dictionary::default(),
-            finder: Finder::new(rules.bounds, rules.is_each_pair),
+            finder: StreamFinder::new(rules.bounds, rules.is_each_pair),
             panes: Panes::default(),
             next: FIRST,
-            copies: Copies::default(),
+            duplicates: Duplicates::default(),
             batch: None,
             counters: JoinCounters::default(),
             renumberings: 0,
@@ -130,10 +130,10 @@ impl StreamJoin {
 
     /// Bytes of all that is remembered.
     pub(super) fn bytes(&self) -> usize {
-        let Self { dictionary, finder, panes, copies, batch, .. } = self;
+        let Self { dictionary, finder, panes, duplicates, batch, .. } = self;
         let of_batch = batch.iter().map(|batch| &batch.pane);
-        let panes: usize = panes.iter().chain(of_batch).map(Pane::bytes).sum();
-        panes + dictionary.bytes() + finder.bytes() + copies.bytes()
+        let panes: usize = panes.iter().chain(of_batch).map(SetPane::bytes).sum();
+        panes + dictionary.bytes() + finder.bytes() + duplicates.bytes()
     }
 
     /// Bytes that may yet be used.
@@ -154,7 +154,7 @@ impl StreamJoin {
     pub(super) fn open(&mut self, stamp: u64) -> Result<(), OperatorError> {
         self.forget(stamp);
         let cell = self.rules.window.cell(stamp);
-        self.copies.turn_to(cell);
+        self.duplicates.switch_cell(cell);
         let room = self.room();
         Ok(self.panes.close_cells(cell, room)?)
     }
@@ -162,7 +162,7 @@ impl StreamJoin {
     /// Forgets the panes that no set can be similar to that comes at `stamp` or later.
     fn forget(&mut self, stamp: u64) {
         let Self { panes, finder, rules, next, .. } = self;
-        let expired: Vec<Pane> = panes.expire(rules.window, stamp).collect();
+        let expired: Vec<SetPane> = panes.expire(rules.window, stamp).collect();
         let end = panes.first().map_or(*next, |pane| pane.begin);
         expired.iter().for_each(|pane| finder.remove(&pane.sets, end));
     }
@@ -181,7 +181,7 @@ impl StreamJoin {
         let cell = self.rules.window.cell(first);
         let held = arrivals.bytes() + carried.as_ref().map_or(0, CarriedRows::bytes);
         self.make_room(&arrivals, held)?;
-        let hashes = (!self.rules.is_each_pair).then(|| self.copies.hash(&arrivals));
+        let hashes = (!self.rules.is_each_pair).then(|| self.duplicates.hash(&arrivals));
         for token in &mut arrivals.tokens {
             *token = self.dictionary.slot(*token);
         }
@@ -190,17 +190,17 @@ impl StreamJoin {
         }
         arrivals.tokens.iter_mut().for_each(|token| *token = number_of(*token));
         (0..arrivals.len()).for_each(|set| arrivals.set_mut(set).sort_unstable());
-        let firsts = hashes.map(|hashes| self.leave_out_copies(&mut arrivals, &hashes));
+        let firsts = hashes.map(|hashes| self.drop_duplicates(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
         let sets = Arc::new(SetBlock::new(sets, ids, carried));
         let begin = self.next;
         self.next = begin.wrapping_add(narrow(sets.len()));
         let oldest = self.panes.first().map_or(begin, |pane| pane.begin);
-        self.finder.met.widen(oldest, begin, self.next);
+        self.finder.last_probes.widen(oldest, begin, self.next);
         self.finder.begin(self.rules.isa, &sets);
         let newest = stamps.iter().copied().max().unwrap_or_default();
-        let pane = Pane { sets, stamps, begin, cell, newest };
+        let pane = SetPane { sets, stamps, begin, cell, newest };
         self.batch = Some(MicroBatch { pane, firsts });
         self.widen_index(0);
         Ok(())
@@ -234,10 +234,10 @@ impl StreamJoin {
         let mut budget = Budget::new(self.rules.memory_max);
         budget.take("the sets in the window", self.bytes())?;
         budget.take("the sets", held)?;
-        let copies = if self.rules.is_each_pair { 0 } else { self.copies.growth(sets) };
+        let duplicates = if self.rules.is_each_pair { 0 } else { self.duplicates.growth(sets) };
         budget.take("the numbers of tokens", self.dictionary.growth(tokens))?;
-        let met = Met::bytes_for(of_window);
-        budget.take("the index", self.finder.index.growth(slots) + met + copies)?;
+        let last_probes = LastProbes::bytes_for(of_window);
+        budget.take("the index", self.finder.index.growth(slots) + last_probes + duplicates)?;
         Ok(budget)
     }
 
@@ -262,7 +262,7 @@ impl StreamJoin {
     /// Bytes that numbering tokens anew takes for a moment: its tables, and a pane that is copied
     /// and signed.
     fn renumbering_bytes(&self) -> usize {
-        let of_pane = |pane: &Pane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
+        let of_pane = |pane: &SetPane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
         let of_panes = self.panes.iter().map(of_pane).max();
         RENUMBERING_BYTES * self.dictionary.len() + of_panes.unwrap_or(0)
     }
@@ -315,14 +315,14 @@ impl StreamJoin {
 
     /// Leaves out sets of a micro-batch that are equal to one before them in their cell, which is
     /// remembered in their stead and as long.
-    fn leave_out_copies(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
+    fn drop_duplicates(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
         let mut is_first = vec![true; arrivals.len()];
         let mut kept: Vec<u32> = Vec::with_capacity(arrivals.len());
         let mut arrived = Vec::with_capacity(arrivals.len());
         for (place, &hash) in (0_u32..).zip(hashes) {
             let stamp = arrivals.stamps[place as usize];
             let number = self.next.wrapping_add(narrow(kept.len()));
-            let known = *self.copies.sets.entry(hash).or_insert(number);
+            let known = *self.duplicates.sets.entry(hash).or_insert(number);
             let tokens = arrivals.set(place as usize);
             let in_batch = known.wrapping_sub(self.next) as usize;
             if let Some(&original) = kept.get(in_batch) {
@@ -334,7 +334,7 @@ impl StreamJoin {
             } else if known != number {
                 let first = self.panes[0].begin;
                 let age = known.wrapping_sub(first);
-                let is_before = |pane: &Pane| pane.begin.wrapping_sub(first) <= age;
+                let is_before = |pane: &SetPane| pane.begin.wrapping_sub(first) <= age;
                 let index = self.panes.partition_point(is_before) - 1;
                 let pane = &mut self.panes[index];
                 let set = known.wrapping_sub(pane.begin);
@@ -365,17 +365,20 @@ impl StreamJoin {
     ///
     /// # Panics
     /// If no micro-batch is under way.
-    pub(super) fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> Result<Next, OperatorError> {
+    pub(super) fn next_chunk(
+        &mut self,
+        chunk: &mut CandidateChunk,
+    ) -> Result<JoinStep, OperatorError> {
         chunk.clear();
         let Self { rules, finder, panes, batch, counters, .. } = self;
         let batch = batch.as_mut().expect("a micro-batch is under way");
         loop {
-            if let Some(sets) = batch.hand_over(finder, panes, chunk) {
+            if let Some(sets) = batch.emit(finder, panes, chunk) {
                 counters.verified += chunk.len() as u64;
-                return Ok(Next::Chunk(sets));
+                return Ok(JoinStep::Chunk(sets));
             }
-            let Pane { sets, stamps, begin, .. } = &batch.pane;
-            let among = Among {
+            let SetPane { sets, stamps, begin, .. } = &batch.pane;
+            let scope = SearchScope {
                 sets,
                 stamps,
                 arrived: batch.firsts.as_ref().map_or(stamps, |firsts| &firsts.arrived),
@@ -384,9 +387,9 @@ impl StreamJoin {
                 window: rules.window,
                 isa: rules.isa,
             };
-            match finder.find(&among, counters) {
+            match finder.find(&scope, counters) {
                 Ok(true) => {}
-                Ok(false) => return self.settle().map(Next::Settled),
+                Ok(false) => return self.settle().map(JoinStep::Settled),
                 Err(IndexFull) => return Err(self.index_error().into()),
             }
         }
@@ -414,14 +417,14 @@ impl StreamJoin {
 
 impl MicroBatch {
     /// Puts candidates of one pane in the chunk, if there are any; says whose they are.
-    fn hand_over(
+    fn emit(
         &self,
-        Finder { found, handed_over, .. }: &mut Finder,
-        panes: &[Pane],
+        StreamFinder { found, handed_over, .. }: &mut StreamFinder,
+        panes: &[SetPane],
         chunk: &mut CandidateChunk,
     ) -> Option<JoinedSets> {
         let mut pane = None;
-        for &Found { pane: of, probe, set, required, start } in &found[*handed_over..] {
+        for &FoundPair { pane: of, probe, set, required, start } in &found[*handed_over..] {
             if chunk.is_full() || pane.is_some_and(|pane| pane != of) {
                 break;
             }
@@ -438,9 +441,9 @@ impl MicroBatch {
     }
 }
 
-impl Copies {
+impl Duplicates {
     /// Sets of this cell come now.
-    fn turn_to(&mut self, cell: u64) {
+    fn switch_cell(&mut self, cell: u64) {
         if self.cell != cell {
             self.sets.clear();
             self.cell = cell;

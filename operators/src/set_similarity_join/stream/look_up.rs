@@ -15,11 +15,11 @@ use trommel_kernels::arrivals::{self, Hit, LookUp, PLACE_MAX, Posting};
 use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::sign_sets;
 
-use super::index::Index;
-use super::pane::Pane;
+use super::index::StreamIndex;
+use super::pane::SetPane;
 use super::tokens::number_of;
 use crate::set_similarity_join::find::JoinCounters;
-use crate::set_similarity_join::find::prefix::start_behind_match;
+use crate::set_similarity_join::find::prefix::start_after_match;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetBlock;
 use crate::window::Extent;
@@ -33,8 +33,8 @@ const GROUP: usize = if cfg!(test) { 8 } else { 1 << 11 };
 const FOUND_MAX: usize = if cfg!(test) { 16 } else { 1 << 14 };
 const FOUND_FIRST_MAX: usize = if cfg!(test) { 4 } else { 1 << 8 };
 
-/// Reaches of all sizes after which they are made anew.
-const REACHES_MAX: usize = if cfg!(test) { 32 } else { 1 << 18 };
+/// Bounds of all sizes after which they are made anew.
+const POSITION_BOUNDS_MAX: usize = if cfg!(test) { 32 } else { 1 << 18 };
 
 /// The bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
@@ -42,7 +42,7 @@ const SIGNATURE_BITS: u32 = u64::BITS;
 /// What the partners of a set can be that have the token at some position of it in common, and none
 /// before. Positions that follow each other and say the same have one.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+struct PositionBounds {
     /// Behind the last position.
     end: u32,
     size_min: u16,
@@ -52,41 +52,41 @@ struct Reach {
 
 /// What sets of each size look for.
 #[derive(Debug)]
-pub(super) struct Reaches {
+pub(super) struct BoundsBySize {
     bounds: Bounds,
     /// By size: those of all positions of the prefix.
-    of_size: HashMap<u32, Box<[Reach]>, RandomState>,
+    of_size: HashMap<u32, Box<[PositionBounds]>, RandomState>,
     held: usize,
 }
 
-impl Reaches {
+impl BoundsBySize {
     fn new(bounds: Bounds) -> Self {
         Self { bounds, of_size: HashMap::default(), held: 0 }
     }
 
-    /// The reaches of a set of this size, the first positions first.
-    fn of(&mut self, size: u32) -> &[Reach] {
-        if self.held > REACHES_MAX && !self.of_size.contains_key(&size) {
+    /// The bounds of a set of this size, the first positions first.
+    fn of(&mut self, size: u32) -> &[PositionBounds] {
+        if self.held > POSITION_BOUNDS_MAX && !self.of_size.contains_key(&size) {
             self.of_size.clear();
             self.held = 0;
         }
         let Self { bounds, of_size, held } = self;
         of_size.entry(size).or_insert_with(|| {
-            let reaches = reaches_of(size, *bounds);
-            *held += reaches.len();
-            reaches
+            let found = position_bounds(size, *bounds);
+            *held += found.len();
+            found
         })
     }
 
     fn bytes(&self) -> usize {
-        let entry = size_of::<(u32, Box<[Reach]>)>() + 1;
-        size_of::<Reach>() * self.held + entry * self.of_size.capacity() * 8 / 7
+        let entry = size_of::<(u32, Box<[PositionBounds]>)>() + 1;
+        size_of::<PositionBounds>() * self.held + entry * self.of_size.capacity() * 8 / 7
     }
 }
 
 /// # Cost
 /// A few steps for each size of a partner below 2^16, however large the set is.
-fn reaches_of(size: u32, bounds: Bounds) -> Box<[Reach]> {
+fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
     let (size_min, prefix) = (bounds.size_min(size), bounds.probe_prefix(size));
     // Of two sets, in how many tokens they may differ.
     let distance = |other: u32| {
@@ -99,7 +99,7 @@ fn reaches_of(size: u32, bounds: Bounds) -> Box<[Reach]> {
         let middle = reached.midpoint(beyond);
         if bounds.required(size, middle) <= size { reached = middle } else { beyond = middle }
     }
-    let mut reaches: Vec<Reach> = Vec::new();
+    let mut found: Vec<PositionBounds> = Vec::new();
     let mut begin = 0;
     while begin < prefix {
         // A partner of this size is possible as long as so many tokens are left.
@@ -113,17 +113,17 @@ fn reaches_of(size: u32, bounds: Bounds) -> Box<[Reach]> {
                 _ => u32::try_from(distance_max).unwrap_or(SIGNATURE_BITS),
             };
             let (size_min, size_max) = (known(size_min), known(reached));
-            reaches.push(Reach { end, size_min, size_max, distance_max });
+            found.push(PositionBounds { end, size_min, size_max, distance_max });
             begin = end;
         }
         reached -= 1;
     }
-    reaches.into()
+    found.into()
 }
 
 /// A set that may be similar to a probe.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundPair {
     /// The pane of the set: its index, or behind the last one, the micro-batch.
     pub(super) pane: u32,
     pub(super) probe: u32,
@@ -135,7 +135,7 @@ pub(super) struct Found {
 
 /// What a look-up is for.
 #[derive(Debug, Clone, Copy)]
-struct Origin {
+struct LookUpOrigin {
     probe: u32,
     position: u32,
     slot: u32,
@@ -143,12 +143,12 @@ struct Origin {
 
 /// Which sets a probe has met, by the last digits of their number.
 #[derive(Debug, Default)]
-pub(super) struct Met {
+pub(super) struct LastProbes {
     /// The last probe. A set meets itself when it comes, so that nothing is left of those before.
     probes: Vec<u32>,
 }
 
-impl Met {
+impl LastProbes {
     /// Has room for the sets from `begin` to before `end`, of which those from `known` on are new.
     pub(super) fn widen(&mut self, begin: u32, known: u32, end: u32) {
         let sets = end.wrapping_sub(begin) as usize;
@@ -171,7 +171,7 @@ impl Met {
 
     /// Whether the probe meets this set for the first time.
     #[inline]
-    fn meet(&mut self, probe: u32, set: u32) -> bool {
+    fn is_new_pair(&mut self, probe: u32, set: u32) -> bool {
         std::mem::replace(self.last(set), probe) != probe
     }
 
@@ -186,7 +186,7 @@ impl Met {
 }
 
 /// The sets that are looked up, and where.
-pub(super) struct Among<'a> {
+pub(super) struct SearchScope<'a> {
     /// The micro-batch.
     pub(super) sets: &'a SetBlock,
     /// By set: how long it is remembered, and when it came.
@@ -195,7 +195,7 @@ pub(super) struct Among<'a> {
     /// The number of its first set.
     pub(super) begin: u32,
     /// All before it.
-    pub(super) panes: &'a [Pane],
+    pub(super) panes: &'a [SetPane],
     pub(super) window: Extent,
     pub(super) isa: Isa,
 }
@@ -206,32 +206,32 @@ pub(super) struct IndexFull;
 
 /// Looks up one set of a micro-batch after the other. Made once, for one after the other.
 #[derive(Debug)]
-pub(super) struct Finder {
-    reaches: Reaches,
-    pub(super) index: Index,
-    pub(super) met: Met,
+pub(super) struct StreamFinder {
+    bounds_by_size: BoundsBySize,
+    pub(super) index: StreamIndex,
+    pub(super) last_probes: LastProbes,
     /// By set of the micro-batch.
     signatures: Vec<u64>,
     /// The next set to be added.
     next: usize,
     look_ups: Vec<LookUp>,
-    origins: Vec<Origin>,
+    origins: Vec<LookUpOrigin>,
     /// How many of the look-ups are done.
     done: usize,
     hits: Vec<Hit>,
     /// By pane, and from `handed_over` on not yet in a chunk.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundPair>,
     pub(super) handed_over: usize,
     found_max: usize,
 }
 
-impl Finder {
+impl StreamFinder {
     /// Finds all candidates of a set, or as many as it takes to see that there is a similar one.
     pub(super) fn new(bounds: Bounds, is_each_pair: bool) -> Self {
         Self {
-            reaches: Reaches::new(bounds),
-            index: Index::default(),
-            met: Met::default(),
+            bounds_by_size: BoundsBySize::new(bounds),
+            index: StreamIndex::default(),
+            last_probes: LastProbes::default(),
             signatures: Vec::new(),
             next: 0,
             look_ups: Vec::new(),
@@ -247,18 +247,28 @@ impl Finder {
     /// How many tokens a set of this size is found by, and looks up; none if nothing is similar to
     /// it.
     pub(super) fn prefix(&self, size: u32) -> u32 {
-        self.reaches.bounds.probe_prefix(size)
+        self.bounds_by_size.bounds.probe_prefix(size)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let Self { reaches, index, met, signatures, look_ups, origins, hits, found, .. } = self;
-        let of_all = reaches.bytes() + index.bytes() + met.bytes();
+        let Self {
+            bounds_by_size,
+            index,
+            last_probes,
+            signatures,
+            look_ups,
+            origins,
+            hits,
+            found,
+            ..
+        } = self;
+        let of_all = bounds_by_size.bytes() + index.bytes() + last_probes.bytes();
         of_all
             + size_of::<u64>() * signatures.capacity()
             + size_of::<LookUp>() * look_ups.capacity()
-            + size_of::<Origin>() * origins.capacity()
+            + size_of::<LookUpOrigin>() * origins.capacity()
             + size_of::<Hit>() * hits.capacity()
-            + size_of::<Found>() * found.capacity()
+            + size_of::<FoundPair>() * found.capacity()
     }
 
     /// Begins with the first set of these.
@@ -277,7 +287,7 @@ impl Finder {
     }
 
     /// Adds all sets to the index, and looks none of them up.
-    pub(super) fn add(&mut self, isa: Isa, pane: &Pane) -> Result<(), IndexFull> {
+    pub(super) fn add(&mut self, isa: Isa, pane: &SetPane) -> Result<(), IndexFull> {
         self.begin(isa, &pane.sets);
         while self.next < pane.sets.len() {
             self.add_next(&pane.sets, pane.begin)?;
@@ -302,7 +312,7 @@ impl Finder {
 
     /// Adds the next set to the lists of its prefix, and plans to look up those before it.
     fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
-        let Self { reaches, index, signatures, look_ups, origins, .. } = self;
+        let Self { bounds_by_size, index, signatures, look_ups, origins, .. } = self;
         let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
         let signature = signatures[self.next];
         self.next += 1;
@@ -310,7 +320,7 @@ impl Finder {
         let size = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
         let set = begin.wrapping_add(probe);
         let mut begin = 0;
-        for &Reach { end, size_min, size_max, distance_max } in reaches.of(size) {
+        for &PositionBounds { end, size_min, size_max, distance_max } in bounds_by_size.of(size) {
             let tokens = &tokens[begin as usize..end as usize];
             for (position, &token) in (begin..end).zip(tokens) {
                 let slot = number_of(token);
@@ -329,7 +339,7 @@ impl Finder {
                         size_min,
                         size_max,
                     });
-                    origins.push(Origin { probe, position, slot });
+                    origins.push(LookUpOrigin { probe, position, slot });
                 }
             }
             begin = end;
@@ -341,23 +351,23 @@ impl Finder {
     /// more.
     pub(super) fn find(
         &mut self,
-        among: &Among<'_>,
+        scope: &SearchScope<'_>,
         counters: &mut JoinCounters,
     ) -> Result<bool, IndexFull> {
         self.found.clear();
         self.handed_over = 0;
         while self.found.len() < self.found_max {
-            if self.done == self.look_ups.len() && !self.plan(among)? {
+            if self.done == self.look_ups.len() && !self.plan(scope)? {
                 break;
             }
             self.hits.clear();
             let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
             let done =
-                arrivals::sift(among.isa, postings, look_ups, &mut self.hits, self.found_max);
+                arrivals::sift(scope.isa, postings, look_ups, &mut self.hits, self.found_max);
             let looked_at = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
             counters.postings += looked_at.sum::<u64>();
             counters.pre_candidates += self.hits.len() as u64;
-            self.take_hits(among);
+            self.take_hits(scope);
             self.done += done;
         }
         counters.candidates += self.found.len() as u64;
@@ -366,12 +376,12 @@ impl Finder {
     }
 
     /// Adds the next sets, so that there are look-ups to be done; false if there are no more.
-    fn plan(&mut self, among: &Among<'_>) -> Result<bool, IndexFull> {
+    fn plan(&mut self, scope: &SearchScope<'_>) -> Result<bool, IndexFull> {
         self.look_ups.clear();
         self.origins.clear();
         self.done = 0;
-        while self.next < among.sets.len() && self.look_ups.len() < GROUP {
-            self.add_next(among.sets, among.begin)?;
+        while self.next < scope.sets.len() && self.look_ups.len() < GROUP {
+            self.add_next(scope.sets, scope.begin)?;
         }
         for (look_up, origin) in self.look_ups.iter_mut().zip(&self.origins) {
             look_up.begin = self.index.begin(origin.slot);
@@ -380,23 +390,23 @@ impl Finder {
     }
 
     /// Tests hits by their own bounds.
-    fn take_hits(&mut self, among: &Among<'_>) {
-        let Self { reaches, index, met, look_ups, origins, found, .. } = self;
-        let first = among.panes.first().map_or(among.begin, |pane| pane.begin);
+    fn take_hits(&mut self, scope: &SearchScope<'_>) {
+        let Self { bounds_by_size, index, last_probes, look_ups, origins, found, .. } = self;
+        let first = scope.panes.first().map_or(scope.begin, |pane| pane.begin);
         for hit in &self.hits {
             let look_up = self.done + hit.look_up as usize;
-            let Origin { probe, position, .. } = origins[look_up];
+            let LookUpOrigin { probe, position, .. } = origins[look_up];
             let posting = index.postings()[hit.posting as usize];
             // What fails the tests where it is met first fails them everywhere.
-            if !met.meet(among.begin.wrapping_add(probe), posting.set) {
+            if !last_probes.is_new_pair(scope.begin.wrapping_add(probe), posting.set) {
                 continue;
             }
             let age = posting.set.wrapping_sub(first);
-            let pane = among.panes.partition_point(|pane| pane.begin.wrapping_sub(first) <= age);
-            let (pane, sets, stamps, begin) = if posting.set.wrapping_sub(among.begin) < 1 << 31 {
-                (among.panes.len(), among.sets, among.stamps, among.begin)
+            let pane = scope.panes.partition_point(|pane| pane.begin.wrapping_sub(first) <= age);
+            let (pane, sets, stamps, begin) = if posting.set.wrapping_sub(scope.begin) < 1 << 31 {
+                (scope.panes.len(), scope.sets, scope.stamps, scope.begin)
             } else {
-                let Pane { sets, stamps, begin, .. } = &among.panes[pane - 1];
+                let SetPane { sets, stamps, begin, .. } = &scope.panes[pane - 1];
                 (pane - 1, &**sets, &stamps[..], *begin)
             };
             let set = posting.set.wrapping_sub(begin);
@@ -404,19 +414,19 @@ impl Finder {
                 PLACE_MAX => sets.size(set),
                 size => size.into(),
             };
-            let size = among.sets.size(probe);
-            let required = reaches.bounds.required(size, other_size);
+            let size = scope.sets.size(probe);
+            let required = bounds_by_size.bounds.required(size, other_size);
             let distance = (posting.signature ^ look_ups[look_up].signature).count_ones();
             let is_possible = required <= size - position
                 && required + u32::from(posting.position) <= other_size
                 && u64::from(distance) + 2 * u64::from(required)
                     <= u64::from(size) + u64::from(other_size);
             if is_possible
-                && among.window.reaches(stamps[set as usize], among.arrived[probe as usize])
+                && scope.window.reaches(stamps[set as usize], scope.arrived[probe as usize])
             {
-                let start = start_behind_match(position, posting.position.into());
+                let start = start_after_match(position, posting.position.into());
                 let pane = u32::try_from(pane).expect("fewer panes than sets");
-                found.push(Found { pane, probe, set, required, start });
+                found.push(FoundPair { pane, probe, set, required, start });
             }
         }
     }
@@ -438,27 +448,27 @@ mod tests {
         [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
 
     #[test]
-    fn reaches_are_the_sizes_for_which_enough_tokens_are_left() {
+    fn position_bounds_are_the_sizes_for_which_enough_tokens_are_left() {
         for (similarity, percent) in
             ALL.into_iter().flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
         {
             let bounds = bounds(similarity, percent);
             for size in 1..=120 {
                 let mut begin = 0;
-                for reach in reaches_of(size, bounds) {
-                    for position in begin..reach.end {
+                for found in position_bounds(size, bounds) {
+                    for position in begin..found.end {
                         for other in 1..=2000 {
                             let required = bounds.required(size, other);
                             let is_possible = required <= other && required <= size - position;
-                            let is_in_reach = (reach.size_min..=reach.size_max)
+                            let is_within = (found.size_min..=found.size_max)
                                 .contains(&u16::try_from(other).unwrap());
                             assert_eq!(
-                                is_in_reach, is_possible,
+                                is_within, is_possible,
                                 "{similarity:?} {percent}: {other} at {position} of {size}"
                             );
                         }
                     }
-                    begin = reach.end;
+                    begin = found.end;
                 }
                 assert_eq!(begin, bounds.probe_prefix(size));
             }
@@ -466,12 +476,12 @@ mod tests {
     }
 
     #[test]
-    fn reaches_of_large_sets_are_few() {
+    fn position_bounds_of_large_sets_are_few() {
         let begun = Instant::now();
         for similarity in ALL {
             for size in [1 << 16, 100_000_000] {
-                let reaches = reaches_of(size, bounds(similarity, 1));
-                assert!((1..=1 << 16).contains(&reaches.len()), "{similarity:?}");
+                let found = position_bounds(size, bounds(similarity, 1));
+                assert!((1..=1 << 16).contains(&found.len()), "{similarity:?}");
             }
         }
         assert!(begun.elapsed() < Duration::from_secs(10));

@@ -47,6 +47,6 @@ mod tests;
 mod tokens;
 mod window;
 
-pub(super) use self::join::Rules;
+pub(super) use self::join::StreamRules;
 pub(super) use self::operator::{StreamProducer, deduplicate};
 pub use self::window::JoinWindow;

@@ -87,7 +87,7 @@ impl Arrivals {
 
 /// Sets that are remembered, in the order in which they came.
 #[derive(Debug)]
-pub(super) struct Pane {
+pub(super) struct SetPane {
     pub(super) sets: Arc<SetBlock>,
     /// By set: when it came, or with copies left out, the last of them.
     pub(super) stamps: Vec<u64>,
@@ -99,7 +99,7 @@ pub(super) struct Pane {
     pub(super) newest: u64,
 }
 
-impl Pane {
+impl SetPane {
     /// Remembers a set until this time has left the window, because an equal one has come.
     pub(super) fn refresh(&mut self, set: u32, stamp: u64) {
         self.stamps[set as usize] = stamp;
@@ -122,7 +122,7 @@ impl Pane {
     }
 }
 
-impl panes::Pane for Pane {
+impl panes::Pane for SetPane {
     type Error = ArrowError;
 
     fn cell(&self) -> u64 {

@@ -18,9 +18,9 @@ use super::super::candidates::chunk::CandidateChunk;
 use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
 use super::super::tests::{Question, SIMILARITIES, families};
-use super::operator::{Fed, Feed};
-use super::{Rules, deduplicate};
-use crate::sets::Columns;
+use super::operator::{Batcher, Step};
+use super::{StreamRules, deduplicate};
+use crate::sets::SetColumns;
 use crate::window::Extent;
 
 /// A row: an id and a set, or a null.
@@ -49,10 +49,10 @@ impl Case {
         Self { question, window, isa, chunk_bytes: 1 << 16, memory_max: 1 << 30 }
     }
 
-    fn rules(self, is_each_pair: bool) -> Rules {
+    fn rules(self, is_each_pair: bool) -> StreamRules {
         let Question { similarity, numerator, denominator } = self.question;
         let threshold = Threshold::new(numerator, denominator).unwrap();
-        Rules {
+        StreamRules {
             bounds: Bounds::new(similarity, threshold).unwrap(),
             isa: self.isa,
             window: self.window,
@@ -80,8 +80,8 @@ fn payload(entry: &Entry, start: Instant) -> Payload {
     Payload::Batch(Batch { records: records(&entry.rows), origin })
 }
 
-fn columns() -> Columns {
-    Columns::new(&records(&[]).schema(), 0, 1, Vec::new())
+fn columns() -> SetColumns {
+    SetColumns::new(&records(&[]).schema(), 0, 1, Vec::new())
 }
 
 /// A pair of the older and the newer id, and the overlap.
@@ -89,22 +89,22 @@ type Pair = (u32, u32, u32);
 
 /// The pairs that each batch brings.
 fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
-    let mut feed = Feed::new(case.rules(true), columns());
+    let mut batcher = Batcher::new(case.rules(true), columns());
     let start = Instant::now();
     let mut chunk = CandidateChunk::with_bytes(case.chunk_bytes);
     let of_batch = |entry: &Entry| {
-        feed.take(payload(entry, start));
+        batcher.take(payload(entry, start));
         let mut pairs = Vec::new();
         loop {
-            match feed.next(&mut chunk).unwrap() {
-                Fed::Chunk(sets) => {
+            match batcher.next(&mut chunk).unwrap() {
+                Step::Chunk(sets) => {
                     let overlaps = chunk.verify(case.isa, &sets);
                     let found = matches(&sets, &chunk, &overlaps);
                     let found = found.map(|found| found.pair(case.question.similarity));
                     pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
                 }
-                Fed::Settled(_) => {}
-                Fed::End => break,
+                Step::Settled(_) => {}
+                Step::End => break,
             }
         }
         pairs.sort_unstable();
@@ -133,20 +133,24 @@ fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     stream.iter().map(of_batch).collect()
 }
 
-/// Feeds a stream, and looks at the feed behind each batch; or says why it cannot be joined.
-fn feed(rules: Rules, stream: &[Entry], mut look: impl FnMut(&Feed)) -> Result<(), String> {
-    let mut feed = Feed::new(rules, columns());
+/// Feeds a stream, and looks at the batcher behind each batch; or says why it cannot be joined.
+fn feed(
+    rules: StreamRules,
+    stream: &[Entry],
+    mut look: impl FnMut(&Batcher),
+) -> Result<(), String> {
+    let mut batcher = Batcher::new(rules, columns());
     let mut chunk = CandidateChunk::with_bytes(1 << 16);
     for entry in stream {
-        feed.take(payload(entry, Instant::now()));
-        while !matches!(feed.next(&mut chunk).map_err(|error| error.to_string())?, Fed::End) {}
-        look(&feed);
+        batcher.take(payload(entry, Instant::now()));
+        while !matches!(batcher.next(&mut chunk).map_err(|error| error.to_string())?, Step::End) {}
+        look(&batcher);
     }
     Ok(())
 }
 
-fn number(feed: &Feed, name: &str) -> u64 {
-    feed.counters().iter().find(|counter| counter.0 == name).unwrap().1
+fn number(batcher: &Batcher, name: &str) -> u64 {
+    batcher.counters().iter().find(|counter| counter.0 == name).unwrap().1
 }
 
 /// The sets of a stream in order: their batch, id, time, and themselves.
@@ -339,7 +343,7 @@ fn tokens_may_come_and_go() {
         check(jaccard(percent), window, &stream);
         let mut renumberings = 0;
         let rules = Case::new(jaccard(percent), window).rules(true);
-        feed(rules, &stream, |feed| renumberings = number(feed, "renumberings")).unwrap();
+        feed(rules, &stream, |batcher| renumberings = number(batcher, "renumberings")).unwrap();
         assert!((5..150).contains(&renumberings), "{renumberings}");
     }
 }
@@ -367,11 +371,11 @@ fn memory_holds_the_window_and_no_more() {
     for memory_max in [1 << 30, 1 << 18] {
         let rules = Case { memory_max, ..case }.rules(true);
         let mut merges = 0;
-        feed(rules, &stream, |feed| {
-            assert!(number(feed, "panes") <= 5 + 3, "five cells, and those that grow");
-            let bytes = number(feed, "state_bytes");
+        feed(rules, &stream, |batcher| {
+            assert!(number(batcher, "panes") <= 5 + 3, "five cells, and those that grow");
+            let bytes = number(batcher, "state_bytes");
             assert!(bytes < 500 * (8 * 4 + 8 * 80 + 60), "{bytes}");
-            merges = number(feed, "merges");
+            merges = number(batcher, "merges");
         })
         .unwrap();
         // A pane is made anew when as much has come again: three times in a cell, and when it ends.
@@ -391,9 +395,9 @@ fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, b
     for is_each_pair in [true, false] {
         let numbers = |case: Case| {
             let (mut bytes, mut renumberings) = (0, 0);
-            feed(case.rules(is_each_pair), &stream, |feed| {
-                bytes = number(feed, "state_bytes").max(bytes);
-                renumberings = number(feed, "renumberings");
+            feed(case.rules(is_each_pair), &stream, |batcher| {
+                bytes = number(batcher, "state_bytes").max(bytes);
+                renumberings = number(batcher, "renumberings");
             })
             .unwrap();
             assert!(bytes <= case.memory_max as u64);

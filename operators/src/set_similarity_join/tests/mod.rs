@@ -11,7 +11,7 @@ use trommel_kernels::signatures::{self, Joined};
 
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
-use super::cost::tiling::Tiled;
+use super::cost::tiling::TiledRanks;
 use super::similarity::Bounds;
 use super::*;
 
@@ -295,9 +295,10 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
                 .zip(Isa::available().collect::<Vec<_>>().into_iter().rev().cycle())
             {
                 let ranks = (0..collection.sizes().len()).map(division).collect();
-                let tiled = Tiled { ranks, has_others: true };
+                let tiled = TiledRanks { ranks, has_others: true };
                 let similarity = question.similarity;
-                let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
+                let join =
+                    SetJoin::with_tiles(&collection, similarity, bounds, isa, tiled).unwrap();
                 let pairs = pairs_of_divided(join, similarity, isa, 2000);
                 assert_eq!(pairs, expected, "{question:?} {isa}");
             }
@@ -313,8 +314,9 @@ fn tiles_of_many_sizes_come_in_lists_of_any_length() {
     let bounds = Bounds::new(question.similarity, Threshold::new(1, 2).unwrap()).unwrap();
     let collection = collect(&sets, None);
     for list_bytes in [0, 800, 1000, 3000, 1 << 20] {
-        let (isa, tiled) = (Isa::Scalar, Tiled::all(&collection));
-        let join = SetJoin::divided(&collection, question.similarity, bounds, isa, tiled).unwrap();
+        let (isa, tiled) = (Isa::Scalar, TiledRanks::all(&collection));
+        let join =
+            SetJoin::with_tiles(&collection, question.similarity, bounds, isa, tiled).unwrap();
         let pairs = pairs_of_divided(join, question.similarity, isa, list_bytes);
         assert_eq!(pairs, question.by_hand(&sets, None), "{list_bytes}");
     }

@@ -77,7 +77,7 @@ impl Kernel for JoinKernel {
 
 /// Kind of a chunk in flight.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ChunkKind {
     Pairs,
     Tiles,
 }
@@ -93,7 +93,7 @@ pub(crate) struct JoinFlights {
     pairs: Option<OverlapFlights>,
     tiles: Option<TilesFlights>,
     /// Kinds of the chunks in flight.
-    order: VecDeque<Kind>,
+    order: VecDeque<ChunkKind>,
 }
 
 const OPENED: &str = "it was opened for the first chunk of this kind";
@@ -134,11 +134,11 @@ impl OnDevice for JoinFlights {
             Content::Empty => unreachable!("an empty chunk is not sent"),
             Content::Pairs(sets) => {
                 self.pairs.as_mut().expect(OPENED).submit(chunk, sets)?;
-                Kind::Pairs
+                ChunkKind::Pairs
             }
             Content::Tiles(sets) => {
                 self.tiles.as_mut().expect(OPENED).submit(chunk, sets)?;
-                Kind::Tiles
+                ChunkKind::Tiles
             }
         };
         self.order.push_back(kind);
@@ -148,15 +148,15 @@ impl OnDevice for JoinFlights {
     fn is_done(&mut self) -> Result<bool, DeviceError> {
         match self.order.front() {
             None => Ok(false),
-            Some(Kind::Pairs) => self.pairs.as_ref().expect(OPENED).is_done(),
-            Some(Kind::Tiles) => self.tiles.as_ref().expect(OPENED).is_done(),
+            Some(ChunkKind::Pairs) => self.pairs.as_ref().expect(OPENED).is_done(),
+            Some(ChunkKind::Tiles) => self.tiles.as_ref().expect(OPENED).is_done(),
         }
     }
 
     fn collect(&mut self, chunk: &mut JoinChunk) -> Result<Landed, DeviceError> {
         match self.order.pop_front().expect("it has landed") {
-            Kind::Pairs => self.pairs.as_mut().expect(OPENED).collect(chunk),
-            Kind::Tiles => self.tiles.as_mut().expect(OPENED).collect(chunk),
+            ChunkKind::Pairs => self.pairs.as_mut().expect(OPENED).collect(chunk),
+            ChunkKind::Tiles => self.tiles.as_mut().expect(OPENED).collect(chunk),
         }
     }
 }

@@ -6,12 +6,12 @@
 //! | `kernel` | the kernel of a join |
 //! | `overlap` | candidate pairs |
 //! | `tiles` | tiles of all pairs |
-//! | `residents` | the sets that a device has |
+//! | `device_sets` | the sets that a device has |
 
+mod device_sets;
 pub(crate) mod join_chunk;
 pub(crate) mod kernel;
 mod overlap;
-mod residents;
 #[cfg(test)]
 mod stand_in_tests;
 mod tiles;

@@ -8,8 +8,8 @@ use trommel_kernels::cuda::{Device, DeviceError, Flights};
 use trommel_kernels::overlap;
 use trommel_kernels::sets::SetStore;
 
+use super::device_sets::{DeviceSetCache, UploadedSets};
 use super::join_chunk::JoinChunk;
-use super::residents::{Residents, Sent};
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::options::JoinOutput;
@@ -52,7 +52,7 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &JoinedSets) {
 #[derive(Debug)]
 pub(super) struct OverlapFlights {
     flights: Flights<PairOverlap>,
-    residents: Residents,
+    cache: DeviceSetCache,
     kernel: PairKernel,
 }
 
@@ -71,14 +71,14 @@ impl OverlapFlights {
         let DeviceLimits { slots, sets_bytes_max } = limits;
         Ok(Self {
             flights: Flights::open(device, slots, chunk, sets_bytes_max)?,
-            residents: Residents::new(sets_bytes_max, kernel.is_signed(), isa),
+            cache: DeviceSetCache::new(sets_bytes_max, kernel.is_signed(), isa),
             kernel,
         })
     }
 
     pub(super) fn has_room(&self, sets: &JoinedSets) -> bool {
         let is_alone = self.flights.is_idle();
-        self.flights.has_room() && (is_alone || self.residents.has_room(stores(sets)))
+        self.flights.has_room() && (is_alone || self.cache.has_room(stores(sets)))
     }
 
     pub(super) fn submit(
@@ -87,7 +87,8 @@ impl OverlapFlights {
         sets: &JoinedSets,
     ) -> Result<(), DeviceError> {
         let stores = stores(sets);
-        let Sent { sets: on_device, bytes } = self.residents.send(self.flights.memory(), stores)?;
+        let UploadedSets { sets: on_device, bytes } =
+            self.cache.send(self.flights.memory(), stores)?;
         let variant = self.kernel.for_mean_size(sets.candidates().mean_size());
         let job = Job {
             chunk: chunk.pairs.chunk(),
