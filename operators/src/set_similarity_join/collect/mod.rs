@@ -1,4 +1,4 @@
-//! COLLECT: rows of similar pairs, or their number.
+//! COLLECT: rows of similar pairs, or the number of pairs.
 
 pub(crate) mod pair_rows;
 
@@ -12,17 +12,17 @@ use self::pair_rows::SimilarRows;
 use super::verify::join_chunk::JoinChunk;
 use crate::wave::{Consumer, Taken};
 
-/// The rows of a join.
+/// Kind of the rows of a join.
 #[derive(Debug, Clone)]
 pub(crate) enum ResultRows {
-    /// A row a pair.
+    /// One row per pair.
     Pairs(SimilarRows),
-    /// One row, of this schema: how many pairs there are.
+    /// One row with the number of pairs, of this schema.
     Count(SchemaRef),
 }
 
 impl ResultRows {
-    /// The columns.
+    /// Columns of the rows.
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
             Self::Pairs(rows) => rows.schema(),
@@ -34,7 +34,7 @@ impl ResultRows {
 /// Sends the rows of similar pairs.
 pub(crate) struct PairConsumer {
     rows: ResultRows,
-    /// Pairs of the present chunk that have been sent.
+    /// Number of pairs of the present chunk that have been sent.
     sent: usize,
     verified: u64,
     results: u64,

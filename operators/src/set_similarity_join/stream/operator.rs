@@ -1,4 +1,5 @@
-//! A join of a stream as an operator: what a batch has to say leaves with it.
+//! Streaming join as an operator: all pairs of a batch, or its rows that pass, are sent before the
+//! next batch is taken.
 
 use std::time::Instant;
 
@@ -18,43 +19,47 @@ use crate::sets::{SetColumns, SetRows};
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
 
-/// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
-/// has one need not be compared any more.
+/// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need not
+/// be compared further.
 const FIRST_CHUNK_BYTES: usize = 1 << 12;
 
-/// The sets of batches, as micro-batches on their way through a join.
+/// Cuts batches into micro-batches and joins these one after the other.
+///
+/// A micro-batch ends with its batch, or at the border of a cell.
 pub(crate) struct Batcher {
     join: StreamJoin,
     columns: SetColumns,
     window: Extent,
-    /// When the first batch entered, and how long after it the last one did.
+    /// Time at which the first batch entered.
     start: Option<Instant>,
+    /// Nanoseconds from then until the last batch entered. Never decreases.
     time: u64,
-    /// How many sets have come.
+    /// Number of sets so far.
     position: u64,
     batch: Option<OpenBatch>,
     empty_sets: u64,
     nulls: u64,
 }
 
-/// A batch whose rows are joined one micro-batch after the other.
+/// The batch that is being joined.
 struct OpenBatch {
     records: RecordBatch,
-    /// The first row of the micro-batch, and the first one behind it.
+    /// First row of the present micro-batch.
     begin: usize,
+    /// Row after its last one.
     end: usize,
-    /// By place of a set of the micro-batch: its row.
+    /// Per place of the micro-batch: row of the set in `records`.
     rows: Vec<usize>,
 }
 
-/// What comes of a batch next.
+/// Outcome of [`Batcher::next`].
 pub(crate) enum Step {
-    /// Candidates of these sets, in the chunk.
+    /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// All candidates of some [rows](Batcher::settled) have been found. By place of a set, unless each
-    /// pair is asked for: whether it is still unmarked.
+    /// A micro-batch is joined; [`Batcher::settled`] has its rows. Per place: whether the set has no
+    /// similar earlier set. Empty if each pair is asked for.
     Settled(Vec<bool>),
-    /// The batch has ended.
+    /// The batch is joined to its end.
     End,
 }
 
@@ -73,7 +78,7 @@ impl Batcher {
         }
     }
 
-    /// Takes a batch, which must have been fed to its end before the next one comes.
+    /// Takes a batch. The batch before it must have reached [`Step::End`].
     pub(crate) fn take(&mut self, input: Payload) {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let start = *self.start.get_or_insert(entered);
@@ -83,7 +88,7 @@ impl Batcher {
         self.batch = Some(OpenBatch { records, begin: 0, end: 0, rows: Vec::new() });
     }
 
-    /// Goes on with the batch: finds candidates, or takes more of its rows.
+    /// Continues with the batch: finds candidates for `chunk`, or begins the next micro-batch.
     pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Step, OperatorError> {
         let Some(batch) = &self.batch else { return Ok(Step::End) };
         if !self.join.is_busy() {
@@ -102,13 +107,14 @@ impl Batcher {
         })
     }
 
-    /// The rows that have settled last; by place of a set: its row among them.
+    /// The rows of the micro-batch that has just settled, and per place the row of its set among
+    /// them.
     fn settled(&self) -> Option<(RecordBatch, impl Iterator<Item = usize>)> {
         let OpenBatch { records, begin, end, rows } = self.batch.as_ref()?;
         Some((records.slice(*begin, end - begin), rows.iter().map(move |row| row - begin)))
     }
 
-    /// Makes a micro-batch of the next rows: those that come in the same cell.
+    /// Begins a micro-batch with the next rows of the batch, as far as they are in one cell.
     fn begin(&mut self) -> Result<(), OperatorError> {
         let batch = self.batch.as_mut().expect("there are rows left");
         let sets = SetRows::new(&batch.records, &self.columns);
@@ -148,7 +154,6 @@ impl Batcher {
 
     pub(crate) fn counters(&self) -> Counters {
         let join = self.join.counters();
-        let (panes, merges, renumberings) = self.join.panes();
         vec![
             ("sets", self.position),
             ("empty_sets", self.empty_sets),
@@ -156,15 +161,15 @@ impl Batcher {
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("panes", panes as u64),
-            ("merges", merges),
-            ("renumberings", renumberings),
+            ("panes", self.join.panes() as u64),
+            ("merges", self.join.merges()),
+            ("renumberings", self.join.renumberings()),
             ("state_bytes", self.join.bytes() as u64),
         ]
     }
 }
 
-/// Passes on the rows whose sets have no earlier one that is similar.
+/// Passes rows on whose sets have no similar earlier set.
 struct Deduplicate {
     batcher: Batcher,
     isa: Isa,
@@ -221,7 +226,7 @@ impl Operator for Deduplicate {
     }
 }
 
-/// PREPARE of a join of a stream: candidates of each batch.
+/// PREPARE of a streaming join: chunks of the candidates of each batch.
 pub(crate) struct StreamProducer {
     batcher: Batcher,
 }
@@ -258,7 +263,7 @@ impl Producer for StreamProducer {
     }
 }
 
-/// An operator that lets sets pass which have no earlier one that is similar.
+/// An operator of one part that passes rows on whose sets have no similar earlier set.
 pub(crate) fn deduplicate(
     rules: StreamRules,
     columns: SetColumns,

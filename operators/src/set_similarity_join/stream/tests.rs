@@ -18,6 +18,7 @@ use super::super::candidates::chunk::CandidateChunk;
 use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
 use super::super::tests::{Question, SIMILARITIES, families};
+use super::super::tuning::Tuning;
 use super::operator::{Batcher, Step};
 use super::{StreamRules, deduplicate};
 use crate::sets::SetColumns;
@@ -59,6 +60,7 @@ impl Case {
             is_each_pair,
             size_min: 1,
             memory_max: self.memory_max,
+            tuning: Tuning::SMALL,
         }
     }
 }
@@ -383,7 +385,7 @@ fn memory_holds_the_window_and_no_more() {
     }
     let rules = Case { memory_max: 20_000, ..case }.rules(true);
     let error = feed(rules, &stream, |_| {}).unwrap_err();
-    assert!(error.contains("20000 are allowed (`memory_max`)"), "{error}");
+    assert!(error.contains("20000 allowed (`memory_max`)"), "{error}");
 }
 
 /// Joins a stream in shares of the memory that it takes where there is room for everything, in
@@ -442,7 +444,7 @@ fn streams_with_more_than_can_be_numbered_are_refused() {
     feed(case.rules(false), &stream, |_| {}).unwrap();
     stream.push(Entry { after: Duration::ZERO, rows: vec![(0, Some([1 << 13].into()))] });
     let error = feed(case.rules(false), &stream, |_| {}).unwrap_err();
-    assert_eq!(error, "a join of a stream has at most 8192 sets in its window; there are more");
+    assert_eq!(error, "too many sets in the window: a streaming join allows at most 8192");
 
     let overlap = Question { similarity: Similarity::Overlap, numerator: 1, denominator: 1 };
     let case = Case { question: overlap, ..case };
@@ -450,7 +452,7 @@ fn streams_with_more_than_can_be_numbered_are_refused() {
     let sets: Vec<BTreeSet<u32>> =
         (0..600).map(|id| (id * tokens..(id + 1) * tokens).collect()).collect();
     let error = feed(case.rules(true), &cut(&sets, &[10]), |_| {}).unwrap_err();
-    assert_eq!(error, "a join of a stream has at most 524288 postings; there are more");
+    assert_eq!(error, "too many postings: a streaming join allows at most 524288");
 }
 
 fn stream() -> impl Strategy<Value = Vec<Entry>> {

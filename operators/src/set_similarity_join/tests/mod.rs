@@ -12,7 +12,8 @@ use trommel_kernels::signatures::{self, Joined};
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
 use super::cost::tiling::TiledRanks;
-use super::similarity::Bounds;
+use super::join::JoinQuestion;
+use super::tuning::Tuning;
 use super::*;
 
 type Pairs = BTreeSet<(u32, u32, u32)>;
@@ -55,8 +56,14 @@ impl Question {
     }
 
     fn join(self, sets: &Arc<SetCollection>, algorithm: JoinAlgorithm, isa: Isa) -> SetJoin {
+        SetJoin::of(sets, self.asked(algorithm, isa)).unwrap()
+    }
+
+    /// The question as joins take it.
+    fn asked(self, algorithm: JoinAlgorithm, isa: Isa) -> JoinQuestion {
         let threshold = Threshold::new(self.numerator, self.denominator).unwrap();
-        SetJoin::new(sets, self.similarity, threshold, algorithm, isa).unwrap()
+        let (similarity, tuning) = (self.similarity, Tuning::SMALL);
+        JoinQuestion { similarity, threshold, algorithm, isa, tuning }
     }
 }
 
@@ -226,7 +233,7 @@ fn positions_beyond_those_that_postings_know_are_right() {
 fn sets_that_do_not_fit_are_refused() {
     let mut sets = SetCollector::new(1000);
     let error = sets.push(Side::Left, 7, &[2, 2]).unwrap_err().to_string();
-    assert!(error.contains("id 7 do not ascend"), "{error}");
+    assert!(error.contains("invalid set with id 7"), "{error}");
     let error = (0..).find_map(|id| sets.push(Side::Left, id, &[1, 2, 3]).err()).unwrap();
     assert!(error.to_string().contains("`memory_max`"), "{error}");
     let collect = |memory_max, sizes: std::ops::Range<u32>| {
@@ -244,12 +251,12 @@ fn sets_that_do_not_fit_are_refused() {
         let fits = |memory_max: &usize| collect(*memory_max, sizes.clone()).is_ok();
         let memory_max = (0..).step_by(100).find(fits).unwrap();
         let refused = collect(memory_max - 100, sizes.clone()).unwrap_err().to_string();
-        assert!(refused.contains(&format!("{} are allowed", memory_max - 100)), "{refused}");
+        assert!(refused.contains(&format!("{} allowed", memory_max - 100)), "{refused}");
         let sets = Arc::new(collect(memory_max, sizes).unwrap());
         let threshold = Threshold::new(1, 24).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
-        assert!(error.contains("the index need"), "{algorithm:?}: {error}");
+        assert!(error.contains("not enough memory for the index"), "{algorithm:?}: {error}");
     }
 }
 
@@ -285,8 +292,6 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
     let divisions: [fn(usize) -> bool; 5] =
         [|_| true, |_| false, |rank| rank % 2 == 0, |rank| rank % 2 == 1, |rank| rank > 4];
     for question in questions() {
-        let threshold = Threshold::new(question.numerator, question.denominator).unwrap();
-        let bounds = Bounds::new(question.similarity, threshold).unwrap();
         for right in [None, Some(&others[..])] {
             let expected = question.by_hand(&sets, right);
             let collection = collect(&sets, right);
@@ -296,10 +301,9 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
             {
                 let ranks = (0..collection.sizes().len()).map(division).collect();
                 let tiled = TiledRanks { ranks, has_others: true };
-                let similarity = question.similarity;
-                let join =
-                    SetJoin::with_tiles(&collection, similarity, bounds, isa, tiled).unwrap();
-                let pairs = pairs_of_divided(join, similarity, isa, 2000);
+                let asked = question.asked(JoinAlgorithm::Auto, isa);
+                let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
+                let pairs = pairs_of_divided(join, question.similarity, isa, 2000);
                 assert_eq!(pairs, expected, "{question:?} {isa}");
             }
         }
@@ -311,12 +315,11 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
 fn tiles_of_many_sizes_come_in_lists_of_any_length() {
     let sets: Vec<BTreeSet<u32>> = (1..=150).map(|size| (0..size).collect()).collect();
     let question = Question { similarity: Similarity::Jaccard, numerator: 1, denominator: 2 };
-    let bounds = Bounds::new(question.similarity, Threshold::new(1, 2).unwrap()).unwrap();
     let collection = collect(&sets, None);
     for list_bytes in [0, 800, 1000, 3000, 1 << 20] {
         let (isa, tiled) = (Isa::Scalar, TiledRanks::all(&collection));
-        let join =
-            SetJoin::with_tiles(&collection, question.similarity, bounds, isa, tiled).unwrap();
+        let asked = question.asked(JoinAlgorithm::GpuSignatures, isa);
+        let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
         let pairs = pairs_of_divided(join, question.similarity, isa, list_bytes);
         assert_eq!(pairs, question.by_hand(&sets, None), "{list_bytes}");
     }

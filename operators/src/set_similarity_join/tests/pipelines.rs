@@ -20,10 +20,10 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
-use crate::carry::BATCH_BYTES;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::join::JoinQuestion;
+use crate::set_similarity_join::similarity::Bounds;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
 use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
@@ -54,7 +54,7 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
 
 /// What goes along with a set: nothing, a little, or more than a batch should have.
 fn text(id: u32) -> Option<String> {
-    let repeats = [0, 3, 19, 1, BATCH_BYTES][id as usize % 5];
+    let repeats = [0, 3, 19, 1, Tuning::SMALL.carried_batch_bytes][id as usize % 5];
     (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
 }
 
@@ -66,7 +66,7 @@ fn start(
     cores: &[usize],
 ) -> Running {
     let mut graph = Graph::new();
-    let join = graph.add("join", spec);
+    let join = graph.add("join", spec.tuning(Tuning::SMALL));
     for (number, sets) in inputs.iter().enumerate() {
         let batches = batches(sets);
         let source = Memory::new(batches[0].schema(), batches);
@@ -448,6 +448,7 @@ fn run_tiles_until_it_fails() {
         threshold: Threshold::new(1, 2).unwrap(),
         algorithm: JoinAlgorithm::GpuSignatures,
         isa,
+        tuning: Tuning::SMALL,
     };
     let mut join = SetJoin::in_waves(&collection, question, &Tiling::Never).unwrap();
     let session = DeviceSession::new(Device::Auto);
@@ -527,7 +528,7 @@ fn columns_go_along_in_batches_of_a_bounded_size() {
                     assert_eq!(carried, text(id));
                 }
             }
-            assert!(batch.num_rows() == 1 || bytes <= BATCH_BYTES, "{bytes}");
+            assert!(batch.num_rows() == 1 || bytes <= Tuning::SMALL.carried_batch_bytes, "{bytes}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! KERNEL: the verification of candidates, on the CPU or on a device, in [waves](crate::wave).
+//! KERNEL: the verification of candidates on the CPU or on a device, in [waves](crate::wave).
 //!
 //! | file | contents |
 //! |---|---|
-//! | `join_chunk` | the chunk that travels between the parts |
-//! | `kernel` | the kernel of a join |
-//! | `overlap` | candidate pairs |
-//! | `tiles` | tiles of all pairs |
-//! | `device_sets` | the sets that a device has |
+//! | `join_chunk` | the chunk that is passed between the parts |
+//! | `kernel` | the kernel of a join, for both kinds of chunks |
+//! | `overlap` | verification of candidate pairs |
+//! | `tiles` | verification of tiles |
+//! | `device_sets` | cache of sets on a device |
 
 mod device_sets;
 pub(crate) mod join_chunk;

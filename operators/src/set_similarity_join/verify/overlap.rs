@@ -1,4 +1,4 @@
-//! The verification of candidate pairs: [`trommel_kernels::overlap`] on the CPU or on a GPU.
+//! Verification of candidate pairs by [`trommel_kernels::overlap`], on the CPU or on a GPU.
 
 use std::mem;
 
@@ -18,18 +18,18 @@ use crate::wave::Landed;
 /// Limits on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviceLimits {
-    /// Chunks in flight at once.
+    /// Maximum number of chunks in flight.
     pub(super) slots: usize,
-    /// Bytes of the sets that are kept there.
+    /// Maximum bytes of sets in device memory.
     pub(super) sets_bytes_max: usize,
 }
 
-/// Answer of a chunk of pairs. Its room is used again.
+/// Answer of a chunk of pairs. Its memory is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OverlapAnswer {
-    /// The overlap of each pair, or `REJECTED`; empty if only the count was asked for.
+    /// Per pair: its overlap, or `REJECTED`. Empty for [`JoinOutput::Count`].
     pub(crate) overlaps: Vec<u32>,
-    /// Number of similar pairs, if only that was asked for.
+    /// Number of similar pairs. Only for [`JoinOutput::Count`].
     pub(crate) count: u64,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct OverlapFlights {
 }
 
 impl OverlapFlights {
-    /// Buffers on `device` for chunks up to `chunk`.
+    /// Allocates buffers on `device` for chunks of up to `chunk`.
     ///
     /// # Errors
     /// If the device has not enough memory, or fails.
@@ -117,6 +117,7 @@ impl OverlapFlights {
     }
 }
 
+/// The sets of the probes and of the candidates.
 fn stores(sets: &JoinedSets) -> [&SetStore; 2] {
     [sets.probes().store(), sets.candidates().store()]
 }

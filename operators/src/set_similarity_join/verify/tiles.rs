@@ -1,4 +1,4 @@
-//! The verification of tiles: [`trommel_kernels::signatures`] on the CPU or on a GPU.
+//! Verification of tiles by [`trommel_kernels::signatures`], on the CPU or on a GPU.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::set_similarity_join::candidates::tiles::TiledSets;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::wave::Landed;
 
-/// Answer of a chunk of tiles. Its room is used again.
+/// Answer of a chunk of tiles. Its memory is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TilesAnswer {
-    /// The matches, and the tiles for which there was no room; empty if only the count was asked
-    /// for.
+    /// The matches, and the tiles for whose matches there was no room. Empty for
+    /// [`JoinOutput::Count`].
     pub(crate) joined: Joined,
-    /// Matches and survivors.
+    /// Numbers of matches and survivors.
     pub(crate) counted: Counted,
 }
 
@@ -45,12 +45,12 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max
 #[derive(Debug)]
 pub(super) struct TilesFlights {
     flights: Flights<TileJoin>,
-    /// The sets that the device has.
+    /// The sets in device memory.
     sets: Option<Arc<SignedSets>>,
 }
 
 impl TilesFlights {
-    /// Buffers on `device` for chunks up to `chunk`.
+    /// Allocates buffers on `device` for chunks of up to `chunk`.
     ///
     /// # Errors
     /// If the device has not enough memory, or fails.
@@ -69,7 +69,7 @@ impl TilesFlights {
         self.flights.has_room() && (is_known || self.flights.is_idle())
     }
 
-    /// The sets of a chunk on the device, and the bytes that had to be sent.
+    /// The sets of a chunk on the device, and the bytes that were sent for them.
     fn send_sets(
         &mut self,
         tiles: Tiles<'_>,
@@ -79,7 +79,7 @@ impl TilesFlights {
         if let Some(sets) = self.sets.as_ref().filter(|there| there.are_of(store)) {
             return Ok((Arc::clone(sets), 0));
         }
-        // Chunks in flight keep the sets that they need.
+        // Chunks in flight keep their sets alive.
         self.sets = None;
         let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
         let sent = DeviceSets::upload(memory, store)?;
