@@ -132,11 +132,6 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
 /// Circles of modules that are to be opened: crate and modules. The list may only shrink.
 const CIRCLES: &[(&str, &str)] = &[
     ("trommel-kernels", "signatures::avx2, signatures::avx512, signatures::registers"),
-    (
-        "trommel-operators",
-        "set_similarity_join::verify::join_chunk, set_similarity_join::verify::overlap, \
-         set_similarity_join::verify::tiles",
-    ),
     ("trommel-operators", "source::read::paths, source::read::walk"),
 ];
 

@@ -1,7 +1,7 @@
 //! Carried columns: columns of an input that an operator passes on with the rows of its output.
 //!
-//! They are kept in batches of a bounded size, because 32-bit offsets limit the text of one column
-//! to 2 GiB.
+//! They are kept in batches of a bounded size, because 32-bit offsets limit the text of one
+//! column to 2 GiB.
 
 use std::ops::Range;
 
@@ -135,8 +135,8 @@ fn row_bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
     columns.iter().map(|column| value_bytes(column, rows.clone())).sum()
 }
 
-/// Bytes that copying the values at `rows` moves. A type of unknown width counts 16 bytes per value,
-/// like a view.
+/// Bytes that copying the values at `rows` moves. A type of unknown width counts 16 bytes per
+/// value, like a view.
 fn value_bytes(values: &ArrayRef, rows: Range<usize>) -> usize {
     fn within<O: OffsetSizeTrait>(offsets: &[O], rows: Range<usize>) -> Range<usize> {
         offsets[rows.start].as_usize()..offsets[rows.end].as_usize()

@@ -184,8 +184,8 @@ impl SetsBuilder {
     }
 }
 
-/// Makes the tokens from `start` on strictly ascending. Sets that are sorted already, as many are,
-/// cost one pass.
+/// Makes the tokens from `start` on strictly ascending. Sets that are sorted already, as many
+/// are, cost one pass.
 fn sort_and_deduplicate(tokens: &mut Vec<u32>, start: usize) {
     let set = &mut tokens[start..];
     if set.is_sorted_by(|a, b| a < b) {

@@ -11,8 +11,8 @@ use crate::carry::CarriedRows;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSide<'a> {
     pub(crate) id: u32,
-    /// Carried columns, and the partner's row there. All pairs of a batch have the same columns on
-    /// one side.
+    /// Carried columns, and the partner's row there. All pairs of a batch have the same columns
+    /// on one side.
     pub(crate) carried: Option<(&'a CarriedRows, u32)>,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct PairRows {
 }
 
 impl PairRows {
-    /// Rows with the columns `values` and the carried columns of the left and the right partners. A
-    /// batch has up to `batch_bytes` of these.
+    /// Rows with the columns `values` and the carried columns of the left and the right partners.
+    /// A batch has up to `batch_bytes` of these.
     pub(crate) fn new(
         values: impl IntoIterator<Item = Field>,
         carried: [SchemaRef; 2],

@@ -4,8 +4,8 @@
 //! merged with them, so that there is a logarithmic number of panes, and each item is copied a
 //! logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
 //! Acta Informatica 33, 1996). No pane crosses the border of a [cell](Extent::cell), so a pane
-//! expires as a whole at most one cell after its first item. Without room for a copy, panes are not
-//! merged.
+//! expires as a whole at most one cell after its first item. Without room for a copy, panes are
+//! not merged.
 
 use std::ops::{Deref, DerefMut};
 
@@ -52,14 +52,14 @@ impl<P: Pane> Panes<P> {
         self.merges
     }
 
-    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as far
-    /// as the copy fits `room` bytes.
+    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as
+    /// far as the copy fits `room` bytes.
     pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
         self.panes.push(pane);
         let newest = self.panes.len() - 1;
         let cell = self.panes[newest].cell();
-        // Each step compares a pane with the total of all panes after it, so one merge takes a whole
-        // run of panes and copies each item once.
+        // Each step compares a pane with the total of all panes after it, so one merge takes a
+        // whole run of panes and copies each item once.
         let (mut begin, mut weight) = (newest, self.panes[newest].weight());
         let mut bytes = self.panes[newest].bytes();
         while let Some(before) = begin.checked_sub(1) {

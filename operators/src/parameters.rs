@@ -1,5 +1,5 @@
-//! Checks of parameters that Rust programs set. A configuration has been checked against its schema
-//! before.
+//! Checks of parameters that Rust programs set. A configuration has been checked against its
+//! schema before.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

@@ -1,7 +1,7 @@
 //! Windows over a stream, and their cells.
 //!
-//! The extent of a window is a number of items or a time. State that expires is kept per *cell*, a
-//! fraction of the window, so memory holds the window and at most one cell more.
+//! The extent of a window is a number of items or a time. State that expires is kept per *cell*,
+//! a fraction of the window, so memory holds the window and at most one cell more.
 
 use std::time::Duration;
 

@@ -128,8 +128,8 @@ impl SetJoin {
     }
 
     /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
-    /// tiles, from [`Self::next_tiles`]: with `gpu_signatures` all probes, with `auto` the probes of
-    /// the sizes for which `tiling` finds that it pays on a device.
+    /// tiles, from [`Self::next_tiles`]: with `gpu_signatures` all probes, with `auto` the probes
+    /// of the sizes for which `tiling` finds that it pays on a device.
     ///
     /// # Errors
     /// As for [`Self::new`].
@@ -150,8 +150,8 @@ impl SetJoin {
         }
     }
 
-    /// A join whose probes of the sizes `tiled` come as tiles, and whose other probes are looked up
-    /// in an index.
+    /// A join whose probes of the sizes `tiled` come as tiles, and whose other probes are looked
+    /// up in an index.
     ///
     /// # Errors
     /// As for [`Self::new`].
@@ -176,8 +176,8 @@ impl SetJoin {
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
-    /// Replaces the content of `list` by the next tiles, and returns their sets; `None` if there are
-    /// no more tiles.
+    /// Replaces the content of `list` by the next tiles, and returns their sets; `None` if there
+    /// are no more tiles.
     pub(super) fn next_tiles(&mut self, list: &mut TileList) -> Option<Arc<TiledSets>> {
         list.clear();
         let tiler = self.tiler.as_mut()?;

@@ -14,12 +14,13 @@ use crate::wave::Device;
 ///
 /// # Ports
 /// In: one input, which is joined to itself, or two; a streaming join has one. Columns: `id`
-/// (UInt32) and `set` (`List<UInt32>`, each set strictly ascending). Rows with a null id or a null
-/// set are not joined. An empty set is similar to no set.
+/// (UInt32) and `set` (`List<UInt32>`, each set strictly ascending). Rows with a null id or a
+/// null set are not joined. An empty set is similar to no set.
 ///
-/// Out: `left` and `right` (UInt32, ids), `overlap` (UInt32, number of common tokens), `similarity`
-/// (Float64), and each column of `carry` twice; or `count` (UInt64). With one input, `left` <
-/// `right`; with two, `left` is of the first input. Each pair comes once, in no particular order.
+/// Out: `left` and `right` (UInt32, ids), `overlap` (UInt32, number of common tokens),
+/// `similarity` (Float64), and each column of `carry` twice; or `count` (UInt64). With one input,
+/// `left` < `right`; with two, `left` is of the first input. Each pair comes once, in no
+/// particular order.
 ///
 /// With `window`, each set is joined on arrival to the earlier sets of the window. `left` is the
 /// older set, whatever the ids are. A pair comes out with the batch of its newer set.
@@ -28,42 +29,42 @@ use crate::wave::Device;
 /// earlier one: in the same order, with all columns. Rows with a null id or a null set pass.
 ///
 /// # Guarantees
-/// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
-/// do not depend on the algorithm, the instruction set, the device or the size of chunks. With a
-/// window of sets, they do not depend on the size of batches either.
+/// Exact: the threshold is a rational number, and no bound is computed in floating point. The
+/// pairs do not depend on the algorithm, the instruction set, the device or the size of chunks.
+/// With a window of sets, they do not depend on the size of batches either.
 ///
 /// # State
 /// A join without `window` keeps all sets and their carried columns until the inputs have ended.
 /// While it sorts the sets, it holds them twice.
 ///
 /// A streaming join keeps the sets of the window and up to a quarter more, or all sets without
-/// `window`, with an index and the numbers of their tokens. From time to time it copies sets: up to
-/// a quarter of the window, or without `window` up to all. Renumbering the tokens needs up to 16
-/// bytes per known token while it runs. Copies and renumbering are skipped when memory does not
-/// suffice. With `deduplicate`, equal sets within a quarter of the window are kept once.
+/// `window`, with an index and the numbers of their tokens. From time to time it copies sets: up
+/// to a quarter of the window, or without `window` up to all. Renumbering the tokens needs up to
+/// 16 bytes per known token while it runs. Copies and renumbering are skipped when memory does
+/// not suffice. With `deduplicate`, equal sets within a quarter of the window are kept once.
 ///
-/// More than `memory_max` bytes are an error. A streaming join allows at most 2^31 - 1 sets in the
-/// window and 2^32 - 1 postings. Not counted in `memory_max`: five chunks between the parts of the
-/// operator, and the sets they refer to if these have been copied since. When all chunks are in
-/// use, the join waits. Rows come in batches of about 64 MiB of carried columns.
+/// More than `memory_max` bytes are an error. A streaming join allows at most 2^31 - 1 sets in
+/// the window and 2^32 - 1 postings. Not counted in `memory_max`: five chunks between the parts
+/// of the operator, and the sets they refer to if these have been copied since. When all chunks
+/// are in use, the join waits. Rows come in batches of about 64 MiB of carried columns.
 ///
 /// # Devices
-/// `device` says whether candidates are verified on a GPU. `auto` uses one from the moment when the
-/// CPU has spent as much time on candidates as opening the GPU takes, and as much on the present
-/// sets as sending them takes. So a small join never pays for a GPU. In a stream, the present sets
-/// are those of a batch and a pane. The results are the same.
+/// `device` says whether candidates are verified on a GPU. `auto` uses one from the moment when
+/// the CPU has spent as much time on candidates as opening the GPU takes, and as much on the
+/// present sets as sending them takes. So a small join never pays for a GPU. In a stream, the
+/// present sets are those of a batch and a pane. The results are the same.
 ///
-/// With `gpu_signatures`, the GPU tests all pairs whose sizes fit by signatures and verifies those
-/// that pass; there is no index. With `auto`, it does so for the sizes for which it costs less than
-/// their postings, if that saves more than opening the GPU costs.
+/// With `gpu_signatures`, the GPU tests all pairs whose sizes fit by signatures and verifies
+/// those that pass; there is no index. With `auto`, it does so for the sizes for which it costs
+/// less than their postings, if that saves more than opening the GPU costs.
 ///
 /// # Cost
-/// One posting per token of each prefix, plus the postings of other sets that it is compared with;
-/// see [the module](crate::set_similarity_join).
+/// One posting per token of each prefix, plus the postings of other sets that it is compared
+/// with; see [the module](crate::set_similarity_join).
 ///
 /// A streaming join needs one look-up and one posting per token of a set's prefix. From time to
-/// time, such as when the number of known tokens has doubled, it needs the same again for all sets
-/// of the window. `algorithm` has no effect on streams and is refused.
+/// time, such as when the number of known tokens has doubled, it needs the same again for all
+/// sets of the window. `algorithm` has no effect on streams and is refused.
 ///
 /// # Examples
 /// ```
@@ -100,13 +101,13 @@ pub struct SetSimilarityJoin {
     /// one.
     #[serde(default)]
     pub(super) algorithm: JoinAlgorithm,
-    /// `join` finds pairs. `deduplicate` drops rows whose set is similar to an earlier one; it runs
-    /// on the CPU and takes no `algorithm`, no `carry` and no `output` `count`.
+    /// `join` finds pairs. `deduplicate` drops rows whose set is similar to an earlier one; it
+    /// runs on the CPU and takes no `algorithm`, no `carry` and no `output` `count`.
     #[serde(default)]
     pub(super) mode: JoinMode,
-    /// Window of a streaming join, for one input: {"sets": 100000} or {"seconds": 60}. A pair comes
-    /// out when its newer set arrives. Without a window, all sets are joined when the input has
-    /// ended, and `deduplicate` compares a set with all earlier ones.
+    /// Window of a streaming join, for one input: {"sets": 100000} or {"seconds": 60}. A pair
+    /// comes out when its newer set arrives. Without a window, all sets are joined when the input
+    /// has ended, and `deduplicate` compares a set with all earlier ones.
     #[serde(default)]
     pub(super) window: Option<JoinWindow>,
     /// Output: pairs, or their number.
@@ -126,8 +127,8 @@ pub struct SetSimilarityJoin {
     #[serde(default = "default_size_min")]
     #[schemars(range(min = 1))]
     pub(super) size_min: usize,
-    /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays), `cpu`,
-    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
+    /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays),
+    /// `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
     #[serde(default)]
     pub(super) device: Device,
     /// Kernel that verifies candidates. With `gpu_signatures` only `auto` and `cpu`.
@@ -137,8 +138,8 @@ pub struct SetSimilarityJoin {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     pub(super) chunk_bytes: Option<usize>,
-    /// Maximum bytes of the sets and their index. On a device, the sets may use as much again, and
-    /// twice that if some of them are compared by signatures only.
+    /// Maximum bytes of the sets and their index. On a device, the sets may use as much again,
+    /// and twice that if some of them are compared by signatures only.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     pub(super) memory_max: usize,
@@ -226,7 +227,8 @@ impl SetSimilarityJoin {
         self
     }
 
-    /// Sets the minimum number of tokens of a set, at least 1; smaller sets are similar to no set.
+    /// Sets the minimum number of tokens of a set, at least 1; smaller sets are similar to no
+    /// set.
     #[must_use]
     pub fn size_min(mut self, tokens: usize) -> Self {
         self.size_min = tokens;

@@ -43,8 +43,8 @@ pub enum JoinAlgorithm {
     PpJoin,
     /// PPJoin over groups of sets with equal prefixes (GroupJoin).
     GroupJoin,
-    /// No index: all pairs whose sizes fit are tested by signatures. Made for a GPU, where it runs
-    /// as a whole; for low thresholds and short sets.
+    /// No index: all pairs whose sizes fit are tested by signatures. Made for a GPU, where it
+    /// runs as a whole; for low thresholds and short sets.
     GpuSignatures,
 }
 
@@ -85,8 +85,8 @@ pub enum VerifyMode {
     /// Device: one block per probe, all threads for one candidate after the other, by intersect
     /// path in shared memory.
     C,
-    /// Device: signatures rule pairs out, then some lanes of a warp verify each other pair from its
-    /// first match on.
+    /// Device: signatures rule pairs out, then some lanes of a warp verify each other pair from
+    /// its first match on.
     Warp,
     /// CPU, even if there is a device.
     Cpu,

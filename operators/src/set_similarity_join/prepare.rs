@@ -75,8 +75,8 @@ impl CollectionProducer {
         for row in 0..records.num_rows() {
             let set = sets.get(row)?;
             let (id, tokens) = set.unwrap_or_default();
-            // With carried columns, rows are numbered instead of ids, null rows too; ids follow at
-            // the end.
+            // With carried columns, rows are numbered instead of ids, null rows too; ids follow
+            // at the end.
             let row_id = self.carrier.as_mut().map_or(id, |carrier| carrier.number_row(side, id));
             if set.is_none() {
                 self.nulls += 1;

@@ -53,8 +53,8 @@ impl SetBlock {
         Self::new(SetStore::new(offsets, tokens), ids, carried)
     }
 
-    /// Attaches `columns`. So far, the ids of the sets are rows of `columns`; they are replaced by
-    /// `id_of` the set's number and row.
+    /// Attaches `columns`. So far, the ids of the sets are rows of `columns`; they are replaced
+    /// by `id_of` the set's number and row.
     pub(super) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: [CarriedRows; 2]) {
         let ids = self.ids.iter().enumerate().map(|(set, &row)| id_of(set, row)).collect();
         self.rows = std::mem::replace(&mut self.ids, ids);

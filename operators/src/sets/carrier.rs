@@ -15,8 +15,8 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// A carrier for columns of these schemas, of the left and the right input. A self-join has the
-    /// same schema twice.
+    /// A carrier for columns of these schemas, of the left and the right input. A self-join has
+    /// the same schema twice.
     pub(crate) fn new(schemas: [SchemaRef; 2]) -> Self {
         Self { schemas, rows: [Vec::new(), Vec::new()], ids: [Vec::new(), Vec::new()] }
     }

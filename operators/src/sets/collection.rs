@@ -12,8 +12,8 @@ use crate::carry::CarriedRows;
 
 /// Sets sorted by ascending size, with tokens numbered by ascending frequency.
 ///
-/// Made by [`SetCollector::finish`](super::SetCollector::finish). The number of a set is its place in
-/// this order: of two sets, the one with the higher number is at least as large.
+/// Made by [`SetCollector::finish`](super::SetCollector::finish). The number of a set is its
+/// place in this order: of two sets, the one with the higher number is at least as large.
 ///
 /// # Examples
 /// ```
@@ -100,8 +100,8 @@ impl SortedSets {
 }
 
 impl SetCollection {
-    /// Attaches `columns`. So far, the ids of the sets are rows of their side; they are replaced by
-    /// `ids` of side and row.
+    /// Attaches `columns`. So far, the ids of the sets are rows of their side; they are replaced
+    /// by `ids` of side and row.
     pub(crate) fn carry(&mut self, ids: &[Vec<u32>; 2], columns: [CarriedRows; 2]) {
         let Self { block, sides, .. } = self;
         let block = Arc::get_mut(block).expect("no chunk refers to the sets yet");

@@ -65,7 +65,8 @@ pub struct SetCollector {
 }
 
 impl SetCollector {
-    /// A collector without sets. The sets, and the index of their join, may use `memory_max` bytes.
+    /// A collector without sets. The sets, and the index of their join, may use `memory_max`
+    /// bytes.
     #[must_use]
     pub fn new(memory_max: usize) -> Self {
         Self {
@@ -78,19 +79,20 @@ impl SetCollector {
         }
     }
 
-    /// Makes it a join of two inputs, even if one stays empty: only pairs of a left and a right set
-    /// are results.
+    /// Makes it a join of two inputs, even if one stays empty: only pairs of a left and a right
+    /// set are results.
     #[must_use]
     pub fn two_sided(mut self) -> Self {
         self.is_two_sided = true;
         self
     }
 
-    /// Adds a set with the given `id`. The first set of the right side makes it a join of two inputs.
+    /// Adds a set with the given `id`. The first set of the right side makes it a join of two
+    /// inputs.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, if there are too many tokens in all, or if they do not
-    /// fit the memory.
+    /// If the tokens do not ascend strictly, if there are too many tokens in all, or if they do
+    /// not fit the memory.
     pub fn push(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), SetError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(SetError::NotAscending { id });
@@ -131,8 +133,8 @@ impl SetCollector {
     /// Numbers the tokens by ascending frequency and sorts the sets.
     ///
     /// # Cost
-    /// One look-up per token; sorts the tokens of each set, and all sets by size and tokens. While it
-    /// runs, it holds the tokens twice.
+    /// One look-up per token; sorts the tokens of each set, and all sets by size and tokens.
+    /// While it runs, it holds the tokens twice.
     ///
     /// # Errors
     /// If that does not fit the memory.

@@ -29,6 +29,6 @@ pub use self::error::SetError;
 pub(crate) use self::input::{SetColumns, SetRows};
 pub use self::side::Side;
 
-/// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number of
-/// different sizes below 2^16.
+/// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number
+/// of different sizes below 2^16.
 pub const TOKENS_MAX: usize = (1 << 31) - (1 << 16);

@@ -1,7 +1,7 @@
 //! Numbers tokens by ascending frequency.
 //!
-//! Every prefix filter needs rare tokens first. Tokens that no two sets of a pair have in common get
-//! the lowest numbers of all: they fill prefixes and have no postings.
+//! Every prefix filter needs rare tokens first. Tokens that no two sets of a pair have in common
+//! get the lowest numbers of all: they fill prefixes and have no postings.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -98,8 +98,8 @@ impl Numbering {
                     for &token in tokens {
                         table.entry(token).or_default()[side] += 1;
                     }
-                    // Checked after each block, so that the table cannot outgrow the budget by more
-                    // than a block.
+                    // Checked after each block, so that the table cannot outgrow the budget by
+                    // more than a block.
                     let bytes = table.len() * SPARSE_BYTES;
                     budget.clone().take("the numbers of tokens", bytes)?;
                 }

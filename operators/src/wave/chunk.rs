@@ -2,8 +2,8 @@
 
 /// A chunk of regular work: the input of a kernel, and memory for its answer.
 ///
-/// Chunks are made once and used again and again: [`clear`](Self::clear) empties a used chunk before
-/// it is refilled.
+/// Chunks are made once and used again and again: [`clear`](Self::clear) empties a used chunk
+/// before it is refilled.
 pub trait WaveChunk: Send + 'static {
     /// Number of items, for the report.
     fn items(&self) -> usize;
@@ -15,7 +15,8 @@ pub trait WaveChunk: Send + 'static {
     /// memory is kept.
     fn clear(&mut self, bytes_max: usize);
 
-    /// Modelled cost of this chunk, asked when it has been filled. [`Device::Auto`] decides by it.
+    /// Modelled cost of this chunk, asked when it has been filled. [`Device::Auto`] decides by
+    /// it.
     ///
     /// The provided method returns a cost of 0, with which `auto` never opens a device.
     ///
@@ -24,20 +25,20 @@ pub trait WaveChunk: Send + 'static {
         Cost::default()
     }
 
-    /// Whether the kernel can leave items unfinished, asked when the chunk has been filled. Prepare
-    /// ends only after all such chunks have come back.
+    /// Whether the kernel can leave items unfinished, asked when the chunk has been filled.
+    /// Prepare ends only after all such chunks have come back.
     fn may_be_unfinished(&self) -> bool {
         false
     }
 
-    /// Keeps only the items that the kernel has left unfinished, because their answers did not fit
-    /// the chunk; true if there are any. The chunk is then resubmitted to the kernel.
+    /// Keeps only the items that the kernel has left unfinished, because their answers did not
+    /// fit the chunk; true if there are any. The chunk is then resubmitted to the kernel.
     fn retain_unfinished(&mut self) -> bool {
         false
     }
 
-    /// Drops data that is shared with other chunks. Called when the answer has been read. Data that
-    /// unfinished items need must stay.
+    /// Drops data that is shared with other chunks. Called when the answer has been read. Data
+    /// that unfinished items need must stay.
     fn release(&mut self) {}
 }
 
@@ -46,7 +47,8 @@ pub trait WaveChunk: Send + 'static {
 pub struct Cost {
     /// Nanoseconds that a CPU needs for it.
     pub cpu_ns: u64,
-    /// Versions of the data that a device needs for it. Chunks with equal versions share one upload.
+    /// Versions of the data that a device needs for it. Chunks with equal versions share one
+    /// upload.
     pub data: [u64; 2],
     /// Bytes of that data.
     pub data_bytes: u64,

@@ -1,4 +1,5 @@
-//! The chunks of an operator: the next one to be filled, its size, and whether a device pays for it.
+//! The chunks of an operator: the next one to be filled, its size, and whether a device pays for
+//! it.
 
 use std::mem;
 
@@ -46,7 +47,8 @@ impl<C: WaveChunk> Feeder<C> {
                 Box::new(InWave { chunk: (self.make)(), device_pays: false, is_awaited: false })
             }
         };
-        // The size follows from where the chunk will be answered, which is known before it is filled.
+        // The size follows from where the chunk will be answered, which is known before it is
+        // filled.
         let bytes = self.wave.chunk_bytes;
         chunk.chunk.clear(if self.device_pays() { bytes.on_device } else { bytes.on_cpu });
         Some(chunk)

@@ -5,8 +5,8 @@ use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 use super::chunk::WaveChunk;
 
-/// Answers chunks. The answer must be the same on the CPU and on a device: a chunk whose device fails
-/// is answered again on the CPU.
+/// Answers chunks. The answer must be the same on the CPU and on a device: a chunk whose device
+/// fails is answered again on the CPU.
 pub trait Kernel: Send + 'static {
     /// Name of its part in plans, reports and errors; a verb.
     const NAME: &'static str;
@@ -18,8 +18,8 @@ pub trait Kernel: Send + 'static {
     /// Answers `chunk` on the CPU before it returns.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Opens the device and allocates buffers for chunks like `first`. Called at most once, before
-    /// the first chunk is submitted. `first` is `None` if the stream has no chunk.
+    /// Opens the device and allocates buffers for chunks like `first`. Called at most once,
+    /// before the first chunk is submitted. `first` is `None` if the stream has no chunk.
     ///
     /// # Errors
     /// If there is no such device, or if its memory does not suffice.
@@ -34,8 +34,8 @@ pub trait OnDevice: Send {
     /// Whether `chunk` can be submitted now. Must be true if nothing is in flight.
     fn has_room(&self, chunk: &Self::Chunk) -> bool;
 
-    /// Starts `chunk` and returns at once. Called only if there is room. The chunk keeps its input
-    /// and is not touched until it has landed.
+    /// Starts `chunk` and returns at once. Called only if there is room. The chunk keeps its
+    /// input and is not touched until it has landed.
     ///
     /// # Errors
     /// If the device fails. Nothing is called after any error.

@@ -18,7 +18,8 @@ use super::limits::Wave;
 
 /// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
 const LATE_LOOKS: u32 = 16;
-/// Shortest and longest time between two looks: the cost of a timer, and a delay that nobody notices.
+/// Shortest and longest time between two looks: the cost of a timer, and a delay that nobody
+/// notices.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
@@ -59,8 +60,8 @@ enum Place<D> {
     Cpu,
 }
 
-/// Answers chunks on a device or on the CPU in the order of arrival. Chunks that collect gives back
-/// are passed on to prepare, and queries to collect.
+/// Answers chunks on a device or on the CPU in the order of arrival. Chunks that collect gives
+/// back are passed on to prepare, and queries to collect.
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
@@ -69,8 +70,8 @@ pub(super) struct KernelPart<K: Kernel> {
     flying: VecDeque<Held<K::Chunk>>,
     /// Time at which the device began with the first chunk in flight.
     first_since: Instant,
-    /// Longest step of the last chunk, a lower bound on the interval between completions. Measured on
-    /// the device, so oversleeping does not inflate it.
+    /// Longest step of the last chunk, a lower bound on the interval between completions.
+    /// Measured on the device, so oversleeping does not inflate it.
     expected: Duration,
     next_look: Instant,
     is_finishing: bool,
@@ -156,8 +157,8 @@ impl<K: Kernel> KernelPart<K> {
         Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
     }
 
-    /// Answers the next chunk on the CPU. One per call, so that the thread turns to its other work in
-    /// between.
+    /// Answers the next chunk on the CPU. One per call, so that the thread turns to its other
+    /// work in between.
     fn run_one(&mut self, out: &mut Output) {
         if let Some(mut held) = self.waiting.pop_front() {
             let begin = Instant::now();
@@ -238,7 +239,8 @@ impl<K: Kernel> KernelPart<K> {
         if !self.flying.is_empty() && !self.is_to_be_opened() {
             let passed = now.saturating_duration_since(self.first_since);
             // Shortly before the chunk can land; once it is late, at intervals that grow with the
-            // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its time.
+            // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its
+            // time.
             let early = (self.expected - self.expected / 8).saturating_sub(passed);
             self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
         }

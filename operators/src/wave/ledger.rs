@@ -41,8 +41,8 @@ struct Failures {
 }
 
 impl Ledger {
-    /// Notes whether a chunk is in flight from `now` on, and whether that time `is_exposed`: no other
-    /// part of the operator can work meanwhile.
+    /// Notes whether a chunk is in flight from `now` on, and whether that time `is_exposed`: no
+    /// other part of the operator can work meanwhile.
     pub(super) fn flying(&mut self, now: Instant, is_flying: bool, is_exposed: bool) {
         if let Some(present) = self.present {
             let time = now.saturating_duration_since(present.since);

@@ -17,18 +17,18 @@ use super::device::Device;
 pub struct Wave {
     /// Device of the kernel.
     pub device: Device,
-    /// Whether a device is used from the first chunk on, without a comparison of costs; always true
-    /// for [`Device::Cuda`].
+    /// Whether a device is used from the first chunk on, without a comparison of costs; always
+    /// true for [`Device::Cuda`].
     pub is_device_forced: bool,
-    /// Number of chunks, 1 to [`CHUNKS_MAX`]: the chunks in flight, one that is filled and one that
-    /// is read.
+    /// Number of chunks, 1 to [`CHUNKS_MAX`]: the chunks in flight, one that is filled and one
+    /// that is read.
     pub chunks: usize,
     /// Size of a chunk in bytes.
     pub chunk_bytes: ChunkBytes,
 }
 
-/// Size of a chunk in bytes, on the CPU and on a device. A chunk should stay in the cache of a CPU,
-/// and fill all multiprocessors of a device.
+/// Size of a chunk in bytes, on the CPU and on a device. A chunk should stay in the cache of a
+/// CPU, and fill all multiprocessors of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkBytes {
     /// Bytes of a chunk for the CPU.

@@ -9,35 +9,37 @@
 //!     └── used chunks ─┘  └────── used chunks ──────┘
 //! ```
 //!
-//! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk on a
-//! CPU or sends it to a device, and a [`Consumer`], which turns answers into rows. [`operator`] makes
-//! the parts. This module has the code that all such operators share: buffers, replies, chunks that
-//! come back unfinished, the price of a device, the fall-back to the CPU, the drain at the end and
-//! the counters.
+//! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk
+//! on a CPU or sends it to a device, and a [`Consumer`], which turns answers into rows.
+//! [`operator`] makes the parts. This module has the code that all such operators share: buffers,
+//! replies, chunks that come back unfinished, the price of a device, the fall-back to the CPU,
+//! the drain at the end and the counters.
 //!
-//! While the device works on one chunk, prepare fills the next one and collect reads the one before:
-//! these are the "waves" of Bellas and Gounaris, *Speeding-up the Verification Phase of Set Similarity
-//! Joins in the GPGPU paradigm*, 2018, §3.1. Departures: several chunks are in flight, and the same
-//! parts run without a device.
+//! While the device works on one chunk, prepare fills the next one and collect reads the one
+//! before: these are the "waves" of Bellas and Gounaris, *Speeding-up the Verification Phase of
+//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3.1. Departures: several chunks are in
+//! flight, and the same parts run without a device.
 //!
-//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their memory
-//! is known at the start. They are made once and used again and again: collect gives a used chunk
-//! back, the kernel passes it on, and prepare refills it. Prepare waits while all chunks are in the
-//! wave. A device allocates buffers for a kind of chunks with the first of them, and receives shared
-//! data when a chunk first needs it.
+//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their
+//! memory is known at the start. They are made once and used again and again: collect gives a
+//! used chunk back, the kernel passes it on, and prepare refills it. Prepare waits while all
+//! chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
+//! them, and receives shared data when a chunk first needs it.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
-//! time of its next look, and its thread does other work or sleeps. It looks shortly before a chunk
-//! can have landed, judged by the longest step of the last chunk, and then each time another sixteenth
-//! of the chunk's time has passed. That is a few looks per chunk, and answers are found with little
-//! delay.
+//! time of its next look, and its thread does other work or sleeps. It looks shortly before a
+//! chunk can have landed, judged by the longest step of the last chunk, and then each time
+//! another sixteenth of the chunk's time has passed. That is a few looks per chunk, and answers
+//! are found with little delay.
 //!
-//! **Price.** With [`Device::Auto`], chunks are answered on the CPU until it has spent as much time as
-//! a device would cost ([`WaveChunk::cost`]). The device is opened for the first chunk after that.
+//! **Price.** With [`Device::Auto`], chunks are answered on the CPU until it has spent as much
+//! time as a device would cost ([`WaveChunk::cost`]). The device is opened for the first chunk
+//! after that.
 //!
-//! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not used
-//! again. The chunks in flight still have their input, so the CPU answers them and all later chunks,
-//! in the same order. Counters of the report show it. With [`Device::Cuda`], it is an error.
+//! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
+//! used again. The chunks in flight still have their input, so the CPU answers them and all later
+//! chunks, in the same order. Counters of the report show it. With [`Device::Cuda`], it is an
+//! error.
 //!
 //! # Examples
 //!

@@ -11,7 +11,8 @@ use super::limits::{CHUNKS_MAX, Wave};
 use super::producer::{PreparePart, Producer};
 
 /// An operator of three parts: `prepare`, the part that the kernel [names](Kernel::NAME), and
-/// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of `consumer`.
+/// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of
+/// `consumer`.
 ///
 /// # Panics
 /// If [`Wave::chunks`] is out of range.

@@ -1,16 +1,16 @@
 //! The rule of `device: "auto"`: when a device pays.
 //!
 //! A device answers chunks faster than a CPU, but it has to be opened, and data has to be sent to
-//! it. The amount of work is not known before its end. So chunks are answered on the CPU until that
-//! has cost as much as opening the device and sending the data, and on the device from then on. For
-//! any amount of work, this costs at most twice as much as the better of the two choices (the *ski
-//! rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3,
-//! 1988). Costs are modelled, not timed, so equal runs take equal decisions.
+//! it. The amount of work is not known before its end. So chunks are answered on the CPU until
+//! that has cost as much as opening the device and sending the data, and on the device from then
+//! on. For any amount of work, this costs at most twice as much as the better of the two choices
+//! (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
+//! Algorithmica 3, 1988). Costs are modelled, not timed, so equal runs take equal decisions.
 
 use super::chunk::Cost;
 
-/// Nanoseconds to open a device. Measured with an H200: 0.2 to 0.4 s for the driver and its context,
-/// 0.02 to 0.07 s for kernels and pinned memory (docs/gpu.md).
+/// Nanoseconds to open a device. Measured with an H200: 0.2 to 0.4 s for the driver and its
+/// context, 0.02 to 0.07 s for kernels and pinned memory (docs/gpu.md).
 pub(crate) const OPENING_NS: u64 = 400_000_000;
 
 /// Bytes per nanosecond from pageable host memory to a device (docs/gpu.md, *The whole way*).

@@ -11,8 +11,8 @@ use super::feeder::Feeder;
 ///
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`]; after the last batch
-/// [`finish`](Self::finish) and again `fill`. [`landed`](Self::landed) can come between two calls of
-/// `fill`. A producer sends nothing and keeps no chunk.
+/// [`finish`](Self::finish) and again `fill`. [`landed`](Self::landed) can come between two calls
+/// of `fill`. A producer sends nothing and keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
@@ -32,8 +32,8 @@ pub trait Producer: Send + 'static {
     }
 
     /// Cost of work that is known before its chunks are filled, asked once after
-    /// [`Producer::finish`]. It is charged at once, so no chunk runs on the CPU only to find out that
-    /// a device pays. The [cost](WaveChunk::cost) of the chunks must not contain it.
+    /// [`Producer::finish`]. It is charged at once, so no chunk runs on the CPU only to find out
+    /// that a device pays. The [cost](WaveChunk::cost) of the chunks must not contain it.
     fn expected(&self) -> Option<Cost> {
         None
     }

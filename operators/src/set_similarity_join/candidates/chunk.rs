@@ -1,8 +1,8 @@
 //! Chunks of candidate pairs, from the filters to the verification.
 //!
 //! An entry of a chunk has its probe and both ends of its range of candidates. So a chunk can end
-//! after any pair, the other candidates of the probe follow in the next chunk, and its verification
-//! needs nothing but the sets.
+//! after any pair, the other candidates of the probe follow in the next chunk, and its
+//! verification needs nothing but the sets.
 
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, ChunkStore, Cursor, Pairs, REJECTED, Start};

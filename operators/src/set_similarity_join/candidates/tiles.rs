@@ -1,8 +1,8 @@
 //! Tiles: blocks of probes and candidates whose pairs are all tested by signatures.
 //!
-//! A *run* is the sets of one size and side. The sets of a run are probes; their candidates are all
-//! sets before them, from the smallest partner size on. Both ranges are cut into tiles, and tiles
-//! are packed into chunks:
+//! A *run* is the sets of one size and side. The sets of a run are probes; their candidates are
+//! all sets before them, from the smallest partner size on. Both ranges are cut into tiles, and
+//! tiles are packed into chunks:
 //!
 //! ```text
 //!   runs        | size 3 |  size 4   | size 5 |  size 6  | ..
@@ -10,8 +10,8 @@
 //!   tiles                | .. 1024 .. | 1024 |             128 probes each
 //! ```
 //!
-//! The required overlap of a pair depends on its two runs only. So all tiles of a run of probes and
-//! a block of candidates share one *row*: a required overlap per run of the block.
+//! The required overlap of a pair depends on its two runs only. So all tiles of a run of probes
+//! and a block of candidates share one *row*: a required overlap per run of the block.
 
 use std::sync::{Arc, OnceLock};
 
@@ -184,8 +184,8 @@ impl TileList {
 
 /// Cuts the pairs of sets into tiles.
 ///
-/// It walks over runs of probes, for each run over blocks of candidates, and for each block over the
-/// probes of the run. Its position is kept between calls.
+/// It walks over runs of probes, for each run over blocks of candidates, and for each block over
+/// the probes of the run. Its position is kept between calls.
 #[derive(Debug)]
 pub(crate) struct Tiler {
     sets: Arc<TiledSets>,
@@ -269,8 +269,8 @@ impl Tiler {
         self.candidate = list.get(self.first_partner).map_or(run.end, |first| first.begin);
     }
 
-    /// Adds the tiles of the block of candidates that ends with `candidate_end`, from the next probe
-    /// on; false if `list` is full before the last of them.
+    /// Adds the tiles of the block of candidates that ends with `candidate_end`, from the next
+    /// probe on; false if `list` is full before the last of them.
     fn cut(&mut self, run: SetRun, candidate_end: u32, list: &mut TileList) -> bool {
         let candidate_begin = self.candidate;
         let of_sets = self.sets.runs.of_sets();
@@ -281,8 +281,9 @@ impl Tiler {
         if others.iter().all(|other| other.side != partner) {
             return true;
         }
-        // The kernel finds the required overlap at `row` + the run of the candidate. The row begins
-        // with the run of the block's first candidate, hence the subtraction, which may wrap.
+        // The kernel finds the required overlap at `row` + the run of the candidate. The row
+        // begins with the run of the block's first candidate, hence the subtraction, which may
+        // wrap.
         let begin = u32::try_from(list.required.len()).expect("lists are below 2^32 bytes");
         let row = begin.wrapping_sub(first);
         list.required.extend(others.iter().map(|other| match other.side == partner {

@@ -25,7 +25,8 @@ impl VerifyPlan {
         }
     }
 
-    /// Whether `auto` may test all pairs of some sizes: not if a kernel for candidate pairs is named.
+    /// Whether `auto` may test all pairs of some sizes: not if a kernel for candidate pairs is
+    /// named.
     pub(crate) fn tiling(self, session: &DeviceSession) -> Tiling {
         match self.device {
             _ if self.kernel != PairKernel::BySize => Tiling::Never,

@@ -1,8 +1,8 @@
 //! Choice between postings and tiles, per size of the probes: the cost model of `auto` when there
 //! may be a device.
 //!
-//! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass over
-//! the sets does as the join would, with the lengths of posting lists in place of the lists.
+//! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass
+//! over the sets does as the join would, with the lengths of posting lists in place of the lists.
 
 use trommel_kernels::cuda;
 use trommel_kernels::cuda::DeviceSets;
@@ -47,8 +47,9 @@ pub(crate) enum Tiling {
     /// No size: on a CPU, postings cost less (`trommel-bench set-join --algorithms
     /// auto,gpu_signatures`).
     Never,
-    /// Each size for which it costs less, if that saves more in all than opening the device costs,
-    /// and the device can be opened: on a CPU, the same tiles would cost more than postings.
+    /// Each size for which it costs less, if that saves more in all than opening the device
+    /// costs, and the device can be opened: on a CPU, the same tiles would cost more than
+    /// postings.
     IfItPays(DeviceSession),
     /// Each size for which it costs less: the device is opened in any case.
     Always,
@@ -85,8 +86,8 @@ fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -
 }
 
 impl Bucket {
-    /// Picoseconds that tiles with signatures of `words` words save on a device; 0 if they cost more
-    /// than postings.
+    /// Picoseconds that tiles with signatures of `words` words save on a device; 0 if they cost
+    /// more than postings.
     fn saved_ps(self, words: usize) -> u64 {
         let by_postings = self.postings.saturating_mul(POSTING_PS);
         by_postings.saturating_sub(self.pairs.saturating_mul(DEVICE_PAIR_PS * words as u64))

@@ -5,14 +5,15 @@
 //!          | 3 9 . . . .. |      a pair of groups is expanded to the pairs of their sets
 //! ```
 //!
-//! Source: Bouros, Ge, Mamoulis, *Spatio-Textual Similarity Joins*, PVLDB 6(1), 2012, §5 (groups of
-//! equal prefixes), in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2; the expansion as in
-//! Bellas, Gounaris 2018, §3.1. Sets are sorted by size and tokens, so a group is a range of them.
-//! The sets of one group are candidates of each other, with their prefix as common tokens.
+//! Source: Bouros, Ge, Mamoulis, *Spatio-Textual Similarity Joins*, PVLDB 6(1), 2012, §5 (groups
+//! of equal prefixes), in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2; the expansion
+//! as in Bellas, Gounaris 2018, §3.1. Sets are sorted by size and tokens, so a group is a range
+//! of them. The sets of one group are candidates of each other, with their prefix as common
+//! tokens.
 //!
-//! Departure: there (§4.1.3) the device verifies the pairs of the first sets of groups, and the host
-//! verifies the pairs of the expansion, because their candidates are not contiguous. Here the
-//! expansion goes probe by probe, so candidates are contiguous, and all pairs go into chunks.
+//! Departure: there (§4.1.3) the device verifies the pairs of the first sets of groups, and the
+//! host verifies the pairs of the expansion, because their candidates are not contiguous. Here
+//! the expansion goes probe by probe, so candidates are contiguous, and all pairs go into chunks.
 
 use std::ops::Range;
 use std::sync::Arc;

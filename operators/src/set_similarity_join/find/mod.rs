@@ -24,8 +24,8 @@ use super::candidates::chunk::CandidateChunk;
 pub struct JoinCounters {
     /// Postings that were read; of tiles, pairs.
     pub postings: u64,
-    /// Postings that passed the filters of a posting: size, and with `auto` position and signature.
-    /// A pair can have several of them.
+    /// Postings that passed the filters of a posting: size, and with `auto` position and
+    /// signature. A pair can have several of them.
     pub pre_candidates: u64,
     /// Pairs of sets, or of groups of sets, that passed all filters.
     pub candidates: u64,

@@ -7,14 +7,15 @@
 //! ```
 //!
 //! Each posting list is joined to itself, instead of each set being looked up in the lists of its
-//! tokens: that reads memory in order. A pair that has several common tokens is taken from the list
-//! of the first one.
+//! tokens: that reads memory in order. A pair that has several common tokens is taken from the
+//! list of the first one.
 //!
 //! The index holds the lists of one slice of the tokens at a time, so it stays smaller than the
 //! sets.
 //!
 //! The length of signatures follows from the sizes of the sets and from the number of postings to
-//! test. There are no signatures if lists are so short that making them costs more than they save.
+//! test. There are no signatures if lists are so short that making them costs more than they
+//! save.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 // The number of a set leaves a bit for its side.
 const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 
-/// Tokens that can be hashed in the time that a pair of postings costs without a signature to drop
-/// it.
+/// Tokens that can be hashed in the time that a pair of postings costs without a signature to
+/// drop it.
 const TOKENS_PER_PAIR: u64 = 8;
 
 /// Bits of a signature per token in which two similar sets can differ.
@@ -96,7 +97,8 @@ fn limits(
         limits.extend(pair_limits(run.size, &sizes[rank_min..=rank], bounds));
         let of_row: &[PairLimit] = &limits[row.pairs as usize..];
         let mut greatest = rank;
-        // Fewer tokens are left at later positions, so the largest partner shrinks along the prefix.
+        // Fewer tokens are left at later positions, so the largest partner shrinks along the
+        // prefix.
         for left in (0..=run.size).rev().take(bounds.probe_prefix(run.size) as usize) {
             while greatest > rank_min && of_row[greatest - rank_min].required > left {
                 greatest -= 1;
@@ -111,9 +113,9 @@ fn limits(
 fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<Item = PairLimit> {
     others.iter().scan(0, move |distance_max, other| {
         let required = bounds.required(size, other.size);
-        // The kernel needs bounds that do not descend, and rounding can lower the bound by 1 for the
-        // next size. Raising it loses no filter: the number of differing bits has the parity of the
-        // sum of the sizes, and so has the exact bound.
+        // The kernel needs bounds that do not descend, and rounding can lower the bound by 1 for
+        // the next size. Raising it loses no filter: the number of differing bits has the parity
+        // of the sum of the sizes, and so has the exact bound.
         let distance = u64::from(size) + u64::from(other.size);
         let distance = distance.saturating_sub(2 * u64::from(required));
         *distance_max = distance.max(*distance_max);
@@ -123,13 +125,13 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 }
 
 /// Posting lists of all tokens that can be common to a pair, built one slice of the tokens at a
-/// time. A slice takes at most 3/4 of the memory of the sets' tokens, unless its minimum or one list
-/// needs more.
+/// time. A slice takes at most 3/4 of the memory of the sets' tokens, unless its minimum or one
+/// list needs more.
 struct SlicedIndex {
     /// Token of the first list.
     token_min: u32,
-    /// Per list up to the end of the slice: its end among the postings. Per list after the slice: its
-    /// number of postings.
+    /// Per list up to the end of the slice: its end among the postings. Per list after the slice:
+    /// its number of postings.
     ends: Vec<u32>,
     /// Lists of the slice.
     slice: Range<usize>,
@@ -142,8 +144,8 @@ struct SlicedIndex {
 }
 
 impl SlicedIndex {
-    /// Counts the postings of all lists. A slice has at least `slice_min` postings if there are as
-    /// many; the first one is empty.
+    /// Counts the postings of all lists. A slice has at least `slice_min` postings if there are
+    /// as many; the first one is empty.
     fn new(
         collection: &SetCollection,
         bounds: Bounds,
@@ -235,9 +237,9 @@ impl SlicedIndex {
 
 /// Length of signatures in words of 64 bits.
 ///
-/// Signatures pay if there are enough pairs of postings to test per token that has to be hashed. They
-/// must be longer the more tokens two similar sets of the mean size can have of their own. Measured
-/// by `trommel-bench set-join`.
+/// Signatures pay if there are enough pairs of postings to test per token that has to be hashed.
+/// They must be longer the more tokens two similar sets of the mean size can have of their own.
+/// Measured by `trommel-bench set-join`.
 fn words(collection: &SetCollection, bounds: Bounds, index: &SlicedIndex) -> usize {
     let tokens = collection.tokens() as u64;
     if index.posting_pairs.saturating_mul(TOKENS_PER_PAIR) < tokens {
@@ -336,8 +338,8 @@ impl PostingJoin {
         self.has_more = postings::sift(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
         (counters.postings, counters.pre_candidates) = progress.tested();
         let sets = self.collection.sets();
-        // `write_matches` applies the positional filter with the exact bounds of each pair. A pair is
-        // taken from the list of its first common token: `retain_first` drops the others.
+        // `write_matches` applies the positional filter with the exact bounds of each pair. A
+        // pair is taken from the list of its first common token: `retain_first` drops the others.
         hits.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
         overlap::retain_first(self.isa, sets, &mut self.matches);
         self.cursor = Cursor::default();

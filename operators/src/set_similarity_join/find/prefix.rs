@@ -68,8 +68,8 @@ pub(crate) fn list_of(collection: &SetCollection, side: Side, token: u32) -> usi
     side.index() * collection.distinct() as usize + token as usize
 }
 
-/// Empty posting lists per token and side, each with room for the postings of `sets`, and the number
-/// of postings in all. Each set comes with the prefix length by which it is indexed.
+/// Empty posting lists per token and side, each with room for the postings of `sets`, and the
+/// number of postings in all. Each set comes with the prefix length by which it is indexed.
 pub(crate) fn empty_lists(
     collection: &SetCollection,
     sets: impl Iterator<Item = (u32, usize)>,

@@ -1,8 +1,8 @@
 //! The index of AllPairs, PPJoin and GroupJoin: each entry is looked up among the entries before
 //! it, and then added.
 //!
-//! An *entry* is a set, or a group of sets with equal sizes and equal prefixes, of which the first
-//! set is read. Entries come by ascending size.
+//! An *entry* is a set, or a group of sets with equal sizes and equal prefixes, of which the
+//! first set is read. Entries come by ascending size.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ pub(super) struct PrefixIndex<const POSITIONAL: bool> {
     postings: Vec<PrefixPosting>,
     /// Partner sizes of the last entry.
     pub(super) range: SizeRange,
-    /// By entry: number of tokens that its prefix and the last entry's have in common. 0 unless the
-    /// entry is in `found`.
+    /// By entry: number of tokens that its prefix and the last entry's have in common. 0 unless
+    /// the entry is in `found`.
     matches: Vec<u32>,
     /// Candidates of the last entry.
     pub(super) found: Vec<Candidate>,
@@ -124,8 +124,9 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
         for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.probe_prefix]) {
             let list = &mut lists[list_of(collection, partner_side, token)];
             let of_list = &postings[list.begin as usize..list.end as usize];
-            // Entries are added and looked up by ascending size. So the entries that are too small
-            // are at the front of the list, and too small for all that follow: they are dropped.
+            // Entries are added and looked up by ascending size. So the entries that are too
+            // small are at the front of the list, and too small for all that follow: they are
+            // dropped.
             let small = of_list.iter().take_while(|posting| posting.rank < rank_min).count();
             list.begin += u32::try_from(small).expect("lists have 32-bit ends");
             counters.postings += of_list.len() as u64;
@@ -134,8 +135,8 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
                 let matches = &mut matches[posting.entry as usize];
                 // The positional filter is applied at the first common token only. A pair that
                 // passes goes on being counted, because its verification begins after the counted
-                // tokens. A pair that fails has fewer tokens left at each later match, so it fails
-                // there, too.
+                // tokens. A pair that fails has fewer tokens left at each later match, so it
+                // fails there, too.
                 if *matches == 0 {
                     let is_lost = POSITIONAL
                         && left.min(posting.left) < range.required[posting.rank as usize];
@@ -154,8 +155,8 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
         }
     }
 
-    /// Takes the matches of `candidate` with the last entry: from these follows the verification of
-    /// `probe`, a set of that entry, with `set`, one of the candidate.
+    /// Takes the matches of `candidate` with the last entry: from these follows the verification
+    /// of `probe`, a set of that entry, with `set`, one of the candidate.
     #[inline]
     pub(super) fn take(&mut self, candidate: Candidate, probe: u32, set: u32) -> Verification {
         let matches = std::mem::take(&mut self.matches[candidate.entry as usize]);
@@ -187,8 +188,8 @@ impl Prefix<'_> {
     }
 }
 
-/// Start of the verification of a pair whose prefixes share `matches` tokens: after the prefix with
-/// the smaller last token, and after `matches` tokens of the other set.
+/// Start of the verification of a pair whose prefixes share `matches` tokens: after the prefix
+/// with the smaller last token, and after `matches` tokens of the other set.
 ///
 /// All common tokens up to the end of the first prefix are in the other prefix, too, so they have
 /// been counted; and the other set has at least `matches` tokens that are not greater.

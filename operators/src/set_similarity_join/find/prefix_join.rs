@@ -6,10 +6,11 @@
 //!        prefix                ──► candidates
 //! ```
 //!
-//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3 (prefixes,
-//! sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate Detection*, WWW
-//! 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2: matches in the
-//! prefixes are counted, and verification begins after the prefix that ends first (§3).
+//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3
+//! (prefixes, sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate
+//! Detection*, WWW 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016,
+//! §2: matches in the prefixes are counted, and verification begins after the prefix that ends
+//! first (§3).
 //!
 //! Departure: all posting lists lie in one array; a first pass counts their lengths.
 

@@ -1,6 +1,6 @@
-//! The algorithm `gpu_signatures` on a CPU: all pairs whose sizes fit are tested by signatures, in
-//! [tiles](crate::set_similarity_join::candidates), by the kernels of [`signatures`]. There is no
-//! index.
+//! The algorithm `gpu_signatures` on a CPU: all pairs whose sizes fit are tested by signatures,
+//! in [tiles](crate::set_similarity_join::candidates), by the kernels of [`signatures`]. There is
+//! no index.
 
 use std::sync::Arc;
 

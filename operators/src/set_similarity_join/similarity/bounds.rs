@@ -10,9 +10,9 @@
 //! | overlap | o >= t | n (d is 1) |
 //!
 //! The required overlap grows with both sizes. The bounds on the size of a partner and the prefix
-//! lengths follow from it: if two sets have the required overlap, the first a - required + 1 tokens
-//! of one and the first b - required + 1 tokens of the other have a token in common (Mann, Augsten,
-//! Bouros, PVLDB 9(9), 2016, §2).
+//! lengths follow from it: if two sets have the required overlap, the first a - required + 1
+//! tokens of one and the first b - required + 1 tokens of the other have a token in common (Mann,
+//! Augsten, Bouros, PVLDB 9(9), 2016, §2).
 //!
 //! The published programs compute these bounds in floating point and lose pairs at the threshold:
 //! for sizes that add up to 63 or 126 at 0.8, and to 19 or 38 at 0.9.
@@ -88,8 +88,8 @@ impl Bounds {
         Ok(Self { similarity, numerator, denominator })
     }
 
-    /// Required overlap: the least overlap of similar sets of `a` and `b` tokens. Above the smaller
-    /// size if no overlap suffices.
+    /// Required overlap: the least overlap of similar sets of `a` and `b` tokens. Above the
+    /// smaller size if no overlap suffices.
     pub(crate) fn required(self, a: u32, b: u32) -> u32 {
         let (n, d) = (self.numerator, self.denominator);
         let (a, b) = (u128::from(a), u128::from(b));
@@ -115,20 +115,20 @@ impl Bounds {
         u32::try_from(least).expect("at most the size, or a 32-bit threshold").max(1)
     }
 
-    /// Prefix length by which a set of `size` tokens is looked up: enough to find all similar sets
-    /// up to its own size.
+    /// Prefix length by which a set of `size` tokens is looked up: enough to find all similar
+    /// sets up to its own size.
     pub(crate) fn probe_prefix(self, size: u32) -> u32 {
         self.prefix(size, self.size_min(size))
     }
 
-    /// Prefix length by which a set of `size` tokens is indexed: enough to be found by all similar
-    /// sets from its own size on.
+    /// Prefix length by which a set of `size` tokens is indexed: enough to be found by all
+    /// similar sets from its own size on.
     pub(crate) fn index_prefix(self, size: u32) -> u32 {
         self.prefix(size, size)
     }
 
-    /// Prefix length of a set of `size` tokens for partners of `partner` tokens: similar sets share
-    /// a token within their prefixes. 0 if the sets cannot be similar.
+    /// Prefix length of a set of `size` tokens for partners of `partner` tokens: similar sets
+    /// share a token within their prefixes. 0 if the sets cannot be similar.
     fn prefix(self, size: u32, partner: u32) -> u32 {
         let required = self.required(size, partner);
         if size == 0 || required > size { 0 } else { size - required + 1 }

@@ -14,9 +14,9 @@ const DECIMALS_MAX: usize = 9;
 
 /// A positive rational number: the minimum similarity of a result.
 ///
-/// Numerator and denominator have no common factor and fit 32 bits, so bounds made from them and two
-/// sizes fit 128 bits. No comparison is in floating point, which loses pairs whose similarity equals
-/// the threshold.
+/// Numerator and denominator have no common factor and fit 32 bits, so bounds made from them and
+/// two sizes fit 128 bits. No comparison is in floating point, which loses pairs whose similarity
+/// equals the threshold.
 ///
 /// # Examples
 /// ```

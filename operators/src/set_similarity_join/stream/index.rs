@@ -5,10 +5,10 @@
 //! postings   | a b c . | d | e f | . . . . | g h i j k . . . |        rooms of 1, 2, 4, 8, ..
 //! ```
 //!
-//! A posting list lies in a *room*, a power of two of places, and moves to one twice as large when
-//! its room is full. Its old room, and the room of a list that has become empty, are kept for other
-//! lists. The postings of a list are in the order of arrival, so those that leave the window are at
-//! its front.
+//! A posting list lies in a *room*, a power of two of places, and moves to one twice as large
+//! when its room is full. Its old room, and the room of a list that has become empty, are kept
+//! for other lists. The postings of a list are in the order of arrival, so those that leave the
+//! window are at its front.
 
 use trommel_kernels::arrivals::Posting;
 
@@ -24,8 +24,8 @@ struct PostingList {
 /// Number of room sizes.
 const CLASSES: usize = 32;
 
-/// The index is rebuilt when it has more than `WASTE` places for each posting in use, and more than
-/// `WASTE * POSTINGS_MIN` in all.
+/// The index is rebuilt when it has more than `WASTE` places for each posting in use, and more
+/// than `WASTE * POSTINGS_MIN` in all.
 const WASTE: usize = 4;
 const POSTINGS_MIN: usize = 16;
 
@@ -82,8 +82,8 @@ impl StreamIndex {
         (self.postings_max == self.limit).then_some(self.limit)
     }
 
-    /// Appends a posting to the list of `slot`; returns the length of the list before, or `None` if
-    /// there is no room.
+    /// Appends a posting to the list of `slot`; returns the length of the list before, or `None`
+    /// if there is no room.
     #[inline]
     pub(super) fn push(&mut self, slot: u32, posting: Posting) -> Option<u32> {
         let mut list = self.lists[slot as usize];

@@ -40,8 +40,8 @@ pub(crate) struct StreamRules {
     pub(crate) bounds: Bounds,
     pub(crate) isa: Isa,
     pub(crate) window: Extent,
-    /// Whether the answer is each pair. If not, it is only which sets have no similar earlier set;
-    /// then one of several equal sets is enough.
+    /// Whether the answer is each pair. If not, it is only which sets have no similar earlier
+    /// set; then one of several equal sets is enough.
     pub(crate) is_each_pair: bool,
     /// Minimum number of tokens of a set; smaller sets are similar to none.
     pub(crate) size_min: usize,
@@ -101,8 +101,8 @@ struct Duplicates {
 pub(super) enum JoinStep {
     /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// No candidates are left, and the micro-batch has become a pane. Per place: whether no pair of
-    /// the set was [marked](StreamJoin::mark). Empty if each pair is asked for.
+    /// No candidates are left, and the micro-batch has become a pane. Per place: whether no pair
+    /// of the set was [marked](StreamJoin::mark). Empty if each pair is asked for.
     Settled(Vec<bool>),
 }
 
@@ -160,8 +160,8 @@ impl StreamJoin {
             && u32::try_from(tokens).is_ok_and(|size| self.finder.prefix(size) > 0)
     }
 
-    /// Prepares for a micro-batch whose first set has `stamp`: drops expired panes, and closes the
-    /// last cell if `stamp` is in another one.
+    /// Prepares for a micro-batch whose first set has `stamp`: drops expired panes, and closes
+    /// the last cell if `stamp` is in another one.
     ///
     /// # Errors
     /// If columns cannot be joined.
@@ -224,8 +224,8 @@ impl StreamJoin {
     }
 
     /// Makes sure that there are numbers and memory for a micro-batch, which takes `held` bytes
-    /// itself. If memory gets short, tokens that have left the window are forgotten while there is
-    /// still room to renumber the others.
+    /// itself. If memory gets short, tokens that have left the window are forgotten while there
+    /// is still room to renumber the others.
     fn make_room(&mut self, arrivals: &Arrivals, held: usize) -> Result<(), JoinError> {
         let (sets, tokens) = (arrivals.len(), arrivals.tokens.len());
         let is_room_left = self.room_for(sets, tokens, held).is_ok_and(|mut budget| {
@@ -237,7 +237,8 @@ impl StreamJoin {
         self.room_for(sets, tokens, held).map(drop)
     }
 
-    /// The budget after a micro-batch of `sets` sets with `tokens` tokens, which takes `held` bytes.
+    /// The budget after a micro-batch of `sets` sets with `tokens` tokens, which takes `held`
+    /// bytes.
     fn room_for(&self, sets: usize, tokens: usize, held: usize) -> Result<Budget, JoinError> {
         let of_window = sets + self.panes.iter().map(|pane| pane.sets.len()).sum::<usize>();
         let slots = self.dictionary.len() + tokens;
@@ -259,7 +260,8 @@ impl StreamJoin {
         Ok(budget)
     }
 
-    /// Gives the index all memory that nothing else uses; `held` bytes are used besides the state.
+    /// Gives the index all memory that nothing else uses; `held` bytes are used besides the
+    /// state.
     fn widen_index(&mut self, held: usize) {
         let left = self.room().saturating_sub(held);
         let Self { dictionary, finder, .. } = self;
@@ -330,11 +332,11 @@ impl StreamJoin {
         BudgetFull { what: "the index", needed, allowed }.into()
     }
 
-    /// Drops sets that equal an earlier set of the same cell, and renews the stamp of the set that
-    /// stays. Such a set is a duplicate, and later sets find the one that stays.
+    /// Drops sets that equal an earlier set of the same cell, and renews the stamp of the set
+    /// that stays. Such a set is a duplicate, and later sets find the one that stays.
     ///
-    /// `hashes` has a hash per set. If the hashes of two different sets are equal, the second one is
-    /// kept like any other set: that costs memory, not correctness.
+    /// `hashes` has a hash per set. If the hashes of two different sets are equal, the second one
+    /// is kept like any other set: that costs memory, not correctness.
     fn drop_duplicates(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
         let mut is_first = vec![true; arrivals.len()];
         let mut kept: Vec<u32> = Vec::with_capacity(arrivals.len());
@@ -437,7 +439,8 @@ impl StreamJoin {
 }
 
 impl MicroBatch {
-    /// Adds found candidates of one pane to `chunk`, and returns their sets; `None` if none is left.
+    /// Adds found candidates of one pane to `chunk`, and returns their sets; `None` if none is
+    /// left.
     fn emit(
         &self,
         StreamFinder { found, handed_over, .. }: &mut StreamFinder,
@@ -464,8 +467,8 @@ impl MicroBatch {
 }
 
 impl Duplicates {
-    /// Forgets the sets of the previous cell. Renewed stamps there would keep its panes longer than
-    /// a window and a cell.
+    /// Forgets the sets of the previous cell. Renewed stamps there would keep its panes longer
+    /// than a window and a cell.
     fn switch_cell(&mut self, cell: u64) {
         if self.cell != cell {
             self.sets.clear();

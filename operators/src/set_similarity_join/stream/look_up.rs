@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Sources: those of [`find::prefix_join`](crate::set_similarity_join::find::prefix_join) for
-//! positions, and `arrivals` of the kernels for sizes and signatures. Unlike in a collection, sets
-//! smaller and larger than the probe are partners.
+//! positions, and `arrivals` of the kernels for sizes and signatures. Unlike in a collection,
+//! sets smaller and larger than the probe are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -99,8 +99,8 @@ fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
         // A partner of size `reached` is possible while the set has its required overlap left.
         let end = prefix.min((size + 1).saturating_sub(bounds.required(size, reached)));
         if end > begin {
-            // The exact bound is largest at one of the two ends of the sizes. Rounding can lower it
-            // there by at most 1.
+            // The exact bound is largest at one of the two ends of the sizes. Rounding can lower
+            // it there by at most 1.
             let distance_max = distance(size_min).max(distance(reached)) + 1;
             let distance_max = match known(reached) {
                 PLACE_MAX => SIGNATURE_BITS,
@@ -229,8 +229,8 @@ pub(super) struct StreamFinder {
 }
 
 impl StreamFinder {
-    /// A finder with an empty index. With `is_each_pair`, it looks far ahead; without it, in small
-    /// steps, because a set whose first similar set is known is not looked up further.
+    /// A finder with an empty index. With `is_each_pair`, it looks far ahead; without it, in
+    /// small steps, because a set whose first similar set is known is not looked up further.
     pub(super) fn new(bounds: Bounds, is_each_pair: bool, tuning: &Tuning) -> Self {
         Self {
             bounds_by_size: BoundsBySize::new(bounds, tuning.position_bounds_max),
@@ -249,8 +249,8 @@ impl StreamFinder {
         }
     }
 
-    /// Prefix length of a set of `size` tokens, both to index it and to look it up; 0 if no set is
-    /// similar to it.
+    /// Prefix length of a set of `size` tokens, both to index it and to look it up; 0 if no set
+    /// is similar to it.
     pub(super) fn prefix(&self, size: u32) -> u32 {
         self.bounds_by_size.bounds.probe_prefix(size)
     }
@@ -304,8 +304,8 @@ impl StreamFinder {
         }
     }
 
-    /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the earlier
-    /// postings there.
+    /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the
+    /// earlier postings there.
     fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
         let Self { bounds_by_size, index, signatures, look_ups, origins, .. } = self;
         let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
@@ -388,8 +388,8 @@ impl StreamFinder {
         Ok(!self.look_ups.is_empty())
     }
 
-    /// Tests each hit by the exact bounds of its pair. The kernel has tested sizes and signatures by
-    /// bounds that hold for all partners of a position.
+    /// Tests each hit by the exact bounds of its pair. The kernel has tested sizes and signatures
+    /// by bounds that hold for all partners of a position.
     fn take_hits(&mut self, scope: &SearchScope<'_>) {
         let Self { bounds_by_size, index, last_probes, look_ups, origins, found, .. } = self;
         let first = scope.panes.first().map_or(scope.begin, |pane| pane.begin);
@@ -397,8 +397,9 @@ impl StreamFinder {
             let look_up = self.done + hit.look_up as usize;
             let LookUpOrigin { probe, position, .. } = origins[look_up];
             let posting = index.postings()[hit.posting as usize];
-            // Hits of a pair come by ascending position, and the bounds get tighter with it. A pair
-            // that fails at its first hit fails at each later one, so those are dropped untested.
+            // Hits of a pair come by ascending position, and the bounds get tighter with it. A
+            // pair that fails at its first hit fails at each later one, so those are dropped
+            // untested.
             if !last_probes.is_new_pair(scope.begin.wrapping_add(probe), posting.set) {
                 continue;
             }
@@ -420,8 +421,8 @@ impl StreamFinder {
             let required = bounds_by_size.bounds.required(size, other_size);
             let distance = (posting.signature ^ look_ups[look_up].signature).count_ones();
             // A position of `PLACE_MAX` is a lower bound of the real one, which keeps the test
-            // correct. The distance of two signatures is a lower bound of the distance of the sets,
-            // which is the sum of the sizes less twice the overlap.
+            // correct. The distance of two signatures is a lower bound of the distance of the
+            // sets, which is the sum of the sizes less twice the overlap.
             let is_possible = required <= size - position
                 && required + u32::from(posting.position) <= other_size
                 && u64::from(distance) + 2 * u64::from(required)

@@ -9,24 +9,24 @@
 //!      dropped when its newest set has left the window
 //! ```
 //!
-//! **Index.** There is one index of all sets in the window: a posting list per token, in the order
-//! of arrival. Per token of its prefix, a set is looked up among the earlier postings of the list
-//! and appended to it. A later set can have any size, so the index holds the longest prefix that
-//! any partner needs, and a look-up has a lower and an upper bound on the size. Each posting has a
-//! signature, so most sets need not be read.
+//! **Index.** There is one index of all sets in the window: a posting list per token, in the
+//! order of arrival. Per token of its prefix, a set is looked up among the earlier postings of
+//! the list and appended to it. A later set can have any size, so the index holds the longest
+//! prefix that any partner needs, and a look-up has a lower and an upper bound on the size. Each
+//! posting has a signature, so most sets need not be read.
 //!
 //! **Numbers.** The tokens of all sets are numbered in one order, by frequency at the last
 //! numbering; new tokens count as the rarest. Tokens are renumbered and the index is rebuilt when
-//! there are twice as many tokens as the last time, when most of the index is empty, when memory is
-//! short, or when look-ups since the last time have cost several times as much as renumbering will
-//! (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
+//! there are twice as many tokens as the last time, when most of the index is empty, when memory
+//! is short, or when look-ups since the last time have cost several times as much as renumbering
+//! will (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
 //! Algorithmica 3, 1988).
 //!
-//! **Panes.** A *pane* holds consecutive sets for the verification. It never changes, so chunks can
-//! refer to it in any thread and on any device. [`Panes`](crate::panes::Panes) merges and expires
-//! panes: memory holds the window and at most one [cell](crate::window::Extent::cell) more. Results
-//! do not depend on panes and cells: each pair is tested exactly for whether the older set is still
-//! in the window.
+//! **Panes.** A *pane* holds consecutive sets for the verification. It never changes, so chunks
+//! can refer to it in any thread and on any device. [`Panes`](crate::panes::Panes) merges and
+//! expires panes: memory holds the window and at most one [cell](crate::window::Extent::cell)
+//! more. Results do not depend on panes and cells: each pair is tested exactly for whether the
+//! older set is still in the window.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Streaming join as an operator: all pairs of a batch, or its rows that pass, are sent before the
-//! next batch is taken.
+//! Streaming join as an operator: all pairs of a batch, or its rows that pass, are sent before
+//! the next batch is taken.
 
 use std::time::Instant;
 
@@ -19,8 +19,8 @@ use crate::sets::{SetColumns, SetRows};
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
 
-/// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need not
-/// be compared further.
+/// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need
+/// not be compared further.
 const FIRST_CHUNK_BYTES: usize = 1 << 12;
 
 /// Cuts batches into micro-batches and joins these one after the other.
@@ -56,8 +56,8 @@ struct OpenBatch {
 pub(crate) enum Step {
     /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// A micro-batch is joined; [`Batcher::settled`] has its rows. Per place: whether the set has no
-    /// similar earlier set. Empty if each pair is asked for.
+    /// A micro-batch is joined; [`Batcher::settled`] has its rows. Per place: whether the set has
+    /// no similar earlier set. Empty if each pair is asked for.
     Settled(Vec<bool>),
     /// The batch is joined to its end.
     End,

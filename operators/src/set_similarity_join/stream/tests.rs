@@ -380,7 +380,8 @@ fn memory_holds_the_window_and_no_more() {
             merges = number(batcher, "merges");
         })
         .unwrap();
-        // A pane is made anew when as much has come again: three times in a cell, and when it ends.
+        // A pane is made anew when as much has come again: three times in a cell, and when it
+        // ends.
         assert!(merges <= 40 * 4);
     }
     let rules = Case { memory_max: 20_000, ..case }.rules(true);
@@ -428,7 +429,8 @@ fn panes_stay_apart_where_there_is_no_room_for_a_copy() {
 
 #[test]
 fn tokens_keep_their_numbers_where_there_is_no_room_for_others() {
-    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are new.
+    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are
+    // new.
     let many = |id: u32| (0..60).map(move |token| (id / 2 * 31 + token * token) % 300 + id % 2);
     let new = |id: u32| (0..8).map(move |token| 1000 + 8 * id + token);
     let sets = (0..400).map(|id| many(id).collect());

@@ -68,8 +68,8 @@ impl Dictionary {
         self.names.len()
     }
 
-    /// The slot of `token`; a new token gets the next slot. The caller checks that there are fewer
-    /// than [`TOKENS_NUMBERED_MAX`].
+    /// The slot of `token`; a new token gets the next slot. The caller checks that there are
+    /// fewer than [`TOKENS_NUMBERED_MAX`].
     #[inline]
     pub(super) fn slot(&mut self, token: u32) -> u32 {
         let slot = match self.direct.get(token as usize) {
@@ -112,11 +112,12 @@ impl Dictionary {
         self.len() > self.numbered + self.numbered / 8
     }
 
-    /// Renumbers the tokens by descending `counts`, which are per slot. Returns the new slot of each
-    /// old slot: [`FORGOTTEN`] for a token whose count is 0.
+    /// Renumbers the tokens by descending `counts`, which are per slot. Returns the new slot of
+    /// each old slot: [`FORGOTTEN`] for a token whose count is 0.
     ///
     /// # Cost
-    /// Needs up to [`RENUMBERING_BYTES`] per slot while it runs, including `counts` and the answer.
+    /// Needs up to [`RENUMBERING_BYTES`] per slot while it runs, including `counts` and the
+    /// answer.
     pub(super) fn renumber(&mut self, counts: Vec<u32>) -> Vec<u32> {
         let slots = counts.len();
         let mut order: Vec<u32> = (0..).take(slots).collect();

@@ -25,8 +25,8 @@ struct CachedSets {
 }
 
 impl CachedSets {
-    /// Whether the entry can be evicted: neither a chunk in flight nor the next chunk, which needs
-    /// the sets `wanted`, uses it.
+    /// Whether the entry can be evicted: neither a chunk in flight nor the next chunk, which
+    /// needs the sets `wanted`, uses it.
     fn is_free(&self, wanted: [&SetStore; 2]) -> bool {
         let is_wanted = wanted.iter().any(|sets| self.sets.are_of(sets));
         !is_wanted && Arc::strong_count(&self.sets) == 1
@@ -40,8 +40,8 @@ pub(crate) struct DeviceSetCache {
     bytes_max: usize,
     /// Instruction set that computes signatures.
     isa: Isa,
-    /// Words of the signatures that are sent with sets: 0 if the kernel reads none. `None` until the
-    /// mean size of the first sets decides.
+    /// Words of the signatures that are sent with sets: 0 if the kernel reads none. `None` until
+    /// the mean size of the first sets decides.
     words: Option<usize>,
     /// From the least to the most recently used.
     cached: VecDeque<CachedSets>,

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use trommel_kernels::signatures::{Counted, Tiles};
 
-use super::overlap::OverlapAnswer;
-use super::tiles::TilesAnswer;
+use super::answers::{OverlapAnswer, TilesAnswer};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::candidates::pairs::{Match, matches};

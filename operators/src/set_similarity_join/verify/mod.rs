@@ -2,12 +2,14 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `answers` | the outcome of the verification of a chunk |
 //! | `join_chunk` | the chunk that is passed between the parts |
 //! | `kernel` | the kernel of a join, for both kinds of chunks |
 //! | `overlap` | verification of candidate pairs |
 //! | `tiles` | verification of tiles |
 //! | `device_sets` | cache of sets on a device |
 
+mod answers;
 mod device_sets;
 pub(crate) mod join_chunk;
 pub(crate) mod kernel;

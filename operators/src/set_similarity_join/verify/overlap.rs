@@ -24,15 +24,6 @@ pub(super) struct DeviceLimits {
     pub(super) sets_bytes_max: usize,
 }
 
-/// Answer of a chunk of pairs. Its memory is used again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OverlapAnswer {
-    /// Per pair: its overlap, or `REJECTED`. Empty for [`JoinOutput::Count`].
-    pub(crate) overlaps: Vec<u32>,
-    /// Number of similar pairs. Only for [`JoinOutput::Count`].
-    pub(crate) count: u64,
-}
-
 /// Verifies the pairs of a chunk on the CPU.
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &JoinedSets) {
     let mut answer = mem::take(&mut chunk.pairs_answer);

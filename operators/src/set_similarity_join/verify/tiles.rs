@@ -6,23 +6,13 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileJoin, TileLimits};
 use trommel_kernels::cuda::{Device, DeviceError, DeviceSets, Flights};
-use trommel_kernels::signatures::{self, Counted, Joined, Tiles};
+use trommel_kernels::signatures::{self, Tiles};
 
 use super::join_chunk::JoinChunk;
 use super::overlap::DeviceLimits;
 use crate::set_similarity_join::candidates::tiles::TiledSets;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::wave::Landed;
-
-/// Answer of a chunk of tiles. Its memory is used again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TilesAnswer {
-    /// The matches, and the tiles for whose matches there was no room. Empty for
-    /// [`JoinOutput::Count`].
-    pub(crate) joined: Joined,
-    /// Numbers of matches and survivors.
-    pub(crate) counted: Counted,
-}
 
 /// Verifies the tiles of a chunk on the CPU, with room for `matches_max` matches.
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max: usize) {

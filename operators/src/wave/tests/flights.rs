@@ -306,7 +306,8 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
     assert!(error(absent(mistaken), Device::Auto).contains("allowed are \"auto\" and \"cpu\""));
 }
 
-/// Runs all numbers through at the end of the stream, when the CPU has spent the cost of a device.
+/// Runs all numbers through at the end of the stream, when the CPU has spent the cost of a
+/// device.
 #[track_caller]
 fn run_at_the_end(script: Script, device: Device, cores: Cores) -> Counters {
     let mut spec = waves(script, device, [4, 100]);

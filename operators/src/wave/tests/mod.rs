@@ -1,5 +1,5 @@
-//! An operator of three parts over any kernel: numbers go in, are packed into chunks, answered, and
-//! sent on in their order.
+//! An operator of three parts over any kernel: numbers go in, are packed into chunks, answered,
+//! and sent on in their order.
 
 mod flights;
 
