@@ -23,7 +23,7 @@ use crate::wave::Device;
 /// particular order.
 ///
 /// With `window`, each set is joined on arrival to the earlier sets of the window. `left` is the
-/// older set, whatever the ids are. A pair comes out with the batch of its newer set.
+/// older set, for any ids. A pair comes out with the batch of its newer set.
 ///
 /// With `mode` `deduplicate`, the output is the input without the rows whose set is similar to an
 /// earlier one: in the same order, with all columns. Rows with a null id or a null set pass.

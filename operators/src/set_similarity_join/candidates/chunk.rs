@@ -111,7 +111,7 @@ impl CandidateChunk {
         Pairs { probes, candidates, chunk: self.chunk() }
     }
 
-    /// Verifies the pairs and counts those that are similar.
+    /// Verifies the pairs and counts the similar ones.
     #[must_use]
     pub fn count(&self, isa: Isa, sets: &JoinedSets) -> u64 {
         overlap::count(isa, self.pairs(sets))

@@ -146,23 +146,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const ALL: [Similarity; 4] =
-        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
-
-    /// The definitions, multiplied out.
-    fn is_similar(similarity: Similarity, n: u32, d: u32, o: u32, a: u32, b: u32) -> bool {
-        let [n, d, o, a, b] = [n, d, o, a, b].map(u128::from);
-        match similarity {
-            Similarity::Jaccard => d * o >= n * (a + b - o),
-            Similarity::Cosine => d * d * o * o >= n * n * a * b,
-            Similarity::Dice => 2 * d * o >= n * (a + b),
-            Similarity::Overlap => d * o >= n,
-        }
-    }
+    use crate::testing::oracle::{Question, SIMILARITIES};
 
     fn bounds(similarity: Similarity, n: u32, d: u32) -> Bounds {
         Bounds::new(similarity, Threshold::new(n, d).unwrap()).unwrap()
+    }
+
+    fn is_similar(similarity: Similarity, n: u32, d: u32, o: u32, a: u32, b: u32) -> bool {
+        let [o, a, b] = [o, a, b].map(|number| number as usize);
+        Question { similarity, numerator: n, denominator: d }.is_similar(o, a, b)
     }
 
     fn check(similarity: Similarity, n: u32, d: u32, a: u32, b: u32) {
@@ -184,7 +176,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_definitions_for_all_small_sizes() {
-        for similarity in ALL {
+        for similarity in SIMILARITIES {
             for percent in [1, 33, 50, 60, 70, 75, 80, 85, 90, 95, 99, 100] {
                 let (n, d) =
                     if similarity == Similarity::Overlap { (percent, 1) } else { (percent, 100) };
@@ -241,7 +233,7 @@ mod tests {
             b in 1..=u32::MAX,
         ) {
             let (n, d) = (n.min(d), n.max(d));
-            let similarity = ALL[index];
+            let similarity = SIMILARITIES[index];
             let bounds = bounds(similarity, n, d);
             let required = bounds.required(a, b);
             let smaller = a.min(b);

@@ -7,8 +7,8 @@
 //!
 //! A posting list lies in a *room*, a power of two of places, and moves to one twice as large
 //! when its room is full. Its old room, and the room of a list that has become empty, are kept
-//! for other lists. The postings of a list are in the order of arrival, so those that leave the
-//! window are at its front.
+//! for other lists. The postings of a list are in the order of arrival, so the postings that
+//! leave the window are at its front.
 
 use trommel_kernels::arrivals::Posting;
 

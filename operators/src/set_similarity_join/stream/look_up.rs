@@ -444,19 +444,18 @@ mod tests {
 
     use super::*;
     use crate::set_similarity_join::similarity::{Similarity, Threshold};
+    use crate::testing::oracle::SIMILARITIES;
 
     fn bounds(similarity: Similarity, percent: u32) -> Bounds {
         let whole = if similarity == Similarity::Overlap { 1 } else { 100 };
         Bounds::new(similarity, Threshold::new(percent, whole).unwrap()).unwrap()
     }
 
-    const ALL: [Similarity; 4] =
-        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
-
     #[test]
     fn position_bounds_are_the_sizes_for_which_enough_tokens_are_left() {
-        for (similarity, percent) in
-            ALL.into_iter().flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
+        for (similarity, percent) in SIMILARITIES
+            .into_iter()
+            .flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
         {
             let bounds = bounds(similarity, percent);
             for size in 1..=120 {
@@ -484,7 +483,7 @@ mod tests {
     #[test]
     fn position_bounds_of_large_sets_are_few() {
         let begun = Instant::now();
-        for similarity in ALL {
+        for similarity in SIMILARITIES {
             for size in [1 << 16, 100_000_000] {
                 let found = position_bounds(size, bounds(similarity, 1));
                 assert!((1..=1 << 16).contains(&found.len()), "{similarity:?}");
