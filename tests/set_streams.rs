@@ -302,13 +302,13 @@ fn what_a_stream_cannot_do_is_said() {
         graph.build().unwrap_err().to_string()
     };
     for (spec, inputs, said) in [
-        (join(4, 5).window(JoinWindow::sets(10)), 2, "give it one input"),
-        (join(4, 5).deduplicate(), 2, "give it one input"),
+        (join(4, 5).window(JoinWindow::sets(10)), 2, "has one input"),
+        (join(4, 5).deduplicate(), 2, "has one input"),
         (join(4, 5).window(JoinWindow::sets(0)), 1, "0 is not allowed here; expected 1 to"),
-        (join(4, 5).deduplicate().output(JoinOutput::Count), 1, "leave it out"),
-        (join(4, 5).deduplicate().algorithm(JoinAlgorithm::PpJoin), 1, "joined in one way"),
-        (join(4, 5).deduplicate().carry(["id"]), 1, "all columns of a row pass"),
-        (join(4, 5).output(JoinOutput::Count).carry(["id"]), 1, "a count has no columns"),
+        (join(4, 5).deduplicate().output(JoinOutput::Count), 1, "deduplication has no `output`"),
+        (join(4, 5).deduplicate().algorithm(JoinAlgorithm::PpJoin), 1, "has only one algorithm"),
+        (join(4, 5).deduplicate().carry(["id"]), 1, "rows keep all their columns"),
+        (join(4, 5).output(JoinOutput::Count).carry(["id"]), 1, "has no other columns"),
         (join(4, 5).carry(["id", "id"]), 1, "name each column once"),
         (join(4, 5).carry(["nothing"]), 1, "nothing"),
         (join(4, 5).size_min(0), 1, "0 is not allowed here; expected 1 to"),

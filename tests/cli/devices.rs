@@ -109,7 +109,7 @@ fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
     let auto = [("verify", "b"), ("chunk_bytes", "400")];
     let (mut ended, report) = on_driver(&auto, failing);
     let said = std::mem::take(&mut ended.stderr);
-    assert!(said.contains("the GPU failed; the CPU goes on"), "{said}");
+    assert!(said.contains("the GPU failed; the CPU takes over"), "{said}");
     assert_eq!(rows(ended), expected);
     let stage = &report["stages"][1];
     assert_eq!((&stage["device_lost"], &stage["waves"]), (&json!(1), &stage["chunks"]));
