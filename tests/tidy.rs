@@ -137,7 +137,6 @@ const CIRCLES: &[(&str, &str)] = &[
         "set_similarity_join::verify::join_chunk, set_similarity_join::verify::overlap, \
          set_similarity_join::verify::tiles",
     ),
-    ("trommel-operators", "source::read::paths, source::read::walk"),
 ];
 
 #[test]

@@ -191,11 +191,11 @@ fn what_cannot_be_followed_is_refused() {
     };
     let read = |path: &str, format| Read::new([path], format);
     for (spec, parameter, said) in [
-        (read("-", ReadFormat::Lines), "follow", "it is for files"),
+        (read("-", ReadFormat::Lines), "follow", "only files can be followed"),
         (read(&missing, ReadFormat::U32le), "paths", "No such file"),
-        (read("/dev/null", ReadFormat::Lines), "paths", "`follow` is for regular files"),
-        (read(&packed, ReadFormat::Lines), "paths", "files that are not compressed"),
-        (read("a[", ReadFormat::Lines), "paths", "the pattern `a[` is wrong"),
+        (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
+        (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
+        (read("a[", ReadFormat::Lines), "paths", "invalid pattern `a[`"),
     ] {
         let (found, text) = message(spec);
         assert_eq!(found, parameter);

@@ -265,7 +265,7 @@ fn tokens_outside_the_range_are_named() {
         check_error(
             read_sets(&[format!("1 2\n3 {token} 4\n").as_bytes()], ROOMY, OnError::Fail),
             &format!(
-                "a.txt:2: `{token}` is not an item of a set; \
+                "a.txt:2: invalid item `{token}` of a set; \
                  expected whole numbers from 0 to 4294967295, separated by blanks"
             ),
         );
@@ -306,7 +306,7 @@ fn text_that_is_not_utf8_is_located() {
 fn bytes_left_over_are_located() {
     check_error(
         words_of::<UInt32Type>(&[b"12345678", b"1234567"], ROOMY, OnError::Fail),
-        "b.txt: 3 of 4 bytes of an item are left over at byte 4",
+        "b.txt: incomplete item at byte 4: 3 of 4 bytes",
     );
 }
 
@@ -444,7 +444,7 @@ fn paths_are_checked_when_it_is_bound() {
     let pattern = format!("{here}/*.log");
     assert_eq!(message(&pattern), format!("no file matches the pattern `{pattern}`"));
     assert_eq!(message(&here), format!("{here} is a directory; `{here}/*` names the files in it"));
-    assert!(message("a[").starts_with("the pattern `a[` is wrong: "));
+    assert!(message("a[").starts_with("invalid pattern `a[`: "));
     let error = bind(Read::new([""; 0], ReadFormat::Lines), &[]).unwrap_err();
     assert_eq!(error.to_string(), "an empty list is not allowed here; name at least one file");
 }
