@@ -192,7 +192,7 @@ fn inputs_that_do_not_fit_are_named_with_column_and_types() {
     ]));
     assert_eq!(
         refusal(Union::new(), &[schema(&[2, 0]), schema(&[2, 0]), SchemaRef::clone(&wide)]),
-        "inputs: the column `item` of input 3, UInt64, is not allowed here; it is UInt32 in input 1"
+        "inputs: column `item` of input 3, of type UInt64, is not allowed here; it is UInt32 in input 1"
     );
     assert_eq!(
         refusal(Union::new(), &[schema(&[0]), schema(&[0, 2])]),
