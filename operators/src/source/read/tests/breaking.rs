@@ -1,4 +1,4 @@
-//! Files that are damaged, missing, or not of the kind that is expected.
+//! Files that are damaged, missing, or of an unexpected kind.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Reads one stream of this name, a byte or so at a time, with pauses.
+/// Reads one stream of this name, about one byte at a time, with pauses.
 fn read_named(
     name: &'static str,
     bytes: &[u8],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::follow::{FollowSource, Times, named};
 use super::*;
 
-/// Looks for files in every call, and waits for nothing.
+/// Searches for files in every call and waits for nothing.
 const AT_ONCE: Times =
     Times { poll: Duration::ZERO, look: Duration::ZERO, quiet: Duration::from_secs(1000) };
 
@@ -34,7 +34,7 @@ impl Log {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// All that has been written since the last call.
+    /// All lines written since the last call.
     fn read(&mut self) -> Vec<String> {
         let (mut out, mut batches) = (Output::new(), Vec::new());
         loop {
@@ -74,7 +74,7 @@ fn lines_come_when_they_are_complete() {
 
 #[test]
 fn what_is_written_after_a_rotation_is_read_from_both_files() {
-    // The renamed file matches no pattern any more, or matches it under its new name.
+    // The renamed file matches no pattern any more, or matches under its new name.
     for pattern in ["a.log", "a.log*"] {
         let mut log = Log::new(pattern, AT_ONCE, OnError::Fail);
         log.append("a.log", "1\n2\nhalf ");
@@ -152,7 +152,7 @@ fn no_line_is_lost_or_doubled() {
         match round % 11 {
             3 => fs::rename(log.path(&file), log.path(&format!("{file}.old"))).unwrap_or(()),
             7 => {
-                // Truncation loses what nobody has read, so it is read before.
+                // Truncation loses unread lines, so they are read before.
                 read.extend(log.read());
                 fs::write(log.path(&file), "").unwrap();
             }
@@ -207,14 +207,14 @@ fn what_cannot_be_followed_is_refused() {
         assert_eq!(message(read(&plain, format)).0, "follow");
     }
 
-    // Of a pattern, such files are left out and named once.
+    // Such files of a pattern are left out and named once.
     let mut log = Log::new("*", AT_ONCE, OnError::Skip);
     fs::copy(&packed, log.path("a.gz")).unwrap();
     log.append("a.log", "x\n");
     fs::write(log.path("utf16"), b"\xff\xfex\0").unwrap();
     assert_eq!((log.read(), log.read()), (vec!["x".to_owned()], vec![]));
     assert_eq!(log.counter("files_skipped"), 2);
-    // Another file of the same name is met, whatever was left out before.
+    // Another file of the same name is followed, even if the last one was left out.
     fs::remove_file(log.path("utf16")).unwrap();
     log.append("utf8", "y\n");
     fs::rename(log.path("utf8"), log.path("utf16")).unwrap();
