@@ -10,17 +10,17 @@ use std::sync::LazyLock;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use xtask::house::{File, House};
 
-/// Longer files should have been divided.
+/// Maximum lines of a file.
 const FILE_LINES_MAX: usize = 800;
-/// Of prose in comments; rustfmt sees to the code, and drawings and some strings cannot be
-/// broken.
+/// Maximum characters of a comment line of prose. rustfmt takes care of code; drawings and some
+/// strings cannot be broken.
 const COMMENT_CHARS_MAX: usize = 100;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Rust files of the repository, without what is built.
+/// Rust files of the repository, without build outputs.
 fn sources() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         ["src", "engine", "kernels", "operators", "cli", "bench", "tests", "xtask"]
@@ -129,7 +129,7 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
     House::measure(root(), &folders.map(PathBuf::from)).unwrap()
 });
 
-/// Circles of modules that are to be opened: crate and modules. The list may only shrink.
+/// Known circles of modules: crate and modules. The list may only shrink.
 const CIRCLES: &[(&str, &str)] = &[
     ("trommel-kernels", "signatures::avx2, signatures::avx512, signatures::registers"),
     (
@@ -147,7 +147,7 @@ fn modules_import_each_other_in_no_circle() {
     assert_difference("circle of modules", found, known);
 }
 
-/// Fails if there is something that is not known, or something known is gone.
+/// Fails if a found item is not known, or a known one is not found.
 fn assert_difference<T: Ord + fmt::Debug>(
     thing: &str,
     found: impl IntoIterator<Item = T>,

@@ -1,4 +1,4 @@
-//! Inputs that are not what the pipeline expects.
+//! Inputs in an unexpected format.
 
 use std::io::Write as _;
 
