@@ -52,7 +52,7 @@ impl fmt::Display for Endings {
     }
 }
 
-/// Index of the counts of the items of a source.
+/// Count of the items taken from a source.
 enum Taken {
     Counted(Arc<AtomicU64>),
     Pipe(PipeWriter),

@@ -43,7 +43,7 @@ pub(crate) enum Likeness {
 }
 
 impl Likeness {
-    /// True if `common` common tokens of sets of these sizes reach the similarity n / d.
+    /// True if an `overlap` of sets of these `sizes` reaches the similarity n / d.
     fn is_reached(self, [n, d]: [u32; 2], overlap: usize, sizes: [usize; 2]) -> bool {
         let [n, d, o, a, b] =
             [n as usize, d as usize, overlap, sizes[0], sizes[1]].map(|number| number as u128);
