@@ -480,6 +480,7 @@ impl Operator for SetTokens {
         let Some((records, begin)) = self.pending.take() else { return Ok(Flow::NeedInput) };
         let texts = text_column(&records, self.column);
         let mut row = begin;
+        // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
         while row < texts.len() && self.sets.len() < self.batch && self.sets.bytes() < BATCH_BYTES {
             self.add(row_text(&texts, row))?;
             row += 1;

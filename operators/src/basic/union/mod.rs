@@ -240,6 +240,7 @@ struct Constant(ArrayRef);
 
 impl Constant {
     fn rows(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        // Grown to the longest batch, then sliced: no allocation per batch.
         if self.0.len() < rows {
             self.0 = take(&self.0, &UInt32Array::from(vec![0; rows]), None)?;
         }

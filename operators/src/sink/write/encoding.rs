@@ -26,6 +26,7 @@ impl Encoding {
                 writer.finish()
             }
             Self::Csv => {
+                // Batches are encoded one by one; the header is written once per file.
                 arrow_csv::WriterBuilder::new().with_header(false).build(buffer).write(rows)
             }
         }

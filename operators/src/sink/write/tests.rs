@@ -35,7 +35,7 @@ fn sets() -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(set)]).unwrap()
 }
 
-/// What a new file holds after these batches were written to it.
+/// Content of a new file after these batches were written to it.
 fn written(spec: impl Fn(&str) -> Write, batches: Vec<RecordBatch>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
@@ -298,7 +298,7 @@ fn a_file_that_cannot_grow_says_how_much_is_there() {
         "{error}"
     );
     assert!(error.contains("the 2 rows"), "{error}");
-    // It was put away by somebody else, and what has its name now is left alone.
+    // Another program has renamed the file; the one that has its name now is left alone.
     assert!(fs::metadata(&path).unwrap().is_dir());
 }
 
@@ -363,7 +363,7 @@ fn a_file_ends_with_its_period_and_not_without_rows() {
     process(&mut *writer, numbers(1..2));
     drop(writer);
     assert_eq!(files(folder.path()).len(), 2);
-    // What a run long ago has left is put away before anything is added.
+    // A file of an old run is rotated before anything is added.
     let ago = SystemTime::now() - Duration::from_secs(7200);
     fs::File::options().write(true).open(&path).unwrap().set_modified(ago).unwrap();
     run_operator(&mut *bind_operator(spec(), &numbers(0..0).schema()), [numbers(2..3)]).unwrap();

@@ -321,6 +321,7 @@ impl Source for ItemSource {
             Ok(count) => count,
             Err(flow) => return Ok(flow),
         };
+        // A new vector per batch becomes the Arrow column without a copy.
         let mut items = vec![0; count];
         self.zipf.fill(&mut items);
         out.send(column_batch(&self.schema, Arc::new(UInt32Array::from(items))));

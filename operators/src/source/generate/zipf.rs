@@ -152,6 +152,7 @@ impl Zipf {
     /// As [`Self::fill`], with ranks from 0 instead of items.
     pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
         let Self { slots, buckets, random, alphabet, skew, .. } = self;
+        // The upper bits of one word choose the slot, the lower 51 between slot and alias.
         let slot_shift = u64::BITS - slots.len().ilog2();
         for drawn in ranks {
             *drawn = loop {
@@ -247,11 +248,13 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
     let mut shares: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
     shares.resize(count, 0.0);
     let full = Slot { threshold: 1 << ALIAS_BITS, alias: 0 };
+    // A slot that gets no alias stays full and never needs one.
     let mut slots = vec![full; count];
     let (mut small, mut large): (Vec<usize>, Vec<usize>) =
         (0..count).partition(|&slot| shares[slot] < 1.0);
     while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
         slots[poor] = Slot { threshold: to_threshold(shares[poor]), alias: to_u32(rich) };
+        // The rich slot gives the share that fills the poor one; it may become poor itself.
         shares[rich] -= 1.0 - shares[poor];
         if shares[rich] < 1.0 {
             large.pop();
@@ -323,6 +326,7 @@ fn exp(x: f64) -> f64 {
 /// Only [`Zipf::probability`] uses it, so it may call functions of the platform.
 fn sum_weights(alphabet: u32, skew: f64) -> f64 {
     const DIRECT: u32 = 1024;
+    // Smallest weights first, which loses least to rounding.
     let direct: f64 = (1..=alphabet.min(DIRECT)).rev().map(|rank| rank_weight(rank, skew)).sum();
     if alphabet <= DIRECT {
         return direct;

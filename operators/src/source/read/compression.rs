@@ -17,8 +17,8 @@ pub(super) enum Compression {
 /// Wildcard in [`MAGIC`]: any byte matches. No magic number contains it.
 const ANY: u8 = 0x20;
 
-/// Magic numbers of the formats. Those of gzip, zstd and xz cannot begin a text in UTF-8. The one
-/// of bzip2 can, so all ten bytes of it must match.
+/// Magic numbers of the formats. The ones of gzip, zstd and xz cannot begin a text in UTF-8. The
+/// one of bzip2 can, so all ten bytes of it must match.
 const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Gzip, b"\x1f\x8b\x08"),
     (Compression::Zstd, b"\x28\xb5\x2f\xfd"),

@@ -186,7 +186,7 @@ fn look(
         }
         let have = start.len();
         if have < START_BYTES {
-            // Read into the tail of `start`, then cut off what was not filled.
+            // Read into the tail of `start`, then cut off the unfilled rest.
             start.resize(START_BYTES, 0);
             let read = raw.read(&mut start[have..]);
             start.truncate(have + *read.as_ref().unwrap_or(&0));

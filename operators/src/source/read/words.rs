@@ -99,6 +99,7 @@ impl<T: Word> WordSource<T> {
             self.buffer.as_slice_mut().copy_within(rest, 0);
             return items;
         }
+        // The full buffer becomes the column; reads continue in a new one.
         let mut next = MutableBuffer::from_len_zeroed(self.buffer.len());
         next.as_slice_mut()[..rest.len()].copy_from_slice(&self.buffer.as_slice()[rest]);
         let mut full = std::mem::replace(&mut self.buffer, next);

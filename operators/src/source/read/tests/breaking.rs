@@ -32,7 +32,7 @@ fn decoders_keep_their_state_while_a_pipe_is_empty() {
     named.write_all(head).unwrap();
     let members = [named.finish().unwrap(), gzip(b""), gzip(tail)].concat();
     let frames = [zstd(head), zstd(b""), zstd(tail)].concat();
-    // By name, and by the first bytes.
+    // Recognised by name, and by the first bytes.
     for (name, bytes) in
         [("a.gz", &members), ("a", &members), ("a.zst", &frames), ("a", &frames), ("a", &plain)]
     {

@@ -103,7 +103,7 @@ fn a_file_that_is_gone_and_quiet_is_closed_with_its_last_line() {
     fs::rename(log.path("a.log"), log.path("other")).unwrap();
     assert_eq!(log.read(), ["no line end"]);
     assert_eq!((log.counter("files_followed"), log.counter("files_closed")), (0, 1));
-    // When it comes back, it is a new file.
+    // When the file returns, it is a new file.
     fs::rename(log.path("other"), log.path("a.log")).unwrap();
     assert_eq!(log.read(), ["1"]);
 }
@@ -132,7 +132,7 @@ fn files_that_appear_later_are_read_once() {
 }
 
 /// Writers append, rotate and truncate while the files are read in small steps: every line comes
-/// once, those of a file in order.
+/// once, lines of a file in order.
 #[test]
 fn no_line_is_lost_or_doubled() {
     let mut log = Log::new("*.log", AT_ONCE, OnError::Fail);
