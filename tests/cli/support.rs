@@ -125,7 +125,7 @@ impl Live {
         self.child.try_wait().expect("it was started").is_none()
     }
 
-    /// Reads what is left and waits for the end.
+    /// Reads the remaining output and waits for the end.
     pub(crate) fn end(mut self) -> Ended {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         if let Some(pipe) = &mut self.stdout {
@@ -208,7 +208,7 @@ impl Files {
     }
 }
 
-/// A pipeline that prints what it reads in this format.
+/// Pipeline that prints its input, read in this format.
 pub(crate) fn reading(path: &str, format: &str) -> String {
     format!(
         r#"{{ "name": "reading", "stages": [
