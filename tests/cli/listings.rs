@@ -1,4 +1,4 @@
-//! What there is: operators, schema, devices, completions, versions.
+//! Listings: operators, schema, devices, completions, versions.
 
 use trommel_shim::{Form, StandIn};
 

@@ -1,10 +1,10 @@
-//! `run`: changes on the command line, reports, and where things go.
+//! `run`: overrides on the command line, reports, and the places of output.
 
 use serde_json::{Value, json};
 
 use crate::support::{Files, trommel};
 
-/// The report of a run of the example with these further arguments, and how it ended.
+/// Report of a run of the example with these further arguments, and its exit.
 fn report(arguments: &[&str]) -> (i32, Value) {
     let files = Files::new();
     let path = files.path("report.json");

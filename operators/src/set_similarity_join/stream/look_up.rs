@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Sources: those of [`find::prefix_join`](crate::set_similarity_join::find::prefix_join) for
-//! positions, and `stream_postings` of the kernels for sizes and signatures. Unlike in a collection,
-//! sets smaller and larger than the probe are partners.
+//! positions, and `stream_postings` of the kernels for sizes and signatures. Unlike in a
+//! collection, sets smaller and larger than the probe are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
