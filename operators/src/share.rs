@@ -9,8 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use thiserror::Error;
 
-/// The most decimals: 10^18 is below 2^63.
-const DECIMALS_MAX: usize = 18;
+/// The most decimals: 10^38 is below 2^127.
+const DECIMALS_MAX: usize = 38;
+
+/// Every item of a stream reaches this share or a smaller one: its weight is below 2^64.
+const SHARE_MIN: f64 = 1e-20;
 
 /// A share of a stream, from 0 to 1: an exact fraction.
 ///
@@ -23,15 +26,16 @@ const DECIMALS_MAX: usize = 18;
 ///
 /// let share: Share = "0.07".parse()?;
 /// assert_eq!(share, Share::new(7, 100)?);
-/// assert!(share.is_reached_by(7, 100) && !share.is_reached_by(6, 100));
-/// assert!("1/3".parse::<Share>()?.is_reached_by(1, 3));
+/// assert_eq!(share.least_count(100), 7);
+/// assert_eq!("1/3".parse::<Share>()?.least_count(10), 4);
 /// assert!("1.5".parse::<Share>().is_err());
 /// # Ok::<(), trommel_operators::ShareError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
+    /// At most the denominator.
     numerator: u64,
-    denominator: u64,
+    denominator: u128,
 }
 
 /// Why a share is refused.
@@ -66,19 +70,27 @@ impl Share {
     /// # Errors
     /// If that is above 1, or `denominator` is 0.
     pub fn new(numerator: u64, denominator: u64) -> Result<Self, ShareError> {
-        if denominator == 0 || numerator > denominator {
-            return Err(ShareError::OutOfRange { text: format!("{numerator}/{denominator}") });
-        }
-        let common = greatest_common_divisor(numerator, denominator);
-        Ok(Self { numerator: numerator / common, denominator: denominator / common })
+        Self::of(numerator, denominator.into())
     }
 
-    /// Whether `count` of `observed` is at least this share.
+    fn of(numerator: u64, denominator: u128) -> Result<Self, ShareError> {
+        if denominator == 0 || u128::from(numerator) > denominator {
+            return Err(ShareError::OutOfRange { text: format!("{numerator}/{denominator}") });
+        }
+        let common = greatest_common_divisor(numerator.into(), denominator);
+        let numerator = u128::from(numerator) / common;
+        let numerator = u64::try_from(numerator).expect("a quotient is not larger");
+        Ok(Self { numerator, denominator: denominator / common })
+    }
+
+    /// The least count that is at least this share of `observed`.
+    ///
+    /// # Panics
+    /// Never: it is at most `observed`.
     #[must_use]
-    pub fn is_reached_by(self, count: u64, observed: u64) -> bool {
-        let [left, right] = [(count, self.denominator), (observed, self.numerator)]
-            .map(|(number, factor)| u128::from(number) * u128::from(factor));
-        left >= right
+    pub fn least_count(self, observed: u64) -> u64 {
+        let least = (u128::from(observed) * u128::from(self.numerator)).div_ceil(self.denominator);
+        u64::try_from(least).expect("the numerator is at most the denominator")
     }
 }
 
@@ -89,7 +101,7 @@ impl Default for Share {
     }
 }
 
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
         (a, b) = (b, a % b);
     }
@@ -118,7 +130,7 @@ impl FromStr for Share {
             return Err(ShareError::TooLong { text: text.to_owned() });
         }
         let scale = decimals.bytes().fold(1, |scale, _| scale * 10);
-        Self::new(whole(&format!("{digits}{decimals}"), text)?, scale).map_err(out_of_range)
+        Self::of(whole(&format!("{digits}{decimals}"), text)?, scale).map_err(out_of_range)
     }
 }
 
@@ -157,6 +169,8 @@ impl<'de> Deserialize<'de> for Share {
                 if number < 0.0 {
                     return Err(E::invalid_value(Unexpected::Float(number), &self));
                 }
+                // Otherwise the decimals of the smallest numbers would be too many.
+                let number = if number > 0.0 { number.max(SHARE_MIN) } else { number };
                 self.visit_str(&number.to_string())
             }
         }
@@ -182,24 +196,38 @@ impl JsonSchema for Share {
 mod tests {
     use super::*;
 
+    fn of_json(text: &str) -> Share {
+        serde_json::from_str(text).unwrap()
+    }
+
     #[test]
     fn every_percent_is_reached_on_its_border() {
         for percent in 0..=100_u64 {
             let written = f64::from(u32::try_from(percent).unwrap()) / 100.0;
-            let share: Share = serde_json::from_value(serde_json::json!(written)).unwrap();
+            let share = of_json(&serde_json::json!(written).to_string());
             assert_eq!(share, Share::new(percent, 100).unwrap());
-            assert!(share.is_reached_by(percent, 100) && share.is_reached_by(percent + 1, 100));
-            assert!(percent == 0 || !share.is_reached_by(percent - 1, 100));
+            assert_eq!(share.least_count(100), percent);
         }
     }
 
     #[test]
     fn the_largest_counts_do_not_overflow() {
         let third = Share::new(1, 3).unwrap();
-        assert!(third.is_reached_by(u64::MAX / 3, u64::MAX));
-        assert!(!third.is_reached_by(u64::MAX / 3 - 1, u64::MAX));
-        let least = "0.000000000000000001".parse::<Share>().unwrap();
-        assert!(least.is_reached_by(u64::MAX, u64::MAX) && !least.is_reached_by(0, 1));
+        assert_eq!(third.least_count(u64::MAX), u64::MAX / 3);
+        assert_eq!(Share::new(u64::MAX, u64::MAX).unwrap().least_count(u64::MAX), u64::MAX);
+        let almost = Share::new(u64::MAX - 1, u64::MAX).unwrap();
+        assert_eq!(almost.least_count(u64::MAX), u64::MAX - 1);
+        let least = "0.00000000000000000000000000000000000001".parse::<Share>().unwrap();
+        assert_eq!((least.least_count(u64::MAX), least.least_count(0)), (1, 0));
+    }
+
+    #[test]
+    fn every_float_from_0_to_1_is_a_share() {
+        for float in [1.0 / 300.0, f64::MIN_POSITIVE, 5e-324, 1e-20, 1.0 - f64::EPSILON, 0.0] {
+            let share = of_json(&serde_json::json!(float).to_string());
+            let expected = (float * 1e15).ceil();
+            assert!((share.least_count(10_u64.pow(15)) as f64 - expected).abs() <= 1.0, "{float}");
+        }
     }
 
     #[test]
@@ -210,7 +238,8 @@ mod tests {
         for text in ["", "x", "-0.1", "1/", "0.1/2", "1e-3"] {
             assert!(refused(text).contains("a fraction such as"), "{text}");
         }
-        assert!(refused("0.0000000000000000001").contains("at most 18 decimals"));
+        assert!(refused(&format!("0.{}1", "0".repeat(38))).contains("at most 38 decimals"));
+        assert!(refused("0.98765432109876543211").contains("below 2^64"));
         assert!(refused("1/99999999999999999999").contains("below 2^64"));
         let error = serde_json::from_str::<Share>("-0.5").unwrap_err().to_string();
         assert!(error.contains("from 0 to 1"), "{error}");

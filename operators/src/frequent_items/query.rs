@@ -186,7 +186,8 @@ fn at_least<'a, K: Column>(
     share: Share,
     observed: u64,
 ) -> impl Iterator<Item = Counted<&'a K>> {
-    monitored.filter(move |counted| share.is_reached_by(counted.count, observed))
+    let least = share.least_count(observed);
+    monitored.filter(move |counted| counted.count >= least)
 }
 
 #[cfg(test)]

@@ -49,7 +49,8 @@ const SAMPLED: usize = 32;
 ///
 /// # Guarantees
 /// For every item, its rows in `rest` and the sum of its counts in `counts` make up its rows in the
-/// input.
+/// input. [`Union`](crate::Union) makes one weighted stream of both: its `fill` gives the rows of
+/// `rest` the count 1.
 ///
 /// # Cost
 /// A stream with nothing hot passes untouched but for the sample. Otherwise, for a stream of one
