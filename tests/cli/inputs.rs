@@ -121,7 +121,7 @@ fn top_counts_what_it_can_read_and_names_the_rest() {
         ended.stderr,
         format!(
             " WARN left out: cannot read {cut}: unexpected end of file\n \
-             WARN left out: cannot read {garbage}: there is something else after the gzip data\n\
+             WARN left out: cannot read {garbage}: unexpected bytes after the gzip data\n\
              left out, wholly or from the damage on: 2 files; see the warnings\n"
         )
     );

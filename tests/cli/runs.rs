@@ -87,7 +87,7 @@ fn a_failed_run_is_reported_with_its_error() {
     let error = report["error"].as_str().unwrap();
     assert!(
         error.starts_with("stage `items` (read): ")
-            && error.contains("1 of 4 bytes of an item are left over"),
+            && error.contains("incomplete item at byte 4: 1 of 4 bytes"),
         "{error}"
     );
     assert_eq!(report["stages"][0]["id"], "items");

@@ -140,7 +140,7 @@ pub struct Tokenize {
     #[serde(default = "default_dictionary_max")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     dictionary_max: usize,
-    /// Bytes of text of these tokens; for `sets` only.
+    /// Bytes of token text that the dictionary always keeps; for `sets` only.
     #[serde(default = "default_dictionary_bytes_max")]
     #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
     dictionary_bytes_max: usize,

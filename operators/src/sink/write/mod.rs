@@ -116,8 +116,8 @@ pub struct Write {
     /// Columns to write, in this order; all when left out.
     #[serde(default)]
     columns: Option<Vec<String>>,
-    /// Maximum characters of a value in a table; longer values are cut and end with a mark. All
-    /// when left out.
+    /// Maximum characters of a value in a table; longer values are cut and end with `…`. All when
+    /// left out.
     #[serde(default)]
     #[schemars(range(min = 1))]
     cell_max: Option<usize>,
