@@ -20,7 +20,7 @@
 //! it back when the answer is there, so that nothing can touch or free a buffer that the device
 //! still uses. [`Flights`] has several slots and takes the flights in order. All buffers come
 //! from a [`Memory`] with a byte budget. The buffers of slots are made once and reused; only
-//! inputs that chunks share, such as [`DeviceSets`], need new ones.
+//! inputs that several chunks share, such as [`DeviceSets`], need new ones.
 //!
 //! None of that knows a primitive. A primitive implements [`Primitive`]: its kernels by name, its
 //! buffers, the arguments of a launch, and how an answer is read. [`chunk_sum`] is the smallest.

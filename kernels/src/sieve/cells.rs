@@ -5,14 +5,13 @@
 //! that hash to it. The sum to grow is chosen by an index and not by a branch, so the only branch
 //! is the limit, which is rarely reached. The places of a group of codes are computed before the
 //! first of them is counted, in a loop that compiles to vectors on the levels that multiply in
-//! them. The code is the same on all levels, but compiled for each. (Gathering and scattering cells
-//! of several items, with the conflicts found first, costs more than the items one by one.)
+//! them. The code is the same on all levels, but compiled for each. (Gathering and scattering
+//! cells of several items, with the conflicts found first, costs more than the items one by one.)
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
-use super::CodeHash;
+use super::hash::CodeHash;
 use crate::Isa;
-
 use crate::simd::{Base, Call, Key, RunOn, dispatch, prefetch};
 
 /// The index of the sum of a cell's key.
@@ -57,14 +56,15 @@ pub fn cell_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
 /// let mut cells = [Cell::<u32>::default(); 4];
 /// let cell = cell_of(hash, 30, 7_u32);
 /// cells[cell].key = 7;
-/// assert_eq!(absorb(Isa::Scalar, hash, &mut cells, [100, 100], &[7, 7, 7], 0), 3);
-/// assert_eq!((cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 0));
+/// let end = absorb(Isa::Scalar, hash, &mut cells, [100, 100], &[7, 7, 7], 0);
+/// assert_eq!((end, cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 3, 0));
 /// ```
 ///
 /// # Cost
 ///
-/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item. A call
-/// that starts within a group of codes finds the places of the rest of that group one by one.
+/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item. A
+/// call that starts within a group of codes finds the places of the rest of that group one by
+/// one.
 ///
 /// # Panics
 ///
@@ -80,7 +80,7 @@ pub fn absorb<C: Key>(
 ) -> usize {
     let len = cells.len();
     assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
-    assert!(len as u64 <= 1 << 32, "{len} cells are more than a hash of 32 bits reaches");
+    assert!(len as u64 <= 1 << 32, "{len} cells; a hash of 32 bits reaches 2^32");
     let shift = u32::BITS - len.ilog2();
     dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limits, codes, start })
 }
@@ -96,12 +96,12 @@ struct Absorb<'a, C> {
     start: usize,
 }
 
-/// Codes whose places are computed together, and whose cells are asked for. With AVX-512 and 64 of
-/// them, the loop takes half of the time that it takes with the same hash inside it.
+/// Codes whose places are computed together, and whose cells are prefetched. With AVX-512 and 64
+/// of them, the loop takes half of the time that it takes with the same hash inside it.
 const GROUP: usize = 64;
 
-/// A table up to this size stays in the first-level cache: asking for its cells costs 15 %. Beyond,
-/// it makes the loop 1.2 to 2 times as fast.
+/// A table up to this size stays in the first-level cache, where prefetching its cells costs 15
+/// %. Beyond, it makes the loop 1.2 to 2 times as fast.
 const NEAR_BYTES: usize = 1 << 15;
 
 /// Items a turn of the loop over the cells: four are 6 % faster than one.
@@ -152,8 +152,8 @@ impl<C: Key> Absorb<'_, C> {
     /// Counts one code, unless its sum is at the limit.
     #[inline(always)]
     fn count(&mut self, place: u32, code: C) -> bool {
-        // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits as
-        // the number of cells, a power of two, has zeros: it is below that.
+        // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
+        // as the number of cells, a power of two, has zeros: it is below that.
         let cell = unsafe { self.cells.get_unchecked_mut(place as usize) };
         // An index rather than a branch: whether the key matches cannot be foretold.
         let sum = usize::from(cell.key != code);

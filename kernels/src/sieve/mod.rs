@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
-//! | `cells` | a direct-mapped table of counts |
+//! | `cells`, `hash` | a direct-mapped table of counts, and its hash function |
 
 mod cells;
 mod hash;
