@@ -19,16 +19,16 @@ use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
 use super::ranked::ranked_schema;
-use super::scope::Scope;
+use super::scope::{Scope, check_bytes};
 use super::snapshot_file::{self, SnapshotFile};
-use super::windows::{Windows, window_schema};
+use super::windows::{Borders, Windows, window_schema};
 use super::{pipeline, shards};
 use crate::columns::find_column;
 use crate::items::{Column, Text};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::check_range;
 use crate::summary::{
-    COUNTERS_MAX, CapacityError, Decayed, Filter, Panes, Sieve, SpaceSaving, Stored, Summary,
+    COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
 
 /// What the operator shares: its work among cores, its memory with the pipeline.
@@ -201,7 +201,6 @@ impl FrequentItems {
         let shards = sharing.shards;
         let bytes = summary.state_bytes_max();
         let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
-        scope.check_bytes(summary.state_bytes_max())?;
         let ranked = vec![ranked_schema(K::TYPE)];
         match scope {
             Scope::All if shards > 1 => {
@@ -232,19 +231,43 @@ impl FrequentItems {
                 let counting = Counting::<K, _>::new(decayed, input, emission, None, memory);
                 Ok(Fragment::operator(Load::Heavy, counting, ranked))
             }
-            Scope::Window { panes, borders } => {
-                self.refuse_files("window")?;
-                if emission.every.is_some() {
-                    let value = "\"every\" beside `window`".to_owned();
-                    let allowed = "a window emits when it closes; leave `emit` out".to_owned();
-                    return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+            Scope::Window { panes, borders } => match borders.pane_items() {
+                // With one counter more than items, a pane is exact.
+                Some(items) if items < self.counters => {
+                    let live = SpaceSaving::<K>::new(items + 1).map_err(capacity)?;
+                    self.windows(live, self.counters, (panes, borders), input, sharing)
                 }
-                let bytes = bytes.saturating_mul(Panes::<()>::summaries_max(panes));
-                let (report, memory) = (emission.report, sharing.state(bytes)?);
-                let windows = Windows::<K, _>::new(summary, panes, borders, input, report, memory);
-                Ok(Fragment::operator(Load::Heavy, windows, vec![window_schema(K::TYPE, borders)]))
-            }
+                _ => {
+                    let monitored_max = summary.monitored_max();
+                    self.windows(summary, monitored_max, (panes, borders), input, sharing)
+                }
+            },
         }
+    }
+
+    /// Windows whose live pane is counted by `live`.
+    fn windows<K: Column>(
+        &self,
+        live: impl Summary<K>,
+        monitored_max: usize,
+        (panes, borders): (usize, Borders),
+        input: Input,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
+        self.refuse_files("window")?;
+        let emission = self.emission()?;
+        if emission.every.is_some() {
+            let value = "\"every\" beside `window`".to_owned();
+            let allowed = "a window emits when it closes; leave `emit` out".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+        }
+        let pane_items = borders.pane_items().unwrap_or(usize::MAX);
+        let bytes = PaneQueue::<K, _>::bytes_max(&live, panes, monitored_max, pane_items);
+        check_bytes(panes, bytes)?;
+        let (report, memory) = (emission.report, sharing.state(bytes)?);
+        let queue = PaneQueue::new(live, panes, monitored_max);
+        let windows = Windows::<K, _>::new(queue, panes, borders, input, report, memory);
+        Ok(Fragment::operator(Load::Heavy, windows, vec![window_schema(K::TYPE, borders)]))
     }
 
     /// The two halves of the filter.

@@ -8,11 +8,11 @@ use trommel_engine::error::{BindError, BindErrorKind};
 
 use super::windows::Borders;
 use crate::parameters::check_range;
-use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife, Panes};
+use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife};
 
 /// The most panes of a window.
 const PANES_MAX: u64 = 1_000;
-/// The most memory that the summaries of a window may take: 1 GiB.
+/// The most memory that a window may take: 1 GiB.
 const WINDOW_BYTES_MAX: usize = 1 << 30;
 /// The shortest and the longest time, in seconds.
 const SECONDS_MIN: f64 = 0.001;
@@ -204,18 +204,16 @@ impl Scope {
             }
         }
     }
+}
 
-    /// Refuses a window whose summaries, of so many bytes each, would take too much memory.
-    pub(super) fn check_bytes(self, summary_bytes: usize) -> Result<(), BindError> {
-        let Self::Window { panes, .. } = self else { return Ok(()) };
-        let bytes = Panes::<()>::summaries_max(panes).saturating_mul(summary_bytes);
-        if bytes <= WINDOW_BYTES_MAX {
-            return Ok(());
-        }
-        let value = format!("a window of {panes} slides, which takes up to {bytes} bytes,");
-        let allowed = format!(
-            "at most {WINDOW_BYTES_MAX} bytes are possible: use fewer slides or fewer counters"
-        );
-        Err(BindErrorKind::Value { value, allowed }.at("window"))
+/// Refuses a window of so many panes that would take too much memory.
+pub(super) fn check_bytes(panes: usize, bytes: usize) -> Result<(), BindError> {
+    if bytes <= WINDOW_BYTES_MAX {
+        return Ok(());
     }
+    let value = format!("a window of {panes} slides, which takes up to {bytes} bytes,");
+    let allowed = format!(
+        "at most {WINDOW_BYTES_MAX} bytes are possible: use fewer slides or fewer counters"
+    );
+    Err(BindErrorKind::Value { value, allowed }.at("window"))
 }

@@ -32,7 +32,7 @@ use super::ranked::ranked_schema;
 use super::rows::Outbox;
 use super::snapshot_file::SnapshotFile;
 use crate::items::Column;
-use crate::summary::{Counted, Stored, Summary};
+use crate::summary::{Bounds, Counted, Stored, Summary};
 
 /// What a shard sends to the next one.
 enum Message<K, S> {
@@ -42,59 +42,6 @@ enum Message<K, S> {
     Emit(Vec<Bounds<K>>),
     /// The stream has ended; this is the summary of the shards so far.
     End(S),
-}
-
-/// What one summary says of every item.
-struct Bounds<K> {
-    monitored: Vec<Counted<K>>,
-    /// The most that any other item can have been seen.
-    unmonitored: u64,
-    observed: u64,
-}
-
-impl<K: Column> Bounds<K> {
-    fn of<S: Summary<K>>(summary: &S) -> Self {
-        Self {
-            monitored: summary.iter().map(|counted| counted.cloned()).collect(),
-            unmonitored: summary.count_min(),
-            observed: summary.observed(),
-        }
-    }
-
-    /// The bounds of all streams together: sums of the bounds of each.
-    fn sum(shards: Vec<Self>) -> Self {
-        // In 128 bits, so that nothing saturates before the end.
-        let sum = |number: fn(&Self) -> u64| shards.iter().map(|b| u128::from(number(b))).sum();
-        let unmonitored: u128 = sum(|bounds| bounds.unmonitored);
-        let observed: u128 = sum(|bounds| bounds.observed);
-        let mut items: Vec<(Counted<K>, u64)> = shards
-            .into_iter()
-            .flat_map(|shard| {
-                shard.monitored.into_iter().map(move |counted| (counted, shard.unmonitored))
-            })
-            .collect();
-        items.sort_unstable_by(|(a, _), (b, _)| a.item.cmp(&b.item));
-        let mut sums: Vec<(K, u128, u128)> = Vec::with_capacity(items.len());
-        for (Counted { item, count, error }, if_unmonitored) in items {
-            if sums.last().is_none_or(|(last, ..)| *last != item) {
-                sums.push((item, unmonitored, unmonitored));
-            }
-            let (_, count_sum, error_sum) = sums.last_mut().expect("pushed if there was none");
-            *count_sum = *count_sum + u128::from(count) - u128::from(if_unmonitored);
-            *error_sum = *error_sum + u128::from(error) - u128::from(if_unmonitored);
-        }
-        let saturate = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
-        let counted = |(item, count, error)| Counted {
-            item,
-            count: saturate(count),
-            error: saturate(count) - saturate(count - error),
-        };
-        Self {
-            monitored: sums.into_iter().map(counted).collect(),
-            unmonitored: saturate(unmonitored),
-            observed: saturate(observed),
-        }
-    }
 }
 
 /// One of the summaries.
@@ -158,7 +105,7 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
                 (items.len(), items.get_array_memory_size() + weights)
             }
             Message::Emit(shards) => {
-                let monitored: usize = shards.iter().map(|bounds| bounds.monitored.len()).sum();
+                let monitored: usize = shards.iter().map(|b| b.monitored().len()).sum();
                 (0, monitored * size_of::<Counted<K>>())
             }
             Message::End(summary) => (0, summary.state_bytes()),
@@ -187,9 +134,17 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
     }
 
     fn selected(&self, shards: Vec<Bounds<K>>) -> Vec<Counted<K>> {
-        let Bounds { monitored, observed, .. } = Bounds::sum(shards);
-        self.emission.report.select(monitored.iter().map(Counted::as_ref), observed)
+        let bounds = sum(&shards);
+        let monitored = bounds.monitored().iter().map(Counted::as_ref);
+        self.emission.report.select(monitored, bounds.observed())
     }
+}
+
+/// The bounds of all streams together.
+fn sum<K: Column>(shards: &[Bounds<K>]) -> Bounds<K> {
+    let mut sum = Bounds::default();
+    shards.iter().for_each(|bounds| sum.add(bounds));
+    sum
 }
 
 impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
@@ -248,9 +203,10 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         }
         let schema = SchemaRef::clone(self.outbox.schema());
         Ok(Response::Compute(Box::new(move || {
-            let Bounds { monitored, unmonitored, observed } = Bounds::sum(shards);
-            let monitored = monitored.iter().map(Counted::as_ref);
-            question.answer(&schema, monitored, observed, || unmonitored)?.compute()
+            let bounds = sum(&shards);
+            let monitored = bounds.monitored().iter().map(Counted::as_ref);
+            let unmonitored = || bounds.unmonitored();
+            question.answer(&schema, monitored, bounds.observed(), unmonitored)?.compute()
         })))
     }
 

@@ -29,7 +29,7 @@ use super::query::{QUERIES, Question, Report};
 use super::ranked::ranked_schema;
 use super::rows::{Budget, Rows};
 use crate::items::{Column, Items, Part};
-use crate::summary::{Counted, Panes, Summary};
+use crate::summary::{Counted, PaneQueue, Summary};
 
 /// The zone of the columns of time.
 const UTC: &str = "+00:00";
@@ -103,6 +103,14 @@ impl Borders {
         Self::Time { grid, start: None, index: 0 }
     }
 
+    /// The items of a pane, if that is a number.
+    pub(super) fn pane_items(self) -> Option<usize> {
+        match self {
+            Self::Items { pane, .. } => Some(usize::try_from(pane).unwrap_or(usize::MAX)),
+            Self::Time { .. } => None,
+        }
+    }
+
     /// The type of `window_start` and `window_end`.
     fn column_type(self) -> DataType {
         match self {
@@ -159,7 +167,7 @@ struct Work {
 
 /// Counts the items of a column in windows.
 pub(super) struct Windows<K, S> {
-    panes: Panes<S>,
+    panes: PaneQueue<K, S>,
     /// How many make a window.
     pane_count: usize,
     borders: Borders,
@@ -179,18 +187,18 @@ pub(super) struct Windows<K, S> {
 }
 
 impl<K: Column, S: Summary<K>> Windows<K, S> {
-    /// Windows of a number of panes, at least 1, each counted by a summary like `empty`.
+    /// Windows that consist of `pane_count` panes.
     pub(super) fn new(
-        empty: S,
-        panes: usize,
+        panes: PaneQueue<K, S>,
+        pane_count: usize,
         borders: Borders,
         input: Input,
         report: Report,
         memory: StateMemory,
     ) -> Self {
         Self {
-            panes: Panes::new(empty, panes),
-            pane_count: panes,
+            panes,
+            pane_count,
             borders,
             input,
             report,

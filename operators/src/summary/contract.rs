@@ -26,6 +26,8 @@ pub(crate) trait Summary<K: Item>: Clone + Debug + Send + 'static {
     fn count_min(&self) -> u64;
     /// N.
     fn observed(&self) -> u64;
+    /// The most items that are monitored.
+    fn monitored_max(&self) -> usize;
     /// Bytes of memory, itself included.
     fn state_bytes(&self) -> usize;
     /// The most that [`Self::state_bytes`] becomes, strings left out.

@@ -9,7 +9,7 @@ use super::stored::RestoreError;
 use crate::items::{Item, Items, StoredItem};
 
 macro_rules! summary {
-    ($summary:ident, $restore:expr) => {
+    ($summary:ident, $monitored_max:ident, $restore:expr) => {
         impl<K: Item> Summary<K> for $summary<K> {
             fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
                 match weights {
@@ -36,6 +36,10 @@ macro_rules! summary {
 
             fn observed(&self) -> u64 {
                 $summary::observed(self)
+            }
+
+            fn monitored_max(&self) -> usize {
+                self.$monitored_max()
             }
 
             fn state_bytes(&self) -> usize {
@@ -75,6 +79,14 @@ macro_rules! summary {
     };
 }
 
-summary!(SpaceSaving, |_: &Self, state, most| Self::restore_within(state, most));
-summary!(Filter, |filter: &Self, state, most| Self::restore_within(filter.isa(), state, most));
-summary!(Sieve, |sieve: &Self, state, most| Self::restore_within(sieve.isa(), state, most));
+summary!(SpaceSaving, counters, |_: &Self, state, most| Self::restore_within(state, most));
+summary!(Filter, counters, |filter: &Self, state, most| Self::restore_within(
+    filter.isa(),
+    state,
+    most
+));
+summary!(Sieve, monitored_max, |sieve: &Self, state, most| Self::restore_within(
+    sieve.isa(),
+    state,
+    most
+));

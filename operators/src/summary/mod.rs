@@ -57,10 +57,12 @@
 //! | `counted` | a counted item, and rankings |
 //! | `merge` | two summaries become one |
 //! | `decay` | counts that fade |
-//! | `panes` | windows that slide |
+//! | `bounds` | the bounds of all counts, as a list |
+//! | `pane_queue` | windows that slide |
 //! | `stored` | summaries as bytes |
 //! | `capacity` | the sizes that a summary can have |
 
+mod bounds;
 mod capacity;
 mod contract;
 mod counted;
@@ -69,7 +71,7 @@ mod filter;
 mod implementors;
 mod index;
 mod merge;
-mod panes;
+mod pane_queue;
 pub mod sieve;
 mod space_saving;
 mod stored;
@@ -79,6 +81,7 @@ mod victims;
 
 pub use trommel_kernels::filter::Absorbed;
 
+pub(crate) use self::bounds::Bounds;
 pub use self::capacity::{COUNTERS_MAX, CapacityError};
 pub use self::contract::MergeError;
 pub(crate) use self::contract::{Stored, Summary};
@@ -87,7 +90,7 @@ pub(crate) use self::counted::{largest, top_borrowed};
 pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};
 pub(crate) use self::filter::exchange_while_due;
 pub use self::filter::{Filter, FilterFront};
-pub(crate) use self::panes::Panes;
+pub(crate) use self::pane_queue::PaneQueue;
 pub use self::sieve::Sieve;
 pub(crate) use self::sieve::hottest;
 pub use self::space_saving::SpaceSaving;

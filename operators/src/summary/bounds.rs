@@ -1,0 +1,169 @@
+//! The bounds that a summary gives, as a list: what is left of a summary that counts no more.
+//!
+//! ```text
+//! monitored      a 7±0   c 5±1   k 9±2   …      ascending by item
+//! unmonitored    2                              of every other item
+//! ```
+//!
+//! Bounds of several streams are added item by item, in one pass over both lists, without a hash.
+
+use std::cmp::Reverse;
+
+use super::contract::Summary;
+use super::counted::Counted;
+use crate::items::Item;
+
+/// Bounds of the count of every item of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds<K> {
+    monitored: Vec<Counted<K>>,
+    unmonitored: u64,
+    observed: u64,
+}
+
+impl<K> Default for Bounds<K> {
+    fn default() -> Self {
+        Self { monitored: Vec::new(), unmonitored: 0, observed: 0 }
+    }
+}
+
+impl<K: Item> Bounds<K> {
+    /// The bounds that a summary gives.
+    pub(crate) fn of<S: Summary<K>>(summary: &S) -> Self {
+        let mut monitored: Vec<_> = summary.iter().map(|counted| counted.cloned()).collect();
+        monitored.sort_unstable_by(|left, right| left.item.cmp(&right.item));
+        monitored.shrink_to_fit();
+        Self { monitored, unmonitored: summary.count_min(), observed: summary.observed() }
+    }
+
+    /// The items with bounds of their own, ascending.
+    pub(crate) fn monitored(&self) -> &[Counted<K>] {
+        &self.monitored
+    }
+
+    /// The same, owned.
+    pub(crate) fn into_monitored(self) -> Vec<Counted<K>> {
+        self.monitored
+    }
+
+    /// Upper bound of the count of every other item.
+    pub(crate) fn unmonitored(&self) -> u64 {
+        self.unmonitored
+    }
+
+    /// N, saturating.
+    pub(crate) fn observed(&self) -> u64 {
+        self.observed
+    }
+
+    /// Becomes the bounds of both streams together: the sums of those of each.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let ours = std::mem::take(&mut self.monitored).into_iter();
+        let mut theirs = other.monitored.iter().peekable();
+        let mut sums = Vec::with_capacity(ours.len() + theirs.len());
+        let (our_most, their_most) = (self.unmonitored, other.unmonitored);
+        for counted in ours {
+            while let Some(their) = theirs.next_if(|their| their.item < counted.item) {
+                sums.push(their.clone().plus(our_most, our_most));
+            }
+            let their = theirs.next_if(|their| their.item == counted.item);
+            let (count, error) =
+                their.map_or((their_most, their_most), |their| (their.count, their.error));
+            sums.push(counted.plus(count, error));
+        }
+        sums.extend(theirs.map(|their| their.clone().plus(our_most, our_most)));
+        self.monitored = sums;
+        self.unmonitored = our_most.saturating_add(their_most);
+        self.observed = self.observed.saturating_add(other.observed);
+    }
+
+    /// Keeps the `most` items with the largest upper bounds, at least 1; of equal ones the first.
+    /// The others join those without bounds of their own.
+    pub(crate) fn keep(&mut self, most: usize) {
+        if self.monitored.len() <= most {
+            return;
+        }
+        let mut counts: Vec<u64> = self.monitored.iter().map(|counted| counted.count).collect();
+        let by_count = |count: &u64| Reverse(*count);
+        let (above, &mut least, _) = counts.select_nth_unstable_by_key(most - 1, by_count);
+        let mut equal = most - above.iter().filter(|&&count| count > least).count();
+        let mut dropped = 0;
+        self.monitored.retain(|counted| {
+            let is_kept = counted.count > least || (counted.count == least && equal > 0);
+            if !is_kept {
+                dropped = dropped.max(counted.count);
+            } else if counted.count == least {
+                equal -= 1;
+            }
+            is_kept
+        });
+        self.unmonitored = self.unmonitored.max(dropped);
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn state_bytes(&self) -> usize {
+        size_of::<Self>() + Self::bytes(self.monitored.capacity()) + self.heap_bytes()
+    }
+
+    /// Bytes of a list of so many items, without their strings.
+    pub(crate) const fn bytes(items: usize) -> usize {
+        items.saturating_mul(size_of::<Counted<K>>())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.monitored.iter().map(|counted| counted.item.heap_bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(entries: &[(u32, u64, u64)], unmonitored: u64, observed: u64) -> Bounds<u32> {
+        let counted = |&(item, count, error)| Counted { item, count, error };
+        Bounds { monitored: entries.iter().map(counted).collect(), unmonitored, observed }
+    }
+
+    #[test]
+    fn bounds_are_added_item_by_item() {
+        let mut sum = of(&[(1, 5, 1), (4, 9, 0), (6, 2, 2)], 2, 30);
+        sum.add(&of(&[(0, 7, 3), (4, 1, 1), (9, 3, 0)], 1, 20));
+        let expected = [(0, 9, 5), (1, 6, 2), (4, 10, 1), (6, 3, 3), (9, 5, 2)];
+        let expected = of(&expected, 3, 50);
+        assert_eq!(sum.monitored(), expected.monitored());
+        assert_eq!((sum.unmonitored(), sum.observed()), (3, 50));
+        sum.add(&Bounds::default());
+        assert_eq!((sum.monitored(), sum.unmonitored()), (expected.monitored(), 3));
+    }
+
+    #[test]
+    fn sums_saturate_as_bounds() {
+        let mut sum = of(&[(1, u64::MAX - 1, 15)], u64::MAX, u64::MAX);
+        sum.add(&of(&[(1, 10, 3)], 9, 10));
+        assert_eq!(sum.monitored(), [Counted { item: 1, count: u64::MAX, error: 9 }]);
+        assert_eq!((sum.unmonitored(), sum.observed()), (u64::MAX, u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn the_largest_are_kept_in_the_order_of_ranks(
+            counts in prop::collection::vec(0..9_u64, 0..40),
+            most in 1..45_usize,
+            unmonitored in 0..9_u64,
+        ) {
+            let entries: Vec<_> = (0..).zip(&counts).map(|(item, &count)| (item, count, 0)).collect();
+            let mut bounds = of(&entries, unmonitored, 100);
+            bounds.keep(most);
+            let mut ranked = entries;
+            ranked.sort_by_key(|&(item, count, _)| (Reverse(count), item));
+            let dropped = ranked.split_off(most.min(ranked.len()));
+            ranked.sort_unstable();
+            let kept = of(&ranked, 0, 0);
+            prop_assert_eq!(bounds.monitored(), kept.monitored());
+            let most_dropped = dropped.first().map_or(0, |&(_, count, _)| count);
+            prop_assert_eq!(bounds.unmonitored(), unmonitored.max(most_dropped));
+        }
+    }
+}
