@@ -294,7 +294,7 @@ fn a_threshold_may_be_a_fraction_and_must_be_within_reach() {
         rows
     };
     assert_eq!(sorted("0.75"), sorted("\"3/4\""));
-    for (threshold, said) in [("1.5", "out of reach"), ("\"x\"", "no threshold"), ("-1", "-1")] {
+    for (threshold, said) in [("1.5", "at most 1"), ("\"x\"", "expected a decimal"), ("-1", "-1")] {
         let ended = with(threshold);
         let is_said = ["stages[1].with.threshold: ", said].map(|text| ended.stderr.contains(text));
         assert!(ended.status == 2 && is_said == [true; 2], "{}", ended.stderr);
