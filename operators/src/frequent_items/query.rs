@@ -11,7 +11,7 @@ use trommel_engine::query::{QueryError, Request, Response};
 use super::ranked::{Unranked, estimate_row, ranked_rows};
 use crate::items::Column;
 use crate::share::Share;
-use crate::summary::{Counted, largest, top, top_borrowed};
+use crate::summary::{Counted, HEAP_MAX, largest, top, top_borrowed};
 
 /// The queries of the operator.
 pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
@@ -24,8 +24,6 @@ const SNAPSHOT: &str = "snapshot";
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a row of an answer besides the item.
 const ROW_BYTES: usize = 20;
-/// Items that a stage ranks for a query; it sorts them within the first-level cache.
-const RANKED_AT_ONCE_MAX: usize = 1024;
 
 /// Whether the state is asked for.
 pub(super) fn is_snapshot(request: &Request) -> bool {
@@ -121,14 +119,14 @@ impl<K: Column> Question<K> {
         observed: u64,
         unmonitored: impl FnOnce() -> u64,
     ) -> Result<Response, QueryError> {
-        let (chosen, n) = match *self {
-            Self::Top(n) if n <= RANKED_AT_ONCE_MAX => {
+        let chosen = match *self {
+            Self::Top(n) if n <= HEAP_MAX => {
                 let ranked = top_borrowed(monitored, n);
                 self.check_rows(&ranked)?;
                 return Ok(Response::Answer(ranked_rows(schema, 1, ranked.into_iter())));
             }
-            Self::Top(n) => (largest(monitored, n), n),
-            Self::AtLeast(share) => (at_least(monitored, share, observed).collect(), usize::MAX),
+            Self::Top(n) => largest(monitored, n),
+            Self::AtLeast(share) => at_least(monitored, share, observed).collect(),
             Self::Estimate(ref item) => {
                 let counted = monitored.find(|counted| counted.item.stands_for(item));
                 let row = estimate_row(&counted.map_or_else(
@@ -143,7 +141,7 @@ impl<K: Column> Question<K> {
         };
         self.check_rows(&chosen)?;
         let (unranked, schema) = (Unranked::new(&chosen), SchemaRef::clone(schema));
-        Ok(Response::Compute(Box::new(move || Ok(unranked.rank(&schema, n)))))
+        Ok(Response::Compute(Box::new(move || Ok(unranked.rank(&schema)))))
     }
 
     /// Refuses rows that have too many bytes together.
@@ -233,14 +231,14 @@ mod tests {
         let monitored = counted.iter().map(Counted::as_ref);
         let response = question.answer(&schema, monitored, observed, || 0).unwrap();
         let is_long = matches!(response, Response::Compute(_));
-        assert_eq!(is_long, !matches!(question, Question::Top(0..=RANKED_AT_ONCE_MAX)));
+        assert_eq!(is_long, !matches!(question, Question::Top(0..=HEAP_MAX)));
         let expected = ranked_rows(&schema, 1, expected.into_iter());
         assert_eq!(response.compute().unwrap(), expected);
     }
 
     #[test]
     fn long_answers_are_ranked_as_short_ones_by_the_thread_that_asked() {
-        let max = RANKED_AT_ONCE_MAX;
+        let max = HEAP_MAX;
         for items in [0, 1, max - 1, max, max + 1, 3 * max] {
             // Few counts, so that items decide; in no order.
             let numbered = |i: u32| {

@@ -58,11 +58,11 @@ impl<K: Column> Unranked<K> {
         }
     }
 
-    /// The first `n` of them as rows of [`ranked_schema`].
+    /// All of them as rows of [`ranked_schema`].
     ///
     /// # Panics
     /// If there are 2^32 or more.
-    pub(super) fn rank(self, schema: &SchemaRef, n: usize) -> RecordBatch {
+    pub(super) fn rank(self, schema: &SchemaRef) -> RecordBatch {
         let Self { items, counts, errors, .. } = self;
         let column = K::lend(&*items);
         // The counts beside the positions: most comparisons need nothing else.
@@ -72,7 +72,6 @@ impl<K: Column> Unranked<K> {
             let by_item = || K::compare(column, left.1 as usize, right.1 as usize);
             left.0.cmp(&right.0).then_with(by_item)
         });
-        order.truncate(n);
         let positions = UInt32Array::from_iter_values(order.iter().map(|&(_, position)| position));
         let errors = positions.values().iter().map(|&position| errors[position as usize]);
         let columns: Vec<ArrayRef> = vec![

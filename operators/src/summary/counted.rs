@@ -43,8 +43,9 @@ impl<K: Clone> Counted<&K> {
     }
 }
 
-/// Ranks that are kept in a heap; more are sorted, because a large heap is a cache miss a step.
-const HEAP_MAX: usize = 1024;
+/// The most ranks that a stage finds by itself: in a heap that stays in the first-level cache. More
+/// are sorted, for a query by the thread that asked.
+pub(crate) const HEAP_MAX: usize = 1024;
 
 /// The `n` largest of distinct counted items: count descending, ties by item ascending.
 ///
@@ -65,9 +66,8 @@ pub(crate) fn top_borrowed<'a, K: Ord>(
     n: usize,
 ) -> Vec<Counted<&'a K>> {
     if n > HEAP_MAX {
-        let mut ranked: Vec<_> = largest(counted, n).into_iter().map(Ranked).collect();
+        let mut ranked = select(counted, n);
         ranked.sort_unstable();
-        ranked.truncate(n);
         return ranked.into_iter().map(|ranked| ranked.0).collect();
     }
     let mut best = Best { ranked: BinaryHeap::new(), n, count_min: 0 };
@@ -80,25 +80,28 @@ pub(crate) fn top_borrowed<'a, K: Ord>(
     best.ranked.into_sorted_vec().into_iter().map(|ranked| ranked.0).collect()
 }
 
-/// The items with the `n` largest counts, in no order, and all others with the least of these.
+/// As [`top_borrowed`], in no particular order.
 ///
 /// # Cost
 ///
-/// O(m) for m items, which are kept meanwhile. Items are not compared.
-pub(crate) fn largest<'a, K>(
+/// O(m) for m items, which are kept meanwhile.
+pub(crate) fn largest<'a, K: Ord>(
     counted: impl IntoIterator<Item = Counted<&'a K>>,
     n: usize,
 ) -> Vec<Counted<&'a K>> {
-    let mut counted: Vec<_> = counted.into_iter().collect();
-    if n < counted.len() {
-        let by_count = |counted: &Counted<&K>| Reverse(counted.count);
-        let least = match n.checked_sub(1) {
-            Some(last) => counted.select_nth_unstable_by_key(last, by_count).1.count,
-            None => u64::MAX,
-        };
-        counted.retain(|counted| counted.count >= least);
+    select(counted, n).into_iter().map(|ranked| ranked.0).collect()
+}
+
+fn select<'a, K: Ord>(
+    counted: impl IntoIterator<Item = Counted<&'a K>>,
+    n: usize,
+) -> Vec<Ranked<'a, K>> {
+    let mut ranked: Vec<_> = counted.into_iter().map(Ranked).collect();
+    if n < ranked.len() {
+        ranked.select_nth_unstable(n);
+        ranked.truncate(n);
     }
-    counted
+    ranked
 }
 
 /// The best ranks so far.
@@ -184,6 +187,10 @@ mod tests {
         expected.sort_by_key(|counted| (Reverse(counted.count), counted.item));
         for n in [0, 1, HEAP_MAX, HEAP_MAX + 1, 2_000, 2_999, 3_000, usize::MAX] {
             assert_eq!(top(counted(), n), expected[..n.min(3_000)]);
+            let mut largest: Vec<_> =
+                largest(counted(), n).into_iter().map(|counted| counted.cloned()).collect();
+            largest.sort_by_key(|counted| (Reverse(counted.count), counted.item));
+            assert_eq!(largest, expected[..n.min(3_000)], "ties are cut by item");
         }
     }
 }

@@ -86,7 +86,7 @@ pub use self::capacity::{COUNTERS_MAX, CapacityError};
 pub use self::contract::MergeError;
 pub(crate) use self::contract::{Stored, Summary};
 pub use self::counted::{Counted, top};
-pub(crate) use self::counted::{largest, top_borrowed};
+pub(crate) use self::counted::{HEAP_MAX, largest, top_borrowed};
 pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};
 pub(crate) use self::filter::exchange_while_due;
 pub use self::filter::{Filter, FilterFront};
