@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the CUDA side on a machine with a GPU, which needs a driver and no toolchain.
+# Tests and measures the CUDA side on a machine with a GPU, which needs a driver and no toolchain.
 #
-#   bench/gpu.sh build        here: binaries into target/gpu, to be carried with the repository
+#   bench/gpu.sh build        here: builds binaries into target/gpu; copy them with the repository
 #   bench/gpu.sh join [DIR]   there: joins of sets, as tables and figures; DIR: files of sets
-#   bench/gpu.sh run          there: what the device is, the suites, compute-sanitizer, measurements
-#   bench/gpu.sh tune         there: the kernels over the threads of a block
+#   bench/gpu.sh run          there: shows the device, runs the suites and compute-sanitizer, measures
+#   bench/gpu.sh tune         there: measures the kernels by the threads of a block
 #
-# Everything said goes to standard output, and into $OUT (target/gpu/out unless set), a file a step.
-# The last thing printed is a table of the steps; the exit status is 1 when one failed.
+# Output goes to standard output and into $OUT (default target/gpu/out), one file per step.
+# A table of the steps is printed last; the exit status is 1 if a step failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 gpu=target/gpu

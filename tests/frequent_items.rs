@@ -27,7 +27,7 @@ enum Keys {
 }
 
 impl Keys {
-    /// A column of items that stand for these numbers, one to one.
+    /// Column of items that stand one to one for these numbers.
     fn column(self, numbers: &[u64]) -> ArrayRef {
         match self {
             Self::U32 => {
@@ -48,7 +48,7 @@ impl Keys {
         }
     }
 
-    /// The items of a column as text, to compare with the oracle.
+    /// Items of a column as text, for comparison with the oracle.
     fn read(self, column: &ArrayRef) -> Vec<String> {
         match self {
             Self::U32 => {
@@ -66,7 +66,7 @@ impl Keys {
 struct Case {
     keys: Keys,
     numbers: Vec<u64>,
-    /// A weight for each item, or none.
+    /// Weight of each item, or none.
     weights: Option<Vec<u64>>,
     batch: usize,
     counters: usize,
@@ -92,7 +92,7 @@ impl Case {
             .collect()
     }
 
-    /// Runs the operator so that it emits everything after every batch; the emissions.
+    /// Emissions of the operator when it emits all rows after every batch.
     fn run(&self, algorithm: Algorithm, cores: &[usize], queue: QueueLimits) -> Vec<RecordBatch> {
         let batches = self.batches();
         let mut spec = FrequentItems::new()
@@ -114,8 +114,8 @@ impl Case {
         rows.take()
     }
 
-    /// Checks what was reported after each batch, and at the end, against exact counts up to there.
-    /// As long as nothing has any weight there are no rows.
+    /// Checks the rows after each batch and at the end against exact counts so far. There are no
+    /// rows while no item has any weight.
     fn check(&self, emissions: &[RecordBatch]) {
         let mut exact = ExactCounts::new();
         let mut emissions = emissions.iter();
@@ -173,7 +173,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// One and two cores, or, where there is only one, that one.
+/// One and two cores; only one if the machine has one.
 fn core_choices() -> [Vec<usize>; 2] {
     let cores = available_cores();
     [vec![cores[0]], vec![cores[0], cores[cores.len() - 1]]]
@@ -217,7 +217,7 @@ fn shards_are_a_function_of_the_stream_and_the_seed() {
     }
 }
 
-/// The topology of a pipeline with an operator of this kind, or why there is none.
+/// Topology of a pipeline with such an operator, or the error of building it.
 fn topology(
     algorithm: Algorithm,
     parallel: Parallel,

@@ -1,6 +1,6 @@
 //! End-to-end tests of the facade: whole pipelines, against oracles that share no code with them.
 //!
-//! Those of the binary are in `tests/cli`.
+//! Tests of the binary are in `tests/cli`.
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod frequent_items;

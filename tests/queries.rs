@@ -1,4 +1,4 @@
-//! Queries to `frequent_items` while it runs: exact at a batch boundary, whatever the placement.
+//! Queries to `frequent_items` while it runs: exact at a batch boundary, for every placement.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::support::watched;
 
 const BATCH: u64 = 100;
 
-/// An endless stream in which every batch holds item 7 `BATCH - 2` times and items 1 and 2 once
-/// each.
+/// Endless stream whose batches hold item 7 `BATCH - 2` times and items 1 and 2 once each.
 fn stream() -> Memory {
     let items = (0..BATCH).map(|position| match position {
         0 => 1,

@@ -148,7 +148,7 @@ fn mistakes_are_named() {
         graph.build().unwrap_err().to_string()
     };
     let above_one = SetSimilarityJoin::new(Threshold::new(5, 4).unwrap());
-    assert!(build(above_one).contains("5/4 is out of reach"));
+    assert!(build(above_one).contains("invalid threshold 5/4: this similarity is at most 1"));
     let no_number = SetSimilarityJoin::new(Threshold::new(5, 4).unwrap());
     assert!(build(no_number.similarity(Similarity::Overlap)).contains("a whole number"));
 }

@@ -1,5 +1,5 @@
-//! `set_similarity_join` over streams in pipelines: windows, duplicates, columns that go along, and
-//! sinks that are slow; against comparing each set to all before it.
+//! `set_similarity_join` over streams in pipelines: windows, duplicates, carried columns and slow
+//! sinks; compared with a comparison of each set to all before it.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -33,7 +33,7 @@ fn join(numerator: u32, denominator: u32) -> SetSimilarityJoin {
     SetSimilarityJoin::new(Threshold::new(numerator, denominator).unwrap())
 }
 
-/// What `generate` makes.
+/// Sets of `generate`.
 fn generated(sets: u64) -> (Sets, Vec<RecordBatch>) {
     let mut graph = Graph::new();
     let spec = Generate::sets(400, 0.7).sizes(1..=12).duplicates(0.4).items(sets).batch(97);
@@ -86,7 +86,7 @@ fn run(
     (rows.take(), metrics)
 }
 
-/// Pairs, with the columns `name` of both if they were carried.
+/// Pairs, with the columns `name` of both sets if they were carried.
 fn pairs(rows: &[RecordBatch]) -> Vec<(u32, u32, u32)> {
     let mut pairs = Vec::new();
     for batch in rows {
@@ -218,7 +218,7 @@ fn three_times_the_tokens_are_enough_memory() {
     assert!(rows[0]["count"].as_primitive::<UInt64Type>().value(0) > 1000);
 }
 
-/// Sends the same sets again and again, and counts how often.
+/// Sends the same sets repeatedly and counts the repetitions.
 struct Again {
     records: RecordBatch,
     sent: Arc<AtomicU64>,
@@ -268,7 +268,8 @@ fn a_sink_that_stands_still_stops_the_source() {
     watched(move || {
         let queue = QueueLimits { batches: 2, bytes: 1 << 16 };
         let running = graph.build().unwrap().start(RunOptions::new().queue(queue)).unwrap();
-        // It goes on as long as rows are taken: a batch has at least 1,225 pairs, a chunk 50.
+        // The join continues as long as rows are taken: a batch has at least 1,225 pairs, a chunk
+        // 50.
         (0..200).for_each(|_| permit.send(()).unwrap());
         let mut last = 0;
         loop {
@@ -302,13 +303,13 @@ fn what_a_stream_cannot_do_is_said() {
         graph.build().unwrap_err().to_string()
     };
     for (spec, inputs, said) in [
-        (join(4, 5).window(JoinWindow::sets(10)), 2, "give it one input"),
-        (join(4, 5).deduplicate(), 2, "give it one input"),
+        (join(4, 5).window(JoinWindow::sets(10)), 2, "has one input"),
+        (join(4, 5).deduplicate(), 2, "has one input"),
         (join(4, 5).window(JoinWindow::sets(0)), 1, "0 is not allowed here; expected 1 to"),
-        (join(4, 5).deduplicate().output(JoinOutput::Count), 1, "leave it out"),
-        (join(4, 5).deduplicate().algorithm(JoinAlgorithm::PpJoin), 1, "joined in one way"),
-        (join(4, 5).deduplicate().carry(["id"]), 1, "all columns of a row pass"),
-        (join(4, 5).output(JoinOutput::Count).carry(["id"]), 1, "a count has no columns"),
+        (join(4, 5).deduplicate().output(JoinOutput::Count), 1, "deduplication has no `output`"),
+        (join(4, 5).deduplicate().algorithm(JoinAlgorithm::PpJoin), 1, "has only one algorithm"),
+        (join(4, 5).deduplicate().carry(["id"]), 1, "rows keep all their columns"),
+        (join(4, 5).output(JoinOutput::Count).carry(["id"]), 1, "has no other columns"),
         (join(4, 5).carry(["id", "id"]), 1, "name each column once"),
         (join(4, 5).carry(["nothing"]), 1, "nothing"),
         (join(4, 5).size_min(0), 1, "0 is not allowed here; expected 1 to"),

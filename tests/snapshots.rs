@@ -1,4 +1,4 @@
-//! The state of `frequent_items` in files and answers: a pipeline that goes on where another one
+//! State of `frequent_items` in files and answers: a pipeline that continues where another one
 //! ended gives the rows of one that saw both streams.
 
 use std::fs;
@@ -39,7 +39,7 @@ fn spec(algorithm: Algorithm) -> FrequentItems {
     FrequentItems::new().counters(30).filter_bins(4).algorithm(algorithm).seed(5)
 }
 
-/// The rows of a pipeline over these batches.
+/// Rows of a pipeline over these batches.
 fn run(spec: FrequentItems, batches: Vec<RecordBatch>, cores: usize) -> Vec<RecordBatch> {
     let mut graph = Graph::new();
     let items = graph.add("items", Memory::new(batches[0].schema(), batches));
@@ -70,7 +70,7 @@ fn a_pipeline_goes_on_where_another_one_ended() {
                 let resumed = run(spec(algorithm).restore(&file), second, cores);
                 assert_eq!(resumed, whole, "{algorithm:?}, columns {kind}");
             }
-            // In place of the file that was read.
+            // Replaces the file that was read.
             let second = batches(&numbers[1_700..2_000], kind);
             run(spec(algorithm).restore(&file).snapshot(&file), second, cores);
             let third = batches(&numbers[2_000..], kind);
@@ -180,7 +180,7 @@ fn a_state_that_cannot_be_written_fails_the_run() {
     assert!(error.to_string().contains("the state was not saved: cannot write "), "{error}");
 }
 
-/// The columns of the rows of a window are those that are documented.
+/// Rows of a window have the documented columns.
 #[test]
 fn windows_have_their_columns_in_pipelines() {
     let numbers: Vec<u64> = (0..10).map(|i| i % 3).collect();

@@ -10,17 +10,17 @@ use std::sync::LazyLock;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use xtask::house::{File, House};
 
-/// Longer files should have been divided.
+/// Maximum lines of a file.
 const FILE_LINES_MAX: usize = 800;
-/// Of prose in comments; rustfmt sees to the code, and drawings and some strings cannot be
-/// broken.
+/// Maximum characters of a comment line of prose. rustfmt takes care of code; drawings and some
+/// strings cannot be broken.
 const COMMENT_CHARS_MAX: usize = 100;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Rust files of the repository, without what is built.
+/// Rust files of the repository, without build outputs.
 fn sources() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         ["src", "engine", "kernels", "operators", "cli", "bench", "tests", "xtask"]
@@ -129,26 +129,17 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
     House::measure(root(), &folders.map(PathBuf::from)).unwrap()
 });
 
-/// Circles of modules that are to be opened: crate and modules. The list may only shrink.
-const CIRCLES: &[(&str, &str)] = &[
-    ("trommel-kernels", "signatures::avx2, signatures::avx512, signatures::registers"),
-    (
-        "trommel-operators",
-        "set_similarity_join::verify::join_chunk, set_similarity_join::verify::overlap, \
-         set_similarity_join::verify::tiles",
-    ),
-    ("trommel-operators", "source::read::paths, source::read::walk"),
-];
-
 #[test]
 fn modules_import_each_other_in_no_circle() {
-    let circle = |circle: xtask::house::Circle| (circle.crate_name, circle.modules.join(", "));
-    let found: Vec<(String, String)> = HOUSE.circles().into_iter().map(circle).collect();
-    let known = CIRCLES.iter().map(|&(name, modules)| (name.to_owned(), modules.to_owned()));
-    assert_difference("circle of modules", found, known);
+    let circles: Vec<String> = HOUSE
+        .circles()
+        .into_iter()
+        .map(|circle| format!("{}: {}", circle.crate_name, circle.modules.join(", ")))
+        .collect();
+    assert!(circles.is_empty(), "circles of modules:\n{}", circles.join("\n"));
 }
 
-/// Fails if there is something that is not known, or something known is gone.
+/// Fails if a found item is not known, or a known one is not found.
 fn assert_difference<T: Ord + fmt::Debug>(
     thing: &str,
     found: impl IntoIterator<Item = T>,
@@ -206,9 +197,9 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Rooms that primitives share.
-const COMMON: &[&str] = &["bits", "isa", "prefetch", "sets", "simd"];
+const COMMON: &[&str] = &["isa", "sets", "simd"];
 const PRIMITIVES: &[&str] =
-    &["arrivals", "filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
+    &["filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
 const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];
@@ -227,15 +218,7 @@ const LAYOUTS: [Layout; 2] = [
             (DEVICE, &[COMMON]),
             (LAUNCHERS, &[COMMON, PRIMITIVES, DEVICE]),
         ],
-        exceptions: &[
-            ("arrivals", "filter"),
-            ("cuda", "postings"),
-            ("overlap", "filter"),
-            ("postings", "overlap"),
-            ("sieve", "filter"),
-            ("signatures", "overlap"),
-            ("signatures", "postings"),
-        ],
+        exceptions: &[("postings", "overlap"), ("signatures", "overlap")],
     },
 ];
 
@@ -272,13 +255,13 @@ fn rooms_import_each_other_one_way() {
 }
 
 /// Sentences of comments that begin with "What", per 1,000.
-const WHAT_SENTENCES_MAX: f64 = 30.7;
+const WHAT_SENTENCES_MAX: f64 = 6.1;
 /// "so many" and "so much", per 10,000 words of comments.
-const SO_MANY_MAX: f64 = 12.6;
+const SO_MANY_MAX: f64 = 3.9;
 /// Lines of `//` comments, per 1,000 lines of code.
-const COMMENT_LINES_MIN: f64 = 9.5;
+const COMMENT_LINES_MIN: f64 = 14.8;
 /// Items with a heading of examples.
-const EXAMPLES_MIN: usize = 52;
+const EXAMPLES_MIN: usize = 94;
 
 /// The files of the product for which `key` is largest.
 fn worst(key: impl Fn(&File) -> usize) -> String {

@@ -1,5 +1,5 @@
-//! `union` in pipelines: filters for hot items on several cores in front of one counter count as
-//! the counter alone would.
+//! `union` in pipelines: filters for hot items on several cores before one counter give the
+//! counts of the counter alone.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ fn source(items: &[u64]) -> Memory {
     Memory::new(batch(&[]).schema(), batches)
 }
 
-/// The rows of an exact counter after a union of the two outputs of a filter for each stream, and
-/// the number of items that the filters took out.
+/// Rows of an exact counter after a union of both outputs of a filter for each stream, and the
+/// number of items taken out by the filters.
 fn counted(streams: &[Vec<u64>], placement: Placement) -> (Vec<RecordBatch>, u64) {
     let mut graph = Graph::new();
     graph.placement(placement);
@@ -48,7 +48,7 @@ fn counted(streams: &[Vec<u64>], placement: Placement) -> (Vec<RecordBatch>, u64
     (rows.take(), taken_out.sum())
 }
 
-/// Checks the counts of all items; returns the number of items that the filters took out.
+/// Checks the counts of all items; returns the number of items taken out by the filters.
 fn check(streams: &[Vec<u64>], placement: Placement) -> u64 {
     let mut truth = ExactCounts::new();
     streams.iter().flatten().for_each(|item| truth.add(item, 1));
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// An endless stream of batches of `item`, with a second column first if `is_swapped`.
+/// Endless stream of batches of `item`, preceded by a second column if `is_swapped`.
 fn endless(item: u32, is_swapped: bool) -> Memory {
     let items: ArrayRef = Arc::new(UInt32Array::from(vec![item; 100]));
     let others: ArrayRef = Arc::new(UInt32Array::from(vec![0; 100]));

@@ -17,7 +17,7 @@ use trommel::{ForEach, FrequentItems, Graph, Request, RunOptions, Window};
 
 use crate::support::watched;
 
-/// Sends one batch, and then nothing for an hour.
+/// Sends one batch, then nothing for an hour.
 struct Once(Option<RecordBatch>);
 
 impl Source for Once {

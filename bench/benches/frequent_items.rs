@@ -8,7 +8,7 @@ const ITEMS: u64 = 4_000_000;
 const ALPHABET: u32 = 5_000_000;
 const COUNTERS: usize = 1000;
 const BINS: usize = 16;
-/// As a pipeline hands them over.
+/// Items per batch, as in a pipeline.
 const BATCH: usize = 8192;
 
 fn stream(skew: f64) -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! The fused pipeline beside the same loop written by hand, over sizes of batches.
+//! Fused pipeline next to the same loop written by hand, by the size of batches.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use trommel_bench::pipeline::{Shape, Sink, batch_loop, trommel};

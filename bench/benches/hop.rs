@@ -1,5 +1,5 @@
-//! What the engine costs a batch, fused and over one hop: tiny batches, so that the work in them is
-//! nothing.
+//! Cost of the engine per batch, fused and over one hop: batches are tiny, so that the work in
+//! them is negligible.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use trommel_bench::pipeline::{Shape, Sink, batch_loop, trommel};

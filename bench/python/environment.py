@@ -1,4 +1,4 @@
-"""An environment of packages for the scripts beside this one."""
+"""Virtual environments with packages for the scripts of this folder."""
 
 import json
 import os
@@ -10,10 +10,10 @@ import venv
 
 
 def enter(environment, packages, constraints=(), retry=False):
-    """Goes on in the environment; makes it if it is not there or has other packages, and with
-    `retry` if some could not be installed.
+    """Continues in the environment; creates it if it does not exist or has other packages or, with
+    `retry`, if some packages could not be installed.
 
-    Each package is installed by itself. Returns those that could not be, with what pip said.
+    Each package is installed separately. Returns the failed ones, each with the message of pip.
     """
     stamp = environment / "packages.json"
     installed = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -32,9 +32,9 @@ def enter(environment, packages, constraints=(), retry=False):
 
 
 def install(python, package, limits):
-    """What pip said last, if it could not; else `None`.
+    """Installs `package`. Returns the last message of pip if that fails, else `None`.
 
-    The constraints hold for what builds the package, too, so they go through pip's variable.
+    The constraints also hold for the build of the package, so they are passed in pip's variable.
     """
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
     variables = {**os.environ, "PIP_CONSTRAINT": str(limits)}
@@ -43,11 +43,11 @@ def install(python, package, limits):
     )
     if done.returncode == 0:
         return None
-    return (done.stderr.strip().splitlines() or ["without a word"])[-1]
+    return (done.stderr.strip().splitlines() or ["no message"])[-1]
 
 
 def repeated(rounds, query):
-    """The seconds of each round, and the last result."""
+    """Seconds of each round, and the last result."""
     seconds = []
     for _ in range(rounds):
         start = time.perf_counter()

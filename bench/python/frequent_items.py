@@ -1,12 +1,12 @@
 """Measures DuckDB's and ClickHouse's approximate top-k over a file of 32-bit integers.
 
-Makes an environment of its own with pinned packages, once, and runs itself again in it. Standard
-output is for the caller: the versions with `--prepare`, else JSON:
+Creates an environment of its own with pinned packages, once, and runs itself again in it. Prints
+the versions with `--prepare`, else JSON:
 
     [{"name": ..., "seconds": [...], "rows": [[item, count or null], ...]}, ...]
 
-In the clock is the query alone, from the call to the result in Python, on one thread, over a table
-in memory. Reading the file and filling the table come before.
+The clock covers the query alone, from the call to the result in Python, on one thread, over a table
+in memory. It excludes reading the file and filling the table. There is no warm-up query.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6"]
 
 
 def duckdb_rows(path, counters, rounds):
-    """It keeps three counters for each item that it is asked for, and names items without counts."""
+    """DuckDB, which keeps three counters per requested item and names items without counts."""
     import duckdb
     import numpy
 
@@ -35,7 +35,7 @@ def duckdb_rows(path, counters, rounds):
 
 
 def clickhouse_rows(path, counters, rounds):
-    """With as many counters as it is asked for items; by default it has three for each."""
+    """ClickHouse with one counter per requested item; by default it has three."""
     from chdb import session
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,15 @@
-"""Measures Python packages that join similar sets, over a file of sets: a set a line, its tokens
-as numbers. Jaccard, self-join, on one thread.
+"""Measures Python packages that join similar sets, over a file of sets: one set per line, tokens as
+numbers. Jaccard similarity, self-join, on one thread.
 
-Makes an environment of its own with pinned packages, once, and runs itself again in it. Standard
-output is for the caller: the versions with `--prepare`, else JSON, with an object for each peer and
-threshold, or for a peer that could not be installed:
+Creates an environment of its own with pinned packages, once, and runs itself again in it. Prints
+the versions with `--prepare`, else JSON, with an object per peer and threshold, or for a peer that
+could not be installed:
 
     [{"name": ..., "threshold": percent, "seconds": [...], "pairs": ...},
      {"name": ..., "missing": why}, ...]
 
-In the clock is the join alone, from the call to its result in Python. Reading the file and filling
-the tables come before.
+The clock covers the join alone, from the call to its result in Python. It excludes reading the file
+and filling the tables.
 """
 
 import argparse
@@ -24,11 +24,11 @@ SET_SIMILARITY_SEARCH, STRING_SIM_JOIN = "SetSimilaritySearch==1.0.1", "py_strin
 STRING_MATCHING, DUCKDB = "py_stringmatching==0.4.7", "duckdb==2.0.0"
 PACKAGES = [NUMPY, PANDAS, STRING_MATCHING, SET_SIMILARITY_SEARCH, STRING_SIM_JOIN, DUCKDB]
 
-# Later ones have no `distutils.msvccompiler`, without which py_stringsimjoin is not built.
+# Later versions have no `distutils.msvccompiler`, which the build of py_stringsimjoin needs.
 CONSTRAINTS = ["setuptools<74", NUMPY, PANDAS]
 
-# All sets by the rank of their tokens, rare ones first; those that share a token of their
-# prefixes and whose sizes fit; their overlaps. Whole numbers, so that no pair is lost to rounding.
+# Ranks tokens, rare ones first; finds pairs that share a token of their prefixes and whose sizes
+# fit; computes their overlaps. Whole numbers, so that no pair is lost to rounding.
 SQL = """
 WITH frequency AS (
     SELECT token, row_number() OVER (ORDER BY count(*), token) AS rank FROM sets GROUP BY token
@@ -53,7 +53,7 @@ SELECT count(*) FROM overlap WHERE (100 + $t) * common >= $t * sizes
 
 
 def set_similarity_search(lines):
-    """Gives each pair once."""
+    """SetSimilaritySearch, in pure Python over tokens as strings; finds each pair once."""
     from SetSimilaritySearch import all_pairs
 
     sets = [line.split() for line in lines]
@@ -66,7 +66,8 @@ def set_similarity_search(lines):
 
 
 def string_sim_join(lines):
-    """Joins a table with itself as two tables: each pair twice, and each set with itself."""
+    """py_stringsimjoin, which tokenizes strings within the join. It joins a table with itself as two
+    tables: finds each pair twice, and each set with itself."""
     import pandas
     from py_stringmatching import WhitespaceTokenizer
     from py_stringsimjoin import jaccard_join
@@ -86,7 +87,7 @@ def string_sim_join(lines):
 
 
 def duckdb_sql(lines):
-    """Prefixes and sizes, as joins of tables."""
+    """DuckDB with a query of ours: prefixes and sizes, as joins of tables."""
     import duckdb
     import numpy
 

@@ -1,4 +1,4 @@
-//! The table of the engine: source, map, filter and sink, in ns an item.
+//! Table of the engine: source, map, filter and sink, in ns per item.
 
 use trommel::placement::available_cores;
 use trommel_bench::measure::{Candidate, measure};
@@ -6,7 +6,7 @@ use trommel_bench::pipeline::{
     Shape, Sink, batch_loop, batch_loop_with_hop, item_loop, trommel as pipeline,
 };
 
-/// One line about the machine, without which no number means anything.
+/// Description of the machine in one line, without which no number has a meaning.
 pub(crate) fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

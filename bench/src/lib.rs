@@ -1,4 +1,4 @@
-//! What the measurements share: the pipelines that are measured, how, and how it is drawn.
+//! Shared parts of the measurements: the measured pipelines, repetition, and figures.
 
 pub mod measure;
 pub mod pipeline;

@@ -1,5 +1,5 @@
-//! `cargo run --release -p trommel-bench -- engine`: what the engine costs, beside a loop written
-//! by hand and, with the feature `peers`, beside other engines.
+//! Measurements of Trommel: `cargo run --release -p trommel-bench -- engine` measures the cost of
+//! the engine, next to a hand-written loop and, with the feature `peers`, next to other engines.
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 
 mod engine;
@@ -26,23 +26,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
 enum Command {
-    /// Cost of the engine in ns an item, and of queries to a running pipeline.
+    /// Cost of the engine in ns per item, and of queries to a running pipeline.
     Engine {
-        /// Items that go through each pipeline.
+        /// Items sent through each pipeline.
         #[arg(long, default_value_t = 20_000_000)]
         items: u64,
-        /// Items a batch.
+        /// Items per batch.
         #[arg(long, default_value_t = 16_384)]
         batch: u64,
         /// Rounds; the median is shown.
         #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
         rounds: usize,
     },
-    /// Throughput and accuracy of the summaries of frequent items over the skew of the stream.
+    /// Throughput and accuracy of the summaries of frequent items, by the skew of the stream.
     FrequentItems(frequent_items::Arguments),
-    /// Overlaps of candidate pairs of token sets, on each level of the processor and each kernel.
+    /// Overlaps of candidate pairs of token sets, on each level of the processor and by each
+    /// kernel of a GPU.
     Overlap(overlap::Arguments),
-    /// Candidate pairs through a pipeline, in waves, on one core or a GPU.
+    /// Verification of candidate pairs in a pipeline, in waves, on one core or a GPU.
     Waves(waves::Arguments),
     /// Signatures of all pairs of token sets, on each level of the processor and a GPU.
     Signatures(signatures::Arguments),

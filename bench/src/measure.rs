@@ -1,12 +1,12 @@
-//! Repeated measurements, interleaved so that a change of the machine's speed meets all candidates
-//! alike.
+//! Repeated measurements, interleaved so that a change of the speed of the machine affects all
+//! candidates alike.
 
 use std::time::{Duration, Instant};
 
-/// Rounds unless the caller says otherwise: enough for a median and a spread.
+/// Default number of rounds: enough for a median and a spread.
 pub const ROUNDS: usize = 7;
 
-/// One thing that is measured.
+/// Program to be measured.
 pub struct Candidate<'a> {
     name: String,
     run: Box<dyn FnMut() -> u64 + 'a>,
@@ -20,18 +20,18 @@ impl std::fmt::Debug for Candidate<'_> {
 }
 
 impl<'a> Candidate<'a> {
-    /// `run` does the whole work once and returns its answer.
+    /// A candidate; `run` does the whole work once and returns its answer.
     pub fn new(name: impl Into<String>, run: impl FnMut() -> u64 + 'a) -> Self {
         Self { name: name.into(), run: Box::new(run), times: Vec::new() }
     }
 
-    /// Its name.
+    /// Name of the candidate.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The median time of a run.
+    /// Median time of a run.
     ///
     /// # Panics
     /// If it has not been measured.
@@ -58,7 +58,7 @@ impl<'a> Candidate<'a> {
 /// Runs every candidate once to warm up and then `rounds` times in turn, and checks each answer.
 ///
 /// # Panics
-/// If an answer is not `expected`: a time without the right answer is not a result.
+/// If an answer is not `expected`: a time without the correct answer is not a result.
 pub fn measure(candidates: &mut [Candidate], expected: u64, rounds: usize) {
     for round in 0..=rounds {
         for candidate in &mut *candidates {

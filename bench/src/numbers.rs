@@ -1,6 +1,6 @@
-//! Repeatable numbers.
+//! Repeatable random numbers.
 
-/// A linear congruential generator, of which the upper bits are used.
+/// Linear congruential generator, of which the upper bits are used.
 pub(crate) struct Numbers(u64);
 
 impl Default for Numbers {
@@ -10,14 +10,15 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// A number below `end`.
+    /// Random number less than `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let wide = u128::from(self.0 >> 16) * end as u128;
         usize::try_from(wide >> 48).expect("below `end`")
     }
 
-    /// A token below `alphabet`; half of them are of a tenth, and so on.
+    /// Random token less than `alphabet`: half of them from a tenth of the alphabet, and so on
+    /// within it.
     pub(crate) fn token(&mut self, alphabet: usize) -> u32 {
         let mut end = alphabet;
         while end > 100 && self.below(2) == 0 {

@@ -1,4 +1,8 @@
-//! The same pipeline in other engines, each as its own users would write it.
+//! The pipeline of the engine in other engines, each written as its users would write it.
+//!
+//! The work is not the same in all respects. Batches differ: timely has buffers of 1,024 numbers
+//! and a source chunk of 4,096, renoir batches of 1,024. Sinks match the kind of sink per item,
+//! ours per batch. renoir shuffles items over two replicas, on threads that are not pinned.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +17,10 @@ use timely::dataflow::operators::vec::{Filter, Map};
 use trommel_bench::measure::Candidate;
 use trommel_bench::pipeline::{Sink, mix, passes};
 
-/// Items that a timely source gives before it lets the other operators run.
+/// Items that a timely source sends before other operators run.
 const TIMELY_CHUNK: u64 = 4096;
 
-/// The peers' runs of the pipeline over `items` items.
+/// Runs of the peers over `items` items.
 pub(crate) fn candidates<'a>(items: u64, sink: &Sink) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
     for workers in [1, 2] {
@@ -37,7 +41,7 @@ pub(crate) fn candidates<'a>(items: u64, sink: &Sink) -> Vec<Candidate<'a>> {
     candidates
 }
 
-/// Adds up the answers of sinks that each took a part: every answer is a sum over items.
+/// Sum of the answers of sinks that each took a part; every answer is a sum over items.
 fn total(parts: impl IntoIterator<Item = u64>) -> u64 {
     parts.into_iter().fold(0, u64::wrapping_add)
 }
@@ -100,7 +104,7 @@ fn timely(items: u64, sink: &Sink, workers: u64) -> u64 {
     total(answers.into_iter().map(|answer| answer.expect("the worker ends")))
 }
 
-/// What renoir folds into: it wants plain serialisable data.
+/// State of a fold of renoir, which requires plain serialisable data.
 fn state(sink: &Sink) -> Vec<u64> {
     match sink {
         Sink::Light(sum) => vec![*sum],

@@ -1,8 +1,8 @@
-//! The pipeline of the engine's measurements: numbers, a map, a filter that lets three of four
-//! pass, and a sink.
+//! Pipeline for measurements of the engine: numbers, a map, a filter that passes three of four,
+//! and a sink.
 //!
-//! The same functions over the same batches are called by a loop written by hand and by the stages
-//! of a Trommel pipeline, so that the difference is what the engine costs.
+//! The same functions over the same batches are called by a hand-written loop and by the stages
+//! of a Trommel pipeline, so that the difference is the cost of the engine.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel::placement::Placement;
 use trommel::{ForEach, Graph, Map, Memory, RunOptions};
 
-/// Slots of the table of [`Sink::Hash`]: 512 KiB, so that it does not fit the first-level cache.
+/// Slots of the table of [`Sink::Hash`]: 512 KiB, more than the first-level cache.
 const SLOTS: usize = 1 << 16;
 
-/// The one column of every batch.
+/// Schema of every batch: one column.
 #[must_use]
 pub fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("n", DataType::UInt64, false)]))
@@ -27,13 +27,13 @@ fn batch(schema: &SchemaRef, values: Vec<u64>) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of this type")
 }
 
-/// The numbers of a batch.
+/// Numbers of a batch.
 #[must_use]
 pub fn values(records: &RecordBatch) -> &[u64] {
     records.column(0).as_primitive::<UInt64Type>().values()
 }
 
-/// The numbers below `items`, in batches.
+/// Batches of the numbers below `items`.
 pub fn numbers(items: u64, batch_items: u64) -> impl Iterator<Item = RecordBatch> + Send {
     let schema = schema();
     (0..items.div_ceil(batch_items)).map(move |index| {
@@ -42,37 +42,37 @@ pub fn numbers(items: u64, batch_items: u64) -> impl Iterator<Item = RecordBatch
     })
 }
 
-/// The source's batch. Like the other functions over batches it is not inlined: the same machine
+/// Batch of the source. Like the other functions over batches it is not inlined: the same machine
 /// code runs by hand and in the engine.
 #[inline(never)]
 fn count_up(schema: &SchemaRef, start: u64, end: u64) -> RecordBatch {
     batch(schema, (start..end).collect())
 }
 
-/// What the map does to an item.
+/// Map of one item.
 #[inline]
 #[must_use]
 pub fn mix(item: u64) -> u64 {
     item.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (item >> 7)
 }
 
-/// Whether the filter lets an item pass: three of four do, in no order that a processor could
-/// predict.
+/// True if the filter passes an item: three of four pass, in an order that no processor predicts.
 #[inline]
 #[must_use]
 pub fn passes(item: u64) -> bool {
     item >> 40 & 3 != 0
 }
 
-/// The map over a batch.
+/// Map of a batch.
 #[inline(never)]
 #[must_use]
 pub fn map(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     batch(schema, values(records).iter().map(|&item| mix(item)).collect())
 }
 
-/// The filter over a batch, without a branch an item. Eight items a round: the time of a shorter
-/// loop depends on where the linker puts it (12 % with one byte in the next cache line).
+/// Filter of a batch, without a branch per item. It takes eight items per round: the time of a
+/// shorter loop depends on its placement by the linker (12 % if one byte is in the next cache
+/// line).
 #[inline(never)]
 #[must_use]
 pub fn filter(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
@@ -90,12 +90,12 @@ pub fn filter(schema: &SchemaRef, records: &RecordBatch) -> RecordBatch {
     batch(schema, kept)
 }
 
-/// What the last stage does.
+/// Work of the last stage.
 #[derive(Debug, Clone)]
 pub enum Sink {
-    /// Adds up.
+    /// Adds items up.
     Light(u64),
-    /// Counts in a hash table.
+    /// Counts items in a hash table.
     Hash(Vec<u64>),
 }
 
@@ -133,7 +133,7 @@ impl Sink {
         }
     }
 
-    /// A number that depends on everything that was taken.
+    /// Checksum of all items taken.
     #[must_use]
     pub fn answer(&self) -> u64 {
         match self {
@@ -145,7 +145,7 @@ impl Sink {
     }
 }
 
-/// The slot of an item in the table of [`Sink::Hash`].
+/// Slot of an item in the table of [`Sink::Hash`].
 ///
 /// # Panics
 /// Never: 16 bits fit a `usize`.
@@ -155,7 +155,7 @@ pub fn slot(item: u64) -> usize {
     usize::try_from(item.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 48).expect("16 bits") % SLOTS
 }
 
-/// Item by item, as one writes it without an engine.
+/// Plain loop, item by item, as written without an engine.
 #[must_use]
 pub fn item_loop(items: u64, mut sink: Sink) -> u64 {
     for item in (0..items).map(mix).filter(|&item| passes(item)) {
@@ -164,8 +164,8 @@ pub fn item_loop(items: u64, mut sink: Sink) -> u64 {
     sink.answer()
 }
 
-/// The shape of a fused pipeline, by hand: batch after batch through the same functions, on a
-/// pinned thread as the engine would use one (the allocator treats the main thread differently).
+/// Fused pipeline by hand: batch after batch through the same functions, on a pinned thread as
+/// the engine uses one (the allocator treats the main thread differently).
 ///
 /// # Panics
 /// If the thread does.
@@ -185,8 +185,7 @@ pub fn batch_loop(items: u64, batch_items: u64, mut sink: Sink) -> u64 {
     })
 }
 
-/// The shape of a pipeline with one hop, by hand: the sink on a second thread, behind a bounded
-/// channel.
+/// Pipeline with one hop by hand: the sink is on a second thread, connected by a bounded channel.
 ///
 /// # Panics
 /// If the second thread does.
@@ -215,7 +214,7 @@ pub fn batch_loop_with_hop(items: u64, batch_items: u64, mut sink: Sink) -> u64 
     })
 }
 
-/// How the four stages are spread over threads.
+/// Placement of the four stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// All on one thread.
@@ -226,7 +225,7 @@ pub enum Shape {
     Auto,
 }
 
-/// The same through Trommel; with `pin`, every thread has a core of its own.
+/// Runs the pipeline in Trommel; with `pin`, every thread has a core of its own.
 ///
 /// # Panics
 /// If the pipeline does not run.

@@ -1,8 +1,8 @@
-//! Line plots as SVG text that follows the reader's light or dark mode.
+//! Line plots as SVG text that follows the light or dark mode of the reader.
 //!
-//! Each line is named in a legend above the plot; colours differ for colour-blind readers too, and
-//! lines that are drawn alike differ by their markers. What it leaves out: everything that the
-//! figures of this repository do not need.
+//! Each line is named in a legend above the plot. Colours are distinguishable for colour-blind
+//! readers, and lines of the same style differ by their markers. The module supports the figures
+//! of this repository and nothing else.
 
 use std::fmt::{self, Formatter};
 use std::fs;
@@ -18,7 +18,7 @@ const LEGEND_TOP: f64 = 62.0;
 const LEGEND_LINE: f64 = 22.0;
 const LEGEND_COLUMNS: usize = 3;
 
-/// Of lines, for the light and the dark mode: `class, light, dark`.
+/// Colours of lines for the light and the dark mode: `class, light, dark`.
 const COLOURS: [(&str, &str, &str); 8] = [
     ("c0", "#c2410c", "#fb923c"),
     ("c1", "#1d4ed8", "#7aa2ff"),
@@ -30,18 +30,18 @@ const COLOURS: [(&str, &str, &str); 8] = [
     ("c7", "#475569", "#a8b3c2"),
 ];
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stroke {
-    /// Measured: a line with a marker at each point.
+    /// Measured values: a line with a marker at each point.
     Measured,
-    /// The same for the line that the figure is about.
+    /// Measured values of the main line of the figure.
     Main,
-    /// For comparison: dashes without markers.
+    /// Comparison: dashes without markers.
     Dashed,
 }
 
-/// The scale of the y axis.
+/// Scale of the y axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// From 0.
@@ -68,9 +68,9 @@ pub struct Plot {
     subtitle: String,
     x_label: String,
     y_label: String,
-    /// Where the x axis begins.
+    /// Begin of the x axis.
     x_min: f64,
-    /// What stands below 0, 1, ... of the x axis instead of these numbers.
+    /// Labels at 0, 1, ... of the x axis instead of numbers.
     x_names: Vec<String>,
     scale: Scale,
     series: Vec<Series>,
@@ -91,28 +91,28 @@ impl Plot {
         }
     }
 
-    /// Names the axes.
+    /// Sets the labels of the axes.
     #[must_use]
     pub fn axes(mut self, x_label: &str, y_label: &str) -> Self {
         (self.x_label, self.y_label) = (x_label.to_owned(), y_label.to_owned());
         self
     }
 
-    /// Begins the x axis here instead of at 0.
+    /// Sets the begin of the x axis; 0 by default.
     #[must_use]
     pub fn x_from(mut self, x_min: f64) -> Self {
         self.x_min = x_min;
         self
     }
 
-    /// Names the points 0, 1, ... of the x axis, which are then all that is marked there.
+    /// Sets the labels at 0, 1, ... of the x axis, which are then its only labels.
     #[must_use]
     pub fn x_names(mut self, names: Vec<String>) -> Self {
         self.x_names = names;
         self
     }
 
-    /// Adds the line that the figure is about, of measured points in the order of x.
+    /// Adds the main line, of measured points in the order of x.
     #[must_use]
     pub fn main_line(self, name: &str, points: Vec<(f64, f64)>) -> Self {
         let colour = self.series.len();
@@ -126,23 +126,23 @@ impl Plot {
         self.with(name, Stroke::Measured, colour, points)
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.series.len()
     }
 
-    /// Adds a dashed line for comparison with line number `of`, in its colour.
+    /// Adds a dashed line for comparison with line `of`, in its colour.
     #[must_use]
     pub fn dashed(self, name: &str, of: usize, points: Vec<(f64, f64)>) -> Self {
         self.with(name, Stroke::Dashed, of, points)
     }
 
-    /// Writes the figure to `NAME.svg` in a folder, which is made if it is not there; where that
-    /// is.
+    /// Writes the figure to `NAME.svg` in `folder`, which is created if necessary; returns the
+    /// path.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path, name: &str) -> io::Result<PathBuf> {
         fs::create_dir_all(folder)?;
         let path = folder.join(format!("{name}.svg"));
@@ -201,7 +201,7 @@ impl fmt::Display for Plot {
     }
 }
 
-/// Where numbers are on the page.
+/// Mapping of values to positions on the page.
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),
@@ -213,7 +213,7 @@ impl Frame {
     fn new(plot: &Plot) -> Self {
         let points = || plot.series.iter().flat_map(|series| &series.points);
         let x_max = points().map(|&(x, _)| x).fold(plot.x_min, f64::max);
-        // A single point stands at the left end.
+        // A single point is at the left end.
         let x_max = if x_max > plot.x_min { x_max } else { plot.x_min + 1.0 };
         let largest = points().map(|&(_, y)| y).fold(f64::MIN_POSITIVE, f64::max);
         let least = points().map(|&(_, y)| y).fold(largest, f64::min);
@@ -307,14 +307,15 @@ fn class(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()].0
 }
 
-/// A round distance between ticks, of which 4 to 8 make up `largest`.
+/// Round distance of ticks, of which 4 to 8 make up `largest`.
 fn step(largest: f64) -> f64 {
     let power = 10_f64.powf((largest / 4.0).log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
     *steps.iter().rev().find(|&&step| largest / step >= 4.0).unwrap_or(&power)
 }
 
-/// A whole number with commas, any other one as it is, without what a sum of steps was rounded by.
+/// Formats a whole number with commas, other numbers plainly, without the rounding errors of a
+/// sum of steps.
 fn grouped(number: f64) -> String {
     let rounded = format!("{number:.6e}").parse().unwrap_or(number);
     let digits = rounded.to_string();

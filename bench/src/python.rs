@@ -1,5 +1,5 @@
-//! Peers that are Python packages: a script with an environment of its own measures them, and says
-//! what it measured as JSON.
+//! Peers that are Python packages: a script with its own environment measures them and prints
+//! results as JSON.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use serde::de::DeserializeOwned;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
 
-/// A script, ready to run.
+/// Script with its environment.
 pub(crate) struct Python {
     script: PathBuf,
     environment: PathBuf,
 }
 
 impl Python {
-    /// Makes the environment of the script `bench/python/{name}.py` with its packages, below the
-    /// folder that cargo builds into, and prints their versions.
+    /// Creates the environment of the script `bench/python/{name}.py` with its packages, in the
+    /// build folder of cargo, and prints their versions.
     ///
     /// # Errors
-    /// What Python or pip says, if they are missing or find no network.
+    /// If Python or pip is missing or fails, or there is no network.
     pub(crate) fn prepare(name: &str) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let target = program.ancestors().nth(2).unwrap_or(Path::new("target"));
@@ -31,12 +31,12 @@ impl Python {
         Ok(python)
     }
 
-    /// Where a file for the script may be.
+    /// Path of a file for the script.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.environment.join(name)
     }
 
-    /// What the script says it measured, with these options and their values.
+    /// Runs the script with these options and parses its results.
     ///
     /// # Errors
     /// If the script fails.
@@ -47,7 +47,7 @@ impl Python {
         Ok(serde_json::from_str(&self.run(options)?)?)
     }
 
-    /// Its standard output; its standard error, if it fails.
+    /// Runs the script and returns its standard output, or its standard error if it fails.
     fn run(&self, options: &[(&str, &[String])]) -> io::Result<String> {
         let mut command = Command::new("python3");
         command.env("PYTHONDONTWRITEBYTECODE", "1");

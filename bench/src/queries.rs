@@ -1,4 +1,4 @@
-//! What queries cost: ingestion with and without them, and how long an answer takes.
+//! Cost of queries: ingestion with and without them, and the latency of answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,38 +14,39 @@ use trommel::{
 
 const ITEMS: u64 = 200_000_000;
 const BATCH: usize = 512;
-/// Different items that are fed again and again, so that generating them is not measured.
+/// Distinct items that are fed repeatedly, so that generating them is not measured.
 const DISTINCT_ITEMS: usize = 1 << 22;
 const ALPHABET: u32 = 5_000_000;
 const SKEW: f64 = 1.5;
 const COUNTERS: usize = 1000;
 const QUERIES_PER_SECOND: u32 = 2000;
-/// Items that a query asks for.
+/// Items of a query.
 const TOP: usize = 10;
 
-/// How often a running pipeline is asked.
+/// Rate of queries to a running pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asking {
     Never,
-    /// At fixed times, whether or not the last answer was late.
+    /// At fixed times, even if the last answer was late.
     PerSecond(u32),
-    /// Again as soon as an answer is there.
+    /// As soon as the last answer has arrived.
     Unlimited,
 }
 
-/// A pipeline that counts and can be asked meanwhile.
+/// Pipeline that counts and answers queries meanwhile.
 pub(crate) struct Ingestion {
     pub(crate) counting: FrequentItems,
     pub(crate) batches: Arc<Vec<RecordBatch>>,
-    /// How often all batches come.
+    /// Times that all batches are fed.
     pub(crate) repeats: usize,
-    /// The cores of the operator's parts, the source being on the first one; empty for everything
-    /// on one thread.
+    /// Cores of the parts of the operator, with the source on the first one; empty to run all on
+    /// one thread.
     pub(crate) cores: Vec<usize>,
 }
 
 impl Ingestion {
-    /// Feeds all items while this thread asks, or only keeps the time in which it would; M items/s.
+    /// Feeds all items while this thread queries the pipeline, or waits for the same time without
+    /// queries; M items/s.
     #[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
     pub(crate) fn run(&self, asking: Asking, latency: &mut Histogram<u64>) -> f64 {
         let batches = Arc::clone(&self.batches);
@@ -70,7 +71,7 @@ impl Ingestion {
         let mut running = topology.start(RunOptions::new()).expect("it starts");
         ask(&mut running, asking, has_core_to_ask, latency);
         let metrics = running.join().expect("it runs");
-        // A short stream of great skew has fewer different items.
+        // A short stream of high skew has fewer distinct items.
         assert!((1..=TOP).contains(&rows.rows()), "{} rows", rows.rows());
         let counted = metrics.stage("top").expect("it is there").items_in();
         let sent: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
@@ -79,8 +80,8 @@ impl Ingestion {
     }
 }
 
-/// Asks until the pipeline ends. Without asking it waits in the same way: a second busy core alone
-/// slows the first. Latency is that from the intended time on.
+/// Queries the pipeline until it ends. Without queries it waits in the same way, since a second
+/// busy core alone slows the first. Latency is measured from the intended time of the query.
 fn ask(running: &mut Running, asking: Asking, has_core: bool, latency: &mut Histogram<u64>) {
     let request = Request::new("top").with("n", TOP);
     let pause = match asking {
@@ -103,7 +104,7 @@ fn ask(running: &mut Running, asking: Asking, has_core: bool, latency: &mut Hist
             continue;
         }
         let answer = running.query("top", &request);
-        // Before the answer is looked at and freed.
+        // The clock stops before the answer is read and freed.
         let elapsed = due.elapsed();
         match answer {
             Ok(rows) => assert!(rows.num_rows() <= TOP),
@@ -135,32 +136,32 @@ pub(crate) fn run(rounds: usize) {
     print("answer of a parked stage", &parked());
 }
 
-/// The rounds of one way of asking.
+/// Rounds of one rate of queries.
 pub(crate) struct Asked {
     rates: Vec<f64>,
     pub(crate) latency: Histogram<u64>,
 }
 
 impl Asked {
-    /// The median, in M items/s.
+    /// Median, in M items/s.
     pub(crate) fn rate(&self) -> f64 {
         let [_, median, _] = quartiles(self.rates.clone());
         median
     }
 
-    /// By how many per cent this is slower than `without`, round by round: quartiles.
+    /// Quartiles of the slowdown over `without` in percent, round by round.
     pub(crate) fn cost(&self, without: &Self) -> [f64; 3] {
         let rounds = without.rates.iter().zip(&self.rates);
         quartiles(rounds.map(|(without, with)| (without / with - 1.0) * 100.0).collect())
     }
 
-    /// A quantile of the latency in µs.
+    /// Quantile of the latency in µs.
     pub(crate) fn latency_us(&self, quantile: f64) -> f64 {
         microseconds(&self.latency, quantile)
     }
 }
 
-/// Runs all ways of asking in turn, so many times.
+/// Runs all rates in turn, `rounds` times.
 pub(crate) fn paired<const N: usize>(
     ingestion: &Ingestion,
     asking: [Asking; N],
@@ -176,7 +177,7 @@ pub(crate) fn paired<const N: usize>(
     asked
 }
 
-/// As many rounds through the batches as give about so many items, on one thread.
+/// A feed of about `items` items on one thread: the batches, repeated.
 pub(crate) fn ingestion(
     counting: FrequentItems,
     batches: &Arc<Vec<RecordBatch>>,
@@ -187,7 +188,7 @@ pub(crate) fn ingestion(
     Ingestion { counting, batches: Arc::clone(batches), repeats, cores: Vec::new() }
 }
 
-/// Batches that are fed again and again until there are so many items.
+/// Batches of a Zipf stream, up to `items` items, to be fed repeatedly.
 pub(crate) fn batches(zipf: &mut Zipf, batch: usize, items: u64) -> Arc<Vec<RecordBatch>> {
     let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
     let mut next = || {
@@ -218,7 +219,7 @@ fn print(name: &str, latency: &Histogram<u64>) {
     println!("  {name:<26} p50 {p50:.1} us, p99 {p99:.1} us over {} queries", latency.len());
 }
 
-/// A pipeline whose source sleeps, asked every few milliseconds.
+/// Latency of a pipeline whose source sleeps, queried every few milliseconds.
 fn parked() -> Histogram<u64> {
     let mut graph = Graph::new();
     let items = graph.add("items", Generate::zipf(1000, 1.0).rate(1.0));

@@ -1,5 +1,5 @@
-//! The table of the signatures of all pairs: every level of the processor on one core, every width
-//! on a GPU, every count checked against a join by postings.
+//! Table of the signatures of all pairs: every level of the processor on one core, every width on
+//! a GPU, every count checked against a join by postings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use trommel_kernels::signatures::{
     self, Counted, PROBES_MAX, Runs, Signatures, Tile, Tiles, WORDS, words_for_mean_size,
 };
 
-/// What is measured.
+/// Options of `signatures`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Sets, all of one size; all pairs are tested.
+    /// Number of sets, all of one size; all pairs are tested.
     #[arg(long, default_value_t = 20_000)]
     sets: u32,
-    /// Their sizes.
+    /// Sizes of the sets.
     #[arg(long, value_delimiter = ',', default_value = "14,50,120,500")]
     sizes: Vec<u32>,
-    /// Words of 64 bits of a signature: 1, 2, 4 or 8; about four bits a token unless given.
+    /// Words of 64 bits per signature: 1, 2, 4 or 8; by default about four bits per token.
     #[arg(long, value_delimiter = ',')]
     words: Vec<usize>,
     /// Threads of a block, to tune the kernels.
@@ -37,13 +37,13 @@ pub(crate) struct Arguments {
     rounds: usize,
 }
 
-/// Sets that are made from one.
+/// Sets of a family.
 const FAMILY: u32 = 8;
 
 /// Candidates of a tile.
 const CANDIDATES: u32 = 1024;
 
-/// Sets of one size, with the right answer to a Jaccard similarity of 1/2.
+/// Sets of one size, with the correct answer for a Jaccard similarity of 1/2.
 struct Workload {
     collection: Arc<SetCollection>,
     runs: Runs,
@@ -96,14 +96,15 @@ impl Workload {
         assert!(counted.survivors >= counted.matches);
     }
 
-    /// Billions of pairs a second.
+    /// Billions of pairs per second.
     #[expect(clippy::cast_precision_loss, reason = "rates are not exact")]
     fn rate(&self, time: Duration) -> f64 {
         self.pairs() as f64 / time.as_secs_f64() / 1e9
     }
 }
 
-/// So many tokens, these among them, sorted; those that are added are not of a small number.
+/// A sorted set of `size` tokens that contains `set`; added tokens are drawn by `below` out of
+/// 200 * `size`, so that few are common to other sets.
 fn distinct(mut set: Vec<u32>, size: u32, below: &mut impl FnMut(u32) -> u32) -> Vec<u32> {
     set.sort_unstable();
     while set.len() < size as usize {
@@ -115,7 +116,7 @@ fn distinct(mut set: Vec<u32>, size: u32, below: &mut impl FnMut(u32) -> u32) ->
     set
 }
 
-/// All pairs of sets of one run.
+/// Tiles of all pairs of `sets` sets.
 fn tiles(sets: u32) -> Vec<Tile> {
     let mut tiles = Vec::new();
     for probe_begin in (0..sets).step_by(PROBES_MAX as usize) {
@@ -197,7 +198,7 @@ fn levels(workload: &Workload, words: usize, arguments: &Arguments) {
     }
 }
 
-/// All tiles in one chunk.
+/// Time of all tiles in one chunk on the device.
 fn on_device(
     device: &Device,
     workload: &Workload,
@@ -231,7 +232,7 @@ fn on_device(
                 workload.check(slot.counted());
                 times.push(slot.times().kernel);
             }
-            // The first one warms up.
+            // The first round warms up.
             times.remove(0);
             times.sort_unstable();
             let time = times[times.len() / 2];
@@ -244,7 +245,7 @@ fn on_device(
     Ok(())
 }
 
-/// Two population counts a word and pair, of those that are possible.
+/// Share of peak: two population counts per word and pair, over the possible ones.
 #[expect(clippy::cast_precision_loss, reason = "shares are not exact")]
 fn share_of_peak(workload: &Workload, words: usize, time: Duration, peak: u64) -> Option<f64> {
     let done = workload.rate(time) * 1e9 * 2.0 * words as f64;

@@ -8,7 +8,7 @@ use topk::FilteredSpaceSaving;
 
 use crate::frequent_items::{Answer, Candidate, Estimate, Stream, feed};
 
-/// All of them; they are slow, so they are measured once.
+/// All peers. They are slow, so each is measured once.
 pub(crate) fn candidates() -> [Candidate; 3] {
     [
         Candidate::once("crate datasketches", sketch),
@@ -29,7 +29,7 @@ fn filtered(stream: &Stream) -> Answer {
     })
 }
 
-/// The parameters of its documentation, with a table four times as wide as the list.
+/// Parameters of its documentation, with a table four times as wide as the list.
 fn heavy_keeper(stream: &Stream) -> Answer {
     let make = || TopK::<u32>::new(stream.counters, 4 * stream.counters, 4, 0.9);
     let observe = |summary: &mut TopK<u32>, batch: &[u32]| {
@@ -42,7 +42,7 @@ fn heavy_keeper(stream: &Stream) -> Answer {
     })
 }
 
-/// Its map holds three quarters of a power of two.
+/// The usable counters are three quarters of the map, whose size is a power of two.
 fn sketch(stream: &Stream) -> Answer {
     let map = (stream.counters * 4 / 3).next_power_of_two();
     let make = || FrequentItemsSketch::<u32>::new(map).expect("a power of two");

@@ -1,5 +1,5 @@
-//! Candidate pairs through a pipeline, by waves: prepare copies them into chunks, a GPU or one core
-//! verifies them, collect checks the answers.
+//! Verification of candidate pairs in a pipeline, in waves: prepare copies them into chunks, a
+//! GPU or one core verifies them, collect checks the answers.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ use trommel_kernels::sets::SetStore;
 
 use crate::overlap::workload::{Part as Range, Workload, parts};
 
-/// What is measured.
+/// Options of `waves`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Candidate pairs of the workload.
@@ -32,22 +32,22 @@ pub(crate) struct Arguments {
     /// Mean sizes of the sets.
     #[arg(long, value_delimiter = ',', default_value = "14,50,120,500")]
     sizes: Vec<usize>,
-    /// Candidates of a probe.
+    /// Candidates per probe.
     #[arg(long, default_value_t = 20)]
     candidates: usize,
     /// Devices: `cpu`, `auto`, `cuda`.
     #[arg(long, value_delimiter = ',', default_value = "cpu,auto")]
     devices: Vec<Device>,
-    /// Pairs a chunk.
+    /// Pairs per chunk.
     #[arg(long, value_delimiter = ',', default_value = "16384,65536,262144")]
     chunk_pairs: Vec<usize>,
     /// Chunks in flight on a device; two more are filled and read meanwhile.
     #[arg(long, default_value_t = 3)]
     slots: usize,
-    /// Times that the workload passes through on the CPU.
+    /// Repetitions of the workload on the CPU.
     #[arg(long, default_value_t = 2)]
     passes: u64,
-    /// Times that it passes through when a device may be used.
+    /// Repetitions when a device may be used.
     #[arg(long, default_value_t = 100)]
     device_passes: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
 /// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     for size in &arguments.sizes {
-        // It lives as long as the program: chunks on any thread borrow their sets from it.
+        // Leaked on purpose: chunks on any thread borrow their sets from it.
         let workload: &'static Workload =
             Box::leak(Box::new(Workload::new(*size, arguments.pairs, arguments.candidates)));
         println!("{workload}; rates from the first answered chunk on\n");
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), RunError> {
     Ok(())
 }
 
-/// When answers came, and for how many pairs.
+/// Times of the answers, and their number of pairs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arrivals {
     first: Option<Instant>,
@@ -133,7 +133,7 @@ fn line(parts: &[PartMetrics], chunk_pairs: usize, pairs: usize, time: Duration)
     );
 }
 
-/// The operator: takes numbers of parts.
+/// Operator under test; its input is numbers of parts of the workload.
 struct Verify {
     workload: &'static Workload,
     parts: Arc<[Range]>,
@@ -170,7 +170,7 @@ impl OperatorSpec for Verify {
     }
 }
 
-/// Pairs, and where they begin in the workload.
+/// Chunk of pairs, and its begin in the workload.
 struct Candidates {
     sets: &'static SetStore,
     begin: usize,
@@ -209,7 +209,7 @@ impl WaveChunk for Candidates {
     }
 }
 
-/// Verifies pairs of one store of sets.
+/// Kernel that verifies pairs of one store of sets.
 struct Overlap {
     isa: Isa,
     session: DeviceSession,
@@ -279,11 +279,11 @@ impl OnDevice for PairFlights {
     }
 }
 
-/// Copies a part of the pairs into a chunk, the least work of any prepare.
+/// Producer that copies a part of the pairs into a chunk, the least work of any producer.
 struct Copying {
     workload: &'static Workload,
     parts: Arc<[Range]>,
-    /// Number of the part in hand.
+    /// Number of the part in progress.
     next: Option<usize>,
 }
 
@@ -308,7 +308,7 @@ impl Producer for Copying {
     }
 }
 
-/// Compares answers with the right ones.
+/// Consumer that compares answers with the correct ones.
 struct Check {
     workload: &'static Workload,
     arrivals: Arc<Mutex<Arrivals>>,

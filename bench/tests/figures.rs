@@ -1,5 +1,5 @@
-//! `--figures` on the stand-in driver: every figure is drawn, with every line. What is measured
-//! there means nothing.
+//! `--figures` on the stand-in driver: every figure is drawn, with every line. The measured times
+//! have no meaning there.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn write_sets(folder: &Path) {
     fs::write(folder.join("sets.txt"), lines).unwrap();
 }
 
-/// Runs the program; what it prints, and its figures by name.
+/// Runs the program; returns its output, and its figures by name.
 fn bench(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<String, String>) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_trommel-bench"));
@@ -53,8 +53,8 @@ fn set_join(driver: Option<&Path>, arguments: &[&str]) -> (String, BTreeMap<Stri
     bench(driver, &[&data, arguments].concat())
 }
 
-/// The names in the legend. Each has a line with a point for each value of x; every tag is closed,
-/// and every number is one.
+/// Names in the legend. Checks that each has a line with a point for each value of x, that every
+/// tag is closed, and that every number is valid.
 fn lines_of(svg: &str, points: usize) -> Vec<&str> {
     let is_alone = |tag: &str| tag.starts_with('/') || tag.ends_with('/');
     let tags = svg.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
@@ -178,7 +178,7 @@ fn sizes_of_chunks_and_outputs_are_drawn() {
     let outputs =
         ["pp_join, cpu, count", "pp_join, cpu, select", "pp_join, b, count", "pp_join, b, select"];
     assert_eq!(lines_of(svg("outputs"), 2), outputs);
-    // Nothing that belongs to the usual runs is drawn over from here.
+    // The figures of the usual runs are not drawn again.
     assert_eq!(figures.len(), 3, "{:?}", figures.keys());
 }
 

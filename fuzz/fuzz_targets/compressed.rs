@@ -1,4 +1,5 @@
-//! Decompresses any bytes as gzip and zstd, whole and cut, and what was compressed before.
+//! Decompresses arbitrary bytes as gzip and zstd, whole and truncated, and bytes compressed
+//! before.
 //!
 //! `cargo xtask fuzz compressed`
 #![no_main]
@@ -17,11 +18,11 @@ use trommel::{OnError, Read, ReadFormat};
 
 #[derive(Debug, Arbitrary)]
 enum Input {
-    /// Bytes that nobody compressed.
+    /// Arbitrary bytes.
     Any { zstd: bool, bytes: Vec<u8> },
-    /// Members or frames one after the other, with zeros after them.
+    /// Consecutive members or frames, followed by zeros.
     Whole { zstd: bool, parts: Vec<Vec<u8>>, zeros: u8 },
-    /// The beginning of a compressed file.
+    /// Truncated compressed file.
     Cut { zstd: bool, part: Vec<u8>, len: usize },
 }
 
@@ -42,7 +43,7 @@ fn read(zstd: bool, bytes: &[u8], on_error: OnError) -> Option<Vec<u8>> {
     Some(lines.flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect())
 }
 
-/// Lines of text without carriage returns, so that they come back as they are.
+/// Lines of text without carriage returns, which the reader would remove.
 fn as_text(bytes: &[u8]) -> Vec<u8> {
     let letter = |&byte: &u8| if byte.is_multiple_of(7) { b'\n' } else { b'a' + byte % 26 };
     let mut text: Vec<u8> = bytes.iter().map(letter).collect();

@@ -1,5 +1,5 @@
-//! Loads pipelines from any text: every one is a topology or a list of mistakes, each with a place
-//! in the text.
+//! Loads pipelines from arbitrary text: the result is a topology, or a list of mistakes with
+//! their places in the text.
 //!
 //! `cargo xtask fuzz configuration`
 #![no_main]
@@ -12,7 +12,7 @@ use trommel::{Override, Registry};
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
-        // Relative paths of a pipeline lead nowhere.
+        // Relative paths of a pipeline lead to no file.
         let folder = std::env::temp_dir().join(format!("trommel-fuzz-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::env::set_current_dir(&folder).expect("it is there");
@@ -22,7 +22,7 @@ fn registry() -> &'static Registry {
 
 fuzz_target!(|input: (&str, Vec<&str>)| {
     let (text, overrides) = input;
-    // Reading all files of the machine finds nothing.
+    // Skips inputs that would read all files of the machine.
     if text.contains('/') || overrides.iter().any(|change| change.contains('/')) {
         return;
     }

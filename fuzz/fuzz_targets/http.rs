@@ -1,5 +1,5 @@
-//! Sends any bytes to the HTTP server of a running pipeline: every connection is answered or closed,
-//! and the server goes on answering.
+//! Sends arbitrary bytes to the HTTP server of a running pipeline: every connection is answered
+//! or closed, and the server keeps answering.
 //!
 //! `cargo xtask fuzz http`
 #![no_main]
@@ -15,9 +15,9 @@ use trommel::runtime::RunPhase;
 use trommel::{Discard, FrequentItems, Generate, Graph, RunOptions, Running};
 use trommel_cli::server::TestServer;
 
-/// Far more than any answer takes.
+/// Time limit, far above the time of any answer.
 const LIMIT: Duration = Duration::from_secs(8);
-/// Inputs between two looks whether it still answers.
+/// Inputs between two checks that the server still answers.
 const INPUTS_PER_LOOK: u32 = 32;
 
 struct Served {
@@ -41,11 +41,11 @@ fn serve() -> Served {
     Served { running, server, inputs: 0 }
 }
 
-/// Sends `bytes` and reads what comes until the server closes.
+/// Sends `bytes` and reads until the server closes the connection.
 fn exchange(served: &Served, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(served.server.address()).expect("it listens");
     stream.set_read_timeout(Some(LIMIT)).expect("a socket");
-    // It may have closed already.
+    // The server may have closed the connection already.
     let _ = stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write));
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
@@ -61,7 +61,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{answer:?}");
         assert!(answer.get(9..12) != Some(b"500"), "{}", String::from_utf8_lossy(&answer));
         served.inputs += 1;
-        // The bytes may have been a request to end the run.
+        // The bytes may have requested the end of the run.
         if served.running.handle().phase() != RunPhase::Running {
             *slot = None;
         } else if served.inputs.is_multiple_of(INPUTS_PER_LOOK) {

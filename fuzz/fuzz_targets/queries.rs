@@ -1,4 +1,4 @@
-//! Asks `frequent_items` anything: every query is answered, or refused with a reason.
+//! Sends arbitrary queries to `frequent_items`: each is answered, or refused with a reason.
 //!
 //! `cargo xtask fuzz queries`
 #![no_main]

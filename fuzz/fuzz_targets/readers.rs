@@ -1,5 +1,5 @@
-//! Reads files of any bytes in every format, and compares lines, integers and sets with naive
-//! readers.
+//! Reads files of arbitrary bytes in every format, and compares lines, integers and sets with
+//! naive readers.
 //!
 //! `cargo xtask fuzz readers`
 #![no_main]
@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use support::{Scratch, drain};
 use trommel::{OnError, Read, ReadFormat};
 
-/// The longest line that is accepted.
+/// Maximum length of a line, in bytes.
 const LINE_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Arbitrary)]
@@ -87,7 +87,7 @@ fuzz_target!(|input: Input| {
     }
 });
 
-/// The lines of a file, without their ends.
+/// Lines of a file without their line ends.
 fn lines(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     file.split_inclusive(|&byte| byte == b'\n').map(|line| {
@@ -100,7 +100,7 @@ fn text(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX)
 }
 
-/// The set of a line, if every token of it is a number.
+/// Set of a line, if all of its tokens are numbers.
 fn set(line: &[u8]) -> Option<Vec<u32>> {
     if line.len() > LINE_BYTES_MAX {
         return None;
@@ -116,11 +116,11 @@ fn set(line: &[u8]) -> Option<Vec<u32>> {
     Some(set)
 }
 
-/// Whether the content of a file says that it is no plain text, whatever its name says.
+/// True if the content of a file shows that it is not plain text, independent of its name.
 fn looks_special(bytes: &[u8]) -> bool {
     let marks: [&[u8]; 6] =
         [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\xff\xfe", b"\xfe\xff"];
-    // A skippable frame of zstd.
+    // Skippable frame of zstd.
     let is_skippable = bytes.len() >= 4 && bytes[1..4] == [0x2a, 0x4d, 0x18];
     is_skippable || marks.iter().any(|mark| bytes.starts_with(mark))
 }

@@ -1,6 +1,6 @@
-//! Restores summaries from arbitrary bytes: as they are, after a right header and checksum, and
-//! as snapshots of which some bytes were changed. A summary that is accepted has to keep its
-//! bounds, to go on, and to survive another snapshot.
+//! Restores summaries from arbitrary bytes: alone, after a valid header with checksum, and as
+//! snapshots with some bytes changed. Accepted summaries must keep their bounds, continue to
+//! count, and survive being stored and read again.
 //!
 //! `RUSTC_BOOTSTRAP=1 cargo fuzz run restore`
 #![no_main]
@@ -11,12 +11,12 @@ use trommel_operators::frequent_items::{
     Counted, Filter, Item, RestoreError, Sieve, SpaceSaving, StoredItem, Text,
 };
 
-/// More than the summaries here need, and little enough to allocate often.
+/// More than the summaries here need, and small enough to allocate often.
 const STATE_BYTES_MAX: usize = 1 << 20;
 const HEADER_BYTES: usize = 24;
 const CHECKSUM_BYTES: usize = 4;
 
-/// A summary under test.
+/// Summary under test.
 trait Subject: Sized + Clone {
     type Item: Item;
     const KIND: u8;
@@ -36,7 +36,7 @@ struct Answers<K> {
     counters: usize,
 }
 
-/// Items of each type, and how a batch of them is handed over.
+/// Items of a type, and their conversion to a batch.
 trait FuzzItem: StoredItem {
     fn feed(numbers: &[u8], to: impl FnMut(&dyn trommel_operators::frequent_items::Items<Self>));
 }
@@ -151,7 +151,7 @@ subject!(
     |bytes| Self::restore_within(isa(), bytes, STATE_BYTES_MAX)
 );
 
-/// Writes the header, the length and the checksum of a snapshot.
+/// Sets header, length and checksum to those of a valid snapshot.
 fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     let end = bytes.len() - CHECKSUM_BYTES;
     bytes[..8].copy_from_slice(b"trommel\x1a");
@@ -161,7 +161,7 @@ fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     bytes[end..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// A snapshot of a summary of some of the data, changed by the rest.
+/// Snapshot of a summary of one part of `data`, changed by the rest.
 fn changed<S: Subject<Item = K>, K: FuzzItem>(data: &[u8]) -> Vec<u8> {
     let (&[size, split, is_weighted], data) = data.split_first_chunk().unwrap_or((&[9, 0, 0], &[]));
     let (numbers, changes) = data.split_at(data.len() * usize::from(split) / 256);
@@ -178,7 +178,7 @@ fn changed<S: Subject<Item = K>, K: FuzzItem>(data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bounds do not contradict each other.
+/// Checks that the bounds do not contradict each other.
 fn check<S: Subject>(summary: &S) {
     let Answers { all, count_min, observed, counters } = summary.answers();
     let bound = if observed == u64::MAX { observed } else { observed / counters as u64 };

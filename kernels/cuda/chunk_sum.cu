@@ -1,5 +1,5 @@
-// chunk_sum.cu - the sum of each chunk of numbers. The smallest primitive: a pattern for others, and
-// a test of the device layer. Contract: kernels/src/cuda/chunk_sum.rs.
+// chunk_sum.cu - the sum of each chunk of numbers. The smallest primitive: a pattern for others,
+// and a test of the device layer. Contract: kernels/src/cuda/chunk_sum.rs.
 //
 // Reads 4 B a value, writes 8 B a chunk. Neighbouring lanes read neighbouring values.
 #include "device.cuh"

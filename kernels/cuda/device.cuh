@@ -1,4 +1,4 @@
-// device.cuh - what all kernels share: types, warps, and how dynamic shared memory is declared.
+// device.cuh - shared by all kernels: types, warps, and the declaration of dynamic shared memory.
 //
 // Kernels are compiled by NVRTC (C++17, no headers) for GPUs, and by a C++ compiler for the shim
 // that runs them on a CPU (kernels/shim). They take all shared memory dynamically, through

@@ -4,8 +4,8 @@
 
 #include "device.cuh"
 
-// The counters of an output, all zero at the start; a primitive's own follow. MATCHES may exceed the
-// room for them.
+// The counters of an output, all zero at the start; a primitive's own follow. MATCHES may exceed
+// the room for them.
 enum Counter : u32 { MATCHES, UNFINISHED, OWN_COUNTERS };
 
 // Matches of type Match, of units of work of type Unit.
@@ -30,8 +30,8 @@ struct Output {
         return __ballot_sync(FULL_WARP, is_match && at >= room);
     }
 
-    // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: there is
-    // room for as many units as the host has counted.
+    // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: the host
+    // has made room for all units.
     __device__ void leave_unfinished(const Unit& rest) const {
         unfinished[atomicAdd(&counters[UNFINISHED], 1ull)] = rest;
     }

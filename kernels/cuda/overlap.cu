@@ -1,31 +1,32 @@
-// overlap.cu - verifies candidate pairs of token sets: the overlap of each pair, or REJECTED where
-// it is below what the pair requires. Contract and layout: kernels/src/overlap. Each kernel has two
+// overlap.cu - verifies candidate pairs of token sets: the overlap of each pair, or REJECTED if it
+// is below the required one. Contract and layout: kernels/src/overlap. Each kernel has two
 // entry points: `_verify` writes the answer of every pair, `_count` adds up the pairs that are not
 // rejected.
 //
 //   kernel            who answers a pair          after
 //   thread_per_probe  one thread, all of a probe  Bellas, Gounaris 2018, §3.3.2, alternative A
 //   block_per_probe   one thread of the block     alternative B: the probe in shared memory
-//   block_per_pair    a block, pair after pair    alternative C: intersect path (§4.2.2) in shared memory
+//   block_per_pair    a block, pair after pair    alternative C: intersect path (§4.2.2), shared memory
 //   lanes_N_per_pair  N lanes of a warp           ours
 //   signed_N_per_pair the same, if signatures     ours
 //                     do not rule it out
 //
 // The first three take an entry (a probe and its candidates) a thread or block, the others 32
-// consecutive pairs a warp, whatever their entries. All stride over the grid, so any grid is right.
+// consecutive pairs a warp, of any entries. All stride over the grid, so any grid is right.
 // Reads at most 4 (|probe| + |candidate|) B and 20 B a pair, writes 4 B (`_verify`) or 8 B a warp.
-// With signatures it reads those of a pair, and tokens only of a pair that they let pass.
+// The signed kernels read the signatures of a pair, and its tokens only if they let it pass.
 #include "overlap.cuh"
 
 constexpr u32 THREADS_MAX = 256;
 constexpr u32 WARPS_MAX = THREADS_MAX / WARP;
 static_assert(WARPS_MAX <= WARP && (WARPS_MAX & (WARPS_MAX - 1)) == 0, "folded in halves");
 // Blocks a multiprocessor of 2,048 threads has to hold at least, so that waiting for memory is
-// hidden by other warps. It also allows 40 registers: left alone, the assembler spills two to get by
-// with 32.
+// hidden by other warps. It also allows 40 registers: left alone, the assembler spills two to get
+// by with 32.
 constexpr u32 BLOCKS_MIN = 6;
 
-// kernels/src/overlap/pairs.rs has the same three structs.
+// The same layout: `Entry` and `Start` of kernels/src/overlap/chunk.rs, and `PairsArgument` of
+// kernels/src/cuda/overlap/pairs.rs.
 struct Entry {
     u32 probe, begin, end;
 };
@@ -45,7 +46,7 @@ struct Pairs {
     const Start* starts;  // or null: all pairs begin with their first tokens
     const u64* probe_signatures;      // of the kernels that read them: `words` a set
     const u64* candidate_signatures;
-    u64* survivors;  // how many pairs they let pass
+    u64* survivors;  // counts the pairs that they let pass
     u32 entry_count;
     u32 pair_count;
     u32 words;
@@ -117,6 +118,7 @@ __device__ void block_per_probe(const Pairs& pairs, u32 tokens_max, Sink sink) {
         const Entry entry = pairs.entries[i];
         const u32 first = pairs.probe_offsets[entry.probe];
         const u32 len = pairs.probe_offsets[entry.probe + 1] - first;
+        // The same in all threads of the block, so all of them reach the barriers.
         const bool fits = len <= tokens_max;
         if (fits) {
             for (u32 at = threadIdx.x; at < len; at += blockDim.x) {
@@ -136,8 +138,8 @@ __device__ void block_per_probe(const Pairs& pairs, u32 tokens_max, Sink sink) {
     sink.finish();
 }
 
-// How many steps of a merge of `left` and `right` lie in `left` when `steps` have been done, where
-// the left one of two equal tokens goes first: a binary search on the cross diagonal of merge path.
+// The number of the first `steps` steps of a merge of `left` and `right` that lie in `left`, if the
+// left one of two equal tokens goes first: a binary search on the cross diagonal of merge path.
 __device__ inline u32 on_diagonal(const u32* left, u32 left_len, const u32* right, u32 right_len,
                                   u32 steps) {
     u32 low = steps > right_len ? steps - right_len : 0;
@@ -181,10 +183,10 @@ __device__ inline u32 share_of_common(const u32* left, u32 left_len, const u32* 
 __device__ inline u32 block_sum(u32 value, u32* sums) {
     const u32 sum = warp_sum(value);
     if (lane_of_warp() == 0) sums[threadIdx.x / WARP] = sum;
-    __syncthreads();  // All warps have written; all threads have read what they need of the tiles.
-    // A word a lane. A loop over the words would be unrolled and its loads joined to pairs, the last
-    // of which reads a word behind `sums` when their number is odd: memcheck refuses that, though
-    // nobody uses the word.
+    __syncthreads();  // All warps have written their sums; all threads are done with the tiles.
+    // A word a lane. A loop over the words would be unrolled and its loads joined to pairs, the
+    // last of which reads a word past `sums` when their number is odd: memcheck refuses that,
+    // though nobody uses the word.
     const u32 warp = lane_of_warp() % WARPS_MAX;
     u32 total = warp < blockDim.x / WARP ? sums[warp] : 0;
     for (u32 distance = WARPS_MAX / 2; distance > 0; distance /= 2) {
@@ -257,7 +259,7 @@ __device__ void block_per_pair(const Pairs& pairs, u32 tokens_max, Sink sink) {
     sink.finish();
 }
 
-// The probe of a pair: that of the first entry that ends behind it.
+// The probe of a pair: that of the first entry that ends after it.
 __device__ inline u32 probe_of(const Pairs& pairs, u32 index) {
     u32 low = 0, high = pairs.entry_count - 1;
     while (low < high) {
@@ -282,8 +284,8 @@ __device__ inline Pair broadcast(const Pair& pair, u32 lane) {
             __shfl_sync(FULL_WARP, pair.overlap, lane, LANES)};
 }
 
-// Whether a lane of the group has `token`, where lanes hold ascending tokens and those from `len`
-// on the greatest number: a binary search through the lanes.
+// Whether a lane of the group has `token`; the lanes hold ascending tokens, and from lane `len` on
+// the greatest number. A binary search through the lanes.
 template <u32 LANES>
 __device__ inline bool is_among(u32 token, u32 lanes_token, u32 len) {
     u32 at = 0;
@@ -315,6 +317,7 @@ __device__ inline u32 intersect_lanes(const Pairs& pairs, const Pair& pair) {
         const u32 common = __popc(__ballot_sync(FULL_WARP, is_common) & group);
         const u32 left_last = __shfl_sync(FULL_WARP, left, left_len - 1, LANES);
         const u32 right_last = __shfl_sync(FULL_WARP, right, right_len - 1, LANES);
+        // A group that is done takes part in the shuffles of the others and changes nothing.
         if (now.is_done) continue;
         overlap += common;
         if (left_last <= right_last) at += left_len;
@@ -322,7 +325,7 @@ __device__ inline u32 intersect_lanes(const Pairs& pairs, const Pair& pair) {
     }
 }
 
-// Answers the pairs of all lanes, of those that have one: a group those of its lanes, one after the
+// Answers the pairs of all lanes that have one: each group the pairs of its lanes, one after the
 // other, reading LANES tokens of a set at a time.
 template <u32 LANES, class Sink>
 __device__ inline void answer_lanes(const Pairs& pairs, const Pair& own, u32 index, bool has_pair,
@@ -336,8 +339,8 @@ __device__ inline void answer_lanes(const Pairs& pairs, const Pair& own, u32 ind
     if (has_pair) sink.take(index, answer);
 }
 
-// Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads what describes
-// a pair of its own, so that those reads are coalesced.
+// Ours. Grid: any. Block: full warps. Shared: none. Barriers: none. Each lane reads the description
+// of a pair of its own, so that these reads are coalesced.
 template <u32 LANES, class Sink>
 __device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {
     const u32 lane = lane_of_warp();
@@ -350,8 +353,8 @@ __device__ void lanes_per_pair(const Pairs& pairs, Sink sink) {
     sink.finish();
 }
 
-// Whether the signatures of a pair leave it a chance. Each bit in which they differ needs a token
-// that only one of the sets has, and of those there are |probe| + |candidate| - 2 overlap.
+// Whether the signatures of a pair allow its required overlap. Each bit in which they differ needs
+// a token that only one of the sets has, of which there are |probe| + |candidate| - 2 overlap.
 __device__ inline bool may_suffice(const Pairs& pairs, u32 probe_set, u32 index) {
     const u32 candidate_set = pairs.candidates[index];
     const u32 probe_len =
@@ -375,9 +378,9 @@ struct Queued {
 };
 
 // Ours. Grid: any. Block: full warps. Shared: 8 B * QUEUE a warp. Barriers: 2 of the warp for 32
-// survivors. The signatures of 32 pairs are tested, a lane each; what survives is put into the
+// survivors. The signatures of 32 pairs are tested, a lane each; the survivors go to the
 // warp's queue by a ballot, and when 32 wait they are answered as by `lanes_per_pair`: all lanes
-// have work, however few survive.
+// have work, even if few survive.
 template <u32 LANES, class Sink>
 __device__ void signed_per_pair(const Pairs& pairs, Sink sink) {
     DYNAMIC_SHARED(Queued, queues);

@@ -5,15 +5,15 @@
 
 constexpr u32 REJECTED = 0xffffffff;
 
-// One pair, from where its verification begins. Positions are those in the tokens of all sets.
+// One pair, from where its verification begins. Positions are in the tokens of all sets.
 struct Pair {
     u32 probe, candidate;
     u32 probe_len, candidate_len;
     u32 required, overlap;
 };
 
-// How far a pair is. The overlap counted so far and the tokens left never exceed a set's size, so
-// sums of them fit 32 bits.
+// The progress of a pair. The overlap counted so far and the tokens left never exceed a set's size,
+// so sums of them fit 32 bits.
 struct Progress {
     bool is_lost, is_done;
 };
@@ -33,6 +33,7 @@ __device__ inline u32 merge(const u32* probe, const u32* candidate, const Pair& 
         const Progress now =
             progress<EXACT>(pair.required, overlap, pair.probe_len - at, pair.candidate_len - with);
         if (now.is_done) return now.is_lost ? REJECTED : overlap;
+        // Three comparisons and no branch, so that the lanes of a warp stay together.
         const u32 left = probe[at], right = candidate[with];
         overlap += left == right;
         at += left <= right;

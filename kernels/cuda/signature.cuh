@@ -26,7 +26,7 @@ __device__ inline Signature<WORDS> sign(const u32* tokens, u32 len) {
     return signature;
 }
 
-// In how many bits two signatures differ.
+// The number of bits in which two signatures differ.
 template <u32 WORDS>
 __device__ inline u32 distance(const u64* left, const Signature<WORDS>& right) {
     u32 bits = 0;

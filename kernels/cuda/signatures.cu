@@ -1,15 +1,15 @@
 // signatures.cu - all pairs of sets, tile by tile: signatures drop most pairs, the overlap of the
-// others is found, and those with the overlap that they require are written or counted. Contract
-// and layout: kernels/src/signatures. WORDS is the width of a signature in words of 64 bits.
+// others is found, and pairs that have their required overlap are written or counted. Contract and
+// layout: kernels/src/signatures. WORDS is the width of a signature in words of 64 bits.
 //
 //   signatures_sign_WORDS    the signatures of all sets; a thread a set
-//   signatures_join_WORDS    the matches of tiles, and what is left for lack of room
-//   signatures_count_WORDS   how many matches there are
+//   signatures_join_WORDS    the matches of tiles, and the tiles that are left for lack of room
+//   signatures_count_WORDS   the number of matches
 //
 // A block takes a tile and keeps the signatures of its probes in shared memory. A warp takes a
 // strip of 32 candidates, a lane each, and goes through the probes: two signatures differ in few
-// enough bits, or the pair is dropped. What survives is put into the warp's queue by a ballot; 32
-// of a queue are verified at once, a lane each.
+// enough bits, or the pair is dropped. Survivors go to the warp's queue by a ballot; 32 of a queue
+// are verified at once, a lane each.
 //
 // Pairs/s are bounded by the population count, 16 words of 32 bits a clock and multiprocessor.
 // Reads 8 WORDS B a candidate and tile, and the tokens of survivors; writes 12 B a match.
@@ -23,7 +23,7 @@ constexpr u32 BLOCKS_MIN = 4;
 // Room of a warp's queue: fewer than a warp wait, and a probe adds at most a warp.
 constexpr u32 QUEUE = 2 * WARP;
 
-// kernels/src/signatures/call.rs has the same two structs.
+// The same layout: `Tile` of kernels/src/signatures/tile.rs and `Match` of call.rs beside it.
 struct Tile {
     u32 probe_begin, probe_end, candidate_begin, candidate_end, resume, row;
 };
@@ -32,7 +32,8 @@ struct Match {
     u32 probe, candidate, overlap;
 };
 
-// Sets with signatures in strips: [set / 32][word][set % 32].
+// Sets with signatures in strips: [set / 32][word][set % 32], so that the lanes of a warp read
+// neighbouring words. The same layout: kernels/src/cuda/signatures/signed.rs.
 struct SignedSets {
     const u32* offsets;
     const u32* tokens;
@@ -57,7 +58,7 @@ __device__ inline u64 word_of(const u64* signatures, u32 set, u32 word) {
     return signatures[(static_cast<u64>(set / WARP) * WORDS + word) * WARP + set % WARP];
 }
 
-// A strip of a tile, and what a lane holds: its candidate.
+// A strip of a tile, and the candidate of a lane.
 template <u32 WORDS>
 struct Strip {
     u32 begin, end;  // candidates of the tile
@@ -91,11 +92,12 @@ __device__ inline Strip<WORDS> strip_at(const Tiles& tiles, const Tile& tile, u3
     return strip;
 }
 
-// Takes verified pairs, at most one a lane: writes the matches. What finds no room becomes a tile.
+// Takes verified pairs, at most one a lane: writes the matches. The rest of a strip without room
+// becomes a tile.
 struct WriteMatches {
     static constexpr bool EXACT = true;
     TileOutput output;
-    u32 survivors;  // that are settled; the same in all lanes
+    u32 survivors;  // settled ones; the same in all lanes
 
     // False when there was no room; the strip then ends.
     template <u32 WORDS>
@@ -144,6 +146,7 @@ struct CountMatches {
 template <u32 WORDS, class Sink>
 __device__ bool verify(const Tiles& tiles, const Tile& tile, const Strip<WORDS>& strip,
                        const u32* queue, u32 len, Sink& sink) {
+    // All lanes take part in the shuffles, with a pair or without.
     const bool has_pair = lane_of_warp() < len;
     const u32 entry = has_pair ? queue[lane_of_warp()] : 0;
     const u32 lane = entry % WARP;
@@ -166,6 +169,7 @@ __device__ bool verify(const Tiles& tiles, const Tile& tile, const Strip<WORDS>&
 template <u32 WORDS, class Sink>
 __device__ void join_strip(const Tiles& tiles, const Tile& tile, const Strip<WORDS>& strip,
                            const u64* probes, u32* queue, Sink& sink) {
+    // No size of the strip can be similar to that of the probes.
     if (!__any_sync(FULL_WARP, strip.distance_max >= 0)) return;
     u32 queued = 0;
     for (u32 probe = tile.probe_begin; probe < tile.probe_end; ++probe) {
@@ -175,11 +179,13 @@ __device__ void join_strip(const Tiles& tiles, const Tile& tile, const Strip<WOR
         const bool passes = bits <= strip.distance_max && strip.set < probe && strip.set >= from;
         const u32 passed = __ballot_sync(FULL_WARP, passes);
         if (passed == 0) continue;
+        // A place for each lane that passes, without an atomic: the lanes below it come first.
         if (passes) queue[queued + __popc(passed & lanes_below())] = index * WARP + lane_of_warp();
         queued += __popc(passed);
         if (queued < WARP) continue;
         __syncwarp();  // The queue is written.
         const bool goes_on = verify(tiles, tile, strip, queue, WARP, sink);
+        // Read before the second barrier, written to the front after it.
         const u32 rest = queue[WARP + lane_of_warp()];
         __syncwarp();  // It is read.
         if (!goes_on) return;
@@ -191,8 +197,8 @@ __device__ void join_strip(const Tiles& tiles, const Tile& tile, const Strip<WOR
     __syncwarp();  // It is read.
 }
 
-// Grid: any. Block: full warps. Shared: 8 WORDS B a probe of the largest tile, and the queues: 256 B
-// a warp. Barriers: 2 a tile.
+// Grid: any. Block: full warps. Shared: 8 WORDS B a probe of the largest tile, and the queues:
+// 256 B a warp. Barriers: 2 a tile.
 template <u32 WORDS, class Sink>
 __device__ void join_tiles(const Tiles& tiles, Sink sink) {
     DYNAMIC_SHARED(u64, shared);

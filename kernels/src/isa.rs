@@ -1,9 +1,13 @@
-//! Instruction-set levels: which there are, which this machine has, and which one a process uses.
+//! Instruction-set levels: all of them, the ones of this machine, and the one that a process
+//! uses.
 
 use std::env;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Avx2, Avx512, Base, Level};
 
 /// The environment variable that forces a level: `scalar`, `portable`, `avx2` or `avx512`.
 pub const ISA_VARIABLE: &str = "TROMMEL_ISA";
@@ -56,10 +60,20 @@ impl Isa {
     ///
     /// The variable is read at the first call; later calls return the same answer.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    ///
+    /// let isa = Isa::selected()?;
+    /// assert!(isa.is_available());
+    /// # Ok::<(), trommel_kernels::IsaError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`IsaError`] when the variable names no level, or one that this machine lacks. There is no
-    /// silent fall-back: whoever forces a level wants to know what ran.
+    /// silent fall-back: a forced level either runs or is refused.
     pub fn selected() -> Result<Self, IsaError> {
         static SELECTED: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
         SELECTED
@@ -109,14 +123,14 @@ impl FromStr for Isa {
     }
 }
 
-/// Why no level could be selected.
+/// The reason why no level could be selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IsaError {
     /// The name is none of the four levels.
     #[error("unknown instruction-set level {name:?}; allowed are {}", names(Isa::ALL))]
     Unknown {
-        /// The name as it was given.
+        /// The given name.
         name: String,
     },
     /// The level exists, but not on this machine.
@@ -125,7 +139,7 @@ pub enum IsaError {
         names(Isa::available())
     )]
     Unavailable {
-        /// The level that was asked for.
+        /// The forced level.
         isa: Isa,
     },
 }
@@ -134,24 +148,14 @@ fn names(levels: impl IntoIterator<Item = Isa>) -> String {
     levels.into_iter().map(Isa::name).collect::<Vec<_>>().join(", ")
 }
 
-/// The features that `filter::avx2` enables; the two lists must agree.
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
+    Avx2::is_available()
 }
 
-/// The features that `filter::avx512` enables; the two lists must agree.
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
-    has_avx2()
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
+    Avx512::<Base>::is_available()
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -1,24 +1,32 @@
 //! Data-parallel primitives: slices in, numbers out.
 //!
-//! A primitive is a folder: `mod.rs` states its contract and dispatches, its reference is in
-//! `scalar.rs` or where the table of its files says, and one file per instruction set says how the
-//! registers of that set do it. Every level returns the same bits, and one test suite runs over all
-//! levels of the machine. A call names its level as an [`Isa`], chosen once per process by
-//! [`Isa::selected`] and passed once per batch.
+//! A primitive is a folder: `mod.rs` states its contract, its loop is written once over a trait
+//! of registers, and one file per instruction set implements that trait. Every level returns the
+//! same bits, and one test suite runs over all levels of the machine. A call names its level as
+//! an [`Isa`], chosen once per process by [`Isa::selected`] and passed once per batch. Primitives
+//! that also run on GPUs have a launcher in [`cuda`].
 //!
-//! What is absent: nothing here knows a batch, a thread, a channel or a configuration.
+//! | module | primitive |
+//! |---|---|
+//! | [`filter`] | searches each item in a handful of bins |
+//! | [`sieve`] | takes the few hottest keys out of a batch, and counts codes in a table |
+//! | [`sets`] | sets of tokens, and their signatures |
+//! | [`overlap`] | the overlap of candidate pairs of sets |
+//! | [`postings`] | candidates by lists of postings, sorted by size |
+//! | [`stream_postings`] | candidates by lists of postings in the order of arrival |
+//! | [`signatures`] | all pairs of sets by their signatures, tile by tile |
+//!
+//! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
-pub mod arrivals;
-#[cfg(target_arch = "x86_64")]
-mod bits;
 pub mod cuda;
 pub mod filter;
 mod isa;
 pub mod overlap;
 pub mod postings;
-mod prefetch;
 pub mod sets;
 pub mod sieve;
 pub mod signatures;
+mod simd;
+pub mod stream_postings;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -1,24 +1,26 @@
-//! A number of bytes that one operator may use.
+//! Memory budget of one operator.
 
 use thiserror::Error;
 
-/// The memory that an operator may use, and how much of it is used.
+/// Bytes that an operator may use, and bytes that it uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     used: usize,
     allowed: usize,
 }
 
-/// Something does not fit the memory that an operator may use.
+/// The memory of an operator would exceed its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{what} need {needed} bytes in all; {allowed} are allowed (`memory_max`)")]
+#[error(
+    "not enough memory for {what}: {needed} bytes needed in all, {allowed} allowed (`memory_max`)"
+)]
 #[non_exhaustive]
 pub struct BudgetFull {
-    /// What was to be allocated.
+    /// Name of the last request.
     pub what: &'static str,
-    /// Bytes with it.
+    /// Bytes in use with this request.
     pub needed: usize,
-    /// Bytes allowed.
+    /// Bytes of the budget.
     pub allowed: usize,
 }
 
@@ -28,7 +30,7 @@ impl Budget {
         Self { used: 0, allowed }
     }
 
-    /// Takes `bytes` more, before they are allocated for `what`.
+    /// Takes `bytes` for `what`, before these are allocated.
     pub(crate) fn take(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         let needed = self.used.saturating_add(bytes);
         if needed > self.allowed {
@@ -38,7 +40,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives `bytes` back that were taken.
+    /// Gives `bytes` back that were taken before.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.used -= bytes;
     }

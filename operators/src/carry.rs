@@ -1,7 +1,7 @@
-//! Columns of an input that go along with its rows into the output of an operator.
+//! Carried columns: columns of an input that an operator passes on with the rows of its output.
 //!
-//! They are kept in batches of a bounded size, so that no column has to hold all the text of an
-//! input: offsets of 32 bits end at 2 GiB.
+//! They are kept in batches of a bounded size, because 32-bit offsets limit the text of one
+//! column to 2 GiB.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use trommel_engine::error::BindError;
 use crate::columns::find_column;
 use crate::parameters::refuse;
 
-/// Bytes of columns after which another batch is begun.
-pub(crate) const BATCH_BYTES: usize = if cfg!(test) { 1 << 9 } else { 1 << 26 };
-
-/// The columns that the parameter `carry` names, each once.
+/// Indexes of the columns `names` of the parameter `carry`.
+///
+/// # Errors
+/// If a column is missing in `input`, or is named twice.
 pub(crate) fn carried_columns(
     names: &[String],
     input: &SchemaRef,
@@ -34,16 +34,16 @@ pub(crate) fn carried_columns(
     Ok(columns)
 }
 
-/// Rows of columns that go along, in some batches one after the other.
+/// Rows of carried columns, in consecutive batches.
 #[derive(Debug, Default)]
 pub(crate) struct CarriedRows {
     batches: Vec<RecordBatch>,
-    /// Per batch: number of its rows and those of the batches before it.
+    /// Per batch: number of rows up to its end.
     ends: Vec<usize>,
 }
 
 impl CarriedRows {
-    /// The rows of `parts`; small parts are joined to batches of up to `batch_bytes`.
+    /// The rows of `parts`. Small parts are concatenated to batches of up to `batch_bytes`.
     pub(crate) fn new(
         schema: &SchemaRef,
         parts: impl IntoIterator<Item = RecordBatch>,
@@ -69,7 +69,7 @@ impl CarriedRows {
         Self { ends: vec![rows.num_rows()], batches: vec![rows] }
     }
 
-    /// The rows of `parts`, one part after the other; `None` if one has no columns.
+    /// The rows of `parts`, one part after the other; `None` if a part has no carried columns.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = Option<&'a Self>>,
         batch_bytes: usize,
@@ -83,7 +83,7 @@ impl CarriedRows {
         Ok(Some(Self::new(&schema, batches, batch_bytes)?))
     }
 
-    /// Adds the batches of `group`, which becomes empty, as one batch.
+    /// Concatenates the batches of `group` to one batch, and empties `group`.
     fn add(&mut self, schema: &SchemaRef, group: &mut Vec<RecordBatch>) -> Result<(), ArrowError> {
         let batch = match &group[..] {
             [] => return Ok(()),
@@ -96,7 +96,7 @@ impl CarriedRows {
         Ok(())
     }
 
-    /// Index of the batch of a row, and the row in it.
+    /// Index of the batch of `row`, and the row in that batch.
     fn find(&self, row: u32) -> (usize, usize) {
         let row = row as usize;
         let batch = self.ends.partition_point(|end| *end <= row);
@@ -104,7 +104,7 @@ impl CarriedRows {
         (batch, row + self.batches[batch].num_rows() - end)
     }
 
-    /// The columns at `rows`. There must be at least one batch.
+    /// Copies the columns at `rows`. There must be at least one batch.
     pub(crate) fn take(
         &self,
         rows: impl IntoIterator<Item = u32>,
@@ -118,7 +118,7 @@ impl CarriedRows {
         (0..self.batches[0].num_columns()).map(column).collect()
     }
 
-    /// Bytes of the columns at `row`, about.
+    /// Approximate bytes of the columns at `row`.
     pub(crate) fn row_bytes(&self, row: u32) -> usize {
         let (batch, row) = self.find(row);
         row_bytes(self.batches[batch].columns(), row..row + 1)
@@ -130,12 +130,13 @@ impl CarriedRows {
     }
 }
 
-/// Bytes of some rows of columns.
+/// Approximate bytes of the given `rows` of `columns`.
 fn row_bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
     columns.iter().map(|column| value_bytes(column, rows.clone())).sum()
 }
 
-/// Bytes that are copied when some values are taken. A type of unknown width counts as a view.
+/// Bytes that copying the values at `rows` moves. A type of unknown width counts 16 bytes per
+/// value, like a view.
 fn value_bytes(values: &ArrayRef, rows: Range<usize>) -> usize {
     fn within<O: OffsetSizeTrait>(offsets: &[O], rows: Range<usize>) -> Range<usize> {
         offsets[rows.start].as_usize()..offsets[rows.end].as_usize()

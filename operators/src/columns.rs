@@ -1,5 +1,4 @@
-//! The columns that operators share: `line`, `item`, `id` and `set`, and how they are found and
-//! built.
+//! Columns that operators share, `line`, `item`, `id` and `set`: finding them and building them.
 
 use std::sync::Arc;
 
@@ -13,15 +12,18 @@ use trommel_engine::error::{BindError, BindErrorKind};
 #[derive(Debug, Error)]
 #[error("a batch has the columns {found}; the {operator} was declared with {declared}")]
 pub struct SchemaMismatch {
-    /// The operator that handed it over.
+    /// Operator of the batch.
     pub operator: &'static str,
-    /// The columns of the batch.
+    /// Columns of the batch.
     pub found: String,
-    /// The columns that were declared.
+    /// Declared columns.
     pub declared: String,
 }
 
-/// Checks a batch that the program made against what it declared.
+/// Checks the columns of a batch that the program made.
+///
+/// # Errors
+/// If they are not the `declared` ones.
 pub(crate) fn check_schema(
     operator: &'static str,
     records: &RecordBatch,
@@ -46,7 +48,7 @@ fn describe(schema: &Schema) -> String {
     if columns.is_empty() { "none".to_owned() } else { columns.join(", ") }
 }
 
-/// A schema of one column without nulls.
+/// A schema of one column `name` without nulls.
 pub(crate) fn column_schema(name: &str, data_type: DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new(name, data_type, false)]))
 }
@@ -56,7 +58,7 @@ pub(crate) fn column_batch(schema: &SchemaRef, column: ArrayRef) -> RecordBatch 
     RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of the schema's type")
 }
 
-/// The schema of a stream of sets: `id` (input position) and `set` (strictly ascending tokens).
+/// Schema of a stream of sets: `id` (input position) and `set` (strictly ascending tokens).
 pub(crate) fn sets_schema() -> SchemaRef {
     let set = DataType::List(token_field());
     Arc::new(Schema::new(vec![
@@ -69,7 +71,7 @@ fn token_field() -> Arc<Field> {
     Arc::new(Field::new_list_field(DataType::UInt32, false))
 }
 
-/// The index and type of the column `name`, which `parameter` asks for.
+/// Index and type of the column `name`. Errors name `parameter`.
 pub(crate) fn find_column(
     schema: &SchemaRef,
     name: &str,
@@ -82,7 +84,7 @@ pub(crate) fn find_column(
     Ok((index, field.data_type().clone()))
 }
 
-/// The index of the text column `name`, or of the only text column.
+/// Index of the text column `name`, or of the only text column.
 pub(crate) fn find_text(schema: &SchemaRef, name: Option<&str>) -> Result<usize, BindError> {
     let Some(name) = name else { return only_text(schema) };
     let (index, found) = find_column(schema, name, "column")?;
@@ -107,7 +109,7 @@ fn only_text(schema: &SchemaRef) -> Result<usize, BindError> {
     }
 }
 
-/// The text column at `index`, which was found by [`find_text`].
+/// The text column at `index`, which [`find_text`] has found.
 pub(crate) fn text_column(records: &RecordBatch, index: usize) -> StringArray {
     let column = records.column(index).as_any().downcast_ref::<StringArray>();
     column.expect("the graph checked the column's type").clone()
@@ -140,13 +142,13 @@ impl SetsBuilder {
         self.tokens.len() * size_of::<u32>()
     }
 
-    /// Where the tokens of the next set go, in any order and with duplicates; [`Self::close`] ends
-    /// the set.
+    /// The vector to append the tokens of the next set to, in any order and with duplicates.
+    /// [`Self::close`] ends the set.
     pub(crate) fn tokens_mut(&mut self) -> &mut Vec<u32> {
         &mut self.tokens
     }
 
-    /// Ends the set `id`: its tokens are those added since the last set.
+    /// Ends the set `id`, which has all tokens added since the last set.
     pub(crate) fn close(&mut self, id: u32) {
         let start = self.open_start();
         sort_and_deduplicate(&mut self.tokens, start);
@@ -167,7 +169,7 @@ impl SetsBuilder {
             .expect("offsets are not negative")
     }
 
-    /// The sets so far; the builder starts again.
+    /// Returns the sets so far and empties the builder.
     pub(crate) fn take(&mut self) -> RecordBatch {
         let sets = self.ids.len();
         let ids = std::mem::replace(&mut self.ids, Vec::with_capacity(sets));
@@ -182,8 +184,8 @@ impl SetsBuilder {
     }
 }
 
-/// Makes the tokens from `start` on strictly ascending. Sets often come sorted already, which costs
-/// one look.
+/// Makes the tokens from `start` on strictly ascending. Sets that are sorted already, as many
+/// are, cost one pass.
 fn sort_and_deduplicate(tokens: &mut Vec<u32>, start: usize) {
     let set = &mut tokens[start..];
     if set.is_sorted_by(|a, b| a < b) {

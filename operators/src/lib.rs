@@ -1,16 +1,16 @@
 //! Sources, sinks and operators of Trommel.
 //!
 //! Every operator is a plain struct that is also its JSON configuration: build it with its
-//! constructor and setters, or fill it from a pipeline file through a [`Registry`]. Bound to its
-//! inputs, it becomes a fragment of a graph; it knows no thread and no channel, so it can be driven
-//! by hand as well.
+//! constructor and setters, or fill it from a pipeline file through a [`Registry`]. `bind` checks
+//! it against the schemas of its inputs and returns a fragment of a graph. Operators know neither
+//! threads nor channels, so tests and programs can also call them directly.
 //!
 //! | | |
 //! | --- | --- |
-//! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches of the program |
+//! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program |
 //! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] in front of any operator · [`SetSimilarityJoin`] |
-//! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] batch a function |
+//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] |
+//! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
 
 mod basic;
@@ -58,7 +58,7 @@ pub use crate::source::{
 };
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 
-/// Adds the operators of this crate that a configuration may name.
+/// Registers the operators of this crate that a configuration may name.
 pub fn register_all(registry: &mut Registry) {
     registry
         .register::<Read>()

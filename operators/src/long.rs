@@ -1,35 +1,37 @@
-//! Long text items: a name of bounded length stands for each.
+//! Shortening of long text items: a name of bounded length stands for each.
 //!
 //! ```text
 //! the item, 200,000 bytes  ──►  its beginning…#0123456789abcdef0123456789abcdef
 //! ```
 //!
-//! A summary keeps the items that it monitors, so its memory grows with their length. The name is
-//! the beginning of the item and 128 bits of hash over all of it: among n different items of the
-//! same beginning, two share a name with a probability of about n² / 2^129. The hash does not
-//! change between runs, so states can be merged. It is not cryptographic: a client that chooses
-//! the items can make two of them count as one. It cannot make counting slow: a name is hashed
-//! with the secret of the summary, as any text.
+//! A summary stores the items that it monitors, so its memory grows with their length as well as
+//! their number. A name is the beginning of the item followed by 128 bits of hash over the whole
+//! item: among n different items with the same beginning, two share a name with a probability of
+//! about n² / 2^129. The hash is the same in every run, so states can be merged. It is not
+//! cryptographic: an adversary who chooses the items can make two of them count as one. They cannot
+//! make counting slow: a name is hashed with the secret of the summary, as any text.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, StringArray};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3, rapidhash_v3_seeded};
 
-/// Stands between the beginning of the item and its hash.
+/// Separates the beginning of the item from its hash.
 const MARK: &str = "…#";
-/// The mark and the hash in hexadecimal digits.
+/// Bytes of the mark and of the hash in hexadecimal digits.
 const TAIL_BYTES: usize = MARK.len() + 32;
-/// The least that a name can be limited to.
+/// Smallest allowed limit of the length of a name, in bytes.
 pub(crate) const ITEM_BYTES_MIN: usize = 64;
-/// The secrets of the second half of the hash.
+/// Secrets of the second 64 bits of the hash; fixed, so that names never change.
 const SECRETS: RapidSecrets = RapidSecrets::seed(0x6c6f_6e67_2069_7465);
 
-/// Puts names of at most `bytes_max` bytes in place of longer items; `None` if there are none.
-/// Returns how many there were.
+/// Replaces items longer than `bytes_max` bytes by names of at most `bytes_max` bytes. Returns
+/// the new column and the number of names; `None` if no item is too long.
 pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringArray, u64)> {
+    // Lengths come from the offsets alone; the text is read only where an item is too long.
     let offsets = items.value_offsets();
     let is_long = |pair: &[i32]| (pair[1] - pair[0]).unsigned_abs() as usize > bytes_max;
     let count = offsets.windows(2).filter(|pair| is_long(pair)).count();
+    // The usual case: nothing is copied.
     if count == 0 {
         return None;
     }
@@ -43,20 +45,20 @@ pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringAr
     Some((short.finish(), count as u64))
 }
 
-/// The name, at most `bytes_max` bytes, of an item that is longer.
+/// Name of at most `bytes_max` bytes for an item that is longer than that.
 pub(crate) fn name(item: &str, bytes_max: usize) -> String {
     let beginning = item.floor_char_boundary(bytes_max - TAIL_BYTES);
     format!("{}{}", &item[..beginning], tail(item))
 }
 
-/// The mark and the hash of an item.
+/// Mark and hash of `item`, [`TAIL_BYTES`] bytes.
 fn tail(item: &str) -> String {
     let (high, low) =
         (rapidhash_v3(item.as_bytes()), rapidhash_v3_seeded(item.as_bytes(), &SECRETS));
     format!("{MARK}{high:016x}{low:016x}")
 }
 
-/// Whether `name` stands for the longer `item`.
+/// True if `name` stands for the longer `item`.
 pub(crate) fn stands_for(name: &str, item: &str) -> bool {
     let Some(beginning) = name.len().checked_sub(TAIL_BYTES) else { return false };
     name.len() < item.len()

@@ -1,5 +1,4 @@
-//! Rows of pairs: the ids `left` and `right`, columns of values, and columns that go along with
-//! either of them.
+//! Rows of pairs: the ids `left` and `right`, columns of values, and the carried columns of both.
 
 use std::sync::Arc;
 
@@ -8,12 +7,12 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::carry::CarriedRows;
 
-/// One of two partners.
+/// One partner of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSide<'a> {
     pub(crate) id: u32,
-    /// The columns that go along, and its row of them. All pairs of a batch have the same ones on
-    /// this side.
+    /// Carried columns, and the partner's row there. All pairs of a batch have the same columns
+    /// on one side.
     pub(crate) carried: Option<(&'a CarriedRows, u32)>,
 }
 
@@ -31,8 +30,8 @@ pub(crate) struct PairRows {
 }
 
 impl PairRows {
-    /// Rows with `values`, and the columns that go along with the left and with the right
-    /// partners. A batch holds up to `batch_bytes` of these.
+    /// Rows with the columns `values` and the carried columns of the left and the right partners.
+    /// A batch has up to `batch_bytes` of these.
     pub(crate) fn new(
         values: impl IntoIterator<Item = Field>,
         carried: [SchemaRef; 2],
@@ -55,7 +54,7 @@ impl PairRows {
         &self.schema
     }
 
-    /// Number of the first pairs that one batch has room for; at least one if there are any.
+    /// Number of the first pairs that fit one batch; at least one, unless there are no pairs.
     pub(crate) fn batch_len<'a>(
         &self,
         pairs: impl ExactSizeIterator<Item = [PairSide<'a>; 2]>,
@@ -70,7 +69,7 @@ impl PairRows {
         pairs.position(is_full).map_or(len, |rows| rows.max(1))
     }
 
-    /// A batch of `pairs` with the columns of their `values`.
+    /// A batch of `pairs` with their columns `values`.
     pub(crate) fn batch<'a>(
         &self,
         pairs: impl Iterator<Item = [PairSide<'a>; 2]>,

@@ -1,39 +1,39 @@
 //! Panes: immutable parts of the state of a stream, merged as they age.
 //!
-//! Each micro-batch becomes a pane. Panes that are not much larger than all that came after them
-//! are merged with that, so that there is a logarithmic number of them, and each item is copied a
+//! Each micro-batch becomes a pane. A pane that is not much larger than all panes after it is
+//! merged with them, so that there is a logarithmic number of panes, and each item is copied a
 //! logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
-//! Acta Informatica 33, 1996). No pane reaches over the border of a [cell](Extent::cell), so that a
-//! pane expires as a whole at most one cell after its first item. Where there is no room for a
-//! copy, panes stay as they are.
+//! Acta Informatica 33, 1996). No pane crosses the border of a [cell](Extent::cell), so a pane
+//! expires as a whole at most one cell after its first item. Without room for a copy, panes are
+//! not merged.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::window::Extent;
 
-/// Panes are merged with what came after them if they are at most this many times as large.
+/// A pane is merged with all panes after it if it is at most `GROWTH` times as large as these.
 const GROWTH: usize = 2;
 
 /// A part of the state of a stream.
 pub(crate) trait Pane: Sized {
-    /// Why panes cannot be merged.
+    /// Error of a merge.
     type Error;
 
-    /// The cell of all its items.
+    /// Cell of all items.
     fn cell(&self) -> u64;
-    /// The latest stamp of its items.
+    /// Latest stamp of the items.
     fn newest(&self) -> u64;
-    /// Cost to copy it, in any unit.
+    /// Cost of a copy, in any unit.
     fn weight(&self) -> usize;
     /// Bytes of memory.
     fn bytes(&self) -> usize;
-    /// Whether `parts`, which follow each other, make one pane within the limits of its format.
+    /// Whether the consecutive panes `parts` fit one pane within the limits of its format.
     fn may_merge(parts: &[Self]) -> bool;
-    /// `parts`, which follow each other and are of one cell, as one pane.
+    /// The consecutive panes `parts`, which are of one cell, as one pane.
     fn merged(parts: &[Self]) -> Result<Self, Self::Error>;
 }
 
-/// The panes of a stream, the oldest first.
+/// The panes of a stream, from the oldest to the newest.
 #[derive(Debug)]
 pub(crate) struct Panes<P> {
     panes: Vec<P>,
@@ -52,12 +52,14 @@ impl<P: Pane> Panes<P> {
         self.merges
     }
 
-    /// Adds the newest pane, and merges it with those before it that are not much larger, as far as
-    /// `room` bytes hold the copy.
+    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as
+    /// far as the copy fits `room` bytes.
     pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
         self.panes.push(pane);
         let newest = self.panes.len() - 1;
         let cell = self.panes[newest].cell();
+        // Each step compares a pane with the total of all panes after it, so one merge takes a
+        // whole run of panes and copies each item once.
         let (mut begin, mut weight) = (newest, self.panes[newest].weight());
         let mut bytes = self.panes[newest].bytes();
         while let Some(before) = begin.checked_sub(1) {
@@ -73,8 +75,8 @@ impl<P: Pane> Panes<P> {
         self.merge_from(begin)
     }
 
-    /// Merges the last cell into one pane when `open` is another one, if `room` bytes hold the
-    /// copy.
+    /// Merges the panes of the last cell into one when `open` is another cell, if the copy fits
+    /// `room` bytes.
     pub(crate) fn close_cells(&mut self, open: u64, room: usize) -> Result<(), P::Error> {
         let Some(cell) = self.panes.last().map(P::cell).filter(|&cell| cell != open) else {
             return Ok(());
@@ -86,7 +88,7 @@ impl<P: Pane> Panes<P> {
         if may_merge { self.merge_from(begin) } else { Ok(()) }
     }
 
-    /// Takes out the panes none of whose items is in the window of one that comes at `stamp`.
+    /// Removes and returns the panes whose items have all left the window at `stamp`.
     pub(crate) fn expire(
         &mut self,
         window: Extent,

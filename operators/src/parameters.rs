@@ -1,25 +1,25 @@
-//! Checks of parameters that Rust callers set: a configuration is checked against its schema before
-//! it gets here.
+//! Checks of parameters that Rust programs set. A configuration has been checked against its
+//! schema before.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use trommel_engine::error::{BindError, BindErrorKind};
 
-/// Items a batch: small enough for the second-level cache, and large enough that the engine costs
-/// nothing. It takes some 110 ns a stage and batch (`trommel-bench engine`).
+/// Default items per batch: few enough for the second-level cache, and many enough to hide the
+/// engine's cost of some 110 ns per stage and batch (`trommel-bench engine`).
 pub(crate) const BATCH_ITEMS: usize = 16_384;
-/// The most items that a batch may be asked to have.
+/// Maximum items per batch.
 pub(crate) const BATCH_ITEMS_MAX: usize = 1 << 20;
-/// Text, or tokens of sets, that a batch holds before it is sent although it is not full.
+/// Bytes of text, or of tokens of sets, after which a batch is sent before it has all its items.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
-/// The default of every `batch` parameter.
+/// Default of every `batch` parameter.
 pub(crate) const fn batch_items() -> usize {
     BATCH_ITEMS
 }
 
-/// The error that refuses `value` for `parameter`, and says what is `allowed`.
+/// Error for an invalid `value` of `parameter`; `allowed` describes valid values.
 pub(crate) fn refuse(
     parameter: &'static str,
     value: impl Into<String>,
@@ -28,7 +28,7 @@ pub(crate) fn refuse(
     BindErrorKind::Value { value: value.into(), allowed: allowed.into() }.at(parameter)
 }
 
-/// Refuses a value of `parameter` that is outside `allowed`.
+/// Checks that the `value` of `parameter` is in the range `allowed`.
 pub(crate) fn check_range<T: PartialOrd + Display>(
     parameter: &'static str,
     value: &T,
@@ -41,7 +41,7 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
     Err(refuse(parameter, value.to_string(), allowed))
 }
 
-/// Refuses a `batch` that is empty or too large.
+/// Checks a `batch` parameter: 1 to [`BATCH_ITEMS_MAX`] items.
 pub(crate) fn check_batch(items: usize) -> Result<(), BindError> {
     check_range("batch", &items, &(1..=BATCH_ITEMS_MAX))
 }

@@ -1,7 +1,7 @@
-//! Extents of windows over a stream, and cells of them.
+//! Windows over a stream, and their cells.
 //!
-//! A window is a number of items or a time. State that expires is kept in *cells*, so that memory
-//! holds the window and at most one cell more.
+//! The extent of a window is a number of items or a time. State that expires is kept per *cell*,
+//! a fraction of the window, so memory holds the window and at most one cell more.
 
 use std::time::Duration;
 
@@ -9,38 +9,38 @@ use trommel_engine::error::BindError;
 
 use crate::parameters::check_range;
 
-/// The shortest and the longest time, in seconds.
+/// Shortest and longest time of a window, in seconds.
 pub(crate) const SECONDS_MIN: f64 = 0.001;
 pub(crate) const SECONDS_MAX: f64 = 1e9;
 
-/// Cells of a window: expired state takes at most a share of 1 / `CELLS` of the memory.
+/// Number of cells of a window: expired state is at most 1 / `CELLS` of the state of the window.
 pub(crate) const CELLS: u64 = 4;
 
-/// The time of `seconds`, from 0.001 to 10^9.
+/// `seconds`, from 0.001 to 10^9, as a duration. Errors name `parameter`.
 pub(crate) fn duration(parameter: &'static str, seconds: f64) -> Result<Duration, BindError> {
     check_range(parameter, &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Length of a window, in the unit of the stamps of its items.
+/// Extent of a window, in the unit of the stamps of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The stamp of an item is its position in the stream.
+    /// Number of items. The stamp of an item is its position in the stream.
     Items(u64),
-    /// The stamp of an item is the time at which it came, since the first one.
+    /// Time. The stamp of an item is the time of its arrival, since the first one.
     Nanoseconds(u64),
-    /// As [`Self::Items`], without an end.
+    /// All items. Stamps as for [`Self::Items`].
     Endless,
 }
 
 impl Extent {
-    /// The extent of a time of at most 10^9 seconds.
+    /// The extent of `time`, at most 10^9 seconds.
     pub(crate) fn of_time(time: Duration) -> Self {
         Self::Nanoseconds(u64::try_from(time.as_nanos()).expect("at most 10^18"))
     }
 
-    /// Whether an item of stamp `older` is in the window when one of stamp `newer` comes; always if
-    /// `older` is the greater stamp.
+    /// Whether an item with stamp `older` is in the window of an item with stamp `newer`. True if
+    /// `older` is the later stamp.
     #[inline]
     pub(crate) fn reaches(self, older: u64, newer: u64) -> bool {
         match self {
@@ -49,19 +49,19 @@ impl Extent {
         }
     }
 
-    /// The cell of a stamp. Items of one cell are all in the window together.
+    /// Cell of `stamp`. All items of a cell are in the window together.
     pub(crate) fn cell(self, stamp: u64) -> u64 {
         stamp / self.cell_length()
     }
 
-    /// Number of items from `position` on that are of one cell.
+    /// Number of items from `position` on that are in one cell.
     pub(crate) fn left_in_cell(self, position: u64) -> usize {
         match self {
             Self::Items(_) => {
                 let length = self.cell_length();
                 usize::try_from(length - position % length).unwrap_or(usize::MAX)
             }
-            // A batch has one time.
+            // All items of a batch have one time.
             Self::Nanoseconds(_) | Self::Endless => usize::MAX,
         }
     }

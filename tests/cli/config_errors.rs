@@ -1,9 +1,9 @@
-//! What is said about pipelines that are wrong.
+//! Error messages for invalid pipelines.
 
 use crate::support::{Files, reading, trommel};
 
-/// A misspelt key, a value of the wrong type, one that is out of range, a misspelt choice, and an
-/// input that there is not.
+/// Mistakes: a misspelt key, a value of the wrong type, one out of range, a misspelt choice, and
+/// an unknown input.
 const MISTAKEN: &str = r#"{
   "name": "mistaken",
   "stages": [
@@ -15,7 +15,7 @@ const MISTAKEN: &str = r#"{
 }
 "#;
 
-/// Everything that is wrong with [`MISTAKEN`], in its order.
+/// All mistakes of [`MISTAKEN`], in order.
 const SAID: &str = include_str!("mistaken.txt");
 
 #[test]

@@ -1,4 +1,4 @@
-//! The configurations that come with Trommel: each fits the published schema, and each runs.
+//! Configurations shipped with Trommel: each fits the published schema, and each runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,7 +13,7 @@ fn config(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect(name)).expect(name)
 }
 
-/// The JSON objects of these lines.
+/// JSON objects of these lines.
 fn objects(lines: &str) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
@@ -43,7 +43,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
         }
     }
     names.sort();
-    // A new one needs a test here that runs it.
+    // A new configuration needs a test here that runs it.
     assert_eq!(
         names,
         [
@@ -83,9 +83,8 @@ fn quickstart_prints_the_words_of_the_repository() {
     assert!(words.contains(&"the") && words.contains(&"fn"), "{table}");
 }
 
-/// What the file of `top-items.json` holds: item r * 2654435761 mod 1000003 for r = 0..200, max(1,
-/// 400 / (r + 1)) times each, taken in strides of 701, which has no factor in common with their
-/// number.
+/// Counts of the file of `top-items.json`: item r * 2654435761 mod 1000003 for r = 0..200, max(1,
+/// 400 / (r + 1)) times each, taken in strides of 701, which is coprime to their number.
 fn items() -> Vec<u32> {
     let copies = |rank: u64| {
         let item = u32::try_from(rank * 2_654_435_761 % 1_000_003).expect("below the modulus");
@@ -117,7 +116,7 @@ fn top_items_counts_the_items_of_the_file() {
     }
 }
 
-/// The items of the stream of `trending.json`, written by a pipeline of their own.
+/// Items of the stream of `trending.json`, written by a pipeline of their own.
 fn trending_items() -> Vec<u32> {
     let generate = &config("trending.json")["stages"][0];
     let write = json!({ "id": "rows", "operator": "write", "inputs": ["items"], "with": { "format": "csv" } });
@@ -295,7 +294,7 @@ fn a_threshold_may_be_a_fraction_and_must_be_within_reach() {
         rows
     };
     assert_eq!(sorted("0.75"), sorted("\"3/4\""));
-    for (threshold, said) in [("1.5", "out of reach"), ("\"x\"", "no threshold"), ("-1", "-1")] {
+    for (threshold, said) in [("1.5", "at most 1"), ("\"x\"", "expected a decimal"), ("-1", "-1")] {
         let ended = with(threshold);
         let is_said = ["stages[1].with.threshold: ", said].map(|text| ended.stderr.contains(text));
         assert!(ended.status == 2 && is_said == [true; 2], "{}", ended.stderr);

@@ -1,4 +1,4 @@
-//! `top` against counts made in another way.
+//! `top` compared with naive counts.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 
 use crate::support::{Ended, Files, trommel};
 
-/// Lines of a skewed, fixed stream: `GET  /page/N Agent-M`.
+/// Lines of a fixed, skewed stream: `GET  /page/N Agent-M`.
 fn log(lines: usize) -> String {
     let mut state = 7_u64;
     let mut text = String::new();
@@ -23,7 +23,7 @@ fn log(lines: usize) -> String {
     text
 }
 
-/// The count of every item, the obvious way.
+/// Naive count of every item.
 fn count<'a>(items: impl Iterator<Item = &'a str>) -> HashMap<&'a str, u64> {
     let mut counts = HashMap::new();
     for item in items {
@@ -32,7 +32,7 @@ fn count<'a>(items: impl Iterator<Item = &'a str>) -> HashMap<&'a str, u64> {
     counts
 }
 
-/// The rows of the table: item, count, error; ranks must count up.
+/// Rows of the table: item, count, error; ranks must be consecutive.
 fn rows(table: &str) -> Vec<(String, u64, u64)> {
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next().expect("a header").split_whitespace().collect();

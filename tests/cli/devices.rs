@@ -1,4 +1,4 @@
-//! A join that verifies on a device: without a driver, on the stand-in driver, and on one that
+//! Joins that verify on a device: without a driver, on the stand-in driver, and on one that
 //! fails.
 
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use trommel_shim::{Form, StandIn};
 
 use crate::support::{Ended, Files, trommel};
 
-/// Runs the example of a join with these parameters and environment; its report too.
+/// Runs the example of a join with these parameters and environment; returns its report too.
 fn join(parameters: &[(&str, &str)], environment: &[(&str, &str)]) -> (Ended, Value) {
     let files = Files::new();
     let report = files.path("report.json");
@@ -27,7 +27,7 @@ fn rows(ended: Ended) -> Vec<String> {
     rows
 }
 
-/// The environment of a process that finds the stand-in driver, and what else it is told.
+/// Environment of a process that finds the stand-in driver, with further variables.
 fn with_driver(setting: Option<(&'static str, &'static str)>) -> Vec<(&'static str, String)> {
     let folder =
         StandIn::new(Form::Plain).folder().to_str().expect("builds have text paths").to_owned();
@@ -78,7 +78,7 @@ fn auto_runs_on_the_cpu_and_the_report_says_so() {
             (&json!("cpu"), &json!(0))
         );
     }
-    // It is too small for a device that is there.
+    // The join is too small for the device to pay.
     let (ended, report) = on_driver(&[], None);
     assert_eq!(rows(ended), expected);
     assert_eq!(report["device"], "cpu");
@@ -109,7 +109,7 @@ fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
     let auto = [("verify", "b"), ("chunk_bytes", "400")];
     let (mut ended, report) = on_driver(&auto, failing);
     let said = std::mem::take(&mut ended.stderr);
-    assert!(said.contains("the GPU failed; the CPU goes on"), "{said}");
+    assert!(said.contains("the GPU failed; the CPU takes over"), "{said}");
     assert_eq!(rows(ended), expected);
     let stage = &report["stages"][1];
     assert_eq!((&stage["device_lost"], &stage["waves"]), (&json!(1), &stage["chunks"]));

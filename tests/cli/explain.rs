@@ -1,8 +1,8 @@
-//! The plan of a pipeline in its three forms.
+//! `explain`: the plan of a pipeline in its three forms.
 
 use crate::support::trommel;
 
-/// Explains a pipeline that runs on one thread whatever the machine.
+/// Explains a pipeline that runs on one thread on every machine.
 fn explain(format: &str) -> String {
     let fused = "placement=fused";
     trommel(["explain", "configs/top-items.json", "--set", fused, "--format", format]).end().ok()

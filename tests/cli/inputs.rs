@@ -1,4 +1,4 @@
-//! Inputs that are not what the pipeline expects.
+//! Inputs in an unexpected format.
 
 use std::io::Write as _;
 
@@ -33,7 +33,7 @@ fn check_skipped(content: &[u8], format: &str, rows: usize) {
 #[test]
 fn integers_that_are_cut_off() {
     let content = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0];
-    check_failed(&content, "u32le", ": 2 of 4 bytes of an item are left over at byte 8");
+    check_failed(&content, "u32le", ": incomplete item at byte 8: 2 of 4 bytes");
     check_skipped(&content, "u32le", 2);
 }
 
@@ -47,7 +47,7 @@ fn lines_that_are_not_text() {
 fn sets_with_tokens_that_are_no_items() {
     for token in ["-1", "4294967296", "abc"] {
         let message = format!(
-            ":2: `{token}` is not an item of a set; \
+            ":2: invalid item `{token}` of a set; \
              expected whole numbers from 0 to 4294967295, separated by blanks"
         );
         let content = format!("1 2 3\n4 {token} 5\n6\n");
@@ -121,7 +121,7 @@ fn top_counts_what_it_can_read_and_names_the_rest() {
         ended.stderr,
         format!(
             " WARN left out: cannot read {cut}: unexpected end of file\n \
-             WARN left out: cannot read {garbage}: there is something else after the gzip data\n\
+             WARN left out: cannot read {garbage}: unexpected bytes after the gzip data\n\
              left out, wholly or from the damage on: 2 files; see the warnings\n"
         )
     );

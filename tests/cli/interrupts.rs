@@ -9,7 +9,7 @@ use crate::support::{Files, Live, trommel};
 const STOPPING: &str =
     "stopping: everything that was read is processed; press Ctrl-C again to abort\n";
 
-/// An endless stream whose five most frequent items are printed over and over.
+/// Endless stream whose five most frequent items are printed continuously.
 fn endless() -> Live {
     let mut live = trommel([
         "run",
@@ -38,7 +38,7 @@ fn the_first_signal_drains_and_names_itself_in_the_exit_code() {
 
 #[test]
 fn the_second_signal_aborts_a_run_that_does_not_drain() {
-    // The rows are more than a pipe holds and nobody reads them, so the run can neither end nor
+    // The rows exceed the buffer of the pipe and have no reader, so the run can neither end nor
     // drain.
     let pipeline = r#"{ "stages": [
         { "id": "items", "operator": "generate", "with": { "items": 100000, "skew": 0 } },
@@ -48,7 +48,7 @@ fn the_second_signal_aborts_a_run_that_does_not_drain() {
     assert!(live.line().starts_with("{\"rank\":1,"));
     live.signal(Signal::INT);
     assert_eq!(live.error_line(), STOPPING);
-    // Signals that come at once, or of other kinds, change nothing; nor does an impatient finger.
+    // Simultaneous or different signals change nothing; nor do repeated ones.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::INT] {
         live.signal(signal);
     }
@@ -67,25 +67,25 @@ fn top_shows_what_it_has_read_when_it_is_interrupted() {
     let path = files.path("pipe");
     make_fifo(&path);
     let live = trommel(["top", &path]).start();
-    // Opening the other end waits until the pipe is being read; keeping it open keeps the stream
-    // from ending.
+    // Opening the other end waits until the pipe is read; keeping it open keeps the stream from
+    // ending.
     let mut pipe = std::fs::File::options().write(true).open(&path).unwrap();
     // Far more than the pipe holds: most of it has been read when this returns.
     std::io::Write::write_all(&mut pipe, &b"seen\n".repeat(200_000)).unwrap();
     live.signal(Signal::INT);
     let ended = live.end();
-    // The pipe has no reader any more, but this one, which finds what was not taken.
+    // The pipe has no other reader any more; this one finds the bytes that were not taken.
     let left = unread(&path);
     drop(pipe);
     assert_eq!((ended.status, ended.stderr.as_str()), (130, STOPPING));
     let row: Vec<&str> = ended.stdout.lines().nth(2).expect("a row").split_whitespace().collect();
     assert_eq!((row[1], row[3]), ("seen", "0"));
-    // Every line that was taken is counted, but for one that is not complete.
+    // Every line that was taken is counted, except an incomplete one.
     let taken = 1_000_000 - left;
     assert_eq!(row[2].parse::<usize>().unwrap(), taken / 5, "{row:?}, {left} bytes left");
 }
 
-/// Bytes in a pipe that nobody has read.
+/// Unread bytes in a pipe.
 fn unread(path: &str) -> usize {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
     let pipe = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).expect("the pipe is there");

@@ -1,4 +1,4 @@
-//! What there is: operators, schema, devices, completions, versions.
+//! Listings: operators, schema, devices, completions, versions.
 
 use trommel_shim::{Form, StandIn};
 
@@ -29,10 +29,10 @@ fn an_operator_is_listed_with_its_parameters() {
     assert!(generate.starts_with("generate: "), "{generate}");
     for expected in [
         "\n  alphabet    whole number from 1 to 268435456, default 1000000\n",
-        "\n              How many distinct items there are.\n",
+        "\n              Number of distinct items.\n",
         "\n  items       whole number from 0, optional\n",
         "\n  kind        one of the words below, default zipf\n",
-        "\n                zipf  Items whose frequency falls with their rank",
+        "\n                zipf  Items with a Zipf distribution",
         "\n  skew        number from 0 to 10, default 1.0\n",
     ] {
         assert!(generate.contains(expected), "{expected:?} in {generate}");

@@ -1,5 +1,5 @@
-//! The binary `trommel` as its users meet it: arguments, files, signals and sockets in; text and
-//! exit codes out.
+//! The binary `trommel` as users meet it: arguments, files, signals and sockets in; text and exit
+//! codes out.
 
 mod config_errors;
 mod configs;

@@ -1,4 +1,4 @@
-//! Where results go: files that are replaced, that grow, and standard output.
+//! Outputs: files that are replaced, files that grow, and standard output.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -50,7 +50,7 @@ fn fifo(files: &Files, name: &str) -> String {
     path
 }
 
-/// Waits until something is the case, for a time that no machine needs.
+/// Waits until a condition holds, with a generous limit.
 #[track_caller]
 fn wait_until(is_so: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -86,7 +86,7 @@ fn states_are_saved_through_links_and_never_in_place_of_pipes_and_devices() {
 #[test]
 fn a_state_that_cannot_be_saved_takes_no_row_along() {
     let files = Files::new();
-    // Nobody reads it: nothing can be written at the end.
+    // The pipe has no reader: nothing can be written at the end.
     let pipe = fifo(&files, "pipe");
     let ended = trommel(["top", "--save", &pipe]).input("a\nb\na\n").end();
     assert_eq!(ended.status, 1);
@@ -202,7 +202,7 @@ fn appended_rows_are_there_at_once_and_stay_when_the_run_fails() {
     assert!(has_rows(2), "what was written stays");
     let report: Value = serde_json::from_str(&files.read("report.json")).unwrap();
     assert_eq!(report["stages"][2]["rows_written"], 2, "{report}");
-    // The next run goes on behind it.
+    // The next run appends to it.
     let config = config(&files.write("more", "c\n"));
     assert_eq!(trommel(["run", "-"]).input(config).end().ok(), "");
     assert!(

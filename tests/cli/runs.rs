@@ -1,10 +1,10 @@
-//! `run`: changes on the command line, reports, and where things go.
+//! `run`: overrides on the command line, reports, and the places of output.
 
 use serde_json::{Value, json};
 
 use crate::support::{Files, trommel};
 
-/// The report of a run of the example with these further arguments, and how it ended.
+/// Report of a run of the example with these further arguments, and its exit.
 fn report(arguments: &[&str]) -> (i32, Value) {
     let files = Files::new();
     let path = files.path("report.json");
@@ -87,7 +87,7 @@ fn a_failed_run_is_reported_with_its_error() {
     let error = report["error"].as_str().unwrap();
     assert!(
         error.starts_with("stage `items` (read): ")
-            && error.contains("1 of 4 bytes of an item are left over"),
+            && error.contains("incomplete item at byte 4: 1 of 4 bytes"),
         "{error}"
     );
     assert_eq!(report["stages"][0]["id"], "items");

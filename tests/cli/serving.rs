@@ -1,4 +1,4 @@
-//! `--listen`: a running pipeline over HTTP, asked with nothing but a socket.
+//! `--listen`: a running pipeline over HTTP, queried by plain sockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Files, Live, Trommel, trommel};
 
-/// An endless pipeline without output, and the address it listens at.
+/// Endless pipeline without output, and its address.
 fn serve() -> (Live, String) {
     let pipeline = r#"{ "name": "served", "stages": [
         { "id": "items", "operator": "generate", "with": { "alphabet": 50, "rate": 1e6 } },
@@ -59,7 +59,7 @@ fn a_running_pipeline_answers_and_stops() {
 
     let (status, metrics) = get("/api/metrics");
     assert_eq!((status, &metrics["stages"][0]["operator"]), (200, &json!("generate")));
-    // Asked again, it has gone on, up to the stage that is asked next.
+    // The next answer is from later in the stream, up to the stage that is queried next.
     let items_in = |metrics: &Value| metrics["stages"][1]["items_in"].as_u64().unwrap();
     while items_in(&get("/api/metrics").1) <= items_in(&metrics) {}
 
@@ -201,7 +201,7 @@ fn an_abort_is_asked_for_by_its_name() {
     assert!(ended.stderr.contains("aborting: batches in flight are lost\n"), "{}", ended.stderr);
 }
 
-/// A pipeline whose sink prints more than a pipe holds, and whose reader does not read.
+/// Pipeline whose sink prints more than a pipe holds, without a reader.
 fn blocked() -> (Live, String) {
     let pipeline = r#"{ "stages": [
         { "id": "items", "operator": "generate", "with": { "alphabet": 1000 } },

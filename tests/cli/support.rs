@@ -1,4 +1,4 @@
-//! Runs the binary under a watchdog, so that a hang is a failure and not a wait.
+//! Runs the binary under a watchdog, so that a hang is a failure and not an endless wait.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,15 +12,15 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// No run of a test takes a tenth of this.
+/// Time limit: ten times the longest run of a test.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The folder that relative paths of the configurations start from.
+/// Folder of relative paths in the configurations.
 pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// A command line of the binary.
+/// Command line of the binary.
 pub(crate) fn trommel<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Trommel {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trommel"));
     command.args(arguments).current_dir(repository());
@@ -33,7 +33,7 @@ pub(crate) struct Trommel {
 }
 
 impl Trommel {
-    /// Gives it `input` on standard input; few enough bytes for the buffer of a pipe.
+    /// Passes `input` on standard input; it must fit the buffer of a pipe.
     pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
         assert!(self.input.len() < 60_000, "the pipe would block");
@@ -50,7 +50,7 @@ impl Trommel {
         let command = &mut self.command;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary was built");
-        // It may end without reading its input.
+        // The process may end without reading its input.
         let _ = child.stdin.take().expect("piped").write_all(&self.input);
         let stdout = child.stdout.take().map(BufReader::new);
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
@@ -80,12 +80,12 @@ fn watch(pid: Pid) -> Sender<()> {
     sender
 }
 
-/// A process at work.
+/// Running process.
 pub(crate) struct Live {
     child: process::Child,
     stdout: Option<BufReader<ChildStdout>>,
     stderr: BufReader<ChildStderr>,
-    /// Dropped when the process has ended, which calls the watchdog off.
+    /// Dropped when the process has ended, which stops the watchdog.
     watchdog: Sender<()>,
 }
 
@@ -125,7 +125,7 @@ impl Live {
         self.child.try_wait().expect("it was started").is_none()
     }
 
-    /// Reads what is left and waits for the end.
+    /// Reads the remaining output and waits for the end.
     pub(crate) fn end(mut self) -> Ended {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         if let Some(pipe) = &mut self.stdout {
@@ -146,7 +146,7 @@ fn next_line(pipe: &mut impl BufRead) -> String {
     line
 }
 
-/// A process that has ended.
+/// Ended process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: i32,
@@ -155,7 +155,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Standard output of a process that ended well and said nothing else.
+    /// Standard output of a process that succeeded and wrote nothing to standard error.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
@@ -208,7 +208,7 @@ impl Files {
     }
 }
 
-/// A pipeline that prints what it reads in this format.
+/// Pipeline that prints its input, read in this format.
 pub(crate) fn reading(path: &str, format: &str) -> String {
     format!(
         r#"{{ "name": "reading", "stages": [

@@ -1,11 +1,11 @@
 //! Conservation: random pipelines against a model that counts every item.
 //!
 //! Each pipeline is made from a seed: sources that pause, wait for pipes or read ahead; operators
-//! that split, hold, delay, send chunks and replies, have work in flight, are slow, fail or panic;
-//! outputs with several readers, inputs that unite; sinks in memory, in files and on a full disk;
-//! any placement and queue. It is left alone, asked, stopped once or twice, aborted or dropped.
-//! Whatever happens, no run hangs, and no sink sees an item twice or one that nobody sent; a run
-//! that says it went well delivered every item that its sources had taken.
+//! that split, hold, delay, send chunks and replies, have work in flight, are slow, fail or
+//! panic; outputs with several readers, inputs that unite; sinks in memory, in files and on a
+//! full disk; any placement and queue. It runs undisturbed, or is queried, stopped once or twice,
+//! aborted or dropped. In no case may a run hang, or a sink see an item twice or one that was
+//! never sent; a successful run delivers every item that its sources have taken.
 //!
 //! `TROMMEL_SOAK_GRAPHS` is the number of pipelines, `TROMMEL_SOAK_SEED` the seed of the first. A
 //! failure names its seed. `TROMMEL_SOAK_ITEMS` is the number of items that a slow sink gets.
@@ -35,13 +35,13 @@ use trommel::{Discard, Generate, Graph, RunOptions};
 
 use plan::Plan;
 
-/// Pipelines of a run of the tests.
+/// Number of pipelines per run of the tests.
 const GRAPHS: u64 = 200;
-/// Items that a slow sink gets in a run of the tests.
+/// Items for a slow sink per run of the tests.
 const ITEMS: u64 = 200_000;
-/// Far more than any of these pipelines takes.
+/// Time limit, far above the time of any of these pipelines.
 const WATCHDOG: Duration = Duration::from_secs(60);
-/// The most memory that the process may ever have: what waits in a pipeline is bounded.
+/// Maximum memory of the process: the memory of waiting batches is bounded.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
 #[test]
@@ -58,7 +58,7 @@ fn random_pipelines_neither_hang_nor_lose_nor_double_an_item() {
     }
 }
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().expect(name))
 }
@@ -77,22 +77,22 @@ fn watched(seed: u64) -> verdict::Ending {
     }
 }
 
-/// The most memory that this process has had; `None` where the operating system does not tell.
+/// Peak memory of this process; `None` where the operating system does not report it.
 fn most_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// How much slower the sink is than the source.
+/// Factor by which the sink is slower than the source.
 const SLOWER: u32 = 100;
-/// Memory that a run may add: the queues, and what one call of each part writes.
+/// Memory that a run may add: the queues, and the output of one call of each part.
 const ADDED_BYTES_MAX: u64 = 96 << 20;
 
-/// A sink that takes a hundred times as long for a batch as the source took to make it.
+/// Sink that takes a hundred times as long for a batch as the source took to make it.
 struct SlowSink {
     taken: Arc<AtomicU64>,
-    /// Time that the source takes for an item.
+    /// Time of the source per item.
     source_ns: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Operators that let every item pass, each in its own way, or fail.
+//! Operators that pass every item, each in its own way, or fail.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ use super::sources::{batch, schema};
 
 /// Buffers of an operator with work in flight.
 const BUFFERS: usize = 3;
-/// How long a chunk is in flight.
+/// Time that a chunk is in flight.
 const FLIGHT: Duration = Duration::from_micros(200);
 
 pub(super) fn items(records: &RecordBatch) -> &[u64] {
@@ -35,7 +35,7 @@ fn spin_for(time: Duration) {
     }
 }
 
-/// The operator of a step.
+/// Operator of a step.
 pub(super) struct Step(pub(super) StepKind);
 
 impl OperatorSpec for Step {
@@ -98,7 +98,7 @@ impl Operator for Pass {
     }
 }
 
-/// Sends `rows` rows a call, from the beginning or from the end of the stream on.
+/// Sends `rows` rows per call, from the beginning or from the end of the stream on.
 struct Split {
     rows: usize,
     kept: VecDeque<RecordBatch>,
@@ -182,7 +182,7 @@ impl Operator for Break {
     }
 }
 
-/// Answers to a query: the sums of all parts, which have to be those of one position.
+/// Answers a query with the sums of all parts, which must be those of one position in the stream.
 fn sums(payload: Option<QueryPayload>, sum: u64) -> Vec<u64> {
     let mut sums = payload.map_or_else(Vec::new, |payload| *payload.downcast().expect("sums"));
     sums.push(sum);
@@ -373,7 +373,7 @@ impl Operator for Collector {
     }
 }
 
-/// A sink that keeps all items, and works for a while on each batch.
+/// Sink that keeps all items and works for a while on each batch.
 pub(super) struct Keep {
     pub(super) work: Duration,
     pub(super) kept: Arc<Mutex<Vec<u64>>>,

@@ -1,5 +1,5 @@
-//! What a pipeline looks like, made from a seed, and the model: how often each sink has to see the
-//! items of each source.
+//! Plan of a pipeline, made from a seed, and the model: the number of times each sink has to see
+//! the items of each source.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use trommel::channel::QueueLimits;
 use trommel::placement::{Placement, available_cores};
 
-/// The most often that one item may reach one sink: more would only take time.
+/// Maximum times that one item may reach one sink: more would only take time.
 const PATHS_MAX: usize = 24;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Plan {
     pub(super) pin: bool,
     pub(super) queue: QueueLimits,
     pub(super) ending: EndingPlan,
-    /// Threads that ask all stages over and over.
+    /// Threads that query all stages continuously.
     pub(super) askers: usize,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum SourceKind {
     Eager,
     /// Pauses after each batch.
     Paced(Duration),
-    /// Takes many items at a time and sends few of them a call.
+    /// Takes many items at once and sends few of them per call.
     ReadAhead,
     /// Reads a named pipe, which a writer fills at its pace.
     Pipe,
@@ -57,17 +57,17 @@ pub(super) struct StepPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepKind {
     Pass,
-    /// Sends each batch in pieces, one a call.
+    /// Sends each batch in pieces, one per call.
     Split(usize),
-    /// Keeps everything to the end.
+    /// Keeps all batches to the end.
     Hold,
-    /// Sends each batch some time later.
+    /// Sends each batch after a delay.
     Delay(Duration),
     /// Works for this time on each batch.
     Slow(Duration),
     /// Two parts; the first waits for replies of the second.
     TwoParts,
-    /// Three parts with chunks in flight and buffers that come back.
+    /// Three parts with chunks in flight and buffers that return.
     Waves,
     /// Returns an error for the batch of this number.
     Fail(usize),
@@ -167,7 +167,7 @@ impl Plan {
         self.sources.len() + self.steps.len()
     }
 
-    /// One to three different outputs, by which no item comes too often.
+    /// One to three different outputs, chosen so that no item comes too often.
     fn inputs(&self, random: &mut Random) -> Vec<From> {
         let mut inputs = vec![random.below(self.outputs())];
         for _ in 0..random.below(3) {
@@ -184,7 +184,7 @@ impl Plan {
         inputs
     }
 
-    /// Outputs that nobody reads.
+    /// Outputs without a reader.
     fn unread(&self) -> Vec<From> {
         let steps = self.steps.iter().map(|step| &step.inputs);
         let read: Vec<From> =
@@ -192,7 +192,7 @@ impl Plan {
         (0..self.outputs()).filter(|from| !read.contains(from)).collect()
     }
 
-    /// By source, how often each of its items reaches this output.
+    /// Times that each item of a source reaches this output, by source.
     fn paths(&self, from: From) -> Vec<usize> {
         let mut paths = vec![0; self.sources.len()];
         if from < self.sources.len() {
@@ -209,14 +209,14 @@ impl Plan {
         }
     }
 
-    /// By source, how often a sink has to see each of its items.
+    /// Times that a sink has to see each item of a source, by source.
     pub(super) fn expected(&self, sink: &SinkPlan) -> Vec<usize> {
         let mut expected = vec![0; self.sources.len()];
         self.add_paths(&sink.inputs, &mut expected);
         expected
     }
 
-    /// The name of the stage of an output.
+    /// Name of the stage of an output.
     pub(super) fn name(&self, from: From) -> String {
         match from.checked_sub(self.sources.len()) {
             None => format!("source{from}"),

@@ -17,12 +17,12 @@ use trommel::operator::{
     BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source, SourceFlow,
 };
 
-/// Items of a source that are taken at a time, to be sent in several calls.
+/// Items that a source takes at once and sends in several calls.
 const TAKEN: u64 = 500;
-/// Bytes that the writer of a pipe writes at a time; no multiple of an item's.
+/// Bytes per write to a pipe; not a multiple of the size of an item.
 const WRITTEN: usize = 1001;
 
-/// The number of the first item of a source.
+/// Number of the first item of a source.
 pub(super) fn first_item(source: usize) -> u64 {
     (source as u64) << 40
 }
@@ -36,7 +36,7 @@ pub(super) fn batch(items: impl IntoIterator<Item = u64>) -> RecordBatch {
     RecordBatch::try_new(schema(), vec![column]).unwrap()
 }
 
-/// Items from `first` on, `batch` a call; `taken` are out of its input.
+/// Items from `first` on, `batch` per call; `taken` of them are out of its input.
 pub(super) struct Numbers {
     pub(super) first: u64,
     pub(super) items: u64,
@@ -93,13 +93,13 @@ impl OperatorSpec for Numbers {
     }
 }
 
-/// A thread that writes items into a named pipe.
+/// Thread that writes items into a named pipe.
 pub(super) struct PipeWriter {
     path: PathBuf,
-    /// Nobody reads any more.
+    /// The reader has gone.
     ends: Arc<AtomicBool>,
-    /// Ends with the bytes that were written, and a reading end to see what nobody has read; fails
-    /// if the folder of the pipeline is gone.
+    /// Ends with the number of bytes written, and a reading end for the bytes that were not read;
+    /// fails if the folder of the pipeline is gone.
     thread: JoinHandle<io::Result<(u64, File)>>,
 }
 
@@ -112,9 +112,9 @@ impl PipeWriter {
         let (path, ends) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
         let (pipe, is_over) = (path.clone(), Arc::clone(&ends));
         let write = move || {
-            // Waits for the pipeline to open it, or for `taken`.
+            // Opening waits for the pipeline, or for `taken`, to open the other end.
             let mut writer = OpenOptions::new().write(true).open(&pipe)?;
-            // Keeps what is in the pipe when the pipeline closes it.
+            // Keeps the content of the pipe when the pipeline closes it.
             let look = open_to_look(&pipe)?;
             rustix::io::ioctl_fionbio(&writer, true)?;
             let mut written = 0;
@@ -130,7 +130,7 @@ impl PipeWriter {
         Self { path, ends, thread: thread::Builder::new().spawn(write).unwrap() }
     }
 
-    /// How many whole items were taken out of the pipe; the reader has ended.
+    /// Number of whole items taken out of the pipe; the reader has ended.
     pub(super) fn taken(self) -> u64 {
         self.ends.store(true, Ordering::Relaxed);
         let _opens_the_pipe_if_nobody_did = open_to_look(&self.path).unwrap();
@@ -144,7 +144,7 @@ fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Reads what is in the pipe; returns how much that was.
+/// Reads the content of the pipe; returns its length in bytes.
 fn drain(mut pipe: &File) -> u64 {
     let mut bytes = vec![0; 1 << 16];
     let mut read = 0;

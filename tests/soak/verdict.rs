@@ -1,4 +1,4 @@
-//! Runs a plan, and compares what the sinks have seen with the model.
+//! Runs a plan and compares the items at the sinks with the model.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,10 +23,10 @@ use super::operators::{Keep, Step, items};
 use super::plan::{EndingPlan, Plan, SinkKind, SinkPlan, SourceKind, SourcePlan};
 use super::sources::{Numbers, PipeWriter, first_item};
 
-/// More counters than there are items, so that counts are exact.
+/// More counters than items, so that counts are exact.
 const COUNTERS: usize = 100_000;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Well,
@@ -35,7 +35,7 @@ pub(super) enum Ending {
     Dropped,
 }
 
-/// How many runs ended in each way.
+/// Number of runs by their end.
 #[derive(Debug, Default)]
 pub(super) struct Endings([u64; 4]);
 
@@ -52,13 +52,13 @@ impl fmt::Display for Endings {
     }
 }
 
-/// Where the items of a source are counted.
+/// Count of the items taken from a source.
 enum Taken {
     Counted(Arc<AtomicU64>),
     Pipe(PipeWriter),
 }
 
-/// Where the items of a sink are.
+/// Place of the items of a sink.
 enum Seen {
     Memory(Arc<Mutex<Vec<u64>>>),
     File(PathBuf),
@@ -67,7 +67,7 @@ enum Seen {
 }
 
 impl Plan {
-    /// Runs the pipeline, and panics if it does anything that the model does not allow.
+    /// Runs the pipeline; panics if it violates the model.
     pub(super) fn check(&self) -> Ending {
         let folder = tempfile::tempdir().unwrap();
         let (graph, taken, seen) = self.graph(&folder);
@@ -131,7 +131,7 @@ impl Plan {
         (graph, taken, seen)
     }
 
-    /// Asks all steps, and checks that the parts of each answer at the same position.
+    /// Queries all steps and checks that all parts of an answer are from the same position.
     fn ask(&self, handle: &RunHandle, ends: &AtomicBool) {
         while !ends.load(Ordering::Relaxed) {
             for step in 0..self.steps.len() {
@@ -195,8 +195,8 @@ impl Plan {
         Ending::Failed
     }
 
-    /// Compares what a sink has seen with the model: exactly, or, if the run did not end well, as
-    /// far as nothing may be there that should not be.
+    /// Compares the items at a sink with the model: exactly or, if the run failed, by excluding
+    /// items that must not be there.
     fn check_sink(&self, sink: &SinkPlan, seen: &Seen, taken: &[u64], is_whole: bool) {
         let Some(counts) = seen.counts(is_whole) else { return };
         let expected = self.expected(sink);
@@ -225,7 +225,7 @@ impl Taken {
 }
 
 impl Seen {
-    /// How often each item came; `None` if that is not known.
+    /// Number of occurrences of each item; `None` if unknown.
     fn counts(&self, is_whole: bool) -> Option<HashMap<u64, u64>> {
         let mut counts = HashMap::new();
         match self {

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared parts of the tests.
 
 pub(crate) mod oracle;
 pub(crate) mod streams;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
-/// Far more than any test takes.
+/// Time limit, far above the time of any test.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// Runs `test` and fails if it does not return.

@@ -1,4 +1,4 @@
-//! Obviously right answers, by other means than those under test.
+//! Oracles: obviously correct answers, computed without the code under test.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -33,7 +33,7 @@ impl<K: Hash + Eq + Clone> ExactCounts<K> {
     }
 }
 
-/// How similar two sets are.
+/// Similarity of two sets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Likeness {
     Jaccard,
@@ -43,7 +43,7 @@ pub(crate) enum Likeness {
 }
 
 impl Likeness {
-    /// Whether so many common tokens of sets of these sizes make at least n / d.
+    /// True if an `overlap` of sets of these `sizes` reaches the similarity n / d.
     fn is_reached(self, [n, d]: [u32; 2], overlap: usize, sizes: [usize; 2]) -> bool {
         let [n, d, o, a, b] =
             [n as usize, d as usize, overlap, sizes[0], sizes[1]].map(|number| number as u128);
@@ -55,7 +55,7 @@ impl Likeness {
         }
     }
 
-    /// The similarity, for comparing with what was reported.
+    /// Similarity, for comparison with the reported one.
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     pub(crate) fn value(self, overlap: usize, a: usize, b: usize) -> f64 {
         let [o, a, b] = [overlap, a, b].map(|number| number as f64);

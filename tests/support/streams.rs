@@ -1,4 +1,4 @@
-//! Streams of items that are hard in different ways.
+//! Streams of items that are hard to count in different ways.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The summaries by themselves: batches in, counts out, on the thread of the caller.
+//! Summaries without a pipeline: batches in, counts out, on the thread of the caller.
 
 use std::cmp::Reverse;
 use std::hint::black_box;
@@ -9,15 +9,16 @@ use trommel::frequent_items::{Counted, Filter, Sieve, SpaceSaving};
 
 use super::stream::{Answer, Estimate, Stream};
 
-/// Bins of the filter, as pipelines have them by default.
+/// Bins of the filter, the default of pipelines.
 pub(super) const BINS: usize = 16;
 
-/// The level that this process uses.
+/// Level of the processor used by this process.
 pub(super) fn isa() -> Isa {
     Isa::selected().expect("TROMMEL_ISA names a level of this machine")
 }
 
-/// Makes a state, feeds it all batches, and asks it when the clock has stopped.
+/// Creates a state and feeds it all batches within the clock, then asks for its result outside of
+/// it.
 pub(crate) fn feed<S>(
     stream: &Stream,
     make: impl FnOnce() -> S,
@@ -40,7 +41,8 @@ fn bounded(counted: Vec<Counted<u32>>) -> Vec<Estimate> {
     counted.into_iter().map(estimate).collect()
 }
 
-/// Reports nothing: how fast the items can be read at all.
+/// Sum of the items without a summary: the speed of reading them. It does not prefetch, so it is
+/// no strict limit.
 pub(super) fn read_limit(stream: &Stream) -> Answer {
     let add = |sum: &mut u32, batch: &[u32]| {
         *sum = batch.iter().fold(*sum, |sum, &item| sum.wrapping_add(item));
@@ -90,7 +92,7 @@ pub(super) fn sieve(stream: &Stream, isa: Isa) -> Answer {
     sieve_of(stream, || Sieve::new(isa, stream.counters).expect("a possible number"))
 }
 
-/// The sieve that `make` makes.
+/// Sieve made by `make`.
 pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> Answer {
     feed(
         stream,
@@ -100,7 +102,7 @@ pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> An
     )
 }
 
-/// The share of the items that the filter's front half lets through: σ.
+/// Share σ of the items that pass the front half of the filter.
 #[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
 pub(super) fn selectivity(stream: &Stream, bins: usize) -> f64 {
     let filter = Filter::<u32>::new(isa(), stream.counters, bins).expect("a possible number");

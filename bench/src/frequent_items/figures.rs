@@ -1,4 +1,4 @@
-//! The figures of the paper's evaluation (§6, Figs. 11 to 14) and of its equation 5, measured.
+//! Figures of the evaluation of the paper (§6, Figs. 11 to 14) and of its equation 5, measured.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const ASKED_PARALLEL: &str = "Parallel Filter, 2,000 queries a second";
 /// Numbers by skew.
 type Line = Vec<(f64, f64)>;
 
-/// Measures, prints, and draws into `folder`.
+/// Measures, prints, and draws figures into `folder`.
 pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
     let skews = &arguments.figure_skews;
     let shape = Shape { items: arguments.figure_items, ..arguments.shape() };
@@ -81,7 +81,7 @@ fn candidates() -> Vec<Candidate> {
     candidates
 }
 
-/// The two that are asked while they count.
+/// Measures the two algorithms that are queried while they count.
 fn asked(rows: &mut Rows, stream: &Stream, column: usize, rounds: usize) {
     let counting = FrequentItems::new().counters(stream.counters).filter_bins(BINS);
     let ways = [
@@ -106,13 +106,13 @@ fn asked(rows: &mut Rows, stream: &Stream, column: usize, rounds: usize) {
     }
 }
 
-/// 1 - P(|X|, z, |A|): the share of a Zipf stream that is not one of its |X| most frequent items.
+/// 1 - P(|X|, z, |A|): share of a Zipf stream outside of its |X| most frequent items.
 fn equation_5(bins: usize, skew: f64, alphabet: u32) -> f64 {
     let bins = u32::try_from(bins).expect("at most 64 bins");
     1.0 - weights(bins.min(alphabet), skew) / weights(alphabet, skew)
 }
 
-/// The sum of 1 / i^z over the ranks i; from rank 1,001 on by the integral, which is right to six
+/// Sum of 1 / i^z over the ranks i; from rank 1,001 on by the integral, which is exact to six
 /// digits there.
 fn weights(ranks: u32, skew: f64) -> f64 {
     let first = ranks.min(1000);
@@ -129,7 +129,7 @@ fn line(rows: &Rows, name: &str, skews: &[f64]) -> Line {
     skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
 }
 
-/// §3.4: the cost of the filter itself, taken where nearly nothing passes it, plus that of
+/// §3.4: cost of the filter itself, taken where nearly no item passes it, plus that of
 /// SpaceSaving for the share that passes.
 fn predicted(filter: &Line, plain: &Line, alphabet: u32) -> Line {
     let Some(&(_, fastest)) = filter.last() else { return Vec::new() };
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn equation_5_is_what_the_paper_reads_off_its_figure() {
-        // §3.3: for z = 1 and |A| = 1000, eight bins take more than 35 % of the work away.
+        // §3.3: for z = 1 and |A| = 1000, eight bins save more than 35 % of the work.
         let passed = equation_5(8, 1.0, 1000);
         assert!((0.63..0.65).contains(&passed), "{passed}");
         assert!((equation_5(8, 0.0, 1000) - 0.992).abs() < 1e-12);

@@ -9,7 +9,7 @@ const ASKING: [Asking; 4] =
     [Asking::Never, Asking::PerSecond(2000), Asking::PerSecond(100_000), Asking::Unlimited];
 const NAMES: [&str; 4] = ["none", "2,000 a second", "100,000 a second", "unlimited"];
 
-/// Measures and prints, for the default algorithm and for the paper's filter.
+/// Measures and prints, for the default algorithm and the filter of the paper.
 pub(super) fn run(arguments: &Arguments) {
     let Arguments { query_items: items, query_batch: batch, query_rounds: rounds, .. } = arguments;
     println!(

@@ -1,6 +1,7 @@
-//! Frequent items: throughput and accuracy over the skew of the stream beside other programs, the
-//! sieve on every level and in every size, queries during ingestion, the paper's figures, and
-//! streams that were crafted to be slow. Every answer is checked against exact counts.
+//! Frequent items: throughput and accuracy by the skew of the stream, next to other programs; the
+//! sieve on every level of the processor and in every size; queries during ingestion; the figures
+//! of the paper; and streams that were crafted to be slow. Every answer is checked against exact
+//! counts.
 
 mod attack;
 mod direct;
@@ -33,10 +34,10 @@ use crate::python::Python;
 #[cfg(feature = "peers")]
 use crate::summary_peers::candidates as peers;
 
-/// A section of the measurements.
+/// Section of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Section {
-    /// Throughput and accuracy over the skew, beside other programs.
+    /// Throughput and accuracy by skew, next to other programs.
     Table,
     /// The sieve on every level of the processor.
     Isa,
@@ -50,19 +51,19 @@ enum Section {
     Paper,
 }
 
-/// Sizes and sections of the measurement.
+/// Options of `frequent-items`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Items of the stream.
     #[arg(long, default_value_t = 50_000_000)]
     items: usize,
-    /// Different items that there are.
+    /// Distinct items.
     #[arg(long, default_value_t = 5_000_000)]
     alphabet: u32,
     /// Counters of each summary.
     #[arg(long, default_value_t = 1000)]
     counters: usize,
-    /// Items a batch, directly and in pipelines.
+    /// Items per batch, directly and in pipelines.
     #[arg(long, default_value_t = 65_536)]
     batch: usize,
     /// Zipf exponents.
@@ -81,13 +82,13 @@ pub(crate) struct Arguments {
     /// Items of the streams for the paper's figures.
     #[arg(long, default_value_t = 20_000_000)]
     figure_items: usize,
-    /// Zipf exponents of the streams that are counted while queries come.
+    /// Zipf exponents of the streams counted during queries.
     #[arg(long, value_delimiter = ',', default_value = "1.5")]
     query_skews: Vec<f64>,
-    /// Items that are counted while queries come.
+    /// Items counted during queries.
     #[arg(long, default_value_t = 200_000_000)]
     query_items: u64,
-    /// Items a batch while queries come; they are answered between batches.
+    /// Items per batch during queries, which are answered between batches.
     #[arg(long, default_value_t = 2048)]
     query_batch: usize,
     /// Paired rounds with and without queries.
@@ -96,22 +97,23 @@ pub(crate) struct Arguments {
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Only these sections.
+    /// Sections to run; by default all.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Section>,
-    /// Only streams that were crafted against hash functions, beside random ones.
+    /// Only measure streams crafted against hash functions, next to random ones.
     #[arg(long)]
     attack: bool,
-    /// Write the figures into this folder.
+    /// Folder for the figures.
     #[arg(long)]
     figures: Option<PathBuf>,
-    /// Measure DuckDB and ClickHouse too; takes their packages from the network once.
+    /// Measure DuckDB and ClickHouse too; downloads their packages once.
     #[arg(long)]
     python_peers: bool,
-    /// Add the numbers of the table to this file, and print all of it; a long run can be divided.
+    /// File of results: add the numbers of the table to it and print all of them, so that a long
+    /// run can be divided.
     #[arg(long)]
     results: Option<PathBuf>,
-    /// Streams that are far too short to measure anything: only checks the answers.
+    /// Only check the answers, over streams too short for measurements.
     #[arg(long)]
     quick: bool,
 }
@@ -122,7 +124,7 @@ impl Arguments {
         Shape { items, alphabet, counters, batch: batch.max(1) }
     }
 
-    /// With numbers that are possible, and small ones for `--quick`.
+    /// Options within the possible ranges; small for `--quick`.
     fn settled(&self) -> Self {
         let mut settled = self.clone();
         settled.rounds = self.rounds.max(1);
@@ -200,7 +202,7 @@ pub(crate) fn run(arguments: &Arguments) {
     }
 }
 
-/// The section [`Section::Table`].
+/// Runs the section [`Section::Table`].
 fn over_skews(arguments: &Arguments) -> io::Result<()> {
     let python = arguments.python_peers.then(|| Python::prepare("frequent_items"));
     let python = python.and_then(|python| {
@@ -261,7 +263,7 @@ fn print(rows: &Rows, product_peers: &[String], skews: &[f64]) {
     rows.print("bytes of state", skews, state_bytes, whole);
 }
 
-/// The fastest of these, at each skew.
+/// Fastest of these rows at each skew.
 fn best_of(rows: &Rows, names: &[String]) -> Vec<Option<f64>> {
     let rates = names.iter().filter_map(|name| Some(rows.named(name)?.rates()));
     rates

@@ -1,4 +1,5 @@
-//! The same summaries in pipelines: a source of batches in memory, `frequent_items`, its rows.
+//! The same summaries in pipelines: a source of batches in memory, `frequent_items`, and a sink
+//! of its rows.
 
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
@@ -36,7 +37,7 @@ pub(crate) fn two_cores() -> [usize; 2] {
     [cores[0], cores[cores.len() - 1]]
 }
 
-/// Everything on one thread.
+/// Runs the sieve with all stages on one thread.
 pub(super) fn sieve(stream: &Stream) -> Answer {
     let mut graph = Graph::new();
     graph.placement(Placement::Fused);
@@ -47,13 +48,14 @@ pub(super) fn sieve(stream: &Stream) -> Answer {
     run(graph.build().expect("the graph is right"), || rows.take())
 }
 
-/// Two cores count alternating batches; the source shares the first one.
+/// Runs `partition`: two cores count alternating batches; the source shares the first one.
 pub(super) fn partition(stream: &Stream) -> Answer {
     let counting = counting(stream).algorithm(Algorithm::Sieve).parallel(Parallel::Partition);
     on_two_cores(stream, counting)
 }
 
-/// One core filters, one counts the missed items; the source shares the first one.
+/// Runs `parallel_filter`: one core filters, the other counts items missed by the filter; the
+/// source shares the first one.
 pub(super) fn parallel_filter(stream: &Stream, bins: usize) -> Answer {
     let counting = counting(stream).algorithm(Algorithm::ParallelFilter).filter_bins(bins);
     on_two_cores(stream, counting)
@@ -78,7 +80,7 @@ fn run(topology: Topology, rows: impl FnOnce() -> Vec<RecordBatch>) -> Answer {
     Answer { time, estimates, state_bytes: None }
 }
 
-/// Of rows of `frequent_items`.
+/// Estimates in rows of `frequent_items`.
 fn estimates(rows: &RecordBatch) -> Vec<Estimate> {
     let items = rows.column(1).as_primitive::<UInt32Type>().values();
     let counts = rows.column(2).as_primitive::<UInt64Type>().values();
@@ -91,10 +93,11 @@ fn estimates(rows: &RecordBatch) -> Vec<Estimate> {
     numbers.map(estimate).collect()
 }
 
-/// Source and sink of the next pipeline from JSON: its operators `bench_stream` and `bench_rows`.
+/// Source and sink for the operators `bench_stream` and `bench_rows` of the next pipeline from
+/// JSON.
 static ENDS: Mutex<(Option<Memory>, Option<Collect>)> = Mutex::new((None, None));
 
-/// The source of a pipeline from JSON: batches of this program.
+/// Source of a pipeline from JSON: batches of this program.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BenchStream {}
@@ -123,7 +126,7 @@ impl OperatorSpec for BenchStream {
     }
 }
 
-/// The sink of a pipeline from JSON: rows for this program.
+/// Sink of a pipeline from JSON: rows for this program.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BenchRows {}
@@ -152,7 +155,7 @@ impl OperatorSpec for BenchRows {
     }
 }
 
-/// The pipeline of [`sieve`], read from JSON.
+/// Runs the pipeline of [`sieve`], read from JSON.
 pub(super) fn json(stream: &Stream) -> Answer {
     let text = format!(
         r#"{{ "placement": "fused", "stages": [

@@ -1,4 +1,4 @@
-//! Databases that have their own approximate top-k, over the same items.
+//! Databases with an approximate top-k of their own, over the same items.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,16 +10,16 @@ use super::stream::{Answer, Estimate, Stream};
 use super::table::Cell;
 use crate::python::Python;
 
-/// The script's answer for one peer.
+/// Output of the script for one peer.
 #[derive(Debug, Deserialize)]
 struct Measured {
     name: String,
     seconds: Vec<f64>,
-    /// Item and count; no count if the peer only names the item.
+    /// Items and counts; no count if the peer only names items.
     rows: Vec<(u32, Option<u64>)>,
 }
 
-/// Measures all of the script's peers on this stream, once.
+/// Measures all peers of the script on this stream, once and without a warm-up.
 ///
 /// # Errors
 /// If the script fails.

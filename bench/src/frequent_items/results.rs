@@ -1,4 +1,4 @@
-//! The numbers of the table as a file, so that a long run can be taken in parts.
+//! Numbers of the table in a file, so that a long run can be divided.
 
 use std::path::Path;
 use std::{fs, io};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::Arguments;
 use super::table::{Cell, Rows};
 
-/// Numbers by candidate and skew.
+/// Numbers, with the parameters of their streams.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Results {
     items: usize,
     alphabet: u32,
     counters: usize,
-    /// Names of peers that a product could be built on.
+    /// Names of peers on which a product could be built.
     pub(super) product_peers: Vec<String>,
     cells: Vec<Measured>,
 }
@@ -27,10 +27,10 @@ struct Measured {
 }
 
 impl Results {
-    /// The results in the file, if it exists; none without a file.
+    /// Loads the results of the file if it exists; none without a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or is about other streams.
+    /// If the file cannot be read, or its streams have other parameters.
     pub(super) fn load(path: Option<&Path>, arguments: &Arguments) -> io::Result<Self> {
         let Arguments { items, alphabet, counters, .. } = *arguments;
         let none = Self { items, alphabet, counters, product_peers: Vec::new(), cells: Vec::new() };
@@ -51,7 +51,7 @@ impl Results {
         }
     }
 
-    /// Replaces the numbers of these names and skews, adds the others.
+    /// Adds a number, or replaces that of the same name and skew.
     pub(super) fn add(&mut self, name: &str, skew: f64, cell: Cell) {
         let known = self.cells.iter_mut().find(|old| (old.name.as_str(), old.skew) == (name, skew));
         match known {
@@ -65,7 +65,7 @@ impl Results {
         fs::write(path, serde_json::to_vec_pretty(self)?)
     }
 
-    /// All skews, in order, and the rows with a cell for each.
+    /// All skews in order, and the rows with a cell for each.
     pub(super) fn rows(&self) -> (Vec<f64>, Rows) {
         let mut skews: Vec<f64> = self.cells.iter().map(|measured| measured.skew).collect();
         skews.sort_by(f64::total_cmp);

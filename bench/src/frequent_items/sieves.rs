@@ -1,5 +1,5 @@
-//! The sieve by itself: on every level of the processor, with more and less memory, and over a
-//! stream that stays in the cache.
+//! Sieve without a pipeline: on every level of the processor, with different budgets of memory,
+//! and over a stream that stays in the cache.
 
 use trommel::Isa;
 use trommel::frequent_items::Sieve;
@@ -16,7 +16,7 @@ const COUNTERS_MIN: usize = 8;
 /// Items that stay in the second-level cache: half a MB.
 const WINDOW: usize = 1 << 17;
 
-/// Answers of all candidates, each with the median of interleaved rounds.
+/// Answers of all candidates, each with the median time of interleaved rounds.
 fn measure(
     stream: &Stream,
     rounds: usize,
@@ -35,7 +35,7 @@ fn measure(
     cells.into_iter().zip(answers).collect()
 }
 
-/// Every level gives the same answer; how fast?
+/// Speed on every level; all answers must be the same.
 pub(super) fn levels(arguments: &Arguments) {
     let levels: Vec<Isa> = Isa::available().collect();
     let names: Vec<String> = levels.iter().map(|isa| format!("sieve, {isa}")).collect();
@@ -65,7 +65,7 @@ pub(super) fn levels(arguments: &Arguments) {
     println!();
 }
 
-/// Speed and precision of the sieve within budgets of memory.
+/// Speed and precision of the sieve by its budget of memory.
 pub(super) fn states(arguments: &Arguments) {
     let skews = &arguments.state_skews;
     println!("The sieve within a budget of memory; fewer counters where the budget has no room\n");
@@ -101,7 +101,8 @@ pub(super) fn states(arguments: &Arguments) {
     rows.print("bytes", skews, super::state_bytes, super::whole);
 }
 
-/// The same stream, and its first items again and again: the cost of memory.
+/// Speed over the stream and over its first items repeatedly: the difference is the cost of
+/// memory.
 pub(super) fn cached(arguments: &Arguments) {
     let shape = Shape { batch: arguments.batch.min(WINDOW), ..arguments.shape() };
     println!(

@@ -1,4 +1,4 @@
-//! A stream, its exact counts, and the answers of a summary.
+//! Stream, its exact counts, and answers of summaries.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,49 +10,49 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use trommel::Zipf;
 
-/// The number of most frequent items whose accuracy is measured.
+/// Number of most frequent items whose accuracy is reported.
 const TOP: usize = 100;
 const SEED: u64 = 1;
 
-/// A candidate's answer for one item.
+/// Estimate of an item by a candidate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Estimate {
     pub(crate) item: u32,
     /// `None` if the candidate only names the item.
     pub(crate) count: Option<u64>,
-    /// The count may be this much too high; `None` if the candidate gives no such bound.
+    /// Maximum overestimate of the count; `None` if the candidate gives no such bound.
     pub(crate) error: Option<u64>,
 }
 
-/// A candidate's answers for a stream, and its time.
+/// Answer of a candidate for a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// Making the summary and feeding it; not asking it.
+    /// Time of making the summary and feeding it, without the query for its result.
     pub(crate) time: Duration,
-    /// The most frequent first; empty if the candidate counts nothing.
+    /// Estimates, the most frequent item first; empty if the candidate counts nothing.
     pub(crate) estimates: Vec<Estimate>,
     pub(crate) state_bytes: Option<usize>,
 }
 
-/// The numbers of a stream.
+/// Parameters of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) items: usize,
     pub(crate) alphabet: u32,
     pub(crate) counters: usize,
-    /// Items a batch.
+    /// Items per batch.
     pub(crate) batch: usize,
 }
 
-/// A Zipf stream and the truth about it.
+/// Zipf stream with its exact counts.
 pub(crate) struct Stream {
     pub(crate) counters: usize,
     pub(crate) batch: usize,
     array: UInt32Array,
-    /// The items of `array` come so often, one after the other.
+    /// Number of repetitions of the items of `array`.
     repeats: usize,
     counts: Vec<u64>,
-    /// The most frequent items, the first first.
+    /// The most frequent items, in descending order.
     top: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Stream {
         Self::new(items, 1, shape)
     }
 
-    /// About as many items: its first `window` ones again and again.
+    /// A stream of about the same length: its first `window` items, repeated.
     pub(crate) fn repeated(&self, window: usize) -> Self {
         let items = self.array.values();
         let window = &items[..window.min(items.len())];
@@ -91,22 +91,22 @@ impl Stream {
         Self { counters, batch, array: UInt32Array::from(items), repeats, counts, top }
     }
 
-    /// The items, without their repetitions.
+    /// Items without repetitions.
     pub(crate) fn items(&self) -> &[u32] {
         self.array.values()
     }
 
-    /// How many items there are, repetitions included.
+    /// Number of items, including repetitions.
     pub(crate) fn len(&self) -> usize {
         self.array.len() * self.repeats
     }
 
-    /// All batches, repetitions included.
+    /// All batches, including repetitions.
     pub(crate) fn batches(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.repeats).flat_map(|_| self.items().chunks(self.batch))
     }
 
-    /// All batches for a pipeline, without a copy of an item.
+    /// All batches for a pipeline, without copying items.
     pub(crate) fn records(&self) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let starts = (0..self.array.len()).step_by(self.batch);
         let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
@@ -124,8 +124,8 @@ impl Stream {
         self.counts[item as usize]
     }
 
-    /// Checks the answers of a candidate: all bounds, if it gives any, and at least that the most
-    /// frequent item is reported when nothing could hide it.
+    /// Checks the claims of a candidate: its bounds, if it gives any, and at least that the most
+    /// frequent item is present if its count exceeds 4 N / k.
     pub(crate) fn check(&self, name: &str, estimates: &[Estimate]) {
         let Some(first) = estimates.first() else { return };
         let bound = self.len() as u64 / self.counters as u64;
@@ -155,7 +155,7 @@ impl Stream {
         }
     }
 
-    /// How many of the reported first [`TOP`] belong there, as a share.
+    /// Share of the first [`TOP`] reported items that belong there.
     #[expect(clippy::cast_precision_loss, reason = "at most 100")]
     pub(crate) fn precision(&self, estimates: &[Estimate]) -> f64 {
         let least = self.truth(self.top[self.top.len() - 1]);
@@ -165,7 +165,7 @@ impl Stream {
     }
 
     /// Mean relative error of the counts of the true first [`TOP`]; an item that is not reported
-    /// counts as 1. `None` if there are no counts.
+    /// counts as 1. `None` without counts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub(crate) fn relative_error(&self, estimates: &[Estimate]) -> Option<f64> {
         let counts: Option<HashMap<u32, u64>> =

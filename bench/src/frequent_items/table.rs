@@ -1,4 +1,4 @@
-//! Measures candidates over streams of different skew, and prints tables.
+//! Table of candidates over streams of different skew.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::stream::{Answer, Stream};
 
-/// One way to count a stream.
+/// Named way to count a stream.
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     pub(crate) run: Box<dyn Fn(&Stream) -> Answer>,
-    /// Whether rounds beyond the first are worth their time.
+    /// True to measure more than one round.
     pub(crate) is_repeated: bool,
 }
 
@@ -20,16 +20,16 @@ impl Candidate {
         Self { name, run: Box::new(run), is_repeated: true }
     }
 
-    /// The same, measured in the first round only.
+    /// A candidate measured in the first round only.
     pub(crate) fn once(name: &'static str, run: impl Fn(&Stream) -> Answer + 'static) -> Self {
         Self { is_repeated: false, ..Self::new(name, run) }
     }
 }
 
-/// One measured cell of the table.
+/// Measured cell of the table.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Cell {
-    /// Millions of items a second.
+    /// Millions of items per second.
     pub(crate) rate: f64,
     pub(crate) precision: Option<f64>,
     pub(crate) relative_error: Option<f64>,
@@ -37,7 +37,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Of the times of all rounds and of the answer of the last one, which is checked.
+    /// A cell of the times of all rounds and the answer of the last one, which is checked.
     #[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
     pub(crate) fn of(
         name: &str,
@@ -58,7 +58,7 @@ impl Cell {
     }
 }
 
-/// The cells of one candidate, by skew; a gap where it could not be measured.
+/// Cells of one candidate by skew; empty where it could not be measured.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -71,15 +71,14 @@ impl Row {
     }
 }
 
-/// The rows of all candidates, in the order in which they are printed.
+/// Rows of all candidates in the order of printing.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     rows: Vec<Row>,
 }
 
 impl Rows {
-    /// Measures all candidates on this stream, in interleaved rounds, as the cells of skew number
-    /// `column`.
+    /// Measures all candidates on this stream, in interleaved rounds, as column `column`.
     pub(crate) fn measure(
         &mut self,
         candidates: &[Candidate],
@@ -127,7 +126,7 @@ impl Rows {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Prints this property of all rows that have it.
+    /// Prints one property of all rows that have it.
     pub(crate) fn print(
         &self,
         title: &str,
@@ -147,13 +146,13 @@ impl Rows {
     }
 }
 
-/// The head of a table whose columns are skews.
+/// Prints the head of a table with one column per skew.
 pub(crate) fn header(title: &str, skews: &[f64]) {
     println!("| {title} | {} |", skews.iter().map(f64::to_string).collect::<Vec<_>>().join(" | "));
     println!("|---|{}", "---:|".repeat(skews.len()));
 }
 
-/// A line of such a table, with gaps.
+/// Prints a row of such a table; missing values are left empty.
 pub(crate) fn print_row(
     name: &str,
     columns: usize,
@@ -168,7 +167,7 @@ pub(crate) fn print_row(
     println!("{line}");
 }
 
-/// Quotients, where there are both numbers.
+/// Quotients of two rows where both have a value.
 pub(crate) fn ratios(over: &[Option<f64>], under: &[Option<f64>]) -> Vec<Option<f64>> {
     over.iter().zip(under).map(|(over, under)| Some((*over)? / (*under)?)).collect()
 }

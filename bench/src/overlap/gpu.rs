@@ -1,4 +1,5 @@
-//! The kernels of a GPU: the kernel alone, the copies, and the whole way in chunks.
+//! Measurements of the kernels of a GPU: the kernel alone, the copies, and the whole way in
+//! chunks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,33 +17,33 @@ use trommel_kernels::signatures::words_for_mean_size;
 use super::Arguments;
 use super::workload::{Part, Workload, parts};
 
-/// Bytes of each copy whose time is the ceiling: several times any cache.
+/// Bytes of each copy that gives a ceiling: several times any cache.
 const COPY_BYTES: usize = 1 << 30;
 const COPY_ROUNDS: usize = 5;
 
-/// A device with its kernels and ceilings.
+/// Device with its kernels and ceilings.
 pub(crate) struct Gpu {
     device: Device,
     kernels: Arc<Kernels<PairOverlap>>,
     lane: Arc<Lane>,
-    /// Bytes a second read and written by a copy within the device.
+    /// Bytes per second read and written by a copy within the device.
     memory_rate: f64,
 }
 
-/// What is measured of a kernel.
+/// Kernel, and the answer asked of it.
 type Candidate = (Policy, Answer);
 
-/// What a kernel does alone to find overlaps.
+/// Speed of a kernel alone when it finds overlaps.
 pub(crate) struct Alone {
     pub(crate) kernel: Variant,
-    /// Of a block.
+    /// Threads of a block.
     pub(crate) threads: u32,
-    /// Millions of pairs a second.
+    /// Millions of pairs per second.
     pub(crate) rate: f64,
 }
 
 impl Gpu {
-    /// Loads the kernels, measures copies and prints what they give.
+    /// Loads the kernels, measures copies and prints their bandwidth.
     pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
         let properties = device.properties();
         let kernels = Kernels::<PairOverlap>::load(device)?;
@@ -68,7 +69,8 @@ impl Gpu {
         Ok(Self { device: device.clone(), kernels, lane, memory_rate })
     }
 
-    /// Measures all kernels on a workload, prints, and returns what they do alone.
+    /// Measures all kernels on a workload, prints the table, and returns the speed of each kernel
+    /// alone.
     pub(crate) fn table(
         &self,
         workload: &Workload,
@@ -106,7 +108,7 @@ impl Gpu {
                 alone.push(slot.times());
                 wholes.push(self.in_chunks(workload, &sets, &mut slots, (candidate, &parts))?);
             }
-            // The first of each warms up.
+            // The first run of each warms up.
             let times = middle(&mut alone[1..], |times| times.kernel);
             self.line(workload, candidate, times, middle(&mut wholes[1..], |time| *time));
             let (policy, answer) = candidate;
@@ -119,7 +121,7 @@ impl Gpu {
         Ok(all)
     }
 
-    /// Half of what is free.
+    /// Half of the free device memory.
     fn budget(&self) -> usize {
         self.device.memory_bytes().map_or(0, |(free, _)| free / 2)
     }
@@ -174,8 +176,8 @@ impl Gpu {
         slot.submit(&self.lane, &self.kernels, &job)
     }
 
-    /// All pairs in chunks, several in flight; how long that takes, the host's work and the check
-    /// of the answers included.
+    /// Time of all pairs in chunks, several in flight, including the work of the host and the
+    /// check of the answers.
     fn in_chunks(
         &self,
         workload: &Workload,
@@ -212,13 +214,13 @@ impl Gpu {
     }
 }
 
-/// The median by a key.
+/// Median by a key.
 fn middle<T: Copy, K: Ord>(values: &mut [T], key: impl FnMut(&T) -> K) -> T {
     values.sort_by_key(key);
     values[values.len() / 2]
 }
 
-/// Takes the answer of a chunk and checks it.
+/// Collects the answer of a chunk and checks it.
 fn land(
     workload: &Workload,
     (begin, flight): (usize, Flight<PairOverlap>),
@@ -257,7 +259,7 @@ fn shown(answer: Answer) -> &'static str {
     }
 }
 
-/// Bytes a second.
+/// Bytes per second.
 fn rate(bytes: usize, time: Duration) -> f64 {
     to_f64(bytes as u64) / time.as_secs_f64()
 }

@@ -1,5 +1,5 @@
-//! Sets in families, and candidate pairs as a filter would find them: some of one family, which are
-//! similar, and some of different ones, which are not.
+//! Workload of sets in families, and candidate pairs as a filter would find them: some within a
+//! family, which are similar, and some between families, which are not.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use trommel_kernels::sets::SetStore;
 
 use crate::numbers::Numbers;
 
-/// Sets that are made from one.
+/// Sets of a family.
 const FAMILY: usize = 8;
-/// Required is a Jaccard similarity of 4/5: an overlap of 4/9 of both sizes.
+/// Required Jaccard similarity of 4/5: an overlap of 4/9 of both sizes.
 const REQUIRED: [usize; 2] = [4, 9];
 
-/// Sets and pairs, with the right answers.
+/// Sets and pairs with their correct answers.
 pub(crate) struct Workload {
     sets: SetStore,
     entries: Vec<Entry>,
@@ -37,7 +37,7 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("workloads are far below 2^32")
 }
 
-/// Sets that share most tokens of a base, each with some of them changed.
+/// Families of sets that share most tokens of a base set; some tokens of each set are changed.
 fn family(size: usize, numbers: &mut Numbers, mut take: impl FnMut(Vec<usize>)) {
     let alphabet = (40 * size).max(1);
     let len = size / 2 + numbers.below(size + 1);
@@ -53,7 +53,8 @@ fn family(size: usize, numbers: &mut Numbers, mut take: impl FnMut(Vec<usize>)) 
 }
 
 impl Workload {
-    /// Pairs of sets of a mean size, so many candidates a probe.
+    /// A workload of about `pairs` pairs of sets of mean size `size`, with `candidates`
+    /// candidates per probe.
     pub(crate) fn new(size: usize, pairs: usize, candidates: usize) -> Self {
         let mut numbers = Numbers::default();
         let sets = (pairs / candidates.max(1)).max(FAMILY).next_multiple_of(FAMILY);
@@ -84,7 +85,7 @@ impl Workload {
         workload
     }
 
-    /// Half of the candidates are of the probe's family, as far as it goes.
+    /// Half of the candidates are of the family of the probe, as far as it goes.
     fn entry(&mut self, probe: usize, candidates: usize, sets: usize, numbers: &mut Numbers) {
         let begin = narrow(self.candidates.len());
         for nth in 0..candidates {
@@ -123,12 +124,12 @@ impl Workload {
         Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     pub(crate) fn len(&self) -> usize {
         self.candidates.len()
     }
 
-    /// The entries of the pairs from `begin` to `end`, counted from there.
+    /// Entries of the pairs from `begin` to `end`, numbered from there.
     pub(crate) fn entries(&self, begin: usize, end: usize) -> Vec<Entry> {
         let (begin, end) = (narrow(begin), narrow(end));
         let inside = self.entries.iter().filter(|entry| entry.end > begin && entry.begin < end);
@@ -145,7 +146,7 @@ impl Workload {
         assert!(self.overlaps == overlaps, "a wrong overlap");
     }
 
-    /// Of a part of the pairs.
+    /// Checks the overlaps of the pairs from `begin` on.
     pub(crate) fn check_part(&self, begin: usize, overlaps: &[u32]) {
         assert!(self.overlaps[begin..begin + overlaps.len()] == *overlaps, "a wrong overlap");
     }
@@ -154,13 +155,13 @@ impl Workload {
         assert_eq!(count, self.count, "a wrong count");
     }
 
-    /// Millions of pairs a second.
+    /// Millions of pairs per second.
     #[expect(clippy::cast_precision_loss, reason = "numbers of pairs are far below 2^52")]
     pub(crate) fn rate(&self, time: Duration) -> f64 {
         self.len() as f64 / time.as_secs_f64() / 1e6
     }
 
-    /// Gigabytes a second, if each pair read both its sets whole.
+    /// Gigabytes per second if each pair reads both of its sets completely.
     #[expect(clippy::cast_precision_loss, reason = "numbers of bytes are far below 2^52")]
     pub(crate) fn gigabytes(&self, time: Duration) -> f64 {
         self.bytes as f64 / time.as_secs_f64() / 1e9
@@ -174,7 +175,7 @@ pub(crate) struct Part {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// The pairs in chunks of a size.
+/// Divides the pairs into chunks of a size.
 pub(crate) fn parts(workload: &Workload, size: usize) -> Vec<Part> {
     let begins = (0..workload.len()).step_by(size);
     begins

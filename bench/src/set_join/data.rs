@@ -1,4 +1,4 @@
-//! Sets to be joined: files of them, or generated ones; and right answers.
+//! Inputs of joins: files of sets or generated sets, and correct answers.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,19 +11,19 @@ use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
 
 use crate::numbers::Numbers;
 
-/// Memory that a join may use.
+/// Memory limit of a join, in bytes.
 pub(super) const MEMORY_MAX: usize = 1 << 36;
 
-/// Sets of a batch.
+/// Sets per batch.
 pub(super) const BATCH_SETS: usize = 16_384;
 
-/// Sets that are made from one.
+/// Sets of a family.
 const FAMILY: usize = 6;
 
-/// Some sets.
+/// Collection of sets.
 pub(super) struct Input {
     pub(super) name: String,
-    /// Where each set ends in `tokens`.
+    /// End of each set in `tokens`.
     ends: Vec<usize>,
     tokens: Vec<u32>,
 }
@@ -33,7 +33,7 @@ impl Input {
         Self { name: name.to_owned(), ends: Vec::new(), tokens: Vec::new() }
     }
 
-    /// Adds a set of tokens in any order.
+    /// Adds a set; its tokens may have any order.
     fn push(&mut self, mut set: Vec<u32>) {
         set.sort_unstable();
         set.dedup();
@@ -41,8 +41,7 @@ impl Input {
         self.ends.push(self.tokens.len());
     }
 
-    /// So many of the sets, evenly spaced, so that files may be in any order; all, if there are no
-    /// more.
+    /// Keeps `sets` sets, evenly spaced because files may be sorted; all, if there are no more.
     pub(super) fn sample(self, sets: usize) -> Self {
         let all = self.ends.len();
         if sets >= all {
@@ -55,7 +54,7 @@ impl Input {
         sample
     }
 
-    /// The sets in a random order, which is the same each time.
+    /// The sets in a random order that is the same in each run.
     pub(super) fn shuffled(&self) -> Self {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
         let mut numbers = Numbers::default();
@@ -74,7 +73,7 @@ impl Input {
         &self.tokens[self.begin(set)..self.ends[set]]
     }
 
-    /// The sets with their tokens numbered by ascending frequency, and sorted.
+    /// The sets with their tokens numbered by ascending frequency, sorted.
     pub(super) fn numbered_by_frequency(&self) -> Vec<Vec<u32>> {
         let mut counts: HashMap<u32, u32> = HashMap::new();
         self.tokens.iter().for_each(|&token| *counts.entry(token).or_default() += 1);
@@ -89,12 +88,12 @@ impl Input {
         (0..self.ends.len()).map(numbered).collect()
     }
 
-    /// Where a set begins in `tokens`.
+    /// Begin of a set in `tokens`.
     fn begin(&self, set: usize) -> usize {
         set.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
-    /// As text: a set a line.
+    /// Text of the sets, one set per line.
     pub(super) fn lines(&self) -> String {
         let mut lines = String::new();
         let mut begin = 0;
@@ -107,7 +106,7 @@ impl Input {
         lines
     }
 
-    /// The sets, ready to be joined; with `is_two_sided`, the even ones with the odd ones.
+    /// Collection ready to be joined; with `is_two_sided`, of even sets with odd ones.
     pub(super) fn collect(&self, is_two_sided: bool) -> SetCollection {
         let mut collector = SetCollector::new(MEMORY_MAX);
         let mut begin = 0;
@@ -120,7 +119,7 @@ impl Input {
         collector.finish().expect("it fits the memory")
     }
 
-    /// The same sets as batches of `id` and `set`, of one input or of two.
+    /// The sets as batches of `id` and `set`, of one input or of two.
     pub(super) fn batches(&self, is_two_sided: bool) -> Vec<Vec<RecordBatch>> {
         let inputs = if is_two_sided { 2 } else { 1 };
         let of_input = |input: usize| {
@@ -130,7 +129,7 @@ impl Input {
         (0..inputs).map(of_input).collect()
     }
 
-    /// The sets of one input as batches of so many.
+    /// The sets of one input as batches of `batch_sets` sets.
     pub(super) fn stream(&self, batch_sets: usize) -> Vec<RecordBatch> {
         let sets: Vec<usize> = (0..self.ends.len()).collect();
         sets.chunks(batch_sets.max(1)).map(|sets| self.batch(sets)).collect()
@@ -149,10 +148,10 @@ impl Input {
     }
 }
 
-/// The files of a folder, by name.
+/// Reads the files of a folder, sorted by name.
 ///
 /// # Panics
-/// If one cannot be read, or holds anything but whole numbers.
+/// If a file cannot be read, or holds anything but whole numbers.
 pub(super) fn files(folder: &Path, names: &[String]) -> Vec<Input> {
     let mut inputs: Vec<Input> = fs::read_dir(folder)
         .expect("a folder of sets")
@@ -177,7 +176,8 @@ fn read(name: &str, text: &str) -> Input {
     input
 }
 
-/// Families of similar sets, small and large ones, with tokens that are as unequal as words are.
+/// Generates families of similar sets, small and large ones, with frequencies of tokens as
+/// unequal as those of words.
 pub(super) fn generated() -> Vec<Input> {
     [("small", 200_000, 12, 60_000), ("large", 50_000, 80, 200_000)]
         .map(|(name, sets, size, alphabet)| {
@@ -200,8 +200,8 @@ pub(super) fn generated() -> Vec<Input> {
         .into()
 }
 
-/// Right answers: of the self-join, and of the join of the even sets with the odd ones, by file,
-/// similarity and threshold.
+/// Correct answers by file, similarity and threshold: of the self-join, and of the join of even
+/// sets with odd ones.
 pub(super) struct Truth(HashMap<(String, String, u32), [u64; 2]>);
 
 impl Truth {

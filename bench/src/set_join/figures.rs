@@ -1,23 +1,23 @@
 //! Figures of joins with a GPU, from the same runs as the tables.
 //!
-//! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU
-//! paradigm*, 2018, with thresholds as the x axis where nothing else is said:
+//! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the
+//! GPGPU paradigm*, 2018; thresholds are on the x axis unless stated otherwise:
 //!
-//! | file | what it draws | their figure |
+//! | file | content | their figure |
 //! |---|---|---|
 //! | `verification-ALGORITHM` | the verification of an algorithm's candidates, by kernel | 14 |
 //! | `verification-gain` | CPU over GPU, the verification | 9 |
 //! | `join-ALGORITHM` | the whole join, by kernel | 13 (of `group_join`) |
 //! | `best` | the fastest join on the CPU and with a GPU, published and ours | 10 |
 //! | `gain` | CPU over GPU, the whole join | 11 |
-//! | `phases` | where the time of the fastest published join with a GPU goes | table IV |
+//! | `phases` | time of the fastest published join with a GPU, by phase | table IV |
 //! | `overlap` | the share of the device's time for which the CPU had other work | 3, 12 |
 //! | `transfer` | bytes sent to the device | table IV |
 //! | `chunks`, `chunks-overlap` | join and overlap, by bytes of a chunk | 12 |
 //! | `outputs` | the whole join, to count and to select | none (§3.3.2) |
 //!
-//! A figure for which nothing was run is not drawn. Where sizes of chunks or outputs are compared,
-//! only these comparisons are drawn.
+//! A figure without data is not drawn. When sizes of chunks or outputs are compared, only these
+//! comparisons are drawn.
 
 use std::io;
 use std::path::Path;
@@ -29,10 +29,10 @@ use trommel_bench::plot::{Plot, Scale};
 use super::joins::{Group, Joins, Number, distinct, is_published};
 use super::waves::{Counted, Waves};
 
-/// Draws all figures of an input into a folder.
+/// Draws all figures of an input into `folder`.
 ///
 /// # Errors
-/// If one cannot be written.
+/// If a figure cannot be written.
 pub(super) fn draw(joins: &Joins, folder: &Path) -> io::Result<()> {
     for (name, plot) in plots(joins) {
         let path = plot.write(folder, &format!("set-join-{}-{name}", joins.file))?;
@@ -61,13 +61,13 @@ fn plots(joins: &Joins) -> Vec<(String, Plot)> {
     plots
 }
 
-/// Those in which there is something, by their names.
+/// Figures that have lines, with their names.
 fn named<const N: usize>(plots: [(&str, Plot); N]) -> impl Iterator<Item = (String, Plot)> {
     let drawn = plots.into_iter().filter(|(_, plot)| plot.lines() > 0);
     drawn.map(|(name, plot)| (name.to_owned(), plot))
 }
 
-/// The figures of an algorithm; none if there is nothing to compare.
+/// Figures of an algorithm; none if there is nothing to compare.
 fn of(joins: &Joins, algorithm: JoinAlgorithm) -> Vec<(String, Plot)> {
     let runs = joins.runs().into_iter().filter(|waves| waves.algorithm == algorithm);
     let runs: Vec<Waves> = runs.collect();
@@ -88,13 +88,13 @@ fn plot(joins: &Joins, title: &str, is_better: &str, scale: Scale, y: &str) -> P
     Plot::new(title, subtitle, scale).axes(joins.x, y).x_from(least)
 }
 
-/// Adds a line, unless there is nothing to draw; zero has no place on a scale of powers of ten.
+/// Adds a line unless it is empty; a logarithmic scale has no place for zero.
 fn add(plot: Plot, name: &str, mut points: Vec<(f64, f64)>, scale: Scale) -> Plot {
     points.retain(|&(_, y)| y > 0.0 || scale != Scale::Logarithmic);
     if points.is_empty() { plot } else { plot.line(name, points) }
 }
 
-/// How candidates are verified.
+/// Label of a way to verify candidates.
 fn mode_title(mode: VerifyMode) -> &'static str {
     match mode {
         VerifyMode::A => "A, a thread a probe",
@@ -163,7 +163,7 @@ fn phases(joins: &Joins) -> Plot {
     })
 }
 
-/// A line for the fastest join of each algorithm with a GPU.
+/// One line for the fastest join of each algorithm with a GPU.
 fn by_algorithm(joins: &Joins, mut plot: Plot, scale: Scale, of: Number) -> Plot {
     for algorithm in joins.algorithms() {
         let is_it = |waves: Waves| waves.is_on_gpu() && waves.algorithm == algorithm;
@@ -187,7 +187,7 @@ fn transfer(joins: &Joins) -> Plot {
     by_algorithm(joins, plot, scale, Counted::megabytes)
 }
 
-/// The time of joins and their overlap by the size of chunks, a line for each run and threshold.
+/// Time of joins and their overlap by the size of chunks, one line per run and threshold.
 fn by_chunk(joins: &Joins) -> [Plot; 2] {
     let mut sizes = distinct(joins.measured.iter().map(|measured| measured.waves.chunk_bytes));
     sizes.sort_unstable();
@@ -225,7 +225,7 @@ fn by_chunk(joins: &Joins) -> [Plot; 2] {
     plots
 }
 
-/// A size with its unit.
+/// Formats a size with its unit.
 fn shown_bytes(bytes: usize) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),

@@ -1,27 +1,28 @@
-//! The joins of one input in waves, at all thresholds: what tables and figures take from them.
+//! Measured joins of one input in waves at all thresholds, the source of tables and figures.
 
 use trommel::set_similarity_join::JoinAlgorithm;
 
 use super::waves::{Counted, Measured, Waves};
 
-/// Some algorithms.
+/// Selects a group of algorithms.
 pub(super) type Group = fn(JoinAlgorithm) -> bool;
 
-/// A number of a run.
+/// Selects a number of a run.
 pub(super) type Number = fn(&Counted) -> f64;
 
-/// The joins of one input.
+/// Joins of one input.
 pub(super) struct Joins {
-    /// What files about it are called.
+    /// Base name of its figures.
     pub(super) file: String,
-    /// What is joined.
+    /// Description of the input.
     pub(super) title: String,
-    /// What thresholds are.
+    /// Label of the thresholds.
     pub(super) x: &'static str,
     pub(super) measured: Vec<Measured>,
 }
 
-/// Of what is measured with several sizes of chunks or outputs, those runs that are like the first.
+/// Runs whose chunk size and output equal those of the first run, for inputs measured with
+/// several.
 fn usual(measured: &[Measured]) -> impl Iterator<Item = &Measured> {
     let of = |measured: &Measured| (measured.waves.chunk_bytes, measured.waves.output);
     let first = measured.first().map(of);
@@ -29,12 +30,12 @@ fn usual(measured: &[Measured]) -> impl Iterator<Item = &Measured> {
 }
 
 impl Joins {
-    /// In the order of the arguments.
+    /// Thresholds in the order of the arguments.
     pub(super) fn thresholds(&self) -> Vec<u32> {
         distinct(self.measured.iter().map(|measured| measured.threshold))
     }
 
-    /// What was run, with the usual chunks and output.
+    /// Runs with the usual chunks and output.
     pub(super) fn runs(&self) -> Vec<Waves> {
         distinct(usual(&self.measured).map(|measured| measured.waves))
     }
@@ -43,7 +44,7 @@ impl Joins {
         distinct(self.runs().iter().map(|waves| waves.algorithm))
     }
 
-    /// How much less of something a GPU needs than the CPU, by its best kernel.
+    /// Quotient CPU / GPU of a number, with the best kernel of the GPU.
     pub(super) fn gain(
         &self,
         threshold: u32,
@@ -58,14 +59,14 @@ impl Joins {
         (gpu > 0.0).then(|| cpu / gpu)
     }
 
-    /// A run at a threshold.
+    /// Counts of a run at a threshold.
     pub(super) fn at(&self, threshold: u32, waves: Waves) -> Option<&Counted> {
         let is_it =
             |measured: &&Measured| measured.threshold == threshold && measured.waves == waves;
         self.measured.iter().find(is_it).map(|measured| &measured.counted)
     }
 
-    /// Of some of the usual runs, the one with the least of something.
+    /// The usual run of a group with the least value of a number.
     pub(super) fn least(
         &self,
         threshold: u32,
@@ -77,7 +78,7 @@ impl Joins {
             .min_by(|left, right| of(&left.counted).total_cmp(&of(&right.counted)))
     }
 
-    /// The points of a line over the thresholds.
+    /// Points of a line over the thresholds.
     pub(super) fn line(&self, value: impl Fn(u32) -> Option<f64>) -> Vec<(f64, f64)> {
         let mut thresholds = self.thresholds();
         thresholds.sort_unstable();
@@ -86,12 +87,12 @@ impl Joins {
     }
 }
 
-/// Whether it is one of the algorithms of the literature.
+/// True for the algorithms of the literature.
 pub(super) fn is_published(algorithm: JoinAlgorithm) -> bool {
     !matches!(algorithm, JoinAlgorithm::Auto | JoinAlgorithm::GpuSignatures)
 }
 
-/// Each once, in the order in which they come first.
+/// Distinct items in the order of their first occurrence.
 pub(super) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     items.fold(Vec::new(), |mut distinct, item| {
         if !distinct.contains(&item) {

@@ -1,7 +1,8 @@
 //! Python packages that join similar sets, over the same sets.
 //!
-//! All compare floating-point numbers but DuckDB, whose query is ours, so they may lose pairs that
-//! reach the threshold exactly: that is shown, not taken for a fault.
+//! All of them compare floating-point numbers, except DuckDB, whose query is ours. So they may
+//! lose pairs that reach the threshold exactly; these are shown as missing and do not stop the
+//! program.
 
 use std::fs;
 use std::io;
@@ -12,15 +13,15 @@ use serde::Deserialize;
 use super::data::Input;
 use crate::python::Python;
 
-/// Our join at a threshold.
+/// Result of our join at a threshold.
 pub(super) struct Ours {
     pub(super) threshold: u32,
     pub(super) pairs: u64,
-    /// Numbering tokens and joining, which is what peers do in their clock.
+    /// Seconds of numbering tokens and joining, both of which peers have in their clock.
     pub(super) seconds: f64,
 }
 
-/// What the script says: of a peer at a threshold, or why it is not there.
+/// Output of the script: a measurement of a peer at a threshold, or the reason why it is missing.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Measured {
@@ -28,7 +29,7 @@ enum Measured {
     Missing { name: String, missing: String },
 }
 
-/// Measures all of the script's peers on these sets, once at each threshold, and prints.
+/// Measures all peers of the script on these sets, once at each threshold, and prints a table.
 ///
 /// # Errors
 /// If the script fails.

@@ -1,12 +1,12 @@
-//! The join of a stream: the operator with a window, beside a plain join of the same stream, and
-//! where the window holds everything beside the join of all sets at once.
+//! Joins of streams: the operator with a window next to a plain join of the same stream and,
+//! where the window holds all sets, next to the join of all sets at once.
 //!
-//! Sets come in a random order, which is the same each time. In the clock of the operator is all
-//! that it does, from the first batch in memory to the last count, on one thread. The plain join is
-//! the textbook's: an index from tokens to sets, the bounds on sizes and positions of PPJoin, and a
-//! merge of two sorted lists. It gets its sets one by one with their tokens numbered by their
-//! frequency in the whole stream, which no stream knows, and for which it pays no time. The join
-//! at once has to number its tokens in its clock.
+//! Sets come in a random order that is the same in each run. The clock of the operator covers all
+//! of its work, from the first batch in memory to the last count, on one thread. The plain join
+//! is that of textbooks: an index from tokens to sets, the bounds on sizes and positions of
+//! PPJoin, and a merge of two sorted lists. It gets sets one by one, with tokens numbered by
+//! their frequency in the whole stream, which a stream cannot know and which is not in its clock.
+//! The join at once numbers its tokens within its clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,28 +27,28 @@ use trommel::{Collect, Discard, Graph, Isa, JoinOutput, Memory, RunOptions, SetS
 use super::data::{Input, MEMORY_MAX};
 use super::median;
 
-/// A stream and what is asked of it.
+/// Join of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stream {
-    /// Sets of the window.
+    /// Sets in the window.
     pub(super) window: usize,
-    /// The least Jaccard similarity, in percent.
+    /// Minimum Jaccard similarity, in percent.
     pub(super) percent: u32,
-    /// Whether sets are dropped that have an earlier similar one, or pairs counted.
+    /// True to drop sets that have an earlier similar one; false to count pairs.
     pub(super) deduplicates: bool,
 }
 
-/// What a join found, and what it took.
+/// Results and costs of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     time: Duration,
-    /// Pairs, or sets that were dropped.
+    /// Number of pairs, or of dropped sets.
     results: u64,
     candidates: u64,
     bytes: u64,
 }
 
-/// The sets of an input as a stream.
+/// Sets of an input as a stream.
 pub(super) struct Streamed {
     shuffled: Input,
     batches: Vec<RecordBatch>,
@@ -115,13 +115,13 @@ impl Stream {
         Threshold::new(self.percent, 100).expect("a positive threshold")
     }
 
-    /// The least overlap of two similar sets of these sizes.
+    /// Minimum overlap of two similar sets of these sizes.
     fn required(self, a: usize, b: usize) -> usize {
         let percent = self.percent as usize;
         (percent * (a + b)).div_ceil(100 + percent)
     }
 
-    /// The operator, in a pipeline of one thread.
+    /// Runs the operator in a pipeline of one thread.
     fn by_operator(self, batches: &[RecordBatch]) -> Found {
         let mut join = SetSimilarityJoin::new(self.threshold())
             .window(JoinWindow::sets(self.window as u64))
@@ -153,7 +153,7 @@ impl Stream {
         Found { time, results, candidates, bytes }
     }
 
-    /// All sets at once: numbering tokens, and the join.
+    /// Joins all sets at once, including numbering.
     fn at_once(self, input: &Input, isa: Isa) -> Found {
         let begin = Instant::now();
         let sets = Arc::new(input.collect(false));
@@ -172,18 +172,18 @@ fn counter(metrics: &Metrics, name: &str) -> u64 {
     counters.find(|(other, _)| *other == name).expect("the operator counts it").1
 }
 
-/// A set that has a token in its prefix.
+/// Posting: a set with a token in its prefix.
 struct Posting {
-    /// The position of the set in the stream.
+    /// Position of the set in the stream.
     set: usize,
     position: u32,
 }
 
-/// The plain join.
+/// Plain join.
 struct Plain {
     stream: Stream,
     postings: RapidHashMap<u32, VecDeque<Posting>>,
-    /// By position in the stream: the last set that met it.
+    /// Latest probe that met each set, by position in the stream.
     met: Vec<usize>,
 }
 
@@ -245,7 +245,7 @@ impl Plain {
     }
 }
 
-/// Whether two ascending lists have so many numbers in common.
+/// True if two ascending lists have at least `required` numbers in common.
 fn is_similar(mut left: &[u32], mut right: &[u32], required: usize) -> bool {
     let mut common = 0;
     while common < required {

@@ -1,5 +1,4 @@
-//! The seconds of joins over the threshold, and the share of the verification, as tables and as
-//! figures.
+//! Tables and figures of the time of joins by threshold, and of the share of the verification.
 //!
 //! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU
 //! paradigm*, 2018: the time of the whole join by threshold (Fig. 10), and the share of the
@@ -15,27 +14,27 @@ use trommel_bench::plot::{Plot, Scale};
 use super::joins::{distinct, is_published};
 use super::tables::{head, row};
 
-/// One algorithm on one level.
+/// Measurements of one algorithm on one level.
 pub(super) struct Line {
     pub(super) algorithm: JoinAlgorithm,
     pub(super) isa: Isa,
     pub(super) name: String,
-    /// By threshold.
+    /// Seconds by threshold.
     pub(super) seconds: Vec<f64>,
-    /// The part of them in which pairs were verified.
+    /// Seconds of verification within that time.
     pub(super) verifying: Vec<f64>,
 }
 
-/// All algorithms over all thresholds.
+/// Measurements of all algorithms at all thresholds.
 pub(super) struct Summary<'a> {
     pub(super) thresholds: &'a [u32],
     pub(super) lines: Vec<Line>,
 }
 
 impl Summary<'_> {
-    /// Prints a column for each threshold, and what `auto` gains over the best published algorithm,
-    /// verifying on the same level and, as published, without vectors; and how much of each time
-    /// is verification.
+    /// Prints one column per threshold: the times, the gain of `auto` over the best published
+    /// algorithm, both verified on the same level and, as published, without vectors, and the
+    /// share of verification.
     pub(super) fn print(&self) {
         head("seconds", self.thresholds);
         for line in &self.lines {
@@ -60,20 +59,20 @@ impl Summary<'_> {
         println!();
     }
 
-    /// By threshold: the time of the fastest published algorithm on a level, if one was measured.
+    /// Time of the fastest published algorithm on a level, by threshold, if one was measured.
     fn best_published(&self, isa: Isa) -> Option<Vec<f64>> {
         let published = self.lines.iter().filter(|line| is_published(line.algorithm));
         let times = published.filter(|line| line.isa == isa).map(|line| line.seconds.clone());
         times.reduce(|best, times| best.iter().zip(times).map(|(b, time)| b.min(time)).collect())
     }
 
-    /// How much of the time of a line is verification.
+    /// Share of verification in the time of a line.
     fn shares(line: &Line) -> impl Iterator<Item = f64> {
         line.verifying.iter().zip(&line.seconds).map(|(part, all)| part / all)
     }
 
-    /// Writes the figures into the folder: the time of the whole joins, and the share of the
-    /// verification in it.
+    /// Writes two figures into the folder: the time of whole joins, and the share of
+    /// verification.
     ///
     /// # Errors
     /// If they cannot be written.

@@ -1,8 +1,8 @@
 //! Tables over the thresholds.
 //!
-//! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU
-//! paradigm*, 2018: what the time of a join with a GPU consists of (Table IV), and which algorithm
-//! is the fastest one with a GPU on how many inputs (Table V).
+//! After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in the
+//! GPGPU paradigm*, 2018: the phases of a join with a GPU (Table IV), and the number of inputs on
+//! which each algorithm is the fastest one with a GPU (Table V).
 
 use super::joins::{Group, Joins, Number, distinct, is_published};
 use super::waves::Waves;
@@ -14,7 +14,7 @@ pub(super) fn head(what: &str, thresholds: &[u32]) {
     println!("|---|{}", "---:|".repeat(thresholds.len()));
 }
 
-/// Prints a row; where there is no value, it has nothing.
+/// Prints a row; missing values are left empty.
 pub(super) fn row(
     name: &str,
     values: impl IntoIterator<Item = Option<f64>>,
@@ -51,7 +51,7 @@ pub(super) fn print(joins: &Joins) {
     phases(joins, "fastest, GPU", |_| true);
 }
 
-/// Table IV: the fastest join with a GPU at each threshold, and where its time goes.
+/// Table IV: the fastest join with a GPU at each threshold, by phases.
 fn phases(joins: &Joins, what: &str, which: impl Fn(Waves) -> bool) {
     println!(
         "| {what} | algorithm, mode | join | filter | feeding | kernels | overlap | verified | MB to GPU |"
@@ -78,8 +78,8 @@ fn phases(joins: &Joins, what: &str, which: impl Fn(Waves) -> bool) {
     println!();
 }
 
-/// Table V: on how many of the inputs each algorithm is the fastest one with a GPU, of the
-/// published ones and of all.
+/// Table V: number of inputs on which each algorithm is the fastest one with a GPU, among the
+/// published ones and among all.
 pub(super) fn print_winners(all: &[Joins]) {
     let thresholds = distinct(all.iter().flat_map(Joins::thresholds));
     let algorithms = distinct(all.iter().flat_map(Joins::algorithms));

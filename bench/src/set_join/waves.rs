@@ -1,10 +1,10 @@
-//! The operator in a pipeline: the filter on one core, and the verification on another one or on a
-//! GPU, by each of its kernels.
+//! Joins by the operator in a pipeline: the filter on one core, verification on another one or by
+//! each kernel of a GPU.
 //!
-//! The sets lie in memory as batches. In the clock is all that the operator does, from the first
-//! batch to the count or to the last pair: numbering tokens and sorting sets, which the other table
-//! leaves out, and the opening of the device, both of which are shown. The program holds the
-//! context of the GPU, so that it is made once and is in no time.
+//! The sets are in memory as batches. The clock covers all work of the operator, from the first
+//! batch to the count or the last pair, including the numbering of tokens, the sorting of sets,
+//! which the table without waves leaves out, and the opening of the device; these are shown. The
+//! program keeps the context of the GPU open, so that it is created once and in no measured time.
 
 use std::time::{Duration, Instant};
 
@@ -18,45 +18,45 @@ use trommel::{Collect, Graph, JoinOutput, Memory, RunOptions, SetSimilarityJoin}
 
 use super::{Patience, Row};
 
-/// A join, and how its candidates are verified.
+/// Join, with its way of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waves {
     pub(super) algorithm: JoinAlgorithm,
     pub(super) verify: VerifyMode,
-    /// What is asked for.
+    /// Output of the join.
     pub(super) output: JoinOutput,
     /// Bytes of a chunk.
     pub(super) chunk_bytes: usize,
 }
 
-/// What a run counted. Times are in seconds.
+/// Counts of a run; times are in seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counted {
     pub(super) results: u64,
-    /// The whole join.
+    /// Whole join.
     pub(super) total: f64,
     /// Opening the device.
     pub(super) opening: f64,
-    /// The first part: index, filter, and writing candidates into chunks.
+    /// First part: index, filter, and writing candidates into chunks.
     pub(super) filter: f64,
-    /// What the second part did for a device: checks of chunks, and copies to pinned memory.
+    /// Work of the second part for a device: checks of chunks, and copies to pinned memory.
     pub(super) feeding: f64,
-    /// The kernels, or their work on the CPU.
+    /// Kernels, or their work on the CPU.
     pub(super) verifier: f64,
-    /// The share of the time with a chunk on the device for which the CPU had other work.
+    /// Share of the device time during which the CPU had other work.
     pub(super) overlap: f64,
     pub(super) waves: u64,
-    /// Pairs that were verified.
+    /// Verified pairs.
     pub(super) verified: u64,
     pub(super) bytes_to_device: u64,
 }
 
-/// A join at a threshold.
+/// Measured join at a threshold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) threshold: u32,
     pub(super) waves: Waves,
-    /// Of the run of median time.
+    /// Counts of the run of median time.
     pub(super) counted: Counted,
 }
 
@@ -87,7 +87,7 @@ impl Counted {
         }
     }
 
-    /// Millions of bytes.
+    /// Millions of bytes sent to the device.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 bytes")]
     pub(super) fn megabytes(&self) -> f64 {
         self.bytes_to_device as f64 / 1e6
@@ -95,8 +95,8 @@ impl Counted {
 }
 
 impl Measured {
-    /// Runs everything in turn, checks that all counts are equal, and right if the answer is known,
-    /// and prints a line for each.
+    /// Runs all joins in turn, checks that all counts are equal, and correct if the answer is
+    /// known, and prints a line for each.
     pub(super) fn measure(
         row: &Row<'_>,
         runs: &[Waves],
@@ -160,7 +160,7 @@ impl Measured {
 }
 
 impl Waves {
-    /// Whether the operator takes it: `gpu_signatures` verifies by itself.
+    /// True if the operator supports it: `gpu_signatures` verifies on its own.
     pub(super) fn is_possible(self) -> bool {
         self.algorithm != JoinAlgorithm::GpuSignatures
             || matches!(self.verify, VerifyMode::Auto | VerifyMode::Cpu)
@@ -170,12 +170,12 @@ impl Waves {
         self.verify != VerifyMode::Cpu
     }
 
-    /// The algorithm and the mode.
+    /// Name of algorithm and mode.
     pub(super) fn name(self) -> String {
         format!("{}, {}", self.algorithm.name(), self.verify.name())
     }
 
-    /// As in configurations.
+    /// Name of the output in configurations.
     pub(super) fn output_name(self) -> &'static str {
         match self.output {
             JoinOutput::Count => "count",
@@ -183,7 +183,7 @@ impl Waves {
         }
     }
 
-    /// Runs it once.
+    /// Runs the join once.
     fn run(self, row: &Row<'_>, inputs: &[Vec<RecordBatch>]) -> Counted {
         let join = SetSimilarityJoin::new(row.threshold())
             .similarity(row.similarity)

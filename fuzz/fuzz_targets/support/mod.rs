@@ -1,4 +1,4 @@
-//! Files for a reader, and a source that is called without an engine.
+//! Files for a reader, and a driver of sources without an engine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use arrow_array::RecordBatch;
 use trommel::batch::Payload;
 use trommel::operator::{BindContext, Body, OperatorSpec, Output, SourceFlow};
 
-/// Files of one input, which the next one replaces.
+/// Files of one input; the next input replaces them.
 pub struct Scratch {
     files: Vec<PathBuf>,
 }
 
 impl Scratch {
-    /// Writes files with this extension.
+    /// Writes `files` with this extension.
     pub fn new(name: &str, files: &[&[u8]], extension: &str) -> Self {
         let folder = PathBuf::from("/dev/shm");
         let folder = if folder.is_dir() { folder } else { std::env::temp_dir() };
@@ -33,7 +33,7 @@ impl Scratch {
     }
 }
 
-/// Everything that a source sends; `None` if it fails.
+/// All batches of a source; `None` if it fails.
 pub fn drain(spec: impl OperatorSpec + 'static) -> Option<Vec<RecordBatch>> {
     let fragment = Box::new(spec).bind(&[], BindContext::new(0)).ok()?;
     let part = fragment.parts.into_iter().next().expect("a part");

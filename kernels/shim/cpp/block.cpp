@@ -1,7 +1,7 @@
 // block.cpp - the threads of a block, their barriers and the collectives of their warps.
 //
 // A thread runs until it waits for others or ends; then the next one that can go on does, in the
-// order of the launch. What is stricter than a GPU, on purpose: all threads of a block must wait at
+// order of the launch. Stricter than a GPU, on purpose: all threads of a block must wait at
 // the same line; a mask names only lanes that are there; a shuffle reads only lanes of its mask.
 #include "runtime.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned WARP = 32;
 constexpr std::size_t STACK_BYTES = 128 << 10;
-// What shared memory holds before anybody has written to it.
+// The content of shared memory before anybody has written to it.
 constexpr unsigned char RUBBISH = 0xcb;
 constexpr std::size_t SHARED_ALIGNMENT = 16;
 

@@ -2,7 +2,7 @@
 // the shim can fail. `shared` is as large as the block.
 #include "device.cuh"
 
-// Right: each thread reads its neighbour's word, behind a barrier.
+// Right: each thread reads its neighbour's word, after a barrier.
 extern "C" __global__ void __launch_bounds__(256) right_neighbour(u32* out) {
     DYNAMIC_SHARED(u32, shared);
     shared[threadIdx.x] = threadIdx.x;
@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(256) bug_missing_barrier(u32* out) 
     out[threadIdx.x] = shared[(threadIdx.x + 1) % blockDim.x];
 }
 
-// Right: lanes exchange words of shared memory behind a __syncwarp().
+// Right: lanes exchange words of shared memory after a __syncwarp().
 extern "C" __global__ void __launch_bounds__(256) right_lanes(u32* out) {
     DYNAMIC_SHARED(u32, shared);
     shared[threadIdx.x] = threadIdx.x;
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) bug_vote_for_syncwarp(u32* out
     out[threadIdx.x] = shared[threadIdx.x ^ 1] & all;
 }
 
-// Wrong: one word behind the end of shared memory.
+// Wrong: one word past the end of shared memory.
 extern "C" __global__ void __launch_bounds__(256) bug_behind_shared(u32* out) {
     DYNAMIC_SHARED(u32, shared);
     shared[threadIdx.x + 1] = threadIdx.x;
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256) bug_behind_shared(u32* out) {
     out[threadIdx.x] = threadIdx.x;
 }
 
-// Wrong: one word behind the end of `out`.
+// Wrong: one word past the end of `out`.
 extern "C" __global__ void __launch_bounds__(256) bug_behind_device(u32* out) {
     out[threadIdx.x + 1] = threadIdx.x;
 }

@@ -1,7 +1,7 @@
 // cuda.h - CUDA C++ as far as kernels use it, for a C++17 compiler. Included before a kernel's
 // source.
 //
-// What is absent, so that its use does not compile: statically declared __shared__ memory (kernels
+// Absent, so that its use does not compile: statically declared __shared__ memory (kernels
 // declare it with DYNAMIC_SHARED), __constant__ memory, textures, cooperative groups,
 // __activemask() (its answer depends on scheduling), asm, and atomics on anything but 32- and
 // 64-bit integers.

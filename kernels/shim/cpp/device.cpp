@@ -27,7 +27,7 @@ int injected(const std::string& call, int number) {
     return call == name && number == at ? code : SUCCESS;
 }
 
-// How often each call was made and what was left at the end, for whoever asked.
+// The number of calls of each function and the resources left at the end, if a report is asked for.
 struct Report {
     ~Report() {
         const char* path = std::getenv("STAND_IN_REPORT");

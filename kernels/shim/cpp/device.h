@@ -1,6 +1,6 @@
-// device.h - what the stand-in driver keeps: settings, memory, streams and events.
+// device.h - the state of the stand-in driver: settings, memory, streams and events.
 //
-// Streams are lazy: work runs no earlier than somebody waits for it, asks for it or frees memory,
+// Streams are lazy: work runs no earlier than somebody waits for it, queries it or frees memory,
 // and of several streams only as much as that needs. So a host that forgets to wait for a copy or a
 // kernel gets wrong answers each time, not now and then.
 #pragma once
@@ -48,7 +48,7 @@ struct Stream {
 struct Device {
     std::recursive_mutex mutex;
     std::map<std::string, int> calls;
-    // After a failure that no context survives: what every call answers.
+    // The answer of every call after a failure that no context survives.
     int lost = SUCCESS;
     std::map<std::uintptr_t, std::size_t> memory;
     std::set<void*> pinned;
@@ -70,13 +70,13 @@ int enter(const char* call);
 // Whether a range lies within one allocation of device memory.
 bool is_allocated(std::uintptr_t address, std::size_t bytes);
 
-// Runs what is queued: all of a stream, one piece of it, what an event needs, everything.
+// Runs queued work: all of a stream, one piece of it, as much as an event needs, everything.
 int run_all(Stream& stream);
 int run_one(Stream& stream);
 int run_until(Event& event, std::uint64_t generation);
 int run_everything();
 
-// Runs a kernel and says on standard error what is wrong with it.
+// Runs a kernel and writes its mistakes to standard error.
 int run_kernel(const char* name, const Grid& grid, const std::function<void()>& thread);
 
 }  // namespace shim

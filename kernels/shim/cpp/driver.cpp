@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned THREADS_MAX = 1024;
 constexpr std::size_t SHARED_BYTES_MAX = 48 << 10;
-// What device memory holds before anybody has written to it.
+// The content of device memory before anybody has written to it.
 constexpr unsigned char RUBBISH = 0xcd;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
@@ -167,7 +167,7 @@ DRIVER(cuMemHostAlloc)(void** memory, std::size_t bytes, unsigned) {
     return shim::SUCCESS;
 }
 
-// Work in flight is not waited for: it would read or write what is free.
+// Work in flight is not waited for: it would read or write free memory.
 DRIVER(cuMemFreeHost)(void* memory) {
     const Lock lock(device().mutex);
     if (!device().pinned.erase(memory)) return shim::INVALID_VALUE;

@@ -18,7 +18,8 @@ constexpr std::size_t GUARD_BYTES = 4096;
 }  // namespace
 
 #if defined(__x86_64__)
-// Saves what a function must preserve, changes the stack, and restores it from there.
+// Saves the registers that a function must preserve, changes the stack, and restores them from
+// there.
 asm(R"(
     .text
     .type shim_switch_stack, @function
@@ -67,7 +68,7 @@ Fiber::~Fiber() = default;
 
 void Fiber::begin(void (*entry)()) {
 #if defined(__SANITIZE_ADDRESS__)
-    // What ran here before may have been given up in the middle of a function.
+    // The last run on this stack may have been given up in the middle of a function.
     __asan_unpoison_memory_region(stack_, bytes_);
 #endif
 #if defined(__x86_64__)

@@ -19,11 +19,11 @@ class Fiber {
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    // Makes the fiber begin with `entry` when it is switched to, whatever it did before.
+    // Makes the fiber begin with `entry` when it is switched to; an earlier run is given up.
     void begin(void (*entry)());
     // Goes on with another fiber; returns when someone switches back.
     void switch_to(Fiber& other);
-    // What a fiber has to do first when it begins.
+    // The first call of a fiber when it begins.
     static void entered();
 
   private:

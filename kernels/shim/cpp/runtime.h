@@ -20,11 +20,12 @@ struct Grid {
     std::size_t shared_bytes;
 };
 
-// Runs `thread` once for each thread of the grid. Says what went wrong, or nothing.
+// Runs `thread` once for each thread of the grid. Returns a message if something went wrong, or
+// nothing.
 std::string launch(const Grid& grid, Order order, std::uint64_t seed,
                    const std::function<void()>& thread);
 
-// Where the running thread is.
+// The position of the running thread.
 Index thread_index();
 Index block_index();
 const Grid& grid();
@@ -42,8 +43,8 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, un
 // Ends the launch with a message about the running thread.
 [[noreturn]] void fail(const std::string& what);
 
-// The race check: what it asks about the running thread, and what it is told. Empty in builds
-// without it.
+// The race check: its questions about the running thread, and the events it is told of. Empty in
+// builds without it.
 struct Moment {
     unsigned block, thread, barriers, warp_syncs;
 };

@@ -34,8 +34,8 @@ impl Form {
         }
     }
 
-    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of the
-    /// thread sanitizer itself, so that the library of that one is not linked.
+    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of
+    /// the thread sanitizer itself, so that the library of that one is not linked.
     const fn flags(self) -> [&'static [&'static str]; 3] {
         match self {
             Self::Plain => [&[], &[], &[]],
@@ -101,7 +101,7 @@ pub(crate) fn kernels() -> PathBuf {
     Path::new(HOME).join("../cuda")
 }
 
-/// The names behind `extern "C" __global__`, each the last word before a parenthesis.
+/// The names after `extern "C" __global__`, each the last word before a parenthesis.
 fn entry_points(text: &str) -> Vec<&str> {
     let starts = text.split("extern \"C\" __global__").skip(1);
     starts

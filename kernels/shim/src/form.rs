@@ -3,7 +3,7 @@
 /// Which check the driver was built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// None but those of all forms.
+    /// Only the checks of all forms.
     Plain,
     /// The address sanitizer of the compiler.
     Address,

@@ -1,13 +1,13 @@
-//! Runs the CUDA kernels of `kernels/cuda` on a CPU, behind a stand-in for the CUDA driver.
+//! Runs the CUDA kernels of `kernels/cuda` on a CPU, through a stand-in for the CUDA driver.
 //!
 //! The kernels are compiled by a C++ compiler together with `cpp/`, which brings the language
 //! (`cuda.h`) and the machine: a launch runs its blocks one after the other, and each CUDA thread
 //! on a fiber, a stack of its own, that goes on until it waits at a barrier or in a collective of
-//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver at
-//! run time finds this one instead when it is started by [`StandIn::command`], so that its whole
-//! path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
+//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver
+//! at run time finds this one instead when it is started by [`StandIn::command`], so that its
+//! whole path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
 //!
-//! # What it checks
+//! # Checks
 //!
 //! | form | notices |
 //! |---|---|
@@ -17,18 +17,19 @@
 //!
 //! # Limits
 //!
-//! - Threads take turns: what would only go wrong when two run at the same instant is seen by the
-//!   race check, not by results. That check remembers the last write and two reads of a word, so it
-//!   can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
-//! - Warps are not in step. What a GPU would hide by lockstep is an error here.
-//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here always.
+//! - Threads take turns: a mistake that shows only when two run at the same instant is seen by
+//!   the race check, not by results. That check remembers the last write and two reads of a word,
+//!   so it can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
+//! - Warps are not in step. A mistake that a GPU would hide by lockstep is an error here.
+//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here
+//!   always.
 //! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
-//! - It says nothing about speed, alignment of vector loads, registers, or what fits a GPU beyond
-//!   1,024 threads and 48 KiB of shared memory a block.
-//! - Images are not looked into: the kernels that run are those of the sources. What the assembler
-//!   adds is seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one,
-//!   even where the source reads the second of them only under a condition, and so can read a word
-//!   behind the end that the source never touches.
+//! - It says nothing about speed, alignment of vector loads, registers, or limits of a GPU other
+//!   than 1,024 threads and 48 KiB of shared memory a block.
+//! - Images are not looked into: the kernels of the sources run. Changes by the assembler are
+//!   seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one, even
+//!   where the source reads the second of them only under a condition, and so can read a word
+//!   past the end that the source never touches.
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -152,8 +153,8 @@ impl StandIn {
         self.with("STAND_IN_DROP_LINE", line)
     }
 
-    /// Where to write, at the end of the process, what is left and how often each function was
-    /// called.
+    /// The file that the process writes at its end: the resources that are left, and the number
+    /// of calls of each function.
     #[must_use]
     pub fn report(self, path: &Path) -> Self {
         self.with("STAND_IN_REPORT", path.display())
@@ -176,8 +177,8 @@ impl StandIn {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", &self.folder);
         if self.form == Form::Address {
-            // The sanitizer has to be there before everything else. What other libraries leak at
-            // the end is not asked.
+            // The sanitizer has to be loaded before everything else. Leaks of other libraries at
+            // the end are not looked for.
             command.env("LD_PRELOAD", env!("STAND_IN_ASAN"));
             command.env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99");
         }

@@ -1,4 +1,5 @@
-//! What the bus and the device's memory give to plain copies: the ceilings of everything else.
+//! The speed of plain copies over the bus and within the device's memory: the ceilings of
+//! everything else.
 
 #![expect(unsafe_code, reason = "copies that a device does while the host goes on")]
 
@@ -9,10 +10,10 @@ use super::error::DeviceError;
 use super::memory::Memory;
 use super::stream::{Event, Stream};
 
-/// How long copies of the same bytes take, the best of several.
+/// The times of copies of the same bytes, each the best of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyTimes {
-    /// What was copied.
+    /// Bytes copied.
     pub bytes: usize,
     /// From pinned memory to the device.
     pub host_to_device: Duration,
@@ -23,16 +24,17 @@ pub struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks that
-    /// they arrive.
+    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks
+    /// that they arrive.
     ///
     /// # Errors
     ///
-    /// If the device has not twice the bytes, the host not that much to pin, or the driver fails.
+    /// If the device has less than twice the bytes, the host cannot pin as many, or the driver
+    /// fails.
     ///
     /// # Panics
     ///
-    /// If what arrives is not what was sent.
+    /// If other bytes arrive than were sent.
     pub fn measure(device: &Device, bytes: usize, rounds: usize) -> Result<Self, DeviceError> {
         let len = bytes.div_ceil(size_of::<u64>()).max(1);
         let bytes = len * size_of::<u64>();
@@ -51,15 +53,15 @@ impl CopyTimes {
         };
         // SAFETY of the three: `best` waits for each copy before it goes on or returns.
         let host_to_device = clock.best(rounds, |stream| {
-            // SAFETY: as said above.
+            // SAFETY: as above.
             unsafe { stream.copy_in(&sent, &here, len) }
         })?;
         let device_to_device = clock.best(rounds, |stream| {
-            // SAFETY: as said above.
+            // SAFETY: as above.
             unsafe { stream.copy_within(&here, &there, len) }
         })?;
         let device_to_host = clock.best(rounds, |stream| {
-            // SAFETY: as said above.
+            // SAFETY: as above.
             unsafe { stream.copy_out(&there, &received, len) }
         })?;
         assert!(sent[..] == received[..], "{bytes} B did not arrive as they were sent");
@@ -74,8 +76,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// The shortest time of `rounds` runs of what is queued, after one that is not counted. Nothing
-    /// runs any more when it returns.
+    /// The shortest time of `rounds` runs of the copy that `queue` queues, after one that is not
+    /// counted. Nothing runs any more when it returns.
     fn best(
         &self,
         rounds: usize,

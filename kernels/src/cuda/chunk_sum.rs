@@ -33,8 +33,8 @@ pub struct ChunkSum {
 }
 
 // SAFETY: the arguments are of the kernel's types. It reads `values` numbers, all of which were
-// sent, and writes a sum a chunk; a chunk has at least one of the numbers, and there is room for as
-// many sums. The grid has full warps.
+// sent, and writes a sum a chunk; a chunk has at least one of the numbers, and there is room for
+// as many sums. The grid has full warps.
 unsafe impl Primitive for ChunkSum {
     const IMAGES: &'static Images = images!("chunk_sum");
     const KERNELS: &'static [&'static str] = &["chunk_sum"];

@@ -1,4 +1,4 @@
-//! The probe, and what it finds.
+//! The probe, devices and their properties.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -19,14 +19,14 @@ const DRIVER_MIN: i32 = 12_000;
 /// The first capability with threads that are scheduled independently, which kernels rely on.
 const CAPABILITY_MIN: (u32, u32) = (7, 0);
 
-/// Why there is no device.
+/// The reason why there is no device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoDevice {
-    /// The user has switched devices off.
+    /// Devices are switched off.
     #[error("switched off by {DEVICE_VARIABLE}=cpu")]
     SwitchedOff,
-    /// The variable has another value than those that mean something.
+    /// The variable has an unknown value.
     #[error("{DEVICE_VARIABLE} is {value:?}; allowed are \"auto\" and \"cpu\"")]
     UnknownSetting {
         /// Its value.
@@ -38,7 +38,7 @@ pub enum NoDevice {
     /// The driver is older than the embedded kernels.
     #[error("the NVIDIA driver is too old: it is for CUDA {}.{}, needed is 12.0 (driver 525)", .version / 1000, .version % 1000 / 10)]
     OldDriver {
-        /// What it calls itself: 1000 * major + 10 * minor.
+        /// Its CUDA version: 1000 * major + 10 * minor.
         version: i32,
     },
     /// The driver is there, but shows no device.
@@ -47,9 +47,9 @@ pub enum NoDevice {
     /// There are fewer devices.
     #[error("there is no CUDA device {ordinal}: the driver shows {count}")]
     NoSuchDevice {
-        /// The one that was asked for.
+        /// The requested number.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
     /// The device is older than the embedded kernels.
@@ -65,7 +65,7 @@ pub enum NoDevice {
     Failed(#[from] DeviceError),
 }
 
-/// What a device is.
+/// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
@@ -81,9 +81,9 @@ pub struct Properties {
     pub clock_khz: u32,
     /// Memory in bytes.
     pub memory_bytes: usize,
-    /// Clock of the memory in kHz and width of its bus in bits: what bandwidth could be at most.
+    /// Clock of the memory in kHz, which bounds the bandwidth together with the width of its bus.
     pub memory_clock_khz: u32,
-    /// See [`Self::memory_clock_khz`].
+    /// Width of the memory's bus in bits.
     pub memory_bus_bits: u32,
     /// The CUDA version of the driver, 1000 * major + 10 * minor.
     pub driver_version: u32,
@@ -94,15 +94,15 @@ pub struct Properties {
 const POPULATION_COUNTS: u64 = 16;
 
 impl Properties {
-    /// Population counts a second of 32-bit words that multiprocessors and their clock allow; zero
-    /// where the driver does not tell.
+    /// Population counts a second of 32-bit words that multiprocessors and their clock allow;
+    /// zero where the driver does not tell.
     #[must_use]
     pub fn peak_population_counts_per_second(&self) -> u64 {
         u64::from(self.clock_khz) * 1000 * u64::from(self.multiprocessors) * POPULATION_COUNTS
     }
 
-    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted; zero
-    /// where the driver does not tell.
+    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted;
+    /// zero where the driver does not tell.
     #[must_use]
     pub fn peak_bytes_per_second(&self) -> u64 {
         u64::from(self.memory_clock_khz) * 1000 * 2 * u64::from(self.memory_bus_bits / 8)
@@ -126,7 +126,7 @@ struct Context {
 // SAFETY: the driver's handles may be used from every thread in which the context is current, and
 // `Device::enter` makes it so.
 unsafe impl Send for Context {}
-// SAFETY: as above; the driver locks what it shares.
+// SAFETY: as above; the driver locks shared data.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
@@ -144,6 +144,17 @@ impl Device {
     ///
     /// [`NoDevice`] says why not. That is an answer like any other: it is never a panic, and most
     /// machines give it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::cuda::Device;
+    ///
+    /// match Device::probe(0) {
+    ///     Ok(device) => println!("{}", device.properties().name),
+    ///     Err(reason) => println!("on the CPU: {reason}"),
+    /// }
+    /// ```
     pub fn probe(ordinal: usize) -> Result<Self, NoDevice> {
         let count = Self::count()?;
         if ordinal >= count {
@@ -160,7 +171,7 @@ impl Device {
         env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu") && unsafe { sys::is_culib_present() }
     }
 
-    /// How many devices the driver shows; at least one.
+    /// The number of devices that the driver shows; at least one.
     ///
     /// # Errors
     ///
@@ -184,6 +195,7 @@ impl Device {
         if version < DRIVER_MIN {
             return Err(NoDevice::OldDriver { version });
         }
+        // Without a device, `cuInit` itself fails, before there is a count.
         match result::init() {
             Err(DriverError(
                 CUresult::CUDA_ERROR_NO_DEVICE | CUresult::CUDA_ERROR_INVALID_DEVICE,
@@ -215,7 +227,7 @@ impl Device {
         Ok(device)
     }
 
-    /// What the device is.
+    /// The properties of the device.
     #[must_use]
     pub fn properties(&self) -> &Properties {
         &self.properties
@@ -238,11 +250,11 @@ impl Device {
     }
 }
 
-/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
-/// them earlier, and streams of ours do not wait for them.
+/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns
+/// from them earlier, and streams of ours do not wait for them.
 pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
-    // SAFETY: the stream of such work is there as long as a context is current, which the caller's
-    // is.
+    // SAFETY: the stream of such work is there as long as a context is current, which the
+    // caller's is.
     let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
     check("cuStreamSynchronize", synchronized)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong on a device, said with all that is known.
+//! Failures on a device: the call, its kernel, grid and bytes, and the code.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub enum DeviceError {
     Driver {
         /// The driver's function.
         call: &'static str,
-        /// What it was about.
+        /// The work of the call.
         work: Work,
         /// The driver's error code.
         code: u32,
@@ -24,22 +24,22 @@ pub enum DeviceError {
     /// A buffer does not fit the budget that was fixed at the start.
     #[error("{wanted} B of {kind} memory exceed the budget: {left} B of {budget} B are left")]
     Budget {
-        /// Which budget.
+        /// The kind of memory.
         kind: MemoryKind,
         /// The size of the buffer.
         wanted: usize,
-        /// What is left of the budget.
+        /// Bytes left of the budget.
         left: usize,
-        /// The whole budget.
+        /// The total budget.
         budget: usize,
     },
 }
 
-/// What a failure means for the work that is left.
+/// The consequence of a failure for the remaining work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// There is not enough memory. Less at a time may fit.
+    /// There is not enough memory. Smaller pieces may fit.
     OutOfMemory,
     /// The device, or the process's access to it, is gone: no later call will succeed.
     Lost,
@@ -54,7 +54,7 @@ impl DeviceError {
         Self::Driver { call, work, code, name: name.unwrap_or_else(|_| "unknown".to_owned()) }
     }
 
-    /// What the failure means for the work that is left.
+    /// The consequence of the failure for the remaining work.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
@@ -90,13 +90,13 @@ const LOST: [CUresult; 16] = [
     CUresult::CUDA_ERROR_UNKNOWN,
 ];
 
-/// What a call was about.
+/// The work of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
-    /// Nothing beyond the call.
+    /// Nothing but the call.
     Plain,
-    /// So many bytes.
+    /// Bytes that are copied, filled or allocated.
     Bytes(usize),
     /// A function or an image of this name.
     Named(&'static str),
@@ -144,7 +144,7 @@ impl fmt::Display for Launch {
 pub enum MemoryKind {
     /// The device's own.
     Device,
-    /// The host's, locked so that the device copies from and to it by itself.
+    /// The host's, locked in place so that the device copies from and to it by itself.
     Pinned,
 }
 

@@ -9,9 +9,9 @@ use super::lane::Lane;
 use super::primitive::Primitive;
 use super::slot::Slot;
 
-/// An in-flight chunk. It owns its slot and all else that the device uses until the device has let
-/// go of them: [`Self::collect`] waits for the last step; a dropped flight waits for all streams
-/// and frees the slot.
+/// An in-flight chunk. It owns its slot and all else that the device uses until the device has
+/// let go of them: [`Self::collect`] waits for the last step; a dropped flight waits for all
+/// streams and frees the slot.
 pub struct Flight<P: Primitive> {
     /// There until it is collected.
     slot: Option<Slot<P>>,

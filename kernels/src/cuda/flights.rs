@@ -12,8 +12,8 @@ use super::memory::Memory;
 use super::primitive::Primitive;
 use super::slot::{Landed, Slot};
 
-/// The chunks of a primitive in flight over a device, first in, first out: kernels, streams, and a
-/// fixed number of slots, made at the start. Dropped, it waits for the device.
+/// The chunks of a primitive in flight over a device, first in, first out: kernels, streams, and
+/// a fixed number of slots, made at the start. Dropped, it waits for the device.
 #[derive(Debug)]
 pub struct Flights<P: Primitive> {
     lane: Arc<Lane>,

@@ -9,8 +9,8 @@ pub(super) const WARP: u32 = 32;
 /// The limit that `__launch_bounds__` of all kernels sets.
 pub(super) const THREADS_MAX: u32 = 256;
 
-/// Numbers that change the speed of a kernel, and nothing else: kernels stride over their grid, so
-/// any grid gives the same answers.
+/// Numbers that change the speed of a kernel, and nothing else: kernels stride over their grid,
+/// so any grid gives the same answers.
 ///
 /// # Examples
 ///

@@ -34,24 +34,25 @@ impl Lane {
     ///
     /// If something failed that was queued.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        // All three are waited for, whatever the first one says.
+        // All three are waited for, even if the first one has failed: the caller frees buffers
+        // that any of them may use.
         let ends = [&self.copy_in, &self.kernel, &self.copy_out].map(Stream::synchronize);
         ends.into_iter().collect()
     }
 }
 
-/// How long the three steps of a chunk took on the device.
+/// The times of the three steps of a chunk on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Copies to the device.
     pub copy_in: Duration,
-    /// The kernel, and what clears its counters.
+    /// The kernel, and clearing its counters.
     pub kernel: Duration,
     /// Copies to the host.
     pub copy_out: Duration,
 }
 
-/// The course of a chunk: its three steps, each marked at both ends. Used again for the slot's next
+/// The course of a chunk: its three steps, each marked at both ends. Reused for the slot's next
 /// chunk.
 #[derive(Debug)]
 pub struct Timeline {
@@ -84,7 +85,7 @@ impl Timeline {
         step(&self.copy_in, &lane.copy_in, queue)
     }
 
-    /// Queues the second step, behind the first.
+    /// Queues the second step, which waits for the first.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl Timeline {
         step(&self.kernel, &lane.kernel, queue)
     }
 
-    /// Queues the third step, behind the second.
+    /// Queues the third step, which waits for the second.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Timeline {
         self.copy_out[1].synchronize()
     }
 
-    /// What the steps took, when the third one is done.
+    /// The times of the steps, when the third one is done.
     ///
     /// # Errors
     ///
@@ -150,6 +151,7 @@ fn step(
     stream: &Stream,
     queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
+    // Both events are on the step's own stream, so that waiting for the step before is not timed.
     begin.record(stream)?;
     queue(stream)?;
     end.record(stream)

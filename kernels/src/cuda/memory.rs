@@ -28,8 +28,8 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 
 /// The source of all buffers of one user: a device, and a budget for each kind of memory, fixed
-/// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes to
-/// the budget.
+/// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes
+/// to the budget.
 #[derive(Debug)]
 pub struct Memory {
     device: Device,
@@ -102,6 +102,7 @@ impl Memory {
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
+        // Before the driver is asked, so that two threads cannot both take the last bytes.
         self.device_bytes.take(bytes)?;
         // SAFETY: the memory is not read before it is cleared below.
         let address = sized("cuMemAlloc", bytes, unsafe { result::malloc_sync(bytes) })
@@ -111,6 +112,7 @@ impl Memory {
         // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
         let cleared = unsafe { result::memset_d8_sync(address, 0, bytes) };
         sized("cuMemsetD8", bytes, cleared)?;
+        // Else a stream of ours could write to the buffer before it is cleared.
         synchronize_unbound()?;
         Ok(buffer)
     }
@@ -127,8 +129,8 @@ impl Memory {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
         self.pinned_bytes.take(bytes)?;
-        // No flags: write-combined memory would speed up copies to the device a little, but reading
-        // it on the host is very slow.
+        // No flags: write-combined memory would speed up copies to the device a little, but
+        // reading it on the host is very slow.
         // SAFETY: the memory is not read before it is cleared below.
         let pointer = sized("cuMemHostAlloc", bytes, unsafe { result::malloc_host(bytes, 0) })
             .inspect_err(|_| self.pinned_bytes.give_back(bytes))?;
@@ -203,8 +205,8 @@ impl<T: Plain> DeviceBuffer<T> {
         let (given, room) = (elements.len(), self.len);
         assert!(given <= room, "{given} elements for a device buffer of {room}");
         self.memory.device.enter()?;
-        // SAFETY: the elements fit, and the borrow says that nothing else uses the buffer: work in
-        // flight owns its buffers or shares them unchanged.
+        // SAFETY: the elements fit, and the borrow says that nothing else uses the buffer: work
+        // in flight owns its buffers or shares them unchanged.
         let copied = unsafe { result::memcpy_htod_sync(self.address, elements) };
         sized("cuMemcpyHtoD", size_of_val(elements), copied)?;
         synchronize_unbound()

@@ -3,7 +3,7 @@
 //! The driver is loaded at run time, so that the same binary runs where there is none;
 //! [`Device::probe`] is the only door to it and says plainly why there is no device. Kernels are
 //! compiled ahead (`cargo xtask cuda`) and embedded. Nothing here starts a thread or chooses a
-//! fall-back: a failure says what failed and whether the device is gone, and callers decide.
+//! fall-back: a failure names the call and tells whether the device is gone, and callers decide.
 //!
 //! Work goes to a device in chunks, several in flight at once:
 //!
@@ -25,7 +25,7 @@
 //! None of that knows a primitive. A primitive implements [`Primitive`]: its kernels by name, its
 //! buffers, the arguments of a launch, and how an answer is read. [`chunk_sum`] is the smallest.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `error` | failures, with call, kernel, grid, bytes and code |
 //! | `device` | the probe, a device and its properties |

@@ -98,7 +98,8 @@ impl Module {
             ModuleImage::Sm90 => images.sm_90,
             ModuleImage::Ptx => images.ptx,
         };
-        // The driver takes PTX as text that ends with a zero byte; it ignores the byte of a cubin.
+        // The driver takes PTX as text that ends with a zero byte; it ignores the byte of a
+        // cubin.
         let bytes = [bytes, &[0]].concat();
         // SAFETY: a whole image, made by the compiler; the driver copies it.
         let handle = unsafe { result::module::load_data(bytes.as_ptr().cast::<c_void>()) };
@@ -173,7 +174,7 @@ impl Functions {
     ///
     /// - `arguments` point to values of the types of the kernel's parameters, in their order.
     /// - Device memory that these name, in the ranges that the kernel uses, stays allocated until
-    ///   the kernel is done, and nobody else writes to it or reads what the kernel writes.
+    ///   the kernel is done; nobody else writes to it or reads the kernel's results before that.
     /// - The grid is one that the kernel allows.
     pub(super) unsafe fn launch(
         &self,
@@ -184,8 +185,8 @@ impl Functions {
         let handle = self.handles.iter().find(|(name, _)| *name == launch.kernel);
         let Some((_, handle)) = handle else { panic!("no kernel {} is loaded", launch.kernel) };
         self.module.device.enter()?;
-        // SAFETY: the function lives as long as its module, the stream is borrowed, and the caller
-        // has promised the rest.
+        // SAFETY: the function lives as long as its module, the stream is borrowed, and the
+        // caller has promised the rest.
         let launched = unsafe {
             result::launch_kernel(
                 *handle,

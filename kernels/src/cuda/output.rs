@@ -1,9 +1,10 @@
 //! Answers of unknown number in a buffer of fixed room.
 //!
 //! A kernel appends its matches to a buffer that may be too small for all of them. A unit of work
-//! whose match finds no room appends what is left of itself to the list of unfinished units, which
-//! comes back with the matches; the caller asks again with those units. That is exact with room for
-//! a single match, and needs no estimate of the number of matches and no kernel that counts first.
+//! whose match finds no room appends the rest of itself to the list of unfinished units,
+//! which comes back with the matches; the caller asks again with those units. That is exact with
+//! room for a single match, and needs no estimate of the number of matches and no kernel that
+//! counts first.
 //!
 //! ```text
 //!  matches      | m0 m1 m2 .. |       room: fixed; the lanes of a warp reserve their places with
@@ -21,7 +22,7 @@ use super::memory::{DevicePointer, Memory, Plain};
 use super::mirrored::MirroredBuffer;
 use super::steps::{CopyOut, Landing, LaunchStep};
 
-/// The first counter: all matches, and those that found no room among them.
+/// The first counter: all matches, including the ones that found no room.
 const MATCHES: usize = 0;
 /// The second counter.
 const UNFINISHED: usize = 1;
@@ -76,7 +77,7 @@ pub(super) struct Written {
 impl<M: Plain, U: Plain> BoundedOutput<M, U> {
     pub(super) fn new(memory: &Arc<Memory>, limits: OutputLimits) -> Result<Self, DeviceError> {
         let OutputLimits { matches, units, counters } = limits;
-        assert!(matches > 0, "room for no match");
+        assert!(matches > 0, "room for {matches} matches; at least 1 is needed");
         Ok(Self {
             matches: MirroredBuffer::new(memory, matches)?,
             unfinished: MirroredBuffer::new(memory, units.max(1))?,

@@ -1,6 +1,6 @@
 //! The contract between a primitive with CUDA kernels and the device layer.
 
-#![expect(unsafe_code, reason = "kernels are not checked against what they are told")]
+#![expect(unsafe_code, reason = "nothing checks arguments against kernels")]
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::memory::Memory;
 use super::module::Images;
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
-/// A primitive with CUDA kernels: the buffers of one chunk of it, and what its steps are.
+/// A primitive with CUDA kernels: the buffers of one chunk, and the steps of the chunk.
 ///
 /// The device layer does the rest, the same for all primitives: [`Kernels`](super::Kernels) loads
 /// the kernels, a [`Slot`](super::Slot) owns the buffers, a [`Flight`](super::Flight) takes them
@@ -25,12 +25,12 @@ use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 ///
 /// # Safety
 ///
-/// A device does what it is told without a check. For each job that [`Self::check`] lets pass,
+/// A device checks nothing. For each job that [`Self::check`] lets pass,
 ///
 /// - [`Self::launch`] gives each kernel arguments of the types of its parameters, in their order,
 ///   and a grid and shared memory that it allows;
-/// - the kernels read and write only buffers of `self` and what is kept in [`Self::Kept`], within
-///   their lengths, and they write only buffers of `self`;
+/// - the kernels read only buffers of `self` and of [`Self::Kept`], within their lengths, and
+///   write only buffers of `self`;
 /// - the steps name only buffers of `self`, and the host's side of a buffer is read only by
 ///   [`Self::land`] and after it.
 pub unsafe trait Primitive: Sized + fmt::Debug + Send + 'static {

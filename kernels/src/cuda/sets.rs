@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::error::DeviceError;
 use super::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::Isa;
-use crate::postings::sign_sets;
-use crate::sets::{SetStore, Sets};
+use crate::sets::{SetStore, Sets, sign_sets};
 
 /// Sets in a device's memory, for all chunks of a join; perhaps with the signature of each set.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use super::module::Functions;
 use super::primitive::Primitive;
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
-/// The buffers and events of one chunk of a primitive. Made once and reused for chunk after chunk;
-/// after a flight it holds the answer.
+/// The buffers and events of one chunk of a primitive. Made once and reused for chunk after
+/// chunk; after a flight it holds the answer.
 pub struct Slot<P: Primitive> {
     limits: P::Limits,
     buffers: P,
@@ -101,6 +101,7 @@ impl<P: Primitive> Slot<P> {
             landed.bytes_to_device += step.bytes() as u64;
             Ok(())
         })?;
+        // Each step waits for the event at the end of the one before it, on a stream of its own.
         timeline
             .kernel(lane, |stream| buffers.launch(kept, &LaunchStep::new(stream, functions)))?;
         timeline.copy_out(lane, |stream| {

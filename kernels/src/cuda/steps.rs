@@ -2,17 +2,17 @@
 //!
 //! # Why the steps are safe
 //!
-//! A copy or a kernel runs after the call that queued it has returned, so its buffers must neither
-//! be freed nor touched until it is done. All of that is argued here, once:
+//! A copy or a kernel runs after the call that queued it has returned, so its buffers must
+//! neither be freed nor touched until it is done. All of that is argued here, once:
 //!
 //! * A step is made by [`Slot`](super::slot::Slot) alone, while a [`Flight`](super::Flight) owns
-//!   the slot. The flight lets go of it only when the device has: after the last step, or after all
-//!   three streams are idle. The same holds for all else that a flight keeps.
-//! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor replace
-//!   one that an earlier step has queued.
+//!   the slot. The flight lets go of it only when the device has: after the last step, or after
+//!   all three streams are idle. The same holds for all else that a flight keeps.
+//! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor
+//!   replace one that an earlier step has queued.
 //! * Each step waits for the one before it, so that no two of them use a buffer at the same time.
-//! * The rest is the contract of [`Primitive`](super::Primitive): its steps name buffers of its own
-//!   slot only, it reads the host's side only when it lands, and its kernels stay within the
+//! * The rest is the contract of [`Primitive`](super::Primitive): its steps name buffers of its
+//!   own slot only, it reads the host's side only when it lands, and its kernels stay within the
 //!   buffers that they are given.
 
 #![expect(unsafe_code, reason = "work that a device does while the host goes on")]
@@ -87,8 +87,8 @@ impl<'a> LaunchStep<'a> {
         launch: Launch,
         mut arguments: impl Arguments,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the arguments are those of the kernel, which stays within their buffers, by the
-        // contract of `Primitive`; the flight keeps the buffers, as argued above.
+        // SAFETY: by the contract of `Primitive` the arguments match the kernel, which stays
+        // within their buffers; the flight keeps the buffers, as argued above.
         arguments.with_pointers(|pointers| unsafe {
             self.functions.launch(self.stream, launch, pointers)
         })
@@ -141,8 +141,8 @@ impl<'a> Landing<'a> {
         Self { lane, timeline, bytes: 0 }
     }
 
-    /// Copies the first `len` elements of a buffer and waits for them: for answers whose length is
-    /// not known before the landing.
+    /// Copies the first `len` elements of a buffer and waits for them: for answers whose length
+    /// is not known before the landing.
     pub(super) fn fetch<T: Plain>(
         &mut self,
         buffer: &MirroredBuffer<T>,
@@ -166,8 +166,8 @@ impl<'a> Landing<'a> {
     }
 }
 
-/// The arguments of a kernel: a tuple of numbers, [`DevicePointer`](super::memory::DevicePointer)s
-/// and `repr(C)` structs of them.
+/// The arguments of a kernel: a tuple of numbers,
+/// [`DevicePointer`](super::memory::DevicePointer)s and `repr(C)` structs of them.
 pub(super) trait Arguments {
     /// Calls `launch` with a pointer to each argument, as the driver takes them.
     fn with_pointers<R>(&mut self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;

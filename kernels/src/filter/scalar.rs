@@ -1,6 +1,7 @@
-//! The reference of the filter: what every other level must return, bit for bit.
+//! The reference of the filter: every other level returns the same bits.
 
-use super::{Absorbed, Bins, Key, NO_LANE};
+use super::bins::{Absorbed, Bins, NO_LANE};
+use crate::simd::Key;
 
 /// See [`absorb`](super::absorb).
 pub(super) fn absorb<K: Key>(bins: Bins<'_, K>, items: &[K], missed: &mut [u32]) -> Absorbed {

@@ -1,11 +1,19 @@
 //! The loops of the filter, written once over [`Lanes`].
 //!
 //! The number of registers is a constant of each loop, so that the arrays of registers below are
-//! registers and not memory; it is a power of two, and the lanes behind the last bin repeat the
-//! first key: they match when it does, and what they count is dropped.
+//! registers and not memory. It is a power of two, and the lanes past the last bin repeat the
+//! first key: they match when it does, and their counts are dropped.
+//!
+//! In the assembly for AVX-512, keys and counts are in registers for all numbers of bins: an item
+//! costs a broadcast (a memory operand with one register of bins), a compare and a masked add for
+//! each register, one `kortest`, and one store. For AVX2, counts of `u32` bins are in registers
+//! throughout; with 33 bins and more the keys become memory operands of the compares. Of 64 `u64`
+//! bins, 7 of 16 registers of counts live on the stack, and of 17 to 64 weighted bins 3 of 8 or
+//! all: there the 8 or 16 compares of an item take longer than the store and the load.
 
-use super::lanes::{Kernel, Lanes, Simd, WideLanes};
-use super::{Absorbed, BINS_MAX, Bins, Key, scalar};
+use super::bins::{Absorbed, BINS_MAX, Bins};
+use super::scalar;
+use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WideLanes};
 
 /// Items of [`AbsorbWeighted`] between two transfers of the counts.
 const BLOCK_ITEMS: usize = 1024;
@@ -15,8 +23,8 @@ const LANE_WEIGHT_END: u64 = 1 << 54;
 
 const _: () = assert!((BLOCK_ITEMS as u64).checked_mul(LANE_WEIGHT_END - 1).is_some());
 
-/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to a
-/// power of two.
+/// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to
+/// a power of two.
 macro_rules! with_registers {
     ($bins:expr, $lanes:ty, $n:ident => $body:expr) => {
         with_registers!(@match $bins, $lanes, $n => $body; 1 2 4 8 16 32)
@@ -43,16 +51,21 @@ pub(super) struct Absorb<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K: Key> Kernel for Absorb<'_, K> {
+impl<K> Call for Absorb<'_, K> {
     type Output = Absorbed;
+}
 
-    fn scalar(self) -> Absorbed {
+impl<K: Key> RunOn<Scalar> for Absorb<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
         scalar::absorb(self.bins, self.items, self.missed)
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for Absorb<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> Absorbed {
+    fn run_on(self, simd: S) -> Absorbed {
         check_positions(self.items);
         if self.bins.keys.is_empty() {
             return scalar::absorb(self.bins, self.items, self.missed);
@@ -72,6 +85,7 @@ fn absorb<S: Simd, K: Key, const N: usize>(
 ) -> Absorbed {
     let keys: [K::Lanes<S>; N] = load_keys(simd, bins.keys);
     let one = K::Lanes::<S>::one(simd);
+    // From zero in each call: the loop has fewer than 2^32 items, so lanes of 32 bits suffice.
     let mut counts = [K::Lanes::<S>::splat(simd, K::default()); N];
     let mut consumed = 0;
     let mut misses = 0;
@@ -85,6 +99,7 @@ fn absorb<S: Simd, K: Key, const N: usize>(
             counts[register] = counts[register].count(mask, one);
             any = K::Lanes::<S>::either(any, mask);
         }
+        // Stored in any case, and kept by advancing: no branch on a miss.
         missed[misses] = position(consumed);
         misses += usize::from(K::Lanes::<S>::bits(any) == 0);
         consumed += 1;
@@ -102,19 +117,24 @@ pub(super) struct AbsorbWeighted<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K: Key> Kernel for AbsorbWeighted<'_, K> {
+impl<K> Call for AbsorbWeighted<'_, K> {
     type Output = Absorbed;
+}
 
-    fn scalar(self) -> Absorbed {
+impl<K: Key> RunOn<Scalar> for AbsorbWeighted<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
         let Self { bins, items, weights, budget, missed } = self;
         scalar::absorb_weighted(bins, items, weights, budget, missed, 0)
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for AbsorbWeighted<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) -> Absorbed {
+    fn run_on(self, simd: S) -> Absorbed {
         if self.bins.keys.is_empty() {
-            return self.scalar();
+            return self.run_on(Scalar);
         }
         check_positions(self.items);
         with_registers!(self.bins.keys.len(), S::U64, N => absorb_weighted::<S, K, N>(simd, self))
@@ -137,6 +157,7 @@ fn absorb_weighted<S: Simd, K: Key, const N: usize>(
         let first = position(done.consumed);
         let missed = &mut missed[done.missed..];
         let rest = budget - done.missed_weight;
+        // The or of all weights is not below any of them, and costs less than the maximum.
         let block = if weights.iter().fold(0, |all, weight| all | weight) < LANE_WEIGHT_END {
             let mut sums = [S::U64::splat(simd, 0); N];
             let block = absorb_block(
@@ -191,6 +212,7 @@ fn absorb_block<S: Simd, K: Key, const N: usize>(
             any = S::U64::either(any, mask);
         }
         let miss = S::U64::bits(any) == 0;
+        // Stored in any case, as in `absorb`.
         missed[done.missed] = first + position(done.consumed);
         done.missed += usize::from(miss);
         done.missed_weight += if miss { weights[done.consumed] } else { 0 };
@@ -206,17 +228,22 @@ pub(super) struct Locate<'a, K> {
     pub(super) lanes: &'a mut [u8],
 }
 
-impl<K: Key> Kernel for Locate<'_, K> {
+impl<K> Call for Locate<'_, K> {
     type Output = ();
+}
 
-    fn scalar(self) {
+impl<K: Key> RunOn<Scalar> for Locate<'_, K> {
+    #[inline(always)]
+    fn run_on(self, _: Scalar) {
         scalar::locate(self.keys, self.items, self.lanes);
     }
+}
 
+impl<K: Key, S: Simd> RunOn<S> for Locate<'_, K> {
     #[inline(always)]
-    fn vector<S: Simd>(self, simd: S) {
+    fn run_on(self, simd: S) {
         if self.keys.is_empty() {
-            return self.scalar();
+            return self.run_on(Scalar);
         }
         with_registers!(self.keys.len(), K::Lanes<S>, N => locate::<S, K, N>(simd, self));
     }
@@ -227,6 +254,7 @@ fn locate<S: Simd, K: Key, const N: usize>(simd: S, call: Locate<'_, K>) {
     let keys: [K::Lanes<S>; N] = load_keys(simd, call.keys);
     for (&item, lane) in call.items.iter().zip(call.lanes) {
         let item = K::Lanes::<S>::splat(simd, item);
+        // The masks of all registers side by side: the lowest bit is the first lane.
         let mut bits = 0;
         for (register, keys) in keys.iter().enumerate() {
             let mask = keys.matches(item);
@@ -245,7 +273,7 @@ fn first_lane(bits: u64) -> u8 {
 
 fn check_positions<K>(items: &[K]) {
     let len = items.len();
-    assert!(u32::try_from(len).is_ok(), "positions are 32-bit numbers: {len} items are too many");
+    assert!(u32::try_from(len).is_ok(), "{len} items: positions have 32 bits");
 }
 
 /// A position in a batch that [`check_positions`] let pass.
@@ -255,17 +283,17 @@ fn position(index: usize) -> u32 {
     index as u32
 }
 
-/// Loads the keys, at least one, into registers and repeats the first one in the lanes behind the
+/// Loads the keys, at least one, into registers and repeats the first one in the lanes past the
 /// last.
 #[inline(always)]
 fn load_keys<S: Simd, L: Lanes<Simd = S>, const N: usize>(simd: S, keys: &[L::Key]) -> [L; N] {
+    // A repeated key adds no hit: it matches only when the first one does.
     let mut padded = [keys[0]; BINS_MAX];
     padded[..keys.len()].copy_from_slice(keys);
     std::array::from_fn(|register| L::load(simd, &padded[register * L::COUNT..][..L::COUNT]))
 }
 
-/// Adds what the lanes counted to the counts of the bins; the lanes behind the last bin are
-/// dropped.
+/// Adds the counts of the lanes to the counts of the bins; lanes past the last bin are dropped.
 #[inline(always)]
 fn add_counts<S: Simd, K: Key, const N: usize>(lanes: &[K::Lanes<S>; N], counts: &mut [u64]) {
     let mut added = [K::default(); BINS_MAX];

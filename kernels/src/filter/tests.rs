@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use std::fmt::Debug;
+
 use super::*;
 
 /// A batch that mixes hits and misses: item `i` is `stride * i` modulo `alphabet`.

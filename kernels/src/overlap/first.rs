@@ -1,14 +1,15 @@
-//! Which matches are the first of their pair.
+//! The matches that are the first of their pair.
 
-use super::pairs::{ChunkStore, Entry, Pair, pair_number};
-use super::{Intersect, Verification};
-use crate::prefetch::prefetch;
+use super::chunk::{ChunkStore, Entry, pair_number};
+use super::intersect::Intersect;
+use super::pairs::Pair;
 use crate::sets::Sets;
+use crate::simd::{Call, RunOn, prefetch};
 
-/// How many matches ahead the tokens of candidates are asked for.
+/// Matches between the current one and the one whose candidate is prefetched.
 const AHEAD: usize = 8;
 
-/// How many entries ahead the tokens of probes are asked for.
+/// Entries between the current one and the one whose probe is prefetched.
 const ENTRIES_AHEAD: usize = 4;
 
 /// The arguments of [`retain_first`](super::retain_first).
@@ -17,47 +18,51 @@ pub(super) struct RetainFirst<'a> {
     pub(super) matches: &'a mut ChunkStore,
 }
 
-impl Verification for RetainFirst<'_> {
+impl Call for RetainFirst<'_> {
     type Output = ();
-
-    #[inline(always)]
-    fn run(self, intersect: impl Intersect) {
-        retain(intersect, self);
-    }
 }
 
-#[inline(always)]
-fn retain(intersect: impl Intersect, RetainFirst { sets, matches }: RetainFirst<'_>) {
-    let begin_of = |set: u32| sets.offsets()[set as usize] as usize;
-    let ChunkStore { entries, candidates, required, starts } = matches;
-    let (mut kept, mut entries_kept) = (0, 0);
-    for at in 0..entries.len() {
-        if let Some(next) = entries.get(at + ENTRIES_AHEAD) {
-            prefetch(sets.tokens(), begin_of(next.probe));
-        }
-        let Entry { probe, begin, end } = entries[at];
-        let tokens = sets.set(probe as usize);
-        let first = kept;
-        for index in begin as usize..end as usize {
-            if let Some(&next) = candidates.get(index + AHEAD) {
-                prefetch(sets.tokens(), begin_of(next));
-                prefetch(sets.tokens(), begin_of(next) + starts[index + AHEAD].candidate as usize);
+impl<L: Intersect> RunOn<L> for RetainFirst<'_> {
+    #[inline(always)]
+    fn run_on(self, level: L) {
+        let Self { sets, matches } = self;
+        let begin_of = |set: u32| sets.offsets()[set as usize] as usize;
+        let ChunkStore { entries, candidates, required, starts } = matches;
+        let (mut kept, mut entries_kept) = (0, 0);
+        for at in 0..entries.len() {
+            if let Some(next) = entries.get(at + ENTRIES_AHEAD) {
+                prefetch(sets.tokens(), begin_of(next.probe));
             }
-            let (candidate, start) = (candidates[index], starts[index]);
-            (candidates[kept], starts[kept]) = (candidate, start);
-            required[kept] = required[index];
-            let candidate_on = &sets.tokens()[begin_of(candidate)..];
-            let (probe_at, candidate_len) =
-                (start.probe as usize - 1, start.candidate as usize - 1);
-            let pair = Pair { probe: tokens, candidate_on, candidate_len, required: 0, overlap: 0 };
-            kept += usize::from(!intersect.is_met_before(pair, probe_at));
+            let Entry { probe, begin, end } = entries[at];
+            let tokens = sets.set(probe as usize);
+            let first = kept;
+            for index in begin as usize..end as usize {
+                // The first tokens of the candidate, and those around the match: they may be in
+                // different cache lines.
+                if let Some(&next) = candidates.get(index + AHEAD) {
+                    let begin = begin_of(next);
+                    prefetch(sets.tokens(), begin);
+                    prefetch(sets.tokens(), begin + starts[index + AHEAD].candidate as usize);
+                }
+                // Written to its place first and kept by advancing: no branch on the answer.
+                let (candidate, start) = (candidates[index], starts[index]);
+                (candidates[kept], starts[kept]) = (candidate, start);
+                required[kept] = required[index];
+                let candidate_on = &sets.tokens()[begin_of(candidate)..];
+                // A start is past the match, so the match itself is one before it.
+                let probe_at = start.probe as usize - 1;
+                let candidate_len = start.candidate as usize - 1;
+                let pair =
+                    Pair { probe: tokens, candidate_on, candidate_len, required: 0, overlap: 0 };
+                kept += usize::from(!level.shares_token_before(pair, probe_at));
+            }
+            if kept > first {
+                let (begin, end) = (pair_number(first), pair_number(kept));
+                entries[entries_kept] = Entry { probe, begin, end };
+                entries_kept += 1;
+            }
         }
-        if kept > first {
-            entries[entries_kept] =
-                Entry { probe, begin: pair_number(first), end: pair_number(kept) };
-            entries_kept += 1;
-        }
+        entries.truncate(entries_kept);
+        matches.resize(kept);
     }
-    entries.truncate(entries_kept);
-    matches.resize(kept);
 }

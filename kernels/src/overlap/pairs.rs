@@ -1,169 +1,8 @@
-//! The arguments of a call: chunks of candidates, and where to begin.
+//! The arguments of a call, and their checks.
 
-use crate::prefetch::prefetch;
+use super::chunk::{Chunk, Start};
 use crate::sets::Sets;
-
-/// A probe set and the range of its candidates in the chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Entry {
-    /// The number of the probe set.
-    pub probe: u32,
-    /// The index of its first candidate.
-    pub begin: u32,
-    /// The index behind its last candidate.
-    pub end: u32,
-}
-
-/// Where the verification of a pair begins: what a filter has already counted.
-///
-/// `overlap` of the common tokens are before one of the positions, and all others behind both. This
-/// holds behind the first common token, and behind prefixes whose common tokens have been counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Start {
-    /// Tokens of the probe that are settled.
-    pub probe: u32,
-    /// Tokens of the candidate that are settled.
-    pub candidate: u32,
-    /// How many of the settled tokens both sets have.
-    pub overlap: u32,
-}
-
-/// A part of the candidate pairs of a join.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Chunk<'a> {
-    /// Entries in the order of their ranges, which follow each other without gaps from 0 to the
-    /// number of candidates. A probe may have several entries, and an entry no candidates.
-    pub entries: &'a [Entry],
-    /// The number of the candidate set of each pair.
-    pub candidates: &'a [u32],
-    /// The overlap that each pair requires.
-    pub required: &'a [u32],
-    /// Where each pair begins; all from their first tokens when it is empty.
-    pub starts: &'a [Start],
-}
-
-/// Room for a chunk, to be filled again and again.
-#[derive(Clone, Debug, Default)]
-pub struct ChunkStore {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) candidates: Vec<u32>,
-    pub(crate) required: Vec<u32>,
-    pub(crate) starts: Vec<Start>,
-}
-
-impl ChunkStore {
-    /// An empty chunk, with room for so many pairs.
-    #[must_use]
-    pub fn with_capacity(pairs: usize) -> Self {
-        Self {
-            entries: Vec::new(),
-            candidates: Vec::with_capacity(pairs),
-            required: Vec::with_capacity(pairs),
-            starts: Vec::with_capacity(pairs),
-        }
-    }
-
-    /// Bytes that so many pairs take at most.
-    #[must_use]
-    pub fn bytes(pairs: usize) -> usize {
-        let of_pair = size_of::<Entry>() + 2 * size_of::<u32>() + size_of::<Start>();
-        pairs * of_pair
-    }
-
-    /// The chunk. Free.
-    #[must_use]
-    pub fn as_chunk(&self) -> Chunk<'_> {
-        Chunk {
-            entries: &self.entries,
-            candidates: &self.candidates,
-            required: &self.required,
-            starts: &self.starts,
-        }
-    }
-
-    /// How many pairs there are.
-    #[inline]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.candidates.len()
-    }
-
-    /// Whether there is none.
-    #[inline]
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.candidates.is_empty()
-    }
-
-    /// Drops all pairs and keeps the room.
-    pub fn clear(&mut self) {
-        self.entries.clear();
-        self.candidates.clear();
-        self.required.clear();
-        self.starts.clear();
-    }
-
-    /// Adds a pair. Pairs of one probe follow each other.
-    #[inline(always)]
-    pub fn push(&mut self, probe: u32, candidate: u32, required: u32, start: Start) {
-        self.candidates.push(candidate);
-        self.required.push(required);
-        self.starts.push(start);
-        let end = pair_number(self.candidates.len());
-        match self.entries.last_mut() {
-            Some(entry) if entry.probe == probe => entry.end = end,
-            _ => self.begin_entry(probe, end),
-        }
-    }
-
-    /// Begins the entry of a probe with its first pair.
-    fn begin_entry(&mut self, probe: u32, end: u32) {
-        self.entries.push(Entry { probe, begin: end - 1, end });
-    }
-
-    /// Adds what is left of another chunk, but at most so many pairs.
-    ///
-    /// # Panics
-    ///
-    /// If the cursor is of another chunk, or this one becomes too long.
-    pub fn take(&mut self, other: &Self, cursor: &mut Cursor, pairs_max: usize) {
-        let chunk = other.as_chunk();
-        let (from, base) = (cursor.pair, self.len());
-        let to = chunk.candidates.len().min(from.saturating_add(pairs_max));
-        self.candidates.extend_from_slice(&chunk.candidates[from..to]);
-        self.required.extend_from_slice(&chunk.required[from..to]);
-        self.starts.extend_from_slice(&chunk.starts[from..to]);
-        let place = |pair: usize| pair_number(base + pair.clamp(from, to) - from);
-        while cursor.pair < to {
-            let Entry { probe, begin, end } = chunk.entries[cursor.entry];
-            let (begin, end) = (begin as usize, end as usize);
-            self.entries.push(Entry { probe, begin: place(begin), end: place(end) });
-            cursor.pair = end.min(to);
-            cursor.entry += usize::from(end <= to);
-        }
-    }
-
-    /// Makes it so many pairs long, of which the new ones mean nothing yet.
-    pub(crate) fn resize(&mut self, pairs: usize) {
-        self.candidates.resize(pairs, 0);
-        self.required.resize(pairs, 0);
-        self.starts.resize(pairs, Start::default());
-    }
-}
-
-/// How far a chunk has been handed over that is taken in parts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cursor {
-    entry: usize,
-    pair: usize,
-}
-
-/// The index of a pair, or how many there are.
-pub(crate) fn pair_number(pairs: usize) -> u32 {
-    u32::try_from(pairs).expect("a chunk has fewer than 2^32 pairs")
-}
+use crate::simd::prefetch;
 
 /// The sets of a join and a chunk of its candidate pairs.
 ///
@@ -187,26 +26,18 @@ pub struct Pairs<'a> {
 pub(super) struct Pair<'a> {
     /// The tokens of the probe that are left.
     pub(super) probe: &'a [u32],
-    /// The tokens of the candidate that are left, and those of the sets behind it.
+    /// The tokens of the candidate that are left, and of the sets after it.
     pub(super) candidate_on: &'a [u32],
-    /// How many of those are the candidate's.
+    /// The number of the candidate's tokens among them.
     pub(super) candidate_len: usize,
-    /// What the pair requires.
+    /// The required overlap.
     pub(super) required: u32,
-    /// What has been counted.
+    /// The overlap counted so far.
     pub(super) overlap: u32,
 }
 
-/// Takes the answers.
-pub(super) trait Sink {
-    /// Whether it needs the overlap of a pair, or only that it suffices.
-    const NEEDS_OVERLAP: bool;
-    /// The answer for one pair.
-    fn take(&mut self, pair: usize, overlap: u32);
-}
-
 impl<'a> Pairs<'a> {
-    /// Checks all that the documentation of the type asks for, before it is left to a device.
+    /// Checks the shapes that the type documents, before a device relies on them.
     ///
     /// # Panics
     ///
@@ -220,7 +51,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Checks all but the starts, which [`Self::pair`] checks.
+    /// Checks the shapes except starts, which [`Self::pair`] checks.
     ///
     /// # Panics
     ///
@@ -236,7 +67,7 @@ impl<'a> Pairs<'a> {
         let mut end = 0;
         for (index, entry) in entries.iter().enumerate() {
             let follows = entry.begin == end && entry.end >= entry.begin;
-            assert!(follows, "entry {index}, {entry:?}, does not go on at candidate {end}");
+            assert!(follows, "entry {index}, {entry:?}, does not begin at candidate {end}");
             let (probe, sets) = (entry.probe, self.probes.len());
             assert!((probe as usize) < sets, "probe {probe} of {sets} sets in entry {index}");
             end = entry.end;
@@ -248,9 +79,9 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Asks for the tokens of the candidate at `index`, if there is one.
+    /// Prefetches the tokens of the candidate at `index`, if there is one.
     #[inline(always)]
-    pub(super) fn ask_for(self, index: usize) {
+    pub(super) fn prefetch_candidate(self, index: usize) {
         if let Some(&candidate) = self.chunk.candidates.get(index) {
             let settled = self.chunk.starts.get(index).map_or(0, |start| start.candidate);
             let begin = self.candidates.offsets()[candidate as usize] + settled;
@@ -262,7 +93,7 @@ impl<'a> Pairs<'a> {
     ///
     /// # Panics
     ///
-    /// If its start is outside of the sets, or counts more than is before it.
+    /// If its start is outside of the sets, or its overlap exceeds the settled tokens.
     #[inline(always)]
     pub(super) fn pair(self, probe: u32, index: usize) -> Pair<'a> {
         let chunk = self.chunk;
@@ -281,6 +112,8 @@ impl<'a> Pairs<'a> {
             candidate_on.get(candidate_at as usize..),
             candidate_len.checked_sub(candidate_at as usize),
         );
+        // Checked for each pair: a device, or a level that reads whole registers, must not be led
+        // outside of the tokens.
         let (Some(probe), Some(candidate_on), Some(candidate_len)) = left else {
             start_is_outside(start, index, probe.len(), candidate_len);
         };
@@ -291,15 +124,17 @@ impl<'a> Pairs<'a> {
     }
 }
 
+// Out of the loop, so that the checks are a comparison and a jump each.
 #[cold]
 fn start_is_outside(start: Start, pair: usize, probe: usize, candidate: usize) -> ! {
     panic!("{start:?} of pair {pair}, of sets of {probe} and {candidate}")
 }
 
 impl<'a> Pair<'a> {
-    /// Whether the pair is lost when this many tokens of its sets are left.
+    /// Whether the tokens that are left cannot bring the required overlap.
     #[inline(always)]
     pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
+        // In 64 bits: a required overlap of `u32::MAX` rejects every pair.
         u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
     }
 

@@ -1,12 +1,10 @@
-//! The reference of the overlap: what every other level must return, bit for bit.
+//! The reference of the overlap: every other level returns the same bits.
 
+use super::intersect::{Intersect, REJECTED};
 use super::pairs::Pair;
-use super::{Intersect, REJECTED};
+use crate::simd::Scalar;
 
 /// A merge, one token a step.
-#[derive(Clone, Copy)]
-pub(super) struct Scalar;
-
 impl Intersect for Scalar {
     #[inline(always)]
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
@@ -22,6 +20,7 @@ impl Intersect for Scalar {
             let (Some(left), Some(right)) = (probe.first(), candidate.first()) else {
                 return overlap;
             };
+            // Three comparisons and no branch: which side goes on cannot be foretold.
             overlap += u32::from(left == right);
             let (left_goes_on, right_goes_on) = (left <= right, right <= left);
             probe = &probe[usize::from(left_goes_on)..];
@@ -30,7 +29,7 @@ impl Intersect for Scalar {
     }
 
     #[inline(always)]
-    fn is_met_before(self, pair: Pair<'_>, probe_at: usize) -> bool {
+    fn shares_token_before(self, pair: Pair<'_>, probe_at: usize) -> bool {
         let probe = &pair.probe[..probe_at];
         self.overlap::<false>(Pair { probe, required: 1, overlap: 0, ..pair }) != REJECTED
     }

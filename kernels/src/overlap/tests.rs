@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::Base;
 
-/// Sets, and the pairs among them with what each requires.
+/// Sets, and pairs among them with their required overlaps.
 #[derive(Clone, Debug, Default)]
 struct Case {
     offsets: Vec<u32>,
@@ -25,7 +26,8 @@ impl Case {
         case
     }
 
-    /// Adds an entry; a candidate is a set, what it requires, and the token at which it starts.
+    /// Adds an entry; a candidate is a set, its required overlap, and the token at which it
+    /// starts.
     fn entry(&mut self, probe: usize, candidates: &[(usize, u32, u32)]) {
         let begin = narrow(self.candidates.len());
         for &(candidate, required, from) in candidates {
@@ -93,12 +95,12 @@ impl Case {
                 verify(isa, pairs, &mut overlaps);
                 assert_eq!(overlaps, expected, "{isa}");
                 assert_eq!(count(isa, pairs), accepted, "{isa}");
-                // Also where the level has an instruction made for it.
+                // Also where the level runs with an extension.
                 let sink = WriteOverlaps { overlaps: &mut overlaps };
-                filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                dispatch::<Base, _>(isa, Verify { pairs, sink });
                 assert_eq!(overlaps, expected, "registers of {isa}");
                 let sink = CountPairs { count: 0 };
-                let counted = filter::dispatch(isa, OnLanes(Call { pairs, sink }));
+                let counted = dispatch::<Base, _>(isa, Verify { pairs, sink });
                 assert_eq!(counted.count, accepted, "registers of {isa}");
             }
         }
@@ -206,7 +208,7 @@ fn a_probe_that_is_no_set_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "does not go on at candidate 0")]
+#[should_panic(expected = "does not begin at candidate 0")]
 fn a_gap_between_entries_is_refused() {
     broken(|case| case.entries[0].begin = 1);
 }
@@ -261,7 +263,7 @@ proptest! {
     }
 }
 
-/// All matches of sets with each other, and those that are the first of their pair.
+/// All matches of sets with each other, and the first match of each pair.
 fn matches(sets: &[Vec<u32>]) -> [ChunkStore; 2] {
     let (mut all, mut first) = (ChunkStore::default(), ChunkStore::default());
     for (probe, tokens) in (0..).zip(sets) {
@@ -311,7 +313,7 @@ proptest! {
             prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
             let mut found = all.clone();
             let call = RetainFirst { sets: case.sets(), matches: &mut found };
-            filter::dispatch(isa, OnLanes(call));
+            dispatch::<Base, _>(isa, call);
             prop_assert_eq!(pairs_of(found.as_chunk()), pairs_of(first.as_chunk()), "{}", isa);
             let kept = Pairs { probes: case.sets(), candidates: case.sets(), chunk: found.as_chunk() };
             kept.check();
@@ -331,7 +333,7 @@ proptest! {
         let (mut cursor, mut taken) = (Cursor::default(), Vec::new());
         for pairs_max in parts.into_iter().cycle() {
             let mut part = ChunkStore::default();
-            // A first pair, so that what is taken begins elsewhere.
+            // A first pair, so that the taken pairs do not begin at 0.
             part.push(7, 7, 7, Start::default());
             part.take(&whole, &mut cursor, pairs_max);
             if part.len() == 1 {

@@ -3,6 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::Base;
+
+/// Whether a level runs with the extension that it has code for, if the processor has it.
+#[derive(Clone, Copy, Debug)]
+enum Extension {
+    Used,
+    Unused,
+}
 
 /// A set in one list.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +40,7 @@ const RANKS: u32 = 6;
 const POSITIONS: u32 = 8;
 
 /// List, probe, its place, set, its place.
-type Meeting5 = (u32, u32, u32, u32, u32);
+type Found = (u32, u32, u32, u32, u32);
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap()
@@ -66,8 +74,9 @@ impl Case {
         rank.saturating_sub(position / 3).max(rank.saturating_sub(self.rank_reach))
     }
 
-    /// Whether two sets of one list meet; with `is_loose`, by the bounds of the largest size.
-    fn do_meet(&self, probe: &Member, set: &Member, is_loose: bool) -> bool {
+    /// Whether a probe finds a set of its list; with `is_loose`, by the bounds of the largest
+    /// size.
+    fn finds(&self, probe: &Member, set: &Member, is_loose: bool) -> bool {
         let limit = self.pair_limit(if is_loose { probe.rank } else { set.rank });
         let rank_max = if is_loose { RANKS } else { self.rank_max(probe.rank, probe.position) };
         let words = probe.signature.iter().zip(&set.signature).take(self.words);
@@ -86,13 +95,11 @@ impl Case {
         let pairs =
             (0..self.members.len()).flat_map(|probe| (0..probe).map(move |set| (probe, set)));
         pairs
-            .filter(|&(probe, set)| {
-                self.do_meet(&self.members[probe], &self.members[set], is_loose)
-            })
+            .filter(|&(probe, set)| self.finds(&self.members[probe], &self.members[set], is_loose))
             .collect()
     }
 
-    fn run(&self, isa: Isa, met_max: usize) -> Vec<Meeting5> {
+    fn run(&self, isa: Isa, extension: Extension, hits_max: usize) -> Vec<Found> {
         let mut ends = Vec::new();
         let mut postings = Vec::new();
         for list in 0..LISTS {
@@ -117,13 +124,22 @@ impl Case {
         };
         let limits = self.limits();
         let mut progress = Progress::new(self.members.len(), words, self.is_two_sided);
-        let (mut met, mut all) = (Met::default(), Vec::new());
+        let (mut hits, mut all) = (Hits::default(), Vec::new());
         loop {
-            let has_more = sift(isa, lists, &limits, &mut progress, &mut met, met_max);
+            let has_more = match extension {
+                Extension::Used => {
+                    scan_lists(isa, lists, &limits, &mut progress, &mut hits, hits_max)
+                }
+                Extension::Unused => {
+                    let (limits, progress, hits) = (&limits, &mut progress, &mut hits);
+                    let call = ScanLists { lists, limits, progress, hits, hits_max };
+                    dispatch::<Base, _>(isa, call)
+                }
+            };
             let mut begin = 0;
-            for &Meeting { list, place, probe, end } in &met.meetings {
+            for &ProbeHits { list, place, probe, end } in &hits.probes {
                 for at in begin..end as usize {
-                    all.push((list, probe, place, met.sets[at], met.places[at]));
+                    all.push((list, probe, place, hits.sets[at], hits.places[at]));
                 }
                 begin = end as usize;
             }
@@ -136,7 +152,7 @@ impl Case {
     }
 
     fn check(&self) {
-        let reference = self.run(Isa::Scalar, usize::MAX);
+        let reference = self.run(Isa::Scalar, Extension::Used, usize::MAX);
         let place = |set: usize| self.members[set].rank << 16 | self.members[set].position;
         for &(list, probe, probe_place, set, set_place) in &reference {
             let (probe, set) = (probe as usize, set as usize);
@@ -144,15 +160,18 @@ impl Case {
             assert_eq!(self.members[probe].list, list as usize);
         }
         let mut found: Vec<(usize, usize)> =
-            reference.iter().map(|meeting| (meeting.1 as usize, meeting.3 as usize)).collect();
+            reference.iter().map(|found| (found.1 as usize, found.3 as usize)).collect();
         found.sort_unstable();
         assert!(found.is_sorted_by(|left, right| left < right), "a pair is found once");
         let (needed, allowed) = (self.by_hand(false), self.by_hand(true));
         assert!(needed.iter().all(|pair| found.binary_search(pair).is_ok()), "{found:?}");
         assert!(found.iter().all(|pair| allowed.contains(pair)), "{found:?}");
         for isa in Isa::available() {
-            for met_max in [1, 20, usize::MAX] {
-                assert_eq!(self.run(isa, met_max), reference, "{isa} {met_max}");
+            for hits_max in [1, 20, usize::MAX] {
+                for extension in [Extension::Used, Extension::Unused] {
+                    let found = self.run(isa, extension, hits_max);
+                    assert_eq!(found, reference, "{isa} {extension:?} {hits_max}");
+                }
             }
         }
     }
@@ -191,31 +210,9 @@ proptest! {
         };
         case.check();
     }
-
-    #[test]
-    fn sets_are_signed_alike_on_every_level(
-        sets in prop::collection::vec(prop::collection::vec(any::<u32>(), 0..40), 0..12),
-        words in prop_oneof![Just(1_usize), Just(2), Just(4), Just(8)],
-    ) {
-        let mut offsets = vec![0];
-        for set in &sets {
-            offsets.push(offsets[offsets.len() - 1] + narrow(set.len()));
-        }
-        let mut expected = Vec::new();
-        for set in &sets {
-            let mut signature = vec![u64::MAX; words];
-            sign(set, &mut signature);
-            expected.extend(signature);
-        }
-        for isa in Isa::available() {
-            let mut signatures = vec![u64::MAX; words * sets.len()];
-            sign_sets(isa, &offsets, &sets.concat(), words, &mut signatures);
-            prop_assert_eq!(&signatures, &expected, "{}", isa);
-        }
-    }
 }
 
-/// So many sets in one list, without bounds.
+/// `count` sets in one list, without bounds.
 fn of_one_list(count: usize) -> Case {
     let member = Member {
         list: 1,
@@ -241,29 +238,12 @@ fn lists_of_all_lengths_around_a_block_are_read_whole() {
     for count in [1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 257] {
         let case = of_one_list(count);
         for isa in Isa::available() {
-            assert_eq!(case.run(isa, 100).len(), count * (count - 1) / 2, "{isa}, {count} sets");
+            assert_eq!(
+                case.run(isa, Extension::Used, 100).len(),
+                count * (count - 1) / 2,
+                "{isa}, {count} sets"
+            );
         }
-    }
-}
-
-#[test]
-fn signatures_are_parities_and_fold() {
-    let tokens: Vec<u32> = (0..300).map(|token| token * token * 7).collect();
-    let signed = |tokens: &[u32], words| {
-        let mut signature = vec![1; words];
-        sign(tokens, &mut signature);
-        signature
-    };
-    for words in [1, 2, 4, 8] {
-        let whole = signed(&tokens, words);
-        let (left, right) = tokens.split_at(100);
-        let sum: Vec<u64> =
-            signed(left, words).iter().zip(signed(right, words)).map(|(a, b)| a ^ b).collect();
-        assert_eq!(whole, sum, "a parity is a sum");
-        let fold = whole.iter().fold(0, |fold, word| fold ^ word);
-        assert_eq!([fold], signed(&tokens, 1)[..], "{words} words fold to one");
-        let of_one = signed(&tokens[..1], words);
-        assert_eq!(of_one.iter().map(|word| word.count_ones()).sum::<u32>(), 1);
     }
 }
 
@@ -277,21 +257,21 @@ fn two_ranks(position_max: [u32; 2], rank_max: u32) -> Limits {
 }
 
 #[test]
-#[should_panic(expected = "the position descends")]
+#[should_panic(expected = "position bounds of rank 1 descend")]
 fn bounds_that_descend_are_refused() {
     let _ = two_ranks([1, 0], 1);
 }
 
 #[test]
-#[should_panic(expected = "a greatest rank outside 0 to 1")]
+#[should_panic(expected = "a maximum rank of rank 1 is outside 0 to 1")]
 fn a_rank_outside_the_row_is_refused() {
     let _ = two_ranks([0, 1], 2);
 }
 
 #[test]
-#[should_panic(expected = "signatures have no 3 words")]
+#[should_panic(expected = "signatures of 3 words; allowed are 0, 1, 2, 4 and 8")]
 fn signatures_of_another_length_are_refused() {
     let lists = Lists { ends: &[], postings: &[], words: 3, signatures: &[], is_two_sided: false };
-    let (mut progress, mut met) = (Progress::default(), Met::default());
-    sift(Isa::Scalar, lists, &two_ranks([0, 1], 1), &mut progress, &mut met, 1);
+    let (mut progress, mut hits) = (Progress::default(), Hits::default());
+    scan_lists(Isa::Scalar, lists, &two_ranks([0, 1], 1), &mut progress, &mut hits, 1);
 }

@@ -8,6 +8,10 @@
 //!
 //! [`Sets`] borrows such arrays and has checked them; [`SetStore`] owns them, for many calls.
 
+mod sign;
 mod store;
+#[cfg(test)]
+mod tests;
 
+pub use self::sign::{sign, sign_sets};
 pub use self::store::{SetStore, Sets};

@@ -46,6 +46,7 @@ impl<'a> Sets<'a> {
     }
 
     /// The number of sets.
+    #[inline]
     #[must_use]
     pub fn len(self) -> usize {
         self.offsets.len() - 1
@@ -58,12 +59,14 @@ impl<'a> Sets<'a> {
     }
 
     /// The offsets of all sets and the end of the last one.
+    #[inline]
     #[must_use]
     pub fn offsets(self) -> &'a [u32] {
         self.offsets
     }
 
     /// The tokens of all sets.
+    #[inline]
     #[must_use]
     pub fn tokens(self) -> &'a [u32] {
         self.tokens
@@ -118,8 +121,8 @@ impl SetStore {
         Self { offsets, tokens, version }
     }
 
-    /// A number that only this store and its clones have: it names the sets wherever a copy of them
-    /// is kept, such as on a device.
+    /// A number that only this store and its clones have: it names the sets where a copy of
+    /// them is kept, such as on a device.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version

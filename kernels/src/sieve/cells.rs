@@ -1,31 +1,29 @@
-//! The cells after the filter: counts codes in a direct-mapped table, as long as no sum reaches
-//! its limit.
+//! Cells for the items that the sieve misses: counts codes in a direct-mapped table, as long as
+//! no sum reaches its limit.
 //!
 //! A cell has the key that it belongs to and two sums: one for that key, one for all other codes
-//! that hash to it. Which of them grows is an index and not a branch, so the only branch is the
-//! limit, which is rarely reached. The places of a group of codes are computed before the first
-//! of them is counted, in a loop that compiles to vectors on the levels that multiply in them.
-//! The code is the same on all levels, but compiled for each. (Gathering and scattering cells of
-//! several items, with the conflicts found first, costs more than the items one by one.)
+//! that hash to it. The sum to grow is chosen by an index and not by a branch, so the only branch
+//! is the limit, which is rarely reached. The places of a group of codes are computed before the
+//! first of them is counted, in a loop that compiles to vectors on the levels that multiply in
+//! them. The code is the same on all levels, but compiled for each. (Gathering and scattering
+//! cells of several items, with the conflicts found first, costs more than the items one by one.)
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
-use super::{CodeHash, Key};
+use super::hash::CodeHash;
 use crate::Isa;
-use crate::filter::dispatch;
-use crate::filter::lanes::{Kernel, Simd};
-use crate::prefetch::prefetch;
+use crate::simd::{Base, Call, Key, RunOn, dispatch, prefetch};
 
 /// The index of the sum of a cell's key.
 pub const OWN: usize = 0;
 /// The index of the sum of all other codes.
 pub const OTHERS: usize = 1;
 
-/// One cell: 12 bytes for `u32`. The less a table takes, the better for the caches and the pages in
-/// use; cells of 16 bytes, none of which crosses a cache line, were slower.
+/// One cell: 12 bytes for `u32`. The less a table takes, the better for the caches and the pages
+/// in use; cells of 16 bytes, none of which crosses a cache line, were slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell<C> {
-    /// Whose cell it is.
+    /// The key of the cell.
     pub key: C,
     /// [`OWN`] and [`OTHERS`].
     pub sums: [u32; 2],
@@ -48,10 +46,25 @@ pub fn cell_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
 ///            cell.sums[sum] += 1
 /// ```
 ///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
+///
+/// let hash = CodeHash::from_seed(1);
+/// let mut cells = [Cell::<u32>::default(); 4];
+/// let cell = cell_of(hash, 30, 7_u32);
+/// cells[cell].key = 7;
+/// let end = absorb(Isa::Scalar, hash, &mut cells, [100, 100], &[7, 7, 7], 0);
+/// assert_eq!((end, cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 3, 0));
+/// ```
+///
 /// # Cost
 ///
-/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item. A call
-/// that starts within a group of codes finds the places of the rest of that group one by one.
+/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item. A
+/// call that starts within a group of codes finds the places of the rest of that group one by
+/// one.
 ///
 /// # Panics
 ///
@@ -82,10 +95,10 @@ pub fn absorb<C: Key>(
     start: usize,
 ) -> usize {
     let len = cells.len();
-    assert!(len >= 2 && len.is_power_of_two(), "{len} cells are no power of two above 1");
-    assert!(len as u64 <= 1 << 32, "{len} cells are more than a hash of 32 bits reaches");
+    assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
+    assert!(len as u64 <= 1 << 32, "{len} cells; a hash of 32 bits reaches 2^32");
     let shift = u32::BITS - len.ilog2();
-    dispatch(isa, Absorb { hash, shift, cells, limits, codes, start })
+    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limits, codes, start })
 }
 
 /// The arguments of [`absorb`], checked.
@@ -99,12 +112,12 @@ struct Absorb<'a, C> {
     start: usize,
 }
 
-/// Codes whose places are computed together, and whose cells are asked for. With AVX-512 and 64 of
-/// them, the loop takes half of the time that it takes with the same hash inside it.
+/// Codes whose places are computed together, and whose cells are prefetched. With AVX-512 and 64
+/// of them, the loop takes half of the time that it takes with the same hash inside it.
 const GROUP: usize = 64;
 
-/// A table up to this size stays in the first-level cache: asking for its cells costs 15 %. Beyond,
-/// it makes the loop 1.2 to 2 times as fast.
+/// A table up to this size stays in the first-level cache, where prefetching its cells costs 15
+/// %. Beyond, it makes the loop 1.2 to 2 times as fast.
 const NEAR_BYTES: usize = 1 << 15;
 
 /// Items a turn of the loop over the cells: four are 6 % faster than one.
@@ -155,10 +168,12 @@ impl<C: Key> Absorb<'_, C> {
     /// Counts one code, unless its sum is at the limit.
     #[inline(always)]
     fn count(&mut self, place: u32, code: C) -> bool {
-        // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits as
-        // the number of cells, a power of two, has zeros: it is below that.
+        // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
+        // as the number of cells, a power of two, has zeros: it is below that.
         let cell = unsafe { self.cells.get_unchecked_mut(place as usize) };
+        // An index rather than a branch: whether the key matches cannot be foretold.
         let sum = usize::from(cell.key != code);
+        // Sums never wrap: none exceeds its limit.
         let next = cell.sums[sum].wrapping_add(1);
         if next > self.limits[sum] {
             return false;
@@ -168,15 +183,14 @@ impl<C: Key> Absorb<'_, C> {
     }
 }
 
-impl<C: Key> Kernel for Absorb<'_, C> {
+impl<C> Call for Absorb<'_, C> {
     type Output = usize;
+}
 
-    fn scalar(self) -> usize {
-        self.run()
-    }
-
+/// One loop for all levels, compiled for each.
+impl<C: Key, L> RunOn<L> for Absorb<'_, C> {
     #[inline(always)]
-    fn vector<S: Simd>(self, _: S) -> usize {
+    fn run_on(self, _: L) -> usize {
         self.run()
     }
 }
@@ -243,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "3 cells are no power of two")]
+    #[should_panic(expected = "3 cells; allowed are powers of two from 2 on")]
     fn an_odd_table_is_refused() {
         let hash = CodeHash::from_seed(1);
         absorb(Isa::Scalar, hash, &mut [Cell::<u64>::default(); 3], [1, 1], &[], 0);

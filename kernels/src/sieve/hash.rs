@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Source: multiply-shift hashing of Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable
-//! Randomized Algorithm for the Closest-Pair Problem*, Journal of Algorithms 25 (1997), twice, with
-//! a bijection in between.
+//! Randomized Algorithm for the Closest-Pair Problem*, Journal of Algorithms 25 (1997), twice,
+//! with a bijection in between.
 //!
 //! # Collisions
 //!
@@ -15,21 +15,21 @@
 //! drawn at random, multiply-shift to 2^l values collides with a probability of at most 2 / 2^l.
 //! The first step has 2^32 values, the shift by 9 is a bijection, and the second step has m
 //! places: **two different codes share a place with a probability of at most 2 / m + 2 / 2^32**.
-//! So of n codes, whichever they are, a code shares its place with 2 n / m + 2 n / 2^32 others in
+//! So of any n codes, a code shares its place with 2 n / m + 2 n / 2^32 others in
 //! expectation, and work that grows with the pairs of a place grows with n, not with n^2, while n
 //! is at most m.
 //!
-//! One multiplication has the same bound, but it turns an arithmetic progression of codes into one
-//! of places, and for some percent of the multipliers that one comes back to the same places after
-//! few steps: counting consecutive integers would be slow in some runs. The bijection breaks the
-//! progression (`progressions_spread` below).
+//! One multiplication has the same bound, but it turns an arithmetic progression of codes into
+//! one of places, and for some percent of the multipliers that one comes back to the same places
+//! after few steps: counting consecutive integers would be slow in some runs. The bijection
+//! breaks the progression (`progressions_spread` below).
 //!
-//! The bound is about the multipliers, not about the seed that they are made of: who knows the seed
-//! can choose codes that collide.
+//! The bound is about the multipliers, not about the seed that they are made of: with the seed,
+//! codes that collide can be chosen.
 
 use std::fmt;
 
-use super::Key;
+use crate::simd::Key;
 
 /// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
 /// bits.
@@ -64,6 +64,17 @@ impl fmt::Debug for CodeHash {
 
 impl CodeHash {
     /// The member that `seed` stands for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::sieve::CodeHash;
+    ///
+    /// let hash = CodeHash::from_seed(1);
+    /// assert_eq!(hash.of(7_u32), hash.of(7_u64));
+    /// assert_eq!(hash.of(0_u32), 0);
+    /// assert_ne!(hash, CodeHash::from_seed(2));
+    /// ```
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the lower half of a random number")]
     pub fn from_seed(seed: u64) -> Self {
@@ -71,7 +82,7 @@ impl CodeHash {
         loop {
             let (wide, narrow) = (split_mix(seed, step) | 1, split_mix(seed, step + 1) as u32 | 1);
             let hash = Self { wide, narrow, upper_code: 0 };
-            // There is none for one hash in 2^200 or so.
+            // About one hash in 2^200 has no such code.
             let mut codes = 1..=u8::MAX;
             if let Some(upper_code) = codes.find(|&code| hash.of(u32::from(code)) >> 31 == 1) {
                 return Self { upper_code, ..hash };
@@ -170,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_has_one_hash_whatever_its_type() {
+    fn a_code_has_one_hash_for_both_types() {
         let hash = CodeHash::from_seed(7);
         for code in [1, 77, u32::MAX] {
             assert_eq!(hash.of(code), hash.of(u64::from(code)));

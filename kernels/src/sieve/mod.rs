@@ -11,11 +11,17 @@
 //! missed   | 9 | 5 | 1 | ..                      the others, closed up
 //! ```
 //!
-//! The loop has no branch that depends on the data. Hits are counted in lanes, one register a key,
-//! and added up at the end of the call; missed items are closed up within the register and stored
-//! where the ones before them end.
+//! The loop has no branch that depends on the data. Hits are counted in lanes, one register a
+//! key, and added up at the end of the call; missed items are closed up within the register and
+//! stored where the ones before them end.
 //!
-//! The registers come from the filter (`filter::lanes`). Missed items are counted in [`Cell`]s.
+//! The items that this filter misses are counted in [`Cell`]s.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `sift` | the loop over registers, written once for all levels |
+//! | `scalar` | its reference |
+//! | `cells`, `hash` | a direct-mapped table of counts, and its hash function |
 
 mod cells;
 mod hash;
@@ -26,33 +32,40 @@ mod tests;
 
 pub use self::cells::{Cell, OTHERS, OWN, absorb, cell_of};
 pub use self::hash::{CodeHash, split_mix};
-pub use crate::filter::Key;
+pub use self::sift::{KEYS_MAX, MISSED_SLACK};
+pub use crate::simd::Key;
 
 use self::sift::Sift;
 use crate::Isa;
-use crate::filter::dispatch;
+use crate::simd::{Base, dispatch};
 
-/// The most keys a call can take out.
-pub const KEYS_MAX: usize = 8;
-
-/// Elements that `missed` needs beside one for each item: a register is stored whole.
-pub const MISSED_SLACK: usize = 16;
-
-/// Counts the items that equal a key, and writes the others to `missed` in their order; returns
-/// their number.
+/// Counts the items that equal a key, and writes the missed ones in their order; returns the
+/// number of missed items.
 ///
 /// In pseudo-code: `for item { if item == keys[j] { hits[j] += 1 } else { missed.push(item) } }`.
 ///
 /// # Shapes
 ///
-/// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n <
-/// 2^32; `missed`: `K[n + 16]` at least, which may be overwritten past the missed items.
+/// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n
+/// < 2^32; `missed`: `K[n + 16]` at least; elements past the missed items may be overwritten.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
+///
+/// let items = [7_u32, 3, 7, 9];
+/// let (mut hits, mut missed) = ([0], [0; 4 + MISSED_SLACK]);
+/// let len = sift(Isa::Scalar, &[7], &items, &mut hits, &mut missed);
+/// assert_eq!((hits, &missed[..len]), ([2], &[3, 9][..]));
+/// ```
 ///
 /// # Cost
 ///
-/// One compare and one masked add per key and register of items (16 `u32` or 8 `u64` with AVX-512,
-/// half that with AVX2), and one compression and store per register. Reads each item once, writes
-/// each missed item once.
+/// One compare and one masked add per key and register of items (16 `u32` or 8 `u64` with
+/// AVX-512, half that with AVX2), and one compression and store per register. Reads each item
+/// once, writes each missed item once.
 ///
 /// # Panics
 ///
@@ -89,5 +102,5 @@ pub fn sift<K: Key>(
         "{items_len} items need room for {MISSED_SLACK} more, not for {missed_len}"
     );
     assert!(u32::try_from(items_len).is_ok(), "{items_len} items overflow 32-bit lanes");
-    dispatch(isa, Sift { keys, items, hits, missed })
+    dispatch::<Base, _>(isa, Sift { keys, items, hits, missed })
 }

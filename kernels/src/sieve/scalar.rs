@@ -1,6 +1,6 @@
 //! The reference of the sieve: every other level returns the same bits.
 
-use super::Key;
+use crate::simd::Key;
 
 /// See [`sift`](super::sift).
 pub(super) fn sift<K: Key>(keys: &[K], items: &[K], hits: &mut [u64], missed: &mut [K]) -> usize {

@@ -1,9 +1,10 @@
-//! All pairs of sets, tile by tile: signatures drop most of them, and the overlap of the others is
-//! found.
+//! All pairs of sets, tile by tile: signatures drop most of them, and the overlap of the others
+//! is found.
 //!
 //! Where lists of postings are long and sets short, comparing the signatures of *all* pairs whose
-//! sizes fit costs less than going through the lists: nothing is looked up, and nothing depends on
-//! the data but what survives. A tile is a block of probes of one size and a range of candidates:
+//! sizes fit costs less than going through the lists: nothing is looked up, and only the number
+//! of survivors depends on the data. A tile is a block of probes of one size and a range of
+//! candidates:
 //!
 //! ```text
 //!                  candidates, by size; strips of 32
@@ -14,56 +15,54 @@
 //! ```
 //!
 //! Bit `h` of a set's signature is the parity of its tokens that are hashed to `h`, so two
-//! signatures differ in at most as many bits as tokens are in one of the sets only: the sum of the
-//! sizes less twice the overlap. A pair survives if they differ in no more bits than a pair may
-//! that has the required overlap.
+//! signatures differ in at most as many bits as tokens are in one of the sets only: the sum of
+//! the sizes less twice the overlap. A pair survives if they differ in no more bits than a pair
+//! may that has the required overlap.
 //!
-//! **Bounded answers.** There is room for so many matches. A strip that finds no more room becomes
-//! a tile of its own that begins at the match which did not fit ([`Tile::resume`]), and whoever
-//! asked asks again with what is unfinished: exact with room for one match, and no estimate
-//! anywhere. The order of the matches is that of no promise.
+//! **Bounded answers.** The room for matches is fixed. A strip that finds no more room becomes a
+//! tile of its own that begins at the match which did not fit ([`Tile::resume`]), and the caller
+//! asks again with the unfinished tiles: exact with room for one match, and no estimate anywhere.
+//! The order of matches is unspecified.
 //!
 //! Source: ours; parity signatures after the bitmap filter of Sandes, Teodoro, Melo, *Bitmap
-//! Filter: Speeding up Exact Set Similarity Joins with Bitwise Operations*, Information Systems 88,
-//! 2020. The list of what is unfinished takes the place of an estimate of the number of results.
+//! Filter: Speeding up Exact Set Similarity Joins with Bitwise Operations*, Information Systems
+//! 88,
+//! 2020. The list of unfinished tiles takes the place of an estimate of the number of results.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `call` | what a call is given, and its checks |
-//! | `sift` | the test of a tile: the reference, and the one by strips |
+//! | `tile`, `runs`, `signed`, `call` | the arguments of a call, and their checks |
+//! | `answer` | its answers |
+//! | `test_tile` | the test of a tile: the reference, and the one by strips |
 //! | `survivors` | pairs on their way to [`overlap`](crate::overlap) |
-//! | `registers` | what eight lanes of a strip can do, as a trait |
-//! | `avx2`, `avx512` | the trait for each instruction set |
+//! | `distance` | the test of eight lanes of a strip, as a trait |
+//! | `avx2`, `avx512` | the trait for each level |
 
+mod answer;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod call;
-mod registers;
-mod sift;
+mod distance;
+mod runs;
+mod signed;
 mod survivors;
+mod test_tile;
 #[cfg(test)]
 mod tests;
+mod tile;
 
-pub use self::call::{Match, Runs, Signatures, Tile, Tiles};
+pub use self::answer::{Counted, Joined};
+pub use self::call::{Match, Tiles};
+pub use self::runs::Runs;
+pub use self::signed::{Signatures, WORDS};
 pub use self::survivors::Survivors;
+pub use self::tile::{PROBES_MAX, STRIP, Tile};
 
-use self::registers::dispatch;
-use self::sift::Sift;
+use self::test_tile::{SURVIVORS_MAX, TestTile};
 use crate::Isa;
-
-/// Sets of a strip.
-pub const STRIP: u32 = 32;
-
-/// The most probes of a tile.
-pub const PROBES_MAX: u32 = 128;
-
-/// The widths of signatures, in words of 64 bits.
-pub const WORDS: [usize; 4] = [1, 2, 4, 8];
-
-/// Survivors of a tile, after which their overlaps are found.
-const SURVIVORS_MAX: usize = 1 << 12;
+use crate::simd::{Popcount, dispatch};
 
 /// The width that leaves few survivors for each match: about four bits for each token of a set of
 /// the mean size.
@@ -73,42 +72,7 @@ pub const fn words_for_mean_size(tokens: usize) -> usize {
     if words > 8 { 8 } else { words }
 }
 
-/// What tiles are answered with. Its room is used again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Joined {
-    /// The pairs with the overlap that they require.
-    pub matches: Vec<Match>,
-    /// What is left to be done, because there was no room for more matches.
-    pub unfinished: Vec<Tile>,
-    /// Pairs that the signatures have let through, of what is done.
-    pub survivors: u64,
-}
-
-impl Joined {
-    /// Drops everything and keeps the room.
-    pub fn clear(&mut self) {
-        self.matches.clear();
-        self.unfinished.clear();
-        self.survivors = 0;
-    }
-
-    /// What it counts.
-    #[must_use]
-    pub fn counted(&self) -> Counted {
-        Counted { matches: self.matches.len() as u64, survivors: self.survivors }
-    }
-}
-
-/// How many pairs of tiles have the overlap that they require.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// As many.
-    pub matches: u64,
-    /// Pairs that the signatures have let through.
-    pub survivors: u64,
-}
-
-/// Finds the matches of tiles, at most `matches_max`; what does not fit is left unfinished.
+/// Finds the matches of tiles, at most `matches_max`; the tiles that are left are unfinished.
 ///
 /// In pseudo-code: `for tile { for candidate { for probe > candidate { if distance(signatures) <=
 /// |probe| + |candidate| - 2 required && overlap >= required { matches.push() } } } }`.
@@ -116,6 +80,25 @@ pub struct Counted {
 /// # Shapes
 ///
 /// See [`Tiles`]; `answer` is overwritten.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sets::Sets;
+/// use trommel_kernels::signatures::{Joined, Match, Runs, Signatures, Tile, Tiles, join};
+///
+/// // {3, 8, 9}, {3, 8, 9} and {4, 5, 6}; a pair requires 2 common tokens.
+/// let sets = Sets::new(&[0, 3, 6, 9], &[3, 8, 9, 3, 8, 9, 4, 5, 6]);
+/// let runs = Runs::new(sets, [3]);
+/// let all_pairs = Tile { probe_end: 3, candidate_end: 3, ..Tile::default() };
+/// let tiles = Tiles { sets, runs: &runs, tiles: &[all_pairs], required: &[2] };
+///
+/// let mut joined = Joined::default();
+/// join(Isa::Scalar, &Signatures::new(sets, 1), tiles, 10, &mut joined);
+/// assert_eq!(joined.matches, [Match { probe: 1, candidate: 0, overlap: 3 }]);
+/// assert!(joined.unfinished.is_empty());
+/// ```
 ///
 /// # Cost
 ///
@@ -134,7 +117,7 @@ pub fn join(
     matches_max: usize,
     answer: &mut Joined,
 ) {
-    assert!(matches_max > 0, "room for no match");
+    assert!(matches_max > 0, "room for {matches_max} matches; at least 1 is needed");
     tiles.check(signatures);
     answer.clear();
     let mut survivors = Survivors::default();
@@ -142,17 +125,17 @@ pub fn join(
         let mut part = tile;
         while part.candidate_begin < part.candidate_end {
             survivors.clear();
-            let next = sift_part(isa, signatures, tiles, part, &mut survivors);
+            let next = test_tile(isa, signatures, tiles, part, &mut survivors);
             survivors.verify(isa, tiles.sets);
             let room = matches_max - answer.matches.len();
             let (settled, stop) = survivors.take(room, &mut answer.matches);
             answer.survivors += settled as u64;
             if let Some((probe, candidate)) = stop {
-                answer.unfinished.extend(part.from(probe, candidate));
+                answer.unfinished.extend(part.rest_from(probe, candidate));
                 answer.unfinished.extend_from_slice(&tiles.tiles[index + 1..]);
                 return;
             }
-            part = part.behind(next);
+            part = part.after(next);
         }
     }
 }
@@ -179,17 +162,17 @@ pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
         let mut part = tile;
         while part.candidate_begin < part.candidate_end {
             survivors.clear();
-            let next = sift_part(isa, signatures, tiles, part, &mut survivors);
+            let next = test_tile(isa, signatures, tiles, part, &mut survivors);
             counted.survivors += survivors.len() as u64;
             counted.matches += survivors.count(isa, tiles.sets);
-            part = part.behind(next);
+            part = part.after(next);
         }
     }
     counted
 }
 
-/// Finds the survivors of tiles, without their overlaps, and stops behind a strip when there are
-/// about four thousand; what is not tested is left unfinished.
+/// Finds the survivors of tiles, without their overlaps, and stops after a strip when there are
+/// about four thousand; the tiles that are left are unfinished.
 ///
 /// # Shapes
 ///
@@ -202,7 +185,7 @@ pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
 /// # Panics
 ///
 /// As for [`join`].
-pub fn sift(
+pub fn test_tiles(
     isa: Isa,
     signatures: &Signatures,
     tiles: Tiles<'_>,
@@ -213,9 +196,9 @@ pub fn sift(
     survivors.clear();
     unfinished.clear();
     for (index, &tile) in tiles.tiles.iter().enumerate() {
-        let next = sift_part(isa, signatures, tiles, tile, survivors);
+        let next = test_tile(isa, signatures, tiles, tile, survivors);
         if survivors.len() >= SURVIVORS_MAX {
-            let left = Some(tile.behind(next)).filter(|left| left.strips() > 0);
+            let left = Some(tile.after(next)).filter(|left| left.strips() > 0);
             unfinished.extend(left);
             unfinished.extend_from_slice(&tiles.tiles[index + 1..]);
             return;
@@ -224,13 +207,13 @@ pub fn sift(
 }
 
 /// Adds the survivors of a tile, strip by strip until there are [`SURVIVORS_MAX`]; returns the
-/// candidate behind the last strip.
-fn sift_part(
+/// candidate after the last strip.
+fn test_tile(
     isa: Isa,
     signatures: &Signatures,
     tiles: Tiles<'_>,
     tile: Tile,
     survivors: &mut Survivors,
 ) -> u32 {
-    dispatch(isa, Sift { signatures, tiles, tile, survivors })
+    dispatch::<Popcount, _>(isa, TestTile { signatures, tiles, tile, survivors })
 }

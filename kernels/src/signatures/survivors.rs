@@ -16,7 +16,7 @@ pub struct Survivors {
 }
 
 impl Survivors {
-    /// How many there are.
+    /// The number of survivors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.candidates.len()
@@ -28,7 +28,7 @@ impl Survivors {
         self.candidates.is_empty()
     }
 
-    /// The pairs as verification wants them, from their first tokens.
+    /// The pairs as a chunk for verification, from their first tokens.
     #[must_use]
     pub fn chunk(&self) -> Chunk<'_> {
         let Self { entries, candidates, required, .. } = self;
@@ -65,13 +65,13 @@ impl Survivors {
         self.overlaps = overlaps;
     }
 
-    /// How many have the overlap that they require.
+    /// The number of survivors that have their required overlap.
     pub(super) fn count(&self, isa: Isa, sets: Sets<'_>) -> u64 {
         overlap::count(isa, self.pairs(sets))
     }
 
-    /// Adds those with the overlap that they require to `matches`, at most `room`. Returns how many
-    /// survivors are settled, and the pair that did not fit.
+    /// Adds the survivors that have their required overlap to `matches`, at most `room`. Returns
+    /// the number of settled survivors, and the pair that did not fit.
     pub(super) fn take(
         &self,
         room: usize,

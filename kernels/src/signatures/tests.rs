@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sets::Sets;
+use crate::simd::Base;
 
 /// Sets by size, in runs of one size.
 struct Case {
@@ -18,7 +19,7 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap()
 }
 
-/// What is asked of two sizes: a Jaccard similarity of `n / d`.
+/// The required overlap of two sizes: a Jaccard similarity of `n / d`.
 fn required((n, d): (u32, u32), left: usize, right: usize) -> u32 {
     (n * narrow(left + right)).div_ceil(n + d)
 }
@@ -41,7 +42,8 @@ impl Case {
         Sets::new(&self.offsets, &self.tokens)
     }
 
-    /// Tiles of all pairs, of so many probes and candidates at most, and rows for them.
+    /// Tiles of all pairs, with at most `probes` probes and `candidates` candidates, and their
+    /// rows.
     fn tiles(
         &self,
         question: (u32, u32),
@@ -109,7 +111,9 @@ impl Case {
                     let shown = format!("{isa}, {words} words, {shape:?}");
                     assert_eq!(count(isa, &signatures, tiles), reference, "{shown}");
                     assert_eq!(reference.matches, expected.len() as u64, "{shown}");
-                    assert_eq!(sifted(isa, &signatures, tiles), reference.survivors, "{shown}");
+                    assert_eq!(tested(isa, &signatures, tiles), reference.survivors, "{shown}");
+                    let without = tested_without_extension(isa, &signatures, tiles);
+                    assert_eq!(without, reference.survivors, "{shown}");
                     for &room in rooms {
                         let (matches, survivors) = in_rounds(isa, &signatures, tiles, room);
                         assert_eq!(matches, expected, "{shown}, room for {room}");
@@ -143,12 +147,34 @@ fn in_rounds(
     (matches, survivors)
 }
 
-/// Sifts until nothing is unfinished: how many survive.
-fn sifted(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
+/// The number of survivors where the level runs with an extension and is to run without it.
+fn tested_without_extension(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
+    let mut found = 0;
+    for &tile in tiles.tiles {
+        let mut part = tile;
+        while part.candidate_begin < part.candidate_end {
+            let mut survivors = Survivors::default();
+            let survivors = &mut survivors;
+            let call = TestTile { signatures, tiles, tile: part, survivors };
+            part = part.after(dispatch::<Base, _>(isa, call));
+            found += survivors.len() as u64;
+        }
+    }
+    found
+}
+
+/// The number of survivors, in calls until nothing is unfinished.
+fn tested(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
     let (mut list, mut unfinished) = (tiles.tiles.to_vec(), Vec::new());
     let (mut survivors, mut seen) = (Survivors::default(), HashSet::new());
     while !list.is_empty() {
-        sift(isa, signatures, Tiles { tiles: &list, ..tiles }, &mut survivors, &mut unfinished);
+        test_tiles(
+            isa,
+            signatures,
+            Tiles { tiles: &list, ..tiles },
+            &mut survivors,
+            &mut unfinished,
+        );
         assert!(!survivors.is_empty() || unfinished.is_empty());
         let chunk = survivors.chunk();
         for entry in chunk.entries {
@@ -208,7 +234,7 @@ fn equal_sets_overflow_any_room() {
 }
 
 #[test]
-fn more_survivors_than_are_sifted_at_once_come_in_parts() {
+fn more_survivors_than_are_found_at_once_come_in_parts() {
     let case = Case::new(vec![vec![3, 5, 900]; 200]);
     case.check((1, 1), &[[128, 1024]], &[4095, 4096, 1 << 20]);
 }
@@ -268,13 +294,13 @@ fn a_right_tile_is_taken() {
 }
 
 #[test]
-#[should_panic(expected = "tile 0 of 4 sets")]
+#[should_panic(expected = "tile 0 has no place in 4 sets")]
 fn probes_that_are_no_sets_are_refused() {
     broken(|tiles, _| tiles[0].probe_end = 5);
 }
 
 #[test]
-#[should_panic(expected = "tile 0 of 4 sets")]
+#[should_panic(expected = "tile 0 has no place in 4 sets")]
 fn candidates_that_are_no_sets_are_refused() {
     broken(|tiles, _| tiles[0].candidate_end = 5);
 }

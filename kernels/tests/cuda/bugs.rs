@@ -13,7 +13,7 @@ pub(crate) const KERNEL_VARIABLE: &str = "STAND_IN_KERNEL";
 const THREADS: u32 = 64;
 const WORD_BYTES: usize = 4;
 
-/// What the driver says at the end.
+/// The driver's answer at the end.
 fn run(name: &str) -> Result<(), result::DriverError> {
     result::init()?;
     let device = result::device::get(0)?;
@@ -34,8 +34,8 @@ fn run(name: &str) -> Result<(), result::DriverError> {
     let mut arguments = [(&raw mut out).cast::<c_void>()];
     let shared = THREADS * 4;
     let stream_of: sys::CUstream = stream;
-    // SAFETY: kernels of `bugs.cu` take one pointer to as many words as threads; what they do wrong
-    // stays within the stand-in driver, which ends the launch or the process.
+    // SAFETY: kernels of `bugs.cu` take one pointer to as many words as threads; their
+    // mistakes stay within the stand-in driver, which ends the launch or the process.
     unsafe {
         result::launch_kernel(
             function,

@@ -2,8 +2,7 @@
 
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs, Start};
-use trommel_kernels::postings;
-use trommel_kernels::sets::{SetStore, Sets};
+use trommel_kernels::sets::{SetStore, Sets, sign};
 
 /// Sets, and a chunk of pairs among them.
 #[derive(Clone, Debug)]
@@ -139,12 +138,12 @@ impl Case {
         }
     }
 
-    /// How many pairs signatures of so many words let pass.
+    /// The number of pairs that signatures of `words` words let pass.
     pub(crate) fn survivors(&self, words: usize) -> u64 {
         let sets = self.sets();
         let signature = |set: u32| {
             let mut signature = vec![0; words];
-            postings::sign(sets.set(set as usize), &mut signature);
+            sign(sets.set(set as usize), &mut signature);
             signature
         };
         let mut survivors = 0;
@@ -162,7 +161,7 @@ impl Case {
         survivors
     }
 
-    /// The reference's answers: overlaps, and how many pairs suffice.
+    /// The reference's answers: overlaps, and the number of pairs that suffice.
     pub(crate) fn expected(&self) -> (Vec<u32>, u64) {
         let mut overlaps = vec![0; self.candidates.len()];
         overlap::verify(Isa::Scalar, self.pairs(), &mut overlaps);
@@ -170,7 +169,7 @@ impl Case {
     }
 }
 
-/// Sizes around those of lanes, warps and tiles.
+/// Sizes around the sizes of lanes, warps and tiles.
 const SIZES: [usize; 21] =
     [0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 96, 127, 128, 129];
 

@@ -73,7 +73,7 @@ fn kernels_without_machine_code_for_the_device_are_loaded_as_ptx() {
     }
 }
 
-/// Runs a kernel of `bugs.cu`; what it said if it was caught.
+/// Runs a kernel of `bugs.cu`; the message if it was caught.
 fn caught(stand_in: &StandIn, kernel: &str) -> Option<String> {
     let output = tests(stand_in, "bugs::").env(KERNEL_VARIABLE, kernel).output().unwrap();
     (!output.status.success()).then(|| said(&output))
@@ -139,8 +139,8 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
     pull_out_barriers("signatures.cu", 6, &["suite::signatures::signatures_of_1"]);
 }
 
-/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and runs
-/// tests that must notice.
+/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and
+/// runs tests that must notice.
 fn let_out_bounds(source: &str, changed: &str, bounds: &[[&str; 2]], filter: &str) {
     let mut survivors = Vec::new();
     for [bound, wider] in bounds {
@@ -209,7 +209,7 @@ fn no_bound_of_signatures_can_be_let_out() {
     let_out_bounds("signatures.cu", "output.cuh", &bounds, filter);
 }
 
-/// What a child that may fail says about its end.
+/// The message of a child that may fail about its end.
 fn outcome(stand_in: &StandIn, settings: &[(&str, &str)]) -> String {
     let mut command = tests(stand_in, "failing::");
     let output =
@@ -246,7 +246,7 @@ fn a_probe_says_why_there_is_no_device() {
     assert!(small.starts_with("full: cuMemAlloc of "), "{small}");
 }
 
-/// What is left at the end of a child, and how often it made each call.
+/// The resources left at the end of a child, and the number of times it made each call.
 fn report(path: &Path) -> (String, BTreeMap<String, u32>) {
     let text = fs::read_to_string(path).unwrap();
     let left = text.lines().find_map(|line| line.strip_prefix("left ")).unwrap().to_owned();
@@ -282,7 +282,7 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
                     let is_named = outcome.starts_with(&format!("{kind}: {call}"));
                     assert!(is_named || (code == 719 && outcome.starts_with(kind)), "{shown}");
                 } else if call == "kernel" {
-                    // Whoever asks first is told: a query, a wait, a copy behind it.
+                    // The first call afterwards is told: a query, a wait, a copy.
                     let named = outcome.starts_with(&format!("{kind}: cu"));
                     assert!(named && outcome.ends_with(&format!("({code})")), "{shown}");
                 } else {

@@ -21,7 +21,8 @@ fn required(left: u32, right: u32) -> u32 {
 }
 
 impl TileCase {
-    /// A set of each size, from one of so many families; tiles of so many probes and candidates.
+    /// A set of each size, from one of `families` families; tiles of `shape` probes and
+    /// candidates.
     pub(crate) fn of_sizes(name: &str, sizes: &[usize], families: u32, shape: [usize; 2]) -> Self {
         let mut numbers = Numbers::new(5);
         let mut sizes = sizes.to_vec();

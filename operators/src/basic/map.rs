@@ -1,4 +1,4 @@
-//! A function of the program as an operator.
+//! Operator that calls a function of the program.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -18,15 +18,27 @@ type MapFn = Box<dyn FnMut(RecordBatch) -> Result<RecordBatch, OperatorError> + 
 /// Applies a function to every batch.
 ///
 /// # Ports
-/// In: any. Out: the schema it was made with; a batch without rows is not sent.
+/// In: any columns. Out: the columns of the schema `output`; a batch without rows is not sent.
 ///
 /// # Examples
 /// ```
-/// use trommel_operators::Map;
-/// # use std::sync::Arc;
-/// # use arrow_schema::{DataType, Field, Schema};
+/// use std::sync::Arc;
+/// use arrow_schema::{DataType, Field, Schema};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Generate, Map};
+///
 /// let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
 /// let first_ten = Map::new(schema, |records| Ok(records.slice(0, records.num_rows().min(10))));
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(200).batch(100));
+/// let first = graph.add_after(items, "first", first_ten);
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(first, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 2 * 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Map {
     output: SchemaRef,
@@ -35,7 +47,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Calls `function` for every batch; what it returns must have the schema `output`.
+    /// Calls `function` with every batch; the batches it returns must have the schema `output`.
     pub fn new(
         output: SchemaRef,
         function: impl FnMut(RecordBatch) -> Result<RecordBatch, OperatorError> + Send + 'static,
@@ -43,8 +55,8 @@ impl Map {
         Self { output, load: Load::Light, function: Box::new(function) }
     }
 
-    /// Gives the function a core of its own while there are cores: for functions that cost more
-    /// than a hop.
+    /// Places the function on a core of its own if there is one: for functions that cost more
+    /// than passing a batch to another thread.
     #[must_use]
     pub fn heavy(mut self) -> Self {
         self.load = Load::Heavy;

@@ -1,4 +1,4 @@
-//! Operators that hold no algorithm of their own.
+//! Operators without an algorithm of their own.
 
 mod map;
 mod union;

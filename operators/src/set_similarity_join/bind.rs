@@ -1,4 +1,4 @@
-//! From the parameters of the operator to its parts.
+//! Checks the parameters of the operator and makes its parts.
 
 use std::ops::RangeInclusive;
 
@@ -9,32 +9,32 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use super::collect::pair_rows::SimilarRows;
-use super::collect::{PairConsumer, Rows};
-use super::cost::plan::{PairKernel, Plan};
+use super::collect::{PairConsumer, ResultRows};
+use super::cost::plan::{PairKernel, VerifyPlan};
 use super::cost::tiling::Tiling;
 use super::join::JoinQuestion;
 use super::operator::SetSimilarityJoin;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
 use super::prepare::CollectionProducer;
 use super::similarity::Bounds;
-use super::stream::{self, JoinWindow, Rules, StreamProducer};
+use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
-use crate::carry::{BATCH_BYTES, carried_columns};
+use crate::carry::carried_columns;
 use crate::columns::{column_schema, find_column};
 use crate::parameters::{check_range, refuse};
-use crate::sets::{Columns, SetCollector};
+use crate::sets::{SetCollector, SetColumns};
 use crate::wave::{self, ChunkBytes, DeviceSession, Producer, Wave};
 use crate::window::Extent;
 
-/// The greatest `chunk_bytes`.
+/// Maximum of `chunk_bytes`.
 const CHUNK_BYTES_MAX: usize = 1 << 30;
 
-/// Bytes of a chunk for the CPU, where it stays in the second-level cache, and for a device, where
-/// small chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
-const CHUNK_BYTES: [usize; 2] = [1 << 18, 5 << 20];
+/// Default of `chunk_bytes`: a chunk stays in the second-level cache of a CPU; on a device,
+/// smaller chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20 };
 
-/// Chunks that a device works on at a time. Two more are filled and read meanwhile.
+/// Chunks in flight on a device. Two more are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
 impl OperatorSpec for SetSimilarityJoin {
@@ -55,7 +55,7 @@ impl OperatorSpec for SetSimilarityJoin {
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
-        let mut columns: Vec<Columns> =
+        let mut columns: Vec<SetColumns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         match self.stream(inputs.len(), bounds, isa, plan)? {
@@ -78,7 +78,8 @@ impl OperatorSpec for SetSimilarityJoin {
 }
 
 impl SetSimilarityJoin {
-    fn columns(&self, input: &SchemaRef) -> Result<Columns, BindError> {
+    /// The columns of an input that the parameters name.
+    fn columns(&self, input: &SchemaRef) -> Result<SetColumns, BindError> {
         let wrong = |column: &str, found: DataType, expected, parameter| {
             let column = column.to_owned();
             BindErrorKind::ColumnType { column, found, expected }.at(parameter)
@@ -89,20 +90,20 @@ impl SetSimilarityJoin {
         };
         match find_column(input, &self.set, "set")? {
             (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
-                Ok(Columns::new(input, id, set, self.carried(input)?))
+                Ok(SetColumns::new(input, id, set, self.carried(input)?))
             }
             (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
         }
     }
 
-    /// How a stream is joined; none if the sets are collected first.
+    /// Parameters of a streaming join; `None` if the sets are collected first.
     fn stream(
         &self,
         inputs: usize,
         bounds: Bounds,
         isa: Isa,
-        plan: Plan,
-    ) -> Result<Option<Rules>, BindError> {
+        plan: VerifyPlan,
+    ) -> Result<Option<StreamRules>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
         let (parameter, value) = match self.window {
             None if is_each_pair => return Ok(None),
@@ -111,63 +112,69 @@ impl SetSimilarityJoin {
         };
         if inputs > 1 {
             let value = format!("{value} with {inputs} inputs");
-            let allowed = "a stream is joined to itself: give it one input";
+            let allowed = "a streaming join has one input, which it joins to itself";
             return Err(refuse(parameter, value, allowed));
         }
         if !is_each_pair && self.output == JoinOutput::Count {
-            let allowed = "sets pass or are dropped, and the report counts them: leave it out";
+            let allowed = "deduplication has no `output`: rows pass or are dropped, and the report \
+                           counts them";
             return Err(refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed));
         }
         if !is_each_pair && plan.is_device_forced() {
-            let allowed = "duplicates are found on the CPU: leave `device` and `verify` out";
+            let allowed = "duplicates are found on the CPU: omit `device` and `verify`";
             return Err(refuse("mode", "\"deduplicate\" on a device", allowed));
         }
         if self.algorithm != JoinAlgorithm::Auto {
             let value = format!("{:?} with {value}", self.algorithm.name());
-            let allowed = "a stream is joined in one way: leave it out";
+            let allowed = "a streaming join has only one algorithm: omit `algorithm`";
             return Err(refuse("algorithm", value, allowed));
         }
-        Ok(Some(Rules {
+        Ok(Some(StreamRules {
             bounds,
             isa,
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,
             size_min: self.size_min,
             memory_max: self.memory_max,
+            tuning: self.tuning,
         }))
     }
 
-    /// The columns that go along with the sets, each once.
+    /// Indexes of the carried columns, each once.
     fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
         let refused = match (self.mode, self.output) {
-            (JoinMode::Deduplicate, _) => "all columns of a row pass with it",
-            (JoinMode::Join, JoinOutput::Count) => "a count has no columns beside it",
+            (JoinMode::Deduplicate, _) => {
+                "with `mode`: \"deduplicate\", rows keep all their columns"
+            }
+            (JoinMode::Join, JoinOutput::Count) => "`output`: \"count\" has no other columns",
             (JoinMode::Join, JoinOutput::Pairs) => return carried_columns(&self.carry, input),
         };
         if self.carry.is_empty() {
             return Ok(Vec::new());
         }
-        Err(refuse("carry", "columns to go along", refused))
+        Err(refuse("carry", "columns to carry", refused))
     }
 
-    fn rows(&self, columns: &[Columns]) -> Rows {
+    /// Rows of the output.
+    fn rows(&self, columns: &[SetColumns]) -> ResultRows {
         match self.output {
             JoinOutput::Pairs => {
-                let carried = Columns::carried_schemas(columns);
-                Rows::Pairs(SimilarRows::new(self.similarity, carried, BATCH_BYTES))
+                let carried = SetColumns::carried_schemas(columns);
+                let batch_bytes = self.tuning.carried_batch_bytes;
+                ResultRows::Pairs(SimilarRows::new(self.similarity, carried, batch_bytes))
             }
-            JoinOutput::Count => Rows::Count(column_schema("count", DataType::UInt64)),
+            JoinOutput::Count => ResultRows::Count(column_schema("count", DataType::UInt64)),
         }
     }
 
-    /// PREPARE where the sets are collected first.
-    fn producer(&self, columns: Vec<Columns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
+    /// PREPARE of the join of a collection.
+    fn producer(&self, columns: Vec<SetColumns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
         let mut collector = SetCollector::new(self.memory_max);
         if columns.len() == 2 {
             collector = collector.two_sided();
         }
-        let Self { similarity, threshold, algorithm, .. } = *self;
-        let question = JoinQuestion { similarity, threshold, algorithm, isa };
+        let Self { similarity, threshold, algorithm, tuning, .. } = *self;
+        let question = JoinQuestion { similarity, threshold, algorithm, isa, tuning };
         CollectionProducer::new(collector, columns, question, self.size_min, tiling)
     }
 
@@ -175,19 +182,20 @@ impl SetSimilarityJoin {
     fn in_waves(
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
-        rows: Rows,
+        rows: ResultRows,
         isa: Isa,
-        plan: Plan,
+        plan: VerifyPlan,
         session: DeviceSession,
     ) -> Fragment {
-        let [on_cpu, on_device] = self.chunk_bytes.map_or(CHUNK_BYTES, |bytes| [bytes; 2]);
+        let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
+        let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
         let wave = Wave {
             device: plan.device,
             is_device_forced: plan.is_device_forced(),
             chunks: IN_FLIGHT + 2,
-            chunk_bytes: ChunkBytes { on_cpu, on_device },
+            chunk_bytes,
         };
-        let bytes_max = on_cpu.max(on_device);
+        let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
         let memory_max = self.memory_max;
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
         let outputs = vec![SchemaRef::clone(rows.schema())];
@@ -196,7 +204,8 @@ impl SetSimilarityJoin {
         wave::operator(producer, kernel, consumer, move || JoinChunk::new(output), wave, outputs)
     }
 
-    fn plan(&self) -> Result<Plan, BindError> {
+    /// Device and kernel of the verification.
+    fn plan(&self) -> Result<VerifyPlan, BindError> {
         let refuse =
             |allowed: String| refuse("verify", format!("{:?}", self.verify.name()), allowed);
         let plan = self.verify.plan(self.device).map_err(|error| refuse(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Why a join is refused or ends.
+//! Errors of joins.
 
 use thiserror::Error;
 
@@ -6,34 +6,34 @@ use super::similarity::Threshold;
 use crate::budget::BudgetFull;
 use crate::sets::SetError;
 
-/// Why sets cannot be joined.
+/// Error of a set join.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JoinError {
     /// No two sets can reach the threshold.
-    #[error("the threshold {threshold} is out of reach: this similarity is at most 1")]
+    #[error("invalid threshold {threshold}: this similarity is at most 1")]
     OutOfReach {
         /// The threshold.
         threshold: Threshold,
     },
-    /// The overlap is a number of tokens.
+    /// The threshold of an overlap is no whole number of tokens.
     #[error("invalid threshold {threshold}: an overlap is a whole number of tokens")]
     NotWhole {
         /// The threshold.
         threshold: Threshold,
     },
-    /// A stream numbers at most `most` of them.
-    #[error("a join of a stream has at most {most} {what}; there are more")]
+    /// A streaming join has more than `most` sets, tokens or postings.
+    #[error("too many {what}: a streaming join allows at most {most}")]
     TooMany {
-        /// Of what.
+        /// Kind of the items.
         what: &'static str,
-        /// How many there can be.
+        /// Their maximum number.
         most: usize,
     },
-    /// A set is refused.
+    /// A set is invalid.
     #[error(transparent)]
     Sets(#[from] SetError),
-    /// The index does not fit the memory that the join may use.
+    /// The index does not fit `memory_max`.
     #[error(transparent)]
     MemoryFull(#[from] BudgetFull),
 }

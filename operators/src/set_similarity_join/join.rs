@@ -1,4 +1,4 @@
-//! A join as a library: candidates chunk by chunk, and what becomes of them.
+//! The join of a collection as a library: candidates chunk by chunk, and their verification.
 
 use std::sync::Arc;
 
@@ -8,30 +8,32 @@ use super::candidates::chunk::CandidateChunk;
 use super::candidates::joined_sets::JoinedSets;
 use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
-use super::cost::tiling::{Tiled, Tiling};
+use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
 use super::find::group_join::GroupJoin;
-use super::find::posting_join::SignatureJoin;
+use super::find::posting_join::{PostingJoin, PostingOptions};
 use super::find::prefix_join::PrefixJoin;
 use super::find::tile_join::TileJoin;
-use super::find::{Find, JoinCounters, Nothing};
+use super::find::{EmptyFinder, Find, JoinCounters};
 use super::options::JoinAlgorithm;
 use super::similarity::{Bounds, Similarity, Threshold};
+use super::tuning::Tuning;
 use crate::sets::SetCollection;
 
-/// What is similar, and how it is found.
+/// The question of a join, and how it is answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinQuestion {
     pub(crate) similarity: Similarity,
     pub(crate) threshold: Threshold,
     pub(crate) algorithm: JoinAlgorithm,
     pub(crate) isa: Isa,
+    pub(crate) tuning: Tuning,
 }
 
-/// A join of a collection of sets, to itself or of its two sides.
+/// A join of a collection of sets to itself, or of its two sides.
 ///
 /// # Cost
-/// Everything at once for one thread: building the index, finding candidates, verifying them.
+/// One thread does all of it: it builds the index, finds candidates and verifies them.
 ///
 /// # Examples
 /// ```
@@ -61,7 +63,7 @@ pub struct SetJoin {
     similarity: Similarity,
     finder: Box<dyn Find>,
     is_exhausted: bool,
-    /// What is handed over as tiles instead of candidates.
+    /// Makes the tiles of the probes that are joined by tiles.
     tiler: Option<Tiler>,
     counters: JoinCounters,
 }
@@ -73,11 +75,12 @@ impl std::fmt::Debug for SetJoin {
 }
 
 impl SetJoin {
-    /// Bytes of a chunk that is verified where it was made: it stays in the second-level cache.
+    /// Bytes of a chunk that is verified on the core that made it: it stays in the second-level
+    /// cache.
     pub const CHUNK_BYTES: usize = 1 << 16;
 
-    /// Counts or makes what candidates are found by; candidates are found by
-    /// [`Self::next_chunk`].
+    /// A join of `collection`; builds the index of `algorithm`. [`Self::next_chunk`] finds the
+    /// candidates.
     ///
     /// # Errors
     /// If no pair can reach the threshold, or the index does not fit the memory.
@@ -91,12 +94,24 @@ impl SetJoin {
         algorithm: JoinAlgorithm,
         isa: Isa,
     ) -> Result<Self, JoinError> {
+        let tuning = Tuning::default();
+        let question = JoinQuestion { similarity, threshold, algorithm, isa, tuning };
+        Self::of(collection, question)
+    }
+
+    /// As [`Self::new`].
+    pub(super) fn of(
+        collection: &Arc<SetCollection>,
+        JoinQuestion { similarity, threshold, algorithm, isa, tuning }: JoinQuestion,
+    ) -> Result<Self, JoinError> {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let budget = &mut collection.budget();
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
-                Box::new(SignatureJoin::new(collection, bounds, isa, &[], budget)?)
+                let slice_min = tuning.slice_postings_min;
+                let options = PostingOptions { isa, not_probed: &[], slice_min };
+                Box::new(PostingJoin::new(collection, bounds, options, budget)?)
             }
             JoinAlgorithm::AllPairs => {
                 Box::new(PrefixJoin::<false>::new(collection, bounds, budget)?)
@@ -112,55 +127,57 @@ impl SetJoin {
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
-    /// As [`Self::new`], but what is compared by signatures of all pairs is handed over as tiles,
-    /// by [`Self::next_tiles`]: with `gpu_signatures` everything, with `auto` the probes of those
-    /// sizes for which that pays on the device.
+    /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
+    /// tiles, from [`Self::next_tiles`]: with `gpu_signatures` all probes, with `auto` the probes
+    /// of the sizes for which `tiling` finds that it pays on a device.
     ///
     /// # Errors
     /// As for [`Self::new`].
     pub(super) fn in_waves(
         collection: &Arc<SetCollection>,
-        JoinQuestion { similarity, threshold, algorithm, isa }: JoinQuestion,
+        question: JoinQuestion,
         tiling: &Tiling,
     ) -> Result<Self, JoinError> {
-        let bounds = Bounds::new(similarity, threshold)?;
-        let tiled = match algorithm {
-            JoinAlgorithm::GpuSignatures => Some(Tiled::all(collection)),
+        let bounds = Bounds::new(question.similarity, question.threshold)?;
+        let tiled = match question.algorithm {
+            JoinAlgorithm::GpuSignatures => Some(TiledRanks::all(collection)),
             JoinAlgorithm::Auto => tiling.choose(collection, bounds),
             _ => None,
         };
         match tiled {
-            Some(tiled) => Self::divided(collection, similarity, bounds, isa, tiled),
-            None => Self::new(collection, similarity, threshold, algorithm, isa),
+            Some(tiled) => Self::with_tiles(collection, question, tiled),
+            None => Self::of(collection, question),
         }
     }
 
-    /// A join that hands some probes over as tiles, and finds the candidates of the others.
+    /// A join whose probes of the sizes `tiled` come as tiles, and whose other probes are looked
+    /// up in an index.
     ///
     /// # Errors
     /// As for [`Self::new`].
-    pub(super) fn divided(
+    pub(super) fn with_tiles(
         collection: &Arc<SetCollection>,
-        similarity: Similarity,
-        bounds: Bounds,
-        isa: Isa,
-        Tiled { ranks, has_others }: Tiled,
+        JoinQuestion { similarity, threshold, isa, tuning, .. }: JoinQuestion,
+        TiledRanks { ranks, has_others }: TiledRanks,
     ) -> Result<Self, JoinError> {
+        let bounds = Bounds::new(similarity, threshold)?;
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
         let tiled = Arc::new(TiledSets::new(collection, budget)?);
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
         let finder: Box<dyn Find> = if has_others {
-            Box::new(SignatureJoin::new(collection, bounds, isa, &ranks, budget)?)
+            let slice_min = tuning.slice_postings_min;
+            let options = PostingOptions { isa, not_probed: &ranks, slice_min };
+            Box::new(PostingJoin::new(collection, bounds, options, budget)?)
         } else {
-            Box::new(Nothing)
+            Box::new(EmptyFinder)
         };
         let (tiler, counters) = (Some(tiler), JoinCounters::default());
         Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
     }
 
-    /// Puts the next tiles in the list, in place of those that it holds; their sets, unless there
-    /// are no more.
+    /// Replaces the content of `list` by the next tiles, and returns their sets; `None` if there
+    /// are no more tiles.
     pub(super) fn next_tiles(&mut self, list: &mut TileList) -> Option<Arc<TiledSets>> {
         list.clear();
         let tiler = self.tiler.as_mut()?;
@@ -169,19 +186,44 @@ impl SetJoin {
         (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
     }
 
-    /// So many pairs of tiles have passed the test by signatures.
-    pub(super) fn survived(&mut self, pairs: u64) {
+    /// Counts `pairs` pairs of tiles that passed the test by signatures.
+    pub(super) fn count_survivors(&mut self, pairs: u64) {
         self.counters.pre_candidates += pairs;
         self.counters.candidates += pairs;
     }
 
-    /// What answers its tiles; `None` for a join that has none.
+    /// The source of its tiles; `None` for a join without tiles.
     pub(super) fn tiler(&self) -> Option<&Tiler> {
         self.tiler.as_ref()
     }
 
-    /// Puts the next candidates in the chunk, in place of what it holds; false when there are no
-    /// more.
+    /// Replaces the content of `chunk` by the next candidates; false if there are no more.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use trommel_operators::Isa;
+    /// use trommel_operators::set_similarity_join::{
+    ///     CandidateChunk, JoinAlgorithm, SetCollector, SetJoin, Side, Similarity,
+    /// };
+    ///
+    /// let mut sets = SetCollector::new(1 << 20);
+    /// sets.push(Side::Left, 0, &[1, 2, 3])?;
+    /// sets.push(Side::Left, 1, &[1, 2, 3])?;
+    /// sets.push(Side::Left, 2, &[1, 2, 9])?;
+    /// let (sets, isa) = (Arc::new(sets.finish()?), Isa::selected()?);
+    /// let one = "1".parse()?;
+    /// let mut join = SetJoin::new(&sets, Similarity::Jaccard, one, JoinAlgorithm::PpJoin, isa)?;
+    ///
+    /// let mut chunk = CandidateChunk::with_bytes(SetJoin::CHUNK_BYTES);
+    /// let mut similar = 0;
+    /// while join.next_chunk(&mut chunk) {
+    ///     similar += chunk.count(isa, join.sets());
+    /// }
+    /// assert_eq!(similar, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> bool {
         chunk.clear();
         if !self.is_exhausted {
@@ -191,19 +233,40 @@ impl SetJoin {
         !chunk.is_empty()
     }
 
-    /// What was found so far; results are counted by whoever verifies the chunks.
+    /// Counts so far. `results` is left to the caller, who verifies the chunks.
     #[must_use]
     pub fn counters(&self) -> JoinCounters {
         self.counters
     }
 
-    /// The sets that its chunks name.
+    /// The sets that the numbers in its chunks refer to.
     #[must_use]
     pub fn sets(&self) -> &JoinedSets {
         &self.sets
     }
 
-    /// Counts the similar pairs.
+    /// Joins to the end and counts the similar pairs.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use trommel_operators::Isa;
+    /// use trommel_operators::set_similarity_join::{
+    ///     JoinAlgorithm, SetCollector, SetJoin, Side, Similarity,
+    /// };
+    ///
+    /// // Two sides: pairs within one side do not count.
+    /// let mut sets = SetCollector::new(1 << 20).two_sided();
+    /// sets.push(Side::Left, 0, &[1, 2, 3])?;
+    /// sets.push(Side::Left, 1, &[1, 2, 3])?;
+    /// sets.push(Side::Right, 0, &[2, 3, 4])?;
+    /// let sets = Arc::new(sets.finish()?);
+    /// let (half, isa) = ("1/2".parse()?, Isa::selected()?);
+    /// let join = SetJoin::new(&sets, Similarity::Jaccard, half, JoinAlgorithm::AllPairs, isa)?;
+    /// assert_eq!(join.count().results, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn count(mut self) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(Self::CHUNK_BYTES);
@@ -213,7 +276,7 @@ impl SetJoin {
         self.counters
     }
 
-    /// Calls `take` with each similar pair, in no particular order.
+    /// Joins to the end and calls `take` with each similar pair, in no particular order.
     pub fn for_each(mut self, mut take: impl FnMut(SimilarPair)) -> JoinCounters {
         let mut chunk = CandidateChunk::with_bytes(Self::CHUNK_BYTES);
         while self.next_chunk(&mut chunk) {

@@ -2,36 +2,38 @@
 //!
 //! ```text
 //! sets ──► collection: tokens by ascending frequency, sets by size
-//!            └─► filter: index, candidates ──► chunk ──► verify ──► chunk, overlaps ──► pairs
+//!            └─► prepare: index, candidates ──► chunk ──► verify ──► chunk, overlaps ──► pairs
 //! ```
 //!
-//! Collection mode: when all sets have come, tokens are numbered anew so that rare ones come first.
-//! In the published joins each set in turn looks up the tokens of its prefix in an index of those
-//! before it, which are not larger; `auto` joins the list of postings of each token to itself, and
-//! `gpu_signatures` has no index. What the filters leave goes to the verification in chunks of
-//! bounded size, which describe themselves, so that another part, or a device, may verify one while
-//! the next is made.
+//! **Collection.** When the inputs have ended, tokens are numbered by ascending frequency, so
+//! that rare tokens come first in each set. In the published joins, each set looks the tokens of
+//! its prefix up in an index of the sets before it, which are not larger. `auto` joins the
+//! posting list of each token to itself, and `gpu_signatures` has no index. The candidate pairs
+//! that pass the filters are verified in chunks of bounded size. A chunk needs nothing but its
+//! sets, so another part, or a device, can verify it while the next one is filled.
 //!
-//! Stream mode, with a `window` or to deduplicate: each set is joined to those before it when it
-//! comes.
+//! **Stream.** With a `window`, or to deduplicate, each set is joined on arrival to the sets
+//! before it.
 //!
 //! Sources: Mann, Augsten, Bouros, *An Empirical Evaluation of Set Similarity Join Techniques*,
-//! PVLDB 9(9), 2016, for the filters; Bellas, Gounaris, *Speeding-up the Verification Phase of Set
-//! Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures: bounds are exact
-//! integers ([`Threshold`]), and entries of a chunk name both their ends. `auto` is ours.
+//! PVLDB 9(9), 2016, for the filters; Bellas, Gounaris, *Speeding-up the Verification Phase of
+//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures: bounds are
+//! exact integers ([`Threshold`]), and an entry of a chunk has both ends of its range. `auto` is
+//! ours.
 //!
-//! | room | contents |
+//! | folder or file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind` | the parameters, and the parts that follow from them |
-//! | `similarity` | exact thresholds; required overlaps, sizes and prefixes |
-//! | `candidates` | pairs and tiles on their way to the verification |
+//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
+//! | `similarity` | exact thresholds; required overlaps, partner sizes and prefix lengths |
+//! | `candidates` | candidate pairs, and tiles of pairs |
 //! | `find` | PREPARE: finders of candidates |
 //! | `cost` | where candidates are verified, and which sizes are joined by tiles |
 //! | `verify` | KERNEL: the verification on the CPU and on a device |
 //! | `collect` | COLLECT: rows of pairs |
-//! | `prepare` | the first part of the operator: sets, then chunks of candidates |
+//! | `prepare` | the first part of the operator: collects sets, then fills chunks |
 //! | `join` | a join as a library |
-//! | `stream` | the join of a stream: windows, and duplicates |
+//! | `stream` | streaming join: windows, and deduplication |
+//! | `tuning` | sizes that are no parameters |
 
 mod bind;
 mod candidates;
@@ -47,6 +49,7 @@ mod similarity;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tuning;
 mod verify;
 
 pub use self::candidates::chunk::CandidateChunk;

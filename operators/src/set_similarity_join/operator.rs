@@ -1,4 +1,4 @@
-//! `set_similarity_join` as an operator of a pipeline: its parameters, and what they are bound to.
+//! Parameters of the operator `set_similarity_join`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,61 +7,64 @@ use trommel_engine::registry::Configured;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
 use super::similarity::{Similarity, Threshold};
 use super::stream::JoinWindow;
+use super::tuning::Tuning;
 use crate::wave::Device;
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
 /// # Ports
-/// In: one input, which is joined to itself, or two (a stream: one); `id` (UInt32) and `set`
-/// (`List<UInt32>`, each strictly ascending). Rows in which either is null are not joined, and an
-/// empty set is similar to none. Out: `left`, `right` (UInt32, ids), `overlap` (UInt32, common
-/// tokens), `similarity` (Float64), and for each column that is carried one of the left and one of
-/// the right set; or `count` (UInt64). With one input `left` < `right`; with two, `left` is of the
-/// first one. Each pair comes once, in no particular order.
+/// In: one input, which is joined to itself, or two; a streaming join has one. Columns: `id`
+/// (UInt32) and `set` (`List<UInt32>`, each set strictly ascending). Rows with a null id or a
+/// null set are not joined. An empty set is similar to no set.
 ///
-/// With `window`, sets are joined as they come, each to those before it in the window: `left` is
-/// the older one, whatever the ids are, and a pair comes with the batch of the newer one. With
-/// `mode`: `deduplicate`, the rows of the input come out, in their order and with all columns,
-/// whose sets have no earlier one that is similar. Rows in which the id or the set is null pass.
+/// Out: `left` and `right` (UInt32, ids), `overlap` (UInt32, number of common tokens),
+/// `similarity` (Float64), and each column of `carry` twice; or `count` (UInt64). With one input,
+/// `left` < `right`; with two, `left` is of the first input. Each pair comes once, in no
+/// particular order.
+///
+/// With `window`, each set is joined on arrival to the earlier sets of the window. `left` is the
+/// older set, for any ids. A pair comes out with the batch of its newer set.
+///
+/// With `mode` `deduplicate`, the output is the input without the rows whose set is similar to an
+/// earlier one: in the same order, with all columns. Rows with a null id or a null set pass.
 ///
 /// # Guarantees
-/// Exact: the threshold is a rational number, and no bound is computed in floating point. The pairs
-/// depend neither on the algorithm nor on the instruction set nor on the size of chunks; nor, in a
-/// window of sets, on the size of batches.
+/// Exact: the threshold is a rational number, and no bound is computed in floating point. The
+/// pairs do not depend on the algorithm, the instruction set, the device or the size of chunks.
+/// With a window of sets, they do not depend on the size of batches either.
 ///
 /// # State
-/// All sets and the columns that go with them, until the inputs have ended; then they are joined.
-/// While they are sorted they are there twice.
+/// A join without `window` keeps all sets and their carried columns until the inputs have ended.
+/// While it sorts the sets, it holds them twice.
 ///
-/// A stream keeps the sets in the window and up to a quarter more, or without a window all, with an
-/// index and the numbers of their tokens. Now and then sets are copied, up to a quarter of the
-/// window or without one up to all; when tokens are numbered anew, up to 16 bytes for each token
-/// that is known come on top for a moment. Where there is no room for that, it is left out. With
-/// `deduplicate`, of equal sets that come within a quarter of the window only one is kept.
+/// A streaming join keeps the sets of the window and up to a quarter more, or all sets without
+/// `window`, with an index and the numbers of their tokens. From time to time it copies sets: up
+/// to a quarter of the window, or without `window` up to all. Renumbering the tokens needs up to
+/// 16 bytes per known token while it runs. Copies and renumbering are skipped when memory does
+/// not suffice. With `deduplicate`, equal sets within a quarter of the window are kept once.
 ///
-/// At most `memory_max` bytes, then an error; and in a stream at most 2^31 - 1 sets in the window
-/// and 2^32 - 1 postings. On top come five chunks that travel between filter, verification and
-/// rows, with the sets that they name where those have been copied since: when all are under way,
-/// the filter waits. Rows come in batches of about 64 MiB of columns that go along.
+/// More than `memory_max` bytes are an error. A streaming join allows at most 2^31 - 1 sets in
+/// the window and 2^32 - 1 postings. Not counted in `memory_max`: five chunks between the parts
+/// of the operator, and the sets they refer to if these have been copied since. When all chunks
+/// are in use, the join waits. Rows come in batches of about 64 MiB of carried columns.
 ///
 /// # Devices
-/// Candidates are verified on a GPU if `device` says so; with `auto` from the moment on at which
-/// the CPU has spent as much on them as opening one takes, and on those of the present sets as
-/// sending these takes, so that a small join never pays for it. In a stream the sets are others for
-/// each batch and pane.
-/// The results are the same.
+/// `device` says whether candidates are verified on a GPU. `auto` uses one from the moment when
+/// the CPU has spent as much time on candidates as opening the GPU takes, and as much on the
+/// present sets as sending them takes. So a small join never pays for a GPU. In a stream, the
+/// present sets are those of a batch and a pane. The results are the same.
 ///
-/// With `gpu_signatures` the device tests all pairs whose sizes fit by signatures, instead of an
-/// index on the CPU, and verifies what survives. With `auto` it does so for the sizes for which
-/// that costs less than the postings that they would find, if it is a device's work at all.
+/// With `gpu_signatures`, the GPU tests all pairs whose sizes fit by signatures and verifies
+/// those that pass; there is no index. With `auto`, it does so for the sizes for which it costs
+/// less than their postings, if that saves more than opening the GPU costs.
 ///
 /// # Cost
-/// A posting for each token of each prefix, and those of other sets that it meets; see
-/// [the module](crate::set_similarity_join).
+/// One posting per token of each prefix, plus the postings of other sets that it is compared
+/// with; see [the module](crate::set_similarity_join).
 ///
-/// In a stream, a look-up and a posting for each token of the prefix of a set, and now and then,
-/// when twice as many tokens are known as before, the same for all sets of the window. `algorithm`
-/// is not for streams.
+/// A streaming join needs one look-up and one posting per token of a set's prefix. From time to
+/// time, such as when the number of known tokens has doubled, it needs the same again for all
+/// sets of the window. `algorithm` has no effect on streams and is refused.
 ///
 /// # Examples
 /// ```
@@ -88,59 +91,60 @@ use crate::wave::Device;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SetSimilarityJoin {
-    /// How similar two sets are.
+    /// Similarity of two sets.
     #[serde(default)]
     pub(super) similarity: Similarity,
-    /// The least similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
-    /// exactly; for `overlap` a number of tokens.
+    /// Minimum similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
+    /// exactly. For `overlap`, a number of tokens.
     pub(super) threshold: Threshold,
-    /// How candidates are found when the sets are joined at the end of the input. Not for `window`
-    /// and `deduplicate`, which have one way.
+    /// Algorithm that finds candidate pairs. Not for `window` and `deduplicate`, which have only
+    /// one.
     #[serde(default)]
     pub(super) algorithm: JoinAlgorithm,
-    /// Whether pairs are found, or rows dropped whose sets are similar to one before them; this is
-    /// done on the CPU, without `algorithm`, `carry` and `output`: `count`.
+    /// `join` finds pairs. `deduplicate` drops rows whose set is similar to an earlier one; it
+    /// runs on the CPU and takes no `algorithm`, no `carry` and no `output` `count`.
     #[serde(default)]
     pub(super) mode: JoinMode,
-    /// For one input: how far back a set looks for similar ones: {"sets": 100000} or
-    /// {"seconds": 60}. A pair comes out when its later set comes. Without a window, all sets are
-    /// joined when the input has ended; but duplicates are looked for among all that came before.
+    /// Window of a streaming join, for one input: {"sets": 100000} or {"seconds": 60}. A pair
+    /// comes out when its newer set arrives. Without a window, all sets are joined when the input
+    /// has ended, and `deduplicate` compares a set with all earlier ones.
     #[serde(default)]
     pub(super) window: Option<JoinWindow>,
-    /// What is answered.
+    /// Output: pairs, or their number.
     #[serde(default)]
     pub(super) output: JoinOutput,
-    /// The column of ids, UInt32.
+    /// Column of ids, UInt32.
     #[serde(default = "default_id")]
     pub(super) id: String,
-    /// The column of sets, `List<UInt32>`, each strictly ascending.
+    /// Column of sets, `List<UInt32>`, each set strictly ascending.
     #[serde(default = "default_set")]
     pub(super) set: String,
-    /// Columns of the input that go along into the rows of pairs, once as `left_` and once as
-    /// `right_` and their name.
+    /// Columns of the input to carry into the rows of pairs: column `x` becomes `left_x` and
+    /// `right_x`.
     #[serde(default)]
     pub(super) carry: Vec<String>,
-    /// Sets of fewer tokens are similar to none.
+    /// Minimum number of tokens of a set. Smaller sets are similar to no set.
     #[serde(default = "default_size_min")]
     #[schemars(range(min = 1))]
     pub(super) size_min: usize,
-    /// Where candidates are verified: `auto` (the first GPU, if there is one and it pays), `cpu`,
-    /// `cuda` or `cuda:1` (that GPU, or an error).
+    /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays),
+    /// `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
     #[serde(default)]
     pub(super) device: Device,
-    /// How candidates are verified; with `gpu_signatures` only `auto` and `cpu`.
+    /// Kernel that verifies candidates. With `gpu_signatures` only `auto` and `cpu`.
     #[serde(default)]
     pub(super) verify: VerifyMode,
-    /// Bytes of the candidates that are verified at once; unless given, 262144 on the CPU and
-    /// 5242880 on a device.
+    /// Bytes of a chunk of candidates. Default: 262144 on the CPU, 5242880 on a device.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     pub(super) chunk_bytes: Option<usize>,
-    /// Bytes that the sets and their index may use; on a device the sets may use as much, and as
-    /// much again where some of them are compared by signatures only.
+    /// Maximum bytes of the sets and their index. On a device, the sets may use as much again,
+    /// and twice that if some of them are compared by signatures only.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     pub(super) memory_max: usize,
+    #[serde(skip)]
+    pub(super) tuning: Tuning,
 }
 
 fn default_id() -> String {
@@ -160,7 +164,7 @@ fn default_memory_max() -> usize {
 }
 
 impl SetSimilarityJoin {
-    /// Pairs with at least this Jaccard similarity.
+    /// A join of the pairs with a Jaccard similarity of at least `threshold`.
     #[must_use]
     pub fn new(threshold: Threshold) -> Self {
         Self {
@@ -178,80 +182,88 @@ impl SetSimilarityJoin {
             verify: VerifyMode::Auto,
             chunk_bytes: None,
             memory_max: default_memory_max(),
+            tuning: Tuning::default(),
         }
     }
 
-    /// Takes another similarity.
+    #[cfg(test)]
+    pub(super) fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets the similarity.
     #[must_use]
     pub fn similarity(mut self, similarity: Similarity) -> Self {
         self.similarity = similarity;
         self
     }
 
-    /// Finds candidates in this way.
+    /// Sets the algorithm that finds candidates.
     #[must_use]
     pub fn algorithm(mut self, algorithm: JoinAlgorithm) -> Self {
         self.algorithm = algorithm;
         self
     }
 
-    /// Lets only those sets pass that have no similar one before them.
+    /// Passes the rows on whose sets have no similar earlier set, instead of finding pairs.
     #[must_use]
     pub fn deduplicate(mut self) -> Self {
         self.mode = JoinMode::Deduplicate;
         self
     }
 
-    /// Joins each set when it comes, to those before it in this window.
+    /// Joins each set on arrival to the earlier sets of `window`.
     #[must_use]
     pub fn window(mut self, window: JoinWindow) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// Lets these columns of the input go along into the rows of pairs.
+    /// Carries `columns` of the input into the rows of pairs.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.carry = columns.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Takes sets of fewer tokens as similar to none; at least 1.
+    /// Sets the minimum number of tokens of a set, at least 1; smaller sets are similar to no
+    /// set.
     #[must_use]
     pub fn size_min(mut self, tokens: usize) -> Self {
         self.size_min = tokens;
         self
     }
 
-    /// Answers this.
+    /// Sets the output: pairs, or their number.
     #[must_use]
     pub fn output(mut self, output: JoinOutput) -> Self {
         self.output = output;
         self
     }
 
-    /// Verifies about so many bytes of candidates at once, 1 to 2^30; at least one pair.
+    /// Sets the size of a chunk of candidates, 1 to 2^30 bytes. A chunk has at least one pair.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
     }
 
-    /// Verifies candidates there.
+    /// Sets the device that verifies candidates.
     #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = device;
         self
     }
 
-    /// Verifies candidates in this way.
+    /// Sets the kernel that verifies candidates.
     #[must_use]
     pub fn verify(mut self, verify: VerifyMode) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Uses at most so many bytes for the sets and their index.
+    /// Limits the sets and their index to `bytes` bytes.
     #[must_use]
     pub fn memory_max(mut self, bytes: usize) -> Self {
         self.memory_max = bytes;

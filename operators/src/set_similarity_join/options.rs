@@ -1,58 +1,59 @@
-//! The choices of a join.
+//! Enumerated parameters of a join.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a join answers.
+/// Output of a join.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JoinOutput {
-    /// A row a pair.
+    /// One row per pair.
     #[default]
     Pairs,
-    /// One row: how many pairs there are.
+    /// One row with the number of pairs.
     Count,
 }
 
-/// What a join is for.
+/// Mode of a join.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JoinMode {
-    /// Similar sets are found.
+    /// Find the pairs of similar sets.
     #[default]
     Join,
-    /// A row of the input passes only if no set that came before it, in the window if there is one,
-    /// is similar to its own: whether or not that one has passed.
+    /// Pass the rows of the input whose set is similar to no earlier set of the window. Sets of
+    /// dropped rows count as earlier sets, too.
     Deduplicate,
 }
 
-/// How candidates are found. All give the same results; they differ in speed.
+/// Algorithm that finds candidate pairs. All give the same results at different speeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JoinAlgorithm {
-    /// Prefixes, sizes, positions and signatures, sixteen postings at a time: the fastest.
+    /// Prefix, size, positional and signature filters, on sixteen postings at a time. The
+    /// fastest.
     #[default]
     Auto,
-    /// Prefixes and sizes.
+    /// Prefix and size filters (AllPairs).
     AllPairs,
-    /// Prefixes, sizes and positions.
+    /// Prefix, size and positional filters (PPJoin).
     PpJoin,
-    /// The same over groups of sets with equal prefixes.
+    /// PPJoin over groups of sets with equal prefixes (GroupJoin).
     GroupJoin,
-    /// Signatures of all pairs whose sizes fit, and no index: made for a GPU, where it runs as a
-    /// whole; for low thresholds and short sets.
+    /// No index: all pairs whose sizes fit are tested by signatures. Made for a GPU, where it
+    /// runs as a whole; for low thresholds and short sets.
     GpuSignatures,
 }
 
 impl JoinAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 5] =
         [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
 
-    /// The name in configurations.
+    /// Name in configurations.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,39 +66,45 @@ impl JoinAlgorithm {
     }
 }
 
-/// How candidates are verified. All give the same results; they differ in speed.
+/// Kernel that verifies candidate pairs. All give the same results at different speeds.
 ///
 /// `a`, `b` and `c` are the alternatives of Bellas, Gounaris 2018, §3.3.2. A kernel that is named
-/// is used as soon as there is a device, whatever it costs; without a device, and with `device`
-/// `auto`, the CPU verifies.
+/// is used from the first candidate on, without a comparison of costs. If there is no device and
+/// `device` is `auto`, the CPU verifies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum VerifyMode {
-    /// On a device, where it pays, 8 lanes of a warp a pair, or 32 where sets are large; else on
-    /// the CPU.
+    /// Device, if it pays: 8 lanes of a warp per pair, or 32 if sets are large. Else the CPU.
     #[default]
     Auto,
-    /// On a device, a thread for all candidates of a probe.
+    /// Device: one thread per probe, for all its candidates.
     A,
-    /// On a device, a block for each probe and a thread for each of its candidates, with the probe
-    /// in shared memory.
+    /// Device: one block per probe with the probe in shared memory, one thread per candidate.
     B,
-    /// On a device, a block for each probe, all its threads for one candidate after the other, by
-    /// intersect path in shared memory.
+    /// Device: one block per probe, all threads for one candidate after the other, by intersect
+    /// path in shared memory.
     C,
-    /// On a device, of the pairs that signatures of the sets do not rule out; some lanes of a warp
-    /// a pair, from the first match on.
+    /// Device: signatures rule pairs out, then some lanes of a warp verify each other pair from
+    /// its first match on.
     Warp,
-    /// On the CPU, although there may be a device.
+    /// CPU, even if there is a device.
     Cpu,
 }
 
 impl VerifyMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 6] = [Self::Auto, Self::A, Self::B, Self::C, Self::Warp, Self::Cpu];
 
-    /// The name in configurations.
+    /// Name in configurations.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_operators::set_similarity_join::VerifyMode;
+    ///
+    /// let names = VerifyMode::ALL.map(VerifyMode::name);
+    /// assert_eq!(names, ["auto", "a", "b", "c", "warp", "cpu"]);
+    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! PREPARE of a join of collections: collects sets, and when all are there finds candidates.
+//! PREPARE of the join of a collection: collects all sets, then finds their candidates.
 
 use std::sync::Arc;
 
@@ -11,24 +11,23 @@ use super::cost::verification;
 use super::find::JoinCounters;
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
-use crate::carry::BATCH_BYTES;
-use crate::sets::{Carrier, Columns, SetCollector, SetRows, Side};
+use crate::sets::{Carrier, SetCollector, SetColumns, SetRows, Side};
 use crate::wave::{Cost, Filled, Producer};
 
 /// Progress of the join.
 enum Phase {
-    /// Sets are coming.
+    /// Before the inputs have ended.
     Collecting(SetCollector),
-    /// They are being joined.
+    /// After that.
     Joining(SetJoin),
 }
 
 /// Collects the sets of one or two inputs, then makes chunks of their candidates.
 pub(super) struct CollectionProducer {
-    /// `None` only while one phase is made of the other.
+    /// `None` only within [`Producer::finish`].
     phase: Option<Phase>,
-    columns: Vec<Columns>,
-    /// The columns that go along, if there are any.
+    columns: Vec<SetColumns>,
+    /// Carried columns, if there are any.
     carrier: Option<Carrier>,
     question: JoinQuestion,
     size_min: usize,
@@ -39,18 +38,18 @@ pub(super) struct CollectionProducer {
 }
 
 impl CollectionProducer {
-    /// A join of the sets that `collector` is given. Sets of fewer than `size_min` tokens are left
-    /// out.
+    /// A producer that adds all sets of at least `size_min` tokens to `collector`, and then joins
+    /// them.
     pub(super) fn new(
         collector: SetCollector,
-        columns: Vec<Columns>,
+        columns: Vec<SetColumns>,
         question: JoinQuestion,
         size_min: usize,
         tiling: Tiling,
     ) -> Self {
         Self {
             phase: Some(Phase::Collecting(collector)),
-            carrier: Columns::carrier(&columns),
+            carrier: SetColumns::carrier(&columns),
             columns,
             question,
             size_min,
@@ -61,6 +60,7 @@ impl CollectionProducer {
         }
     }
 
+    /// Adds the sets of a batch from input `port`.
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
         let Some(Phase::Collecting(collector)) = &mut self.phase else {
             unreachable!("no input follows the end of the inputs")
@@ -75,6 +75,8 @@ impl CollectionProducer {
         for row in 0..records.num_rows() {
             let set = sets.get(row)?;
             let (id, tokens) = set.unwrap_or_default();
+            // With carried columns, rows are numbered instead of ids, null rows too; ids follow
+            // at the end.
             let row_id = self.carrier.as_mut().map_or(id, |carrier| carrier.number_row(side, id));
             if set.is_none() {
                 self.nulls += 1;
@@ -103,7 +105,7 @@ impl Producer for CollectionProducer {
         };
         let mut collection = collector.finish()?;
         if let Some(carrier) = self.carrier.take() {
-            let (ids, columns) = carrier.finish(BATCH_BYTES)?;
+            let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
             collection.carry(&ids, columns);
         }
         let join = SetJoin::in_waves(&Arc::new(collection), self.question, &self.tiling)?;
@@ -132,7 +134,7 @@ impl Producer for CollectionProducer {
 
     fn landed(&mut self, chunk: &JoinChunk) {
         if let Some(Phase::Joining(join)) = &mut self.phase {
-            join.survived(chunk.survivors());
+            join.count_survivors(chunk.survivors());
         }
     }
 

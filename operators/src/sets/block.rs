@@ -1,4 +1,4 @@
-//! Sets that belong together: what chunks name, and what rows of pairs are made of.
+//! Blocks of sets: the sets that chunks refer to and that rows of pairs are made of.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use trommel_kernels::sets::{SetStore, Sets};
 use super::side::Side;
 use crate::carry::CarriedRows;
 
-/// Sets with their ids, and the columns that go along.
+/// Sets with their ids and carried columns.
 ///
-/// A set has a number, its place in the block, and the id that it came with.
+/// A set has a number, which is its place in the block, and the id that it came with.
 #[derive(Debug)]
 pub struct SetBlock {
     store: SetStore,
     ids: Vec<u32>,
-    /// Per set: its row in the columns. Empty if the columns are in the order of the sets.
+    /// Per set: its row in the carried columns. Empty if these are in the order of the sets.
     rows: Vec<u32>,
-    /// Per side; blocks of a stream have all rows on the left.
+    /// Carried columns per side; blocks of a stream have all rows on the left.
     carried: Option<Arc<[CarriedRows; 2]>>,
 }
 
 impl SetBlock {
-    /// A block of sets whose columns, if any, are in the same order.
+    /// A block of sets; the rows of `carried` are in the same order.
     pub(crate) fn new(store: SetStore, ids: Vec<u32>, carried: Option<CarriedRows>) -> Self {
         let carried = carried.map(|rows| Arc::new([rows, CarriedRows::default()]));
         Self { store, ids, rows: Vec::new(), carried }
     }
 
-    /// The same sets with other tokens.
+    /// The same block with `tokens` in place of its own.
     pub(crate) fn with_tokens(&self, tokens: Vec<u32>) -> Self {
         Self {
             store: SetStore::new(self.offsets().to_vec(), tokens),
@@ -37,7 +37,7 @@ impl SetBlock {
         }
     }
 
-    /// The sets of some blocks, one block after the other.
+    /// The sets of `parts`, one part after the other, with the columns `carried`.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = &'a Self> + Clone,
         carried: Option<CarriedRows>,
@@ -53,19 +53,20 @@ impl SetBlock {
         Self::new(SetStore::new(offsets, tokens), ids, carried)
     }
 
-    /// Attaches `columns`. Ids have named rows of them so far, and become those of `id_of`.
+    /// Attaches `columns`. So far, the ids of the sets are rows of `columns`; they are replaced
+    /// by `id_of` the set's number and row.
     pub(super) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: [CarriedRows; 2]) {
         let ids = self.ids.iter().enumerate().map(|(set, &row)| id_of(set, row)).collect();
         self.rows = std::mem::replace(&mut self.ids, ids);
         self.carried = Some(Arc::new(columns));
     }
 
-    /// Row of a set in the [columns](Self::carried).
+    /// Row of a set in its [carried columns](Self::carried).
     pub(crate) fn row(&self, set: u32) -> u32 {
         self.rows.get(set as usize).copied().unwrap_or(set)
     }
 
-    /// Columns that go along with the sets of `side`.
+    /// Carried columns of the sets of `side`.
     pub(crate) fn carried(&self, side: Side) -> Option<&CarriedRows> {
         self.carried.as_ref().map(|sides| &sides[side.index()])
     }
@@ -93,25 +94,26 @@ impl SetBlock {
         self.tokens() / self.len().max(1)
     }
 
-    /// The sets, laid end to end.
+    /// The sets in the form of the kernels.
     #[inline]
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
         self.store.as_sets()
     }
 
-    /// The sets as they are kept.
+    /// The store of the sets, which device copies are compared with.
     #[must_use]
     pub fn store(&self) -> &SetStore {
         &self.store
     }
 
-    /// A number that no other block has.
+    /// Version of the sets: a number that no other block has.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.store.version()
     }
 
+    /// Start of each set among all tokens, and the end of the last one.
     pub(crate) fn offsets(&self) -> &[u32] {
         self.sets().offsets()
     }

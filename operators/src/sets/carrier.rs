@@ -1,4 +1,4 @@
-//! Columns that go along with sets, while the sets are collected.
+//! Carried columns while the sets are collected.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -15,27 +15,28 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Columns of two inputs, or twice those of one.
+    /// A carrier for columns of these schemas, of the left and the right input. A self-join has
+    /// the same schema twice.
     pub(crate) fn new(schemas: [SchemaRef; 2]) -> Self {
         Self { schemas, rows: [Vec::new(), Vec::new()], ids: [Vec::new(), Vec::new()] }
     }
 
-    /// Adds the columns of a batch, each row of which needs a [number](Self::number_row); returns
-    /// their bytes.
+    /// Adds the columns of a batch and returns their bytes. Each of its rows must then get a
+    /// [number](Self::number_row).
     pub(crate) fn add(&mut self, side: Side, rows: RecordBatch) -> usize {
         let bytes = rows.get_array_memory_size();
         self.rows[side.index()].push(rows);
         bytes
     }
 
-    /// Number of the next row on its side.
+    /// Notes the id of the next row of `side`, and returns the number of the row.
     pub(crate) fn number_row(&mut self, side: Side, id: u32) -> u32 {
         let ids = &mut self.ids[side.index()];
         ids.push(id);
         u32::try_from(ids.len() - 1).expect("sets have 32-bit numbers")
     }
 
-    /// The ids of all rows per side, and their columns.
+    /// Per side: the ids of all rows, and their columns in batches of `batch_bytes`.
     pub(crate) fn finish(
         self,
         batch_bytes: usize,

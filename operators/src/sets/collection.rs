@@ -1,26 +1,44 @@
-//! Sets that are ready to be joined.
+//! Collections: sets in the order that joins need.
 
 use std::sync::Arc;
 
 use trommel_kernels::sets::{SetStore, Sets};
 
 use super::block::SetBlock;
+use super::numbering::TokenCounts;
 use super::side::Side;
 use crate::budget::Budget;
 use crate::carry::CarriedRows;
 
-/// Sets sorted by size, tokens numbered by ascending frequency.
+/// Sets sorted by ascending size, with tokens numbered by ascending frequency.
 ///
-/// Made by [`SetCollector`](super::SetCollector). The number of a set is its place in this order:
-/// of two sets the one with the greater number is at least as large.
+/// Made by [`SetCollector::finish`](super::SetCollector::finish). The number of a set is its
+/// place in this order: of two sets, the one with the higher number is at least as large.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::set_similarity_join::{SetCollector, Side};
+///
+/// let mut sets = SetCollector::new(1 << 20);
+/// sets.push(Side::Left, 7, &[10, 20, 30])?;
+/// sets.push(Side::Left, 8, &[20])?;
+/// let sets = sets.finish()?;
+/// // The smaller set comes first, and the most frequent token has the highest number.
+/// assert_eq!(sets.sets().set(0), [2]);
+/// assert_eq!(sets.sets().set(1), [0, 1, 2]);
+/// assert_eq!((sets.len(), sets.tokens()), (2, 4));
+/// # Ok::<(), trommel_operators::set_similarity_join::SetError>(())
+/// ```
 #[derive(Debug)]
 pub struct SetCollection {
     block: Arc<SetBlock>,
     sides: Vec<Side>,
     is_two_sided: bool,
+    /// Number of different tokens.
     distinct: u32,
+    /// Number of tokens that no two sets of a pair have in common; they have the lowest numbers.
     unshared: u32,
-    /// The sizes that occur, ascending.
+    /// Sizes that occur, ascending.
     sizes: Vec<SizeRun>,
     budget: Budget,
 }
@@ -35,7 +53,7 @@ pub(crate) struct SizeRun {
     pub(crate) end: u32,
 }
 
-/// Sets in their order, as they are added.
+/// A collection that is being filled in order.
 #[derive(Debug)]
 pub(super) struct SortedSets {
     offsets: Vec<u32>,
@@ -52,7 +70,7 @@ impl SortedSets {
         Self { offsets, tokens: Vec::with_capacity(tokens), ids, sides }
     }
 
-    /// Adds a set that is not smaller than the last one.
+    /// Appends a set that is not smaller than the last one.
     pub(super) fn push(&mut self, side: Side, id: u32, tokens: &[u32]) {
         self.tokens.extend_from_slice(tokens);
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
@@ -60,11 +78,11 @@ impl SortedSets {
         self.sides.push(side);
     }
 
-    /// The collection. `distinct` tokens occur, and the first `unshared` of them in no pair.
+    /// The collection of all sets.
     pub(super) fn finish(
         self,
         is_two_sided: bool,
-        [distinct, unshared]: [u32; 2],
+        TokenCounts { distinct, unshared }: TokenCounts,
         budget: Budget,
     ) -> SetCollection {
         let mut sizes: Vec<SizeRun> = Vec::new();
@@ -82,15 +100,15 @@ impl SortedSets {
 }
 
 impl SetCollection {
-    /// Attaches `columns`. Ids have named rows of a side so far, and become those of `ids`, per
-    /// side and row.
+    /// Attaches `columns`. So far, the ids of the sets are rows of their side; they are replaced
+    /// by `ids` of side and row.
     pub(crate) fn carry(&mut self, ids: &[Vec<u32>; 2], columns: [CarriedRows; 2]) {
         let Self { block, sides, .. } = self;
-        let block = Arc::get_mut(block).expect("no chunk names the sets yet");
+        let block = Arc::get_mut(block).expect("no chunk refers to the sets yet");
         block.carry(|set, row| ids[sides[set].index()][row as usize], columns);
     }
 
-    /// The sets without their order.
+    /// The block of the sets.
     #[must_use]
     pub fn block(&self) -> &Arc<SetBlock> {
         &self.block
@@ -114,13 +132,13 @@ impl SetCollection {
         self.block.tokens()
     }
 
-    /// Whether it is joined to another input, instead of to itself.
+    /// Whether only pairs of a left and a right set are results.
     #[must_use]
     pub fn is_two_sided(&self) -> bool {
         self.is_two_sided
     }
 
-    /// The sets, laid end to end.
+    /// The sets in the form of the kernels.
     #[inline]
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
@@ -145,7 +163,7 @@ impl SetCollection {
         self.sides[set as usize]
     }
 
-    /// Side on which a set of `side` finds its partners.
+    /// Side of the partners of a set of `side`.
     #[inline]
     pub(crate) fn partner_side(&self, side: Side) -> Side {
         match side {
@@ -154,26 +172,27 @@ impl SetCollection {
         }
     }
 
-    /// Number of sides that have indexes: 1 or 2.
+    /// Number of sides, hence of posting lists per token: 1 or 2.
     pub(crate) fn sides(&self) -> usize {
         1 + usize::from(self.is_two_sided)
     }
 
-    /// One more than the greatest token.
+    /// Number of different tokens; all tokens are below it.
     pub(crate) fn distinct(&self) -> u32 {
         self.distinct
     }
 
-    /// Below this, a token is in no two sets that could be a pair.
+    /// First token that can be common to a pair: all lower tokens are in no two sets of a pair.
     pub(crate) fn unshared(&self) -> u32 {
         self.unshared
     }
 
+    /// The sizes that occur, ascending. The index of a size is its rank.
     pub(crate) fn sizes(&self) -> &[SizeRun] {
         &self.sizes
     }
 
-    /// Memory that the sets leave.
+    /// Memory budget, of which the sets are taken.
     pub(crate) fn budget(&self) -> Budget {
         self.budget
     }

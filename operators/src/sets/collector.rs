@@ -1,4 +1,4 @@
-//! Takes the sets of a join as they come, and sorts them when all are there.
+//! Collects the sets of a join as they arrive, then numbers their tokens and sorts them.
 
 use super::TOKENS_MAX;
 use super::collection::{SetCollection, SortedSets};
@@ -7,20 +7,20 @@ use super::numbering::{Numbering, Totals};
 use super::side::Side;
 use crate::budget::{Budget, BudgetFull};
 
-/// Tokens of a block, after which another one is begun.
+/// Maximum number of tokens of a block with several sets.
 const BLOCK_TOKENS: usize = 1 << 18;
 
-/// Some sets, as they came.
+/// Sets of one side in the order of arrival.
 #[derive(Debug, Default)]
-struct Block {
+struct CollectedBlock {
     side: Side,
     ids: Vec<u32>,
-    /// One more than sets.
+    /// Start of each set among the tokens, and the end of the last one.
     offsets: Vec<u32>,
     tokens: Vec<u32>,
 }
 
-impl Block {
+impl CollectedBlock {
     fn new(side: Side) -> Self {
         Self { side, offsets: vec![0], ..Self::default() }
     }
@@ -36,10 +36,10 @@ impl Block {
     }
 }
 
-/// Bytes of a set besides its tokens: while it is collected, and what is sorted.
-const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
+/// Bytes of a set besides its tokens: id, offset, and its place while sets are sorted.
+const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<SetPlace>();
 
-/// Collects the sets of a join.
+/// Collects the sets of a join. A set is a strictly ascending list of tokens.
 ///
 /// # Examples
 /// ```
@@ -48,12 +48,15 @@ const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<Place>();
 /// let mut sets = SetCollector::new(1 << 20);
 /// sets.push(Side::Left, 0, &[3, 7, 900])?;
 /// sets.push(Side::Left, 1, &[3, 8, 900])?;
+///
+/// let error = sets.push(Side::Left, 2, &[8, 3]).unwrap_err();
+/// assert_eq!(error.to_string(), "invalid set with id 2: its tokens must ascend strictly");
 /// assert_eq!(sets.finish()?.len(), 2);
 /// # Ok::<(), trommel_operators::set_similarity_join::SetError>(())
 /// ```
 #[derive(Debug)]
 pub struct SetCollector {
-    blocks: Vec<Block>,
+    blocks: Vec<CollectedBlock>,
     is_two_sided: bool,
     tokens: usize,
     token_max: u32,
@@ -62,7 +65,8 @@ pub struct SetCollector {
 }
 
 impl SetCollector {
-    /// No sets yet; they, and all that is made of them, may use so many bytes.
+    /// A collector without sets. The sets, and the index of their join, may use `memory_max`
+    /// bytes.
     #[must_use]
     pub fn new(memory_max: usize) -> Self {
         Self {
@@ -75,7 +79,7 @@ impl SetCollector {
         }
     }
 
-    /// Makes it a join of two inputs, of which one may be empty: only pairs of a left and a right
+    /// Makes it a join of two inputs, even if one stays empty: only pairs of a left and a right
     /// set are results.
     #[must_use]
     pub fn two_sided(mut self) -> Self {
@@ -83,11 +87,12 @@ impl SetCollector {
         self
     }
 
-    /// Adds a set. With the first one of the right side, the join is one of two inputs.
+    /// Adds a set with the given `id`. The first set of the right side makes it a join of two
+    /// inputs.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, there are too many in all, or they do not fit the
-    /// memory.
+    /// If the tokens do not ascend strictly, if there are too many tokens in all, or if they do
+    /// not fit the memory.
     pub fn push(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), SetError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(SetError::NotAscending { id });
@@ -103,23 +108,23 @@ impl SetCollector {
         self.budget.take("the sets", size_of_val(tokens) + SET_BYTES)?;
         self.tokens += tokens.len();
         self.token_max = self.token_max.max(last);
-        let is_room = |block: &&mut Block| {
+        let is_room = |block: &&mut CollectedBlock| {
             block.side == side && block.tokens.len() + tokens.len() <= BLOCK_TOKENS
         };
         let block = match self.blocks.last_mut().filter(is_room) {
             Some(block) => block,
-            None => self.blocks.push_mut(Block::new(side)),
+            None => self.blocks.push_mut(CollectedBlock::new(side)),
         };
         block.push(id, tokens);
         Ok(())
     }
 
-    /// Asks for memory for what goes with the sets.
+    /// Takes `bytes` of the budget for `what`, which is kept with the sets.
     pub(crate) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         self.budget.take(what, bytes)
     }
 
-    /// Sets without tokens, which are similar to none.
+    /// Number of sets without tokens, which are similar to no set and are dropped.
     #[must_use]
     pub fn empty_sets(&self) -> u64 {
         self.empty_sets
@@ -128,8 +133,8 @@ impl SetCollector {
     /// Numbers the tokens by ascending frequency and sorts the sets.
     ///
     /// # Cost
-    /// A look-up for each token, and sorting: of the tokens of each set, and of all sets by size
-    /// and tokens. Needs the tokens twice for a moment.
+    /// One look-up per token; sorts the tokens of each set, and all sets by size and tokens.
+    /// While it runs, it holds the tokens twice.
     ///
     /// # Errors
     /// If that does not fit the memory.
@@ -137,17 +142,16 @@ impl SetCollector {
         let Self { tokens, token_max, is_two_sided, .. } = self;
         let totals = Totals { tokens, token_max, is_two_sided };
         let blocks = self.blocks.iter().map(|block| (block.side, &block.tokens[..]));
-        let Numbering { numbers, distinct, unshared } =
-            Numbering::new(blocks, totals, self.budget)?;
+        let Numbering { numbers, counts } = Numbering::new(blocks, totals, self.budget)?;
         for block in &mut self.blocks {
-            let Block { offsets, tokens, .. } = block;
+            let CollectedBlock { offsets, tokens, .. } = block;
             for ends in offsets.windows(2) {
                 let set = &mut tokens[ends[0] as usize..ends[1] as usize];
                 set.iter_mut().for_each(|token| *token = numbers.number(*token));
                 set.sort_unstable();
             }
         }
-        // The sets are there twice from here on, and that is the most memory.
+        // From here on the sets are held twice, which is the peak of memory.
         drop(numbers);
         let places = self.sorted_places();
         let (sets, tokens) = (places.len(), self.tokens);
@@ -159,21 +163,23 @@ impl SetCollector {
             sorted.push(block.side, block.ids[index], block.set(index));
         }
         self.budget.give_back(4 * tokens + SET_BYTES * sets);
-        Ok(sorted.finish(self.is_two_sided, [distinct, unshared], self.budget))
+        Ok(sorted.finish(self.is_two_sided, counts, self.budget))
     }
 
-    /// Where the sets are, by size, side and tokens.
-    fn sorted_places(&self) -> Vec<Place> {
+    /// The places of all sets, sorted by size, side and tokens.
+    fn sorted_places(&self) -> Vec<SetPlace> {
         let mut places = Vec::with_capacity(self.blocks.iter().map(|b| b.ids.len()).sum());
         for (number, block) in (0..).zip(&self.blocks) {
             for (index, ends) in (0..).zip(block.offsets.windows(2)) {
                 let size = ends[1] - ends[0];
-                places.push(Place { size, side: block.side, block: number, index });
+                places.push(SetPlace { size, side: block.side, block: number, index });
             }
         }
-        let tokens = |place: &Place| self.blocks[place.block as usize].set(place.index as usize);
+        let tokens = |place: &SetPlace| self.blocks[place.block as usize].set(place.index as usize);
         places.sort_unstable_by(|left, right| {
-            let key = |place: &Place| (place.size, place.side.index());
+            let key = |place: &SetPlace| (place.size, place.side.index());
+            // Equal prefixes become neighbours, which GroupJoin and the caches gain from; arrival
+            // breaks ties, so that the order does not depend on the sort.
             key(left)
                 .cmp(&key(right))
                 .then_with(|| tokens(left).cmp(tokens(right)))
@@ -183,9 +189,9 @@ impl SetCollector {
     }
 }
 
-/// Where a set is.
+/// Place of a set among the blocks.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SetPlace {
     size: u32,
     side: Side,
     block: u32,

@@ -1,30 +1,30 @@
-//! Why sets are refused.
+//! Errors of sets.
 
 use thiserror::Error;
 
 use super::TOKENS_MAX;
 use crate::budget::BudgetFull;
 
-/// Why sets cannot be collected.
+/// A set is invalid or does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetError {
-    /// The tokens of a set have to ascend strictly.
-    #[error("the tokens of the set with id {id} do not ascend strictly")]
+    /// The tokens of a set do not ascend strictly.
+    #[error("invalid set with id {id}: its tokens must ascend strictly")]
     NotAscending {
-        /// The set.
+        /// Id of the set.
         id: u32,
     },
-    /// A collection holds at most [`TOKENS_MAX`] tokens.
-    #[error("the sets have more than {TOKENS_MAX} tokens in all, the most that can be joined")]
+    /// The sets have more than [`TOKENS_MAX`] tokens in all.
+    #[error("too many tokens: all sets of a join may have at most {TOKENS_MAX}")]
     TooManyTokens,
-    /// The sets do not fit the memory that they may use.
+    /// The sets do not fit `memory_max`.
     #[error(transparent)]
     MemoryFull(#[from] BudgetFull),
 }
 
 impl SetError {
-    /// Names the set `id`, if the error is about one.
+    /// The same error about the set `id`, if it is about one set.
     pub(crate) fn of_set(self, id: u32) -> Self {
         match self {
             Self::NotAscending { .. } => Self::NotAscending { id },

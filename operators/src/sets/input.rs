@@ -1,4 +1,4 @@
-//! The sets of a batch.
+//! Reads the sets of a batch.
 
 use std::sync::Arc;
 
@@ -12,31 +12,33 @@ use thiserror::Error;
 use super::carrier::Carrier;
 use crate::carry::CarriedRows;
 
-/// Where the ids and the sets of an input are, and the columns that go with them.
+/// Indexes of the columns of an input that a join reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Columns {
+pub(crate) struct SetColumns {
     pub(crate) id: usize,
     pub(crate) set: usize,
+    /// Carried columns.
     carry: Vec<usize>,
+    /// Schema of the carried columns.
     carried: SchemaRef,
 }
 
-impl Columns {
-    /// Columns of an input with this schema.
+impl SetColumns {
+    /// The columns `id`, `set` and `carry` of an input with the schema `input`.
     ///
     /// # Panics
-    /// If a column that is carried is not there.
+    /// If `input` has no such columns.
     pub(crate) fn new(input: &Schema, id: usize, set: usize, carry: Vec<usize>) -> Self {
         let carried = Arc::new(input.project(&carry).expect("columns of the input"));
         Self { id, set, carry, carried }
     }
 
-    /// The columns that go with the sets of a batch.
+    /// The carried columns of a batch.
     pub(crate) fn carried(&self, records: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         records.project(&self.carry)
     }
 
-    /// The columns that go with the sets at some rows of a batch.
+    /// The carried columns of the given `rows` of a batch.
     pub(crate) fn carried_at(
         &self,
         records: &RecordBatch,
@@ -46,31 +48,31 @@ impl Columns {
         Ok(CarriedRows::of_batch(take_record_batch(&self.carried(records)?, &rows)?))
     }
 
-    /// Whether any columns go with the sets.
+    /// Whether there are carried columns.
     pub(crate) fn carries(&self) -> bool {
         !self.carry.is_empty()
     }
 
-    /// The columns that go with the left and with the right sets of pairs.
+    /// Schemas of the carried columns of left and right sets.
     pub(crate) fn carried_schemas(inputs: &[Self]) -> [SchemaRef; 2] {
         let right = inputs.len() - 1;
         [0, right].map(|input| SchemaRef::clone(&inputs[input].carried))
     }
 
-    /// What collects the columns, if there are any.
+    /// A carrier for the carried columns, if there are any.
     pub(crate) fn carrier(inputs: &[Self]) -> Option<Carrier> {
         inputs[0].carries().then(|| Carrier::new(Self::carried_schemas(inputs)))
     }
 }
 
-/// A token is null.
+/// A token of a set is null.
 #[derive(Debug, Error)]
-#[error("the set with id {id} has a token that is null")]
+#[error("invalid set with id {id}: a token is null")]
 pub(crate) struct NullToken {
     id: u32,
 }
 
-/// The rows of a batch.
+/// The rows of a batch as ids and sets.
 pub(crate) struct SetRows<'a> {
     ids: &'a UInt32Array,
     sets: &'a ListArray,
@@ -78,14 +80,14 @@ pub(crate) struct SetRows<'a> {
 }
 
 impl<'a> SetRows<'a> {
-    /// The columns are of the types that were checked when the operator was bound.
-    pub(crate) fn new(records: &'a RecordBatch, columns: &Columns) -> Self {
+    /// The rows of `records`, whose `columns` have the types that binding the operator checked.
+    pub(crate) fn new(records: &'a RecordBatch, columns: &SetColumns) -> Self {
         let ids = records.column(columns.id).as_primitive::<UInt32Type>();
         let sets = records.column(columns.set).as_list::<i32>();
         Self { ids, sets, tokens: sets.values().as_primitive::<UInt32Type>() }
     }
 
-    /// The id and the tokens of a row; none if either is null.
+    /// Id and tokens of a row; `None` if either is null.
     pub(crate) fn get(&self, row: usize) -> Result<Option<(u32, &'a [u32])>, NullToken> {
         let Self { ids, sets, tokens } = self;
         if ids.is_null(row) || sets.is_null(row) {

@@ -1,15 +1,15 @@
-//! Sets of tokens: collected, numbered by frequency, sorted by size, with columns that go along.
+//! Sets of tokens: collected, numbered by frequency and sorted by size, with carried columns.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `input` | the sets of a batch |
-//! | `collector` | sets as they come |
-//! | `numbering` | tokens numbered by ascending frequency |
-//! | `block` | sets that chunks name |
-//! | `collection` | sets that are ready to be joined |
-//! | `carrier` | columns that go along, while sets are collected |
+//! | `input` | reads sets from batches |
+//! | `collector` | collects sets as they arrive |
+//! | `numbering` | numbers tokens by ascending frequency |
+//! | `block` | sets that chunks refer to |
+//! | `collection` | sets in the order that joins need |
+//! | `carrier` | collects carried columns |
 //! | `side` | the two inputs of a join |
-//! | `error` | why sets are refused |
+//! | `error` | errors of sets |
 
 mod block;
 mod carrier;
@@ -26,8 +26,9 @@ pub use self::collection::SetCollection;
 pub(crate) use self::collection::SizeRun;
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
-pub(crate) use self::input::{Columns, SetRows};
+pub(crate) use self::input::{SetColumns, SetRows};
 pub use self::side::Side;
 
-/// The most tokens of a join: a number below 2^16 for each size of its sets, and 32-bit offsets.
+/// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number
+/// of different sizes below 2^16.
 pub const TOKENS_MAX: usize = (1 << 31) - (1 << 16);

@@ -1,6 +1,6 @@
 //! The two inputs of a join.
 
-/// Which of the two inputs of a join a set belongs to.
+/// Input of a join that a set comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The first input, or the only one of a self-join.
@@ -11,6 +11,7 @@ pub enum Side {
 }
 
 impl Side {
+    /// 0 for the left side, 1 for the right one.
     pub(crate) fn index(self) -> usize {
         match self {
             Self::Left => 0,

@@ -1,7 +1,7 @@
-//! A sink that keeps every batch in memory.
+//! Sink that keeps every batch in memory.
 //!
-//! The sink and its handle share one list behind a mutex. The lock is taken once a batch and never
-//! while anything else is done, so neither side waits for the other for long.
+//! The sink and its handle share one list in a mutex. The lock is taken once per batch, for one
+//! operation on the list, so neither side waits long.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,22 +14,39 @@ use trommel_engine::operator::{
     BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
 };
 
-/// Keeps every batch, to be read through its [`Collected`] handle.
+/// Keeps every batch for its [`Collected`] handle.
 ///
-/// Nothing limits what it keeps: it is meant for results that fit in memory, and for tests.
+/// Its memory has no limit: use it for tests and for results that fit in memory.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Generate};
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000).batch(250));
+/// let (sink, collected) = Collect::new();
+/// graph.add_after(items, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(collected.rows(), 1_000);
+/// assert_eq!(collected.take().len(), 4);
+/// assert_eq!(collected.rows(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Collect {
     batches: Collected,
 }
 
-/// What a [`Collect`] sink has received. Clones share one list.
+/// Batches that a [`Collect`] sink has received. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct Collected {
     batches: Arc<Mutex<Vec<RecordBatch>>>,
 }
 
 impl Collect {
-    /// A sink, and the handle that reads what it received.
+    /// A sink and the handle to its batches.
     #[must_use]
     pub fn new() -> (Self, Collected) {
         let batches = Collected::default();
@@ -38,26 +55,26 @@ impl Collect {
 }
 
 impl Collected {
-    /// The batches received so far; all of them once the run has been joined.
+    /// Copies of the batches received and not taken so far; all of them once the run has been
+    /// joined. Copies share the data.
     #[must_use]
     pub fn batches(&self) -> Vec<RecordBatch> {
         self.lock().clone()
     }
 
-    /// Takes the batches received so far out of the list.
+    /// Removes and returns the batches received so far.
     #[must_use]
     pub fn take(&self) -> Vec<RecordBatch> {
         std::mem::take(&mut self.lock())
     }
 
-    /// How many rows were received and not taken.
+    /// Number of rows received and not taken.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.lock().iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// A list of batches is whole after every operation on it, so a panic elsewhere does not spoil
-    /// it.
+    /// Locks the list. A poisoned lock is ignored: the list is consistent after each operation.
     fn lock(&self) -> MutexGuard<'_, Vec<RecordBatch>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A sink that drops what it gets.
+//! Sink that drops its input.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,21 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-/// Drops every batch; the metrics of its stage still count them.
+/// Drops every batch; the metrics of its stage count them.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Discard, Generate};
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000));
+/// graph.add_after(items, "nowhere", Discard::new());
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(metrics.stage("nowhere").map(|stage| stage.items_in()), Some(1_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -50,8 +64,7 @@ impl Operator for Discard {
         Ok(Flow::NeedInput)
     }
 
-    /// Nobody waits for what is dropped: it alone does not keep a run going whose other sinks need
-    /// no more.
+    /// False: a run ends when all other sinks have finished, even if this one could take more.
     fn needs_input(&self) -> bool {
         false
     }

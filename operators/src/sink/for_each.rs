@@ -1,4 +1,4 @@
-//! A function of the program as a sink.
+//! Sink that calls a function of the program.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,13 +13,35 @@ use trommel_engine::operator::{
 
 type SinkFn = Box<dyn FnMut(RecordBatch) -> Result<(), OperatorError> + Send>;
 
-/// Hands every batch to a function. The function may block: that holds back everything before it.
+/// Calls a function with every batch. The function may block, which holds up all stages before
+/// it.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{ForEach, Generate};
+///
+/// let rows = Arc::new(AtomicUsize::new(0));
+/// let counter = Arc::clone(&rows);
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000));
+/// graph.add_after(items, "count", ForEach::new(move |batch| {
+///     counter.fetch_add(batch.num_rows(), Ordering::Relaxed);
+///     Ok(())
+/// }));
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.load(Ordering::Relaxed), 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ForEach {
     function: SinkFn,
 }
 
 impl ForEach {
-    /// Calls `function` for every batch; an error of it ends the run.
+    /// Calls `function` with every batch; an error it returns ends the run.
     pub fn new(
         function: impl FnMut(RecordBatch) -> Result<(), OperatorError> + Send + 'static,
     ) -> Self {

@@ -1,4 +1,4 @@
-//! Batches of the program as a source.
+//! Source of batches that the program supplies.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,17 +12,40 @@ use trommel_engine::operator::{
 
 use crate::columns::check_schema;
 
-/// Sends the batches of an iterator, one by one.
+/// Sends the batches of an iterator, one per call.
 ///
-/// The iterator runs on the source's thread and should not block for long.
+/// The iterator runs on the thread of the source and should not block for long, because other
+/// stages may share that thread.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{RecordBatch, StringArray};
+/// use arrow_schema::{DataType, Field, Schema};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Memory};
+///
+/// let schema = Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8, false)]));
+/// let lines = Arc::new(StringArray::from(vec!["to be", "or not"]));
+/// let batch = RecordBatch::try_new(schema.clone(), vec![lines])?;
+///
+/// let mut graph = Graph::new();
+/// let lines = graph.add("lines", Memory::new(schema, [batch]));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(lines, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Memory {
     schema: SchemaRef,
     batches: Box<dyn Iterator<Item = RecordBatch> + Send>,
 }
 
 impl Memory {
-    /// Sends `batches`, which must all have the given schema: another one ends the run with an
-    /// error.
+    /// Sends `batches`, each of which must have the given `schema`. A batch with another schema
+    /// ends the run with [`SchemaMismatch`](crate::SchemaMismatch).
     pub fn new<I>(schema: SchemaRef, batches: I) -> Self
     where
         I: IntoIterator<Item = RecordBatch>,

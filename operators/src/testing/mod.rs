@@ -1,5 +1,7 @@
-//! Drives sources and operators by hand, for the unit tests.
+//! Shared by the unit tests: drives sources and operators by hand; streams, sets and an oracle.
 
+pub(crate) mod oracle;
+pub(crate) mod sets;
 pub(crate) mod streams;
 
 use arrow_array::RecordBatch;

@@ -1,12 +1,12 @@
-//! Text into tokens.
+//! Operator that cuts texts into tokens.
 //!
 //! ```text
-//! text column ──► tokens of each text ──► items: a row a token
-//!                                    └──► sets: tokens numbered by a dictionary, a row a text
+//! text column ──► tokens of each text ──► items: one row per token
+//!                                    └──► sets: tokens numbered by a dictionary, one row per text
 //! ```
 //!
-//! A text can have many more tokens than a batch has rows, so the operator stops within a text when
-//! a batch is full and goes on from there when it is called again.
+//! A text can have more tokens than a batch has rows, so the operator can stop within a text when
+//! a batch is full, and continues there at the next call.
 
 mod dictionary;
 mod tokens;
@@ -39,91 +39,115 @@ use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refu
 use dictionary::{Dictionary, Limits};
 use tokens::Tokenizer;
 
-/// What a token is.
+/// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenizeBy {
-    /// Words of Unicode Standard Annex 29, in lower case.
+    /// Words by Unicode Standard Annex 29, in lower case.
     Words,
-    /// What stands between white space, as it is.
+    /// Text between white space, unchanged.
     Whitespace,
-    /// Every run of `q` characters of the text, as it is; a shorter text is one token.
+    /// Every run of `q` consecutive characters, unchanged; a shorter text is one token.
     Qgrams,
 }
 
-/// What becomes of the tokens.
+/// Form of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenizeInto {
-    /// A row a token: column `item`.
+    /// One row per token; column `item`.
     #[default]
     Items,
-    /// A row a text: columns `id` (position of the text in the input) and `set` (its distinct
-    /// tokens, numbered in the order in which they first occur in the stream).
+    /// One row per text; columns `id` (position of the text in the input, from 0) and `set` (its
+    /// distinct tokens, numbered in order of their first occurrence in the stream).
     Sets,
 }
 
-/// What a full dictionary does.
+/// Action when the dictionary is full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DictionaryFull {
-    /// It forgets the tokens that were not used for longest.
+    /// Forget the least recently used tokens.
     #[default]
     Forget,
-    /// The run ends with an error, so that sets which are compared are exact.
+    /// End the run with an error, so that no comparison of sets is approximate.
     Fail,
 }
 
-/// Cuts texts into tokens.
+/// Cuts texts into words, fields or q-grams.
 ///
 /// # Ports
-/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`, strictly
-/// ascending) and the columns that are carried along. A null has no tokens.
+/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
+/// strictly ascending) and the columns in `carry`. A null has no tokens.
 ///
 /// # State
-/// With `into` = `sets`: a dictionary of the tokens, of which it keeps at least the
-/// `dictionary_max` that were used last and at most twice as many, with at most twice
-/// `dictionary_bytes_max` bytes of text. A token of more than 1,024 bytes is kept by its beginning
-/// and a hash. It keeps less when the pipeline has no more memory (`memory_max`).
+/// With `into` = `sets`: a dictionary of tokens. It keeps at least the `dictionary_max` most
+/// recently used ones and at most twice that number, with at most twice `dictionary_bytes_max`
+/// bytes of text. Tokens of more than 1,024 bytes are stored as their beginning and a hash. It
+/// keeps fewer tokens when the memory of the pipeline (`memory_max`) is used up.
 ///
-/// A token that was forgotten and comes back has a new number. Then a text of before and one of
-/// after look less similar than they are, and never more. As long as a stream has at most
-/// `dictionary_max` distinct tokens, nothing is forgotten; `tokens_forgotten` in the report counts
-/// it.
+/// A forgotten token that returns gets a new number. Texts before and after then look less
+/// similar than they are, never more. A stream with at most `dictionary_max` distinct tokens
+/// forgets nothing; the report counts forgotten tokens in `tokens_forgotten`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{RecordBatch, StringArray, cast::AsArray};
+/// use arrow_schema::{DataType, Field, Schema};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Memory, Tokenize};
+///
+/// let schema = Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8, false)]));
+/// let lines = Arc::new(StringArray::from(vec!["Don't panic,", "3.14!"]));
+/// let batch = RecordBatch::try_new(schema.clone(), vec![lines])?;
+///
+/// let mut graph = Graph::new();
+/// let lines = graph.add("lines", Memory::new(schema, [batch]));
+/// let words = graph.add_after(lines, "words", Tokenize::words());
+/// let (sink, collected) = Collect::new();
+/// graph.add_after(words, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// let batch = &collected.batches()[0];
+/// let words: Vec<_> = batch.column(0).as_string::<i32>().iter().flatten().collect();
+/// assert_eq!(words, ["don't", "panic", "3.14"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Tokenize {
-    /// The text column; it may be left out if the input has only one.
+    /// Text column; required if the input has several.
     #[serde(default)]
     column: Option<String>,
-    /// What a token is.
+    /// Definition of a token.
     by: TokenizeBy,
-    /// How many characters a q-gram has; for `qgrams` only.
+    /// Characters of a q-gram; for `qgrams` only.
     #[serde(default)]
     #[schemars(range(min = 1, max = 255))]
     q: Option<usize>,
-    /// What becomes of the tokens.
+    /// Form of the output: a row per token, or a set per text.
     #[serde(default)]
     into: TokenizeInto,
-    /// Columns of the input that go along, such as the text itself; for `sets` only.
+    /// Input columns to copy to the output, such as the text itself; for `sets` only.
     #[serde(default)]
     carry: Vec<String>,
-    /// Distinct tokens that the dictionary keeps for certain; for `sets` only.
+    /// Distinct tokens that the dictionary always keeps; for `sets` only.
     #[serde(default = "default_dictionary_max")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     dictionary_max: usize,
-    /// Bytes of the text of these tokens; for `sets` only.
+    /// Bytes of token text that the dictionary always keeps; for `sets` only.
     #[serde(default = "default_dictionary_bytes_max")]
     #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
     dictionary_bytes_max: usize,
-    /// What a full dictionary does; for `sets` only.
+    /// Action when the dictionary is full; for `sets` only.
     #[serde(default)]
     dictionary_full: DictionaryFull,
-    /// Rows an output batch.
+    /// Rows per output batch.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
@@ -137,7 +161,7 @@ fn default_dictionary_bytes_max() -> usize {
     256 << 20
 }
 
-/// Why texts cannot be made into sets.
+/// Error of making sets of texts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenizeError {
@@ -147,15 +171,15 @@ pub enum TokenizeError {
          or more than {bytes_max} bytes of them (`dictionary_bytes_max`)"
     )]
     DictionaryFull {
-        /// Distinct tokens that there may be.
+        /// Limit of distinct tokens.
         tokens_max: usize,
-        /// Bytes of text that they may have.
+        /// Limit of their text, in bytes.
         bytes_max: usize,
     },
-    /// The memory of the pipeline has no room for the dictionary.
+    /// The memory of the pipeline is used up.
     #[error("the dictionary of tokens cannot grow: {0}")]
     Memory(#[from] MemoryFull),
-    /// There are more texts than numbers for them.
+    /// There are more than 2^32 texts.
     #[error("more than 2^32 texts; the ids of sets have 32 bits")]
     TooManyTexts,
 }
@@ -187,71 +211,71 @@ impl Tokenize {
         Self::new(TokenizeBy::Whitespace, None)
     }
 
-    /// Cuts texts into overlapping runs of `q` characters, 1 to 255.
+    /// Cuts texts into overlapping runs of `q` characters: 1 to 255.
     #[must_use]
     pub fn qgrams(q: usize) -> Self {
         Self::new(TokenizeBy::Qgrams, Some(q))
     }
 
-    /// Names the text column; it may be left out if the input has only one.
+    /// Sets the text column; required if the input has several.
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
         self
     }
 
-    /// Makes a set of each text.
+    /// Outputs one set per text instead of one row per token.
     #[must_use]
     pub fn into_sets(mut self) -> Self {
         self.into = TokenizeInto::Sets;
         self
     }
 
-    /// Lets these columns of the input go along with the sets.
+    /// Copies these input `columns` to the output, next to the sets.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.carry = columns.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets how many distinct tokens the dictionary keeps for certain: 1 to 2^31 - 1.
+    /// Sets the distinct tokens that the dictionary always keeps: 1 to 2^31 - 1.
     #[must_use]
     pub fn dictionary_max(mut self, tokens: usize) -> Self {
         self.dictionary_max = tokens;
         self
     }
 
-    /// Sets how many bytes of text these tokens may have: 1,024 to 2^40.
+    /// Sets the bytes of text of these tokens: 1,024 to 2^40.
     #[must_use]
     pub fn dictionary_bytes_max(mut self, bytes: usize) -> Self {
         self.dictionary_bytes_max = bytes;
         self
     }
 
-    /// Sets what a full dictionary does.
+    /// Sets the action when the dictionary is full.
     #[must_use]
     pub fn dictionary_full(mut self, then: DictionaryFull) -> Self {
         self.dictionary_full = then;
         self
     }
 
-    /// Sets how many rows an output batch has: 1 to 1,048,576.
+    /// Sets the rows per output batch: 1 to 1,048,576.
     #[must_use]
     pub fn batch(mut self, rows: usize) -> Self {
         self.batch = rows;
         self
     }
 
-    /// The columns that go along, and the schema of the sets with them.
+    /// Indices of the columns to copy, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
         if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
-            let allowed = "`carry` goes with `into`: `sets` only";
+            let allowed = "`carry` is for `into`: `sets` only";
             return Err(refuse("carry", format!("`{name}`"), allowed));
         }
         let columns = carried_columns(&self.carry, input)?;
         let sets = sets_schema();
         if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
-            let allowed = "there is a column of that name already";
+            let allowed = "the output has a column of that name";
             return Err(refuse("carry", format!("`{name}`"), allowed));
         }
         let carried = columns.iter().map(|&column| &input.fields()[column]);
@@ -280,7 +304,7 @@ impl Tokenize {
                 check_range("q", &q, &(1..=255))?;
                 Ok(Tokenizer::Qgrams(q))
             }
-            (_, Some(q)) => Err(wrong(q.to_string(), "`q` goes with `by`: `qgrams` only")),
+            (_, Some(q)) => Err(wrong(q.to_string(), "`q` is for `by`: `qgrams` only")),
             (TokenizeBy::Words, None) => Ok(Tokenizer::words()),
             (TokenizeBy::Whitespace, None) => Ok(Tokenizer::Whitespace),
         }
@@ -340,15 +364,15 @@ impl OperatorSpec for Tokenize {
     }
 }
 
-/// Texts that are being cut, and how far that has come.
+/// Texts in progress.
 struct Pending {
     texts: StringArray,
     row: usize,
-    /// Where the next token of the row is looked for.
+    /// Offset in the row at which the next token is searched, in bytes.
     at: usize,
 }
 
-/// Makes a row of each token.
+/// Operator for `into` = `items`.
 struct ItemTokens {
     column: usize,
     tokenizer: Tokenizer,
@@ -379,6 +403,7 @@ impl Operator for ItemTokens {
                 self.items.append_value(token);
                 room -= 1;
                 bytes += token.len();
+                // False stops within the text; `at` is where the next call continues.
                 room > 0 && bytes < BATCH_BYTES
             });
             if pending.at >= text.len() {
@@ -394,6 +419,7 @@ impl Operator for ItemTokens {
         if flow == Flow::NeedInput {
             self.pending = None;
         }
+        // Sized by this batch: the next one is probably similar.
         let next = StringBuilder::with_capacity(self.batch - room, bytes);
         let mut full = std::mem::replace(&mut self.items, next);
         out.send(column_batch(&self.schema, Arc::new(full.finish())));
@@ -401,20 +427,20 @@ impl Operator for ItemTokens {
     }
 }
 
-/// The text of a row; nothing for a null.
+/// Text of a row; empty for a null.
 fn row_text(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
-/// Makes a set of each text.
+/// Operator for `into` = `sets`.
 struct SetTokens {
     column: usize,
-    /// Columns that go along.
+    /// Indices of the columns to copy.
     carry: Vec<usize>,
     schema: SchemaRef,
     tokenizer: Tokenizer,
     batch: usize,
-    /// Texts, and the row of the next one.
+    /// Batch of texts in progress, and its next row.
     pending: Option<(RecordBatch, usize)>,
     dictionary: Dictionary,
     sets: SetsBuilder,
@@ -454,6 +480,7 @@ impl Operator for SetTokens {
         let Some((records, begin)) = self.pending.take() else { return Ok(Flow::NeedInput) };
         let texts = text_column(&records, self.column);
         let mut row = begin;
+        // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
         while row < texts.len() && self.sets.len() < self.batch && self.sets.bytes() < BATCH_BYTES {
             self.add(row_text(&texts, row))?;
             row += 1;

@@ -1,14 +1,15 @@
-//! The three ways to cut a text, each of which can stop after a token and go on later.
+//! Three tokenizers; each can stop after a token and continue later.
 
 use memchr::{memchr_iter, memrchr_iter};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A way to cut a text.
+/// Tokenizer, by the definition of a token.
 pub(super) enum Tokenizer {
-    /// Words in lower case; the string is room for the stretch or the word in lower case.
+    /// Words in lower case; the string is a reused buffer for lower-case text.
     Words(String),
+    /// Text between white space.
     Whitespace,
-    /// Runs of this many characters.
+    /// Runs of this number of characters.
     Qgrams(usize),
 }
 
@@ -17,8 +18,8 @@ impl Tokenizer {
         Self::Words(String::new())
     }
 
-    /// Hands the tokens from byte `at` on to `sink` until it returns false. Returns where to go on,
-    /// or the length of the text if there is nothing left.
+    /// Calls `sink` with the tokens from byte `at` on until it returns false. Returns the byte at
+    /// which to continue; the length of the text if nothing is left.
     pub(super) fn tokens(
         &mut self,
         text: &str,
@@ -33,9 +34,9 @@ impl Tokenizer {
     }
 }
 
-/// Words of any text. There is a word boundary before a run of white space, whatever stands around
-/// it (not after it: a mark belongs to the space before it), so the text can be cut there, and what
-/// is ASCII between cuts needs no tables.
+/// Words of any text. Unicode has a word boundary before a run of white space, regardless of its
+/// neighbours (but not after it: a combining mark belongs to the space before it). So the text
+/// can be cut there, and ASCII stretches between two cuts need no tables.
 fn words(text: &str, at: usize, lower: &mut String, mut sink: impl FnMut(&str) -> bool) -> usize {
     let (mut at, mut goes_on) = (at, true);
     while goes_on && at < text.len() {
@@ -47,6 +48,7 @@ fn words(text: &str, at: usize, lower: &mut String, mut sink: impl FnMut(&str) -
         at = if plain > 0 {
             lower.clear();
             lower.push_str(&text[at..at + plain]);
+            // One pass over the stretch; tokens are then slices of it, without a copy each.
             lower.make_ascii_lowercase();
             at + ascii_words(lower, watched)
         } else {
@@ -57,31 +59,32 @@ fn words(text: &str, at: usize, lower: &mut String, mut sink: impl FnMut(&str) -
     at
 }
 
-/// The length of the ASCII stretch that `text` begins with, up to a cut.
+/// Length of the ASCII stretch at the beginning of `text`, up to a cut, in bytes.
 fn plain_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let Some(end) = bytes.iter().position(|byte| !byte.is_ascii()) else { return bytes.len() };
+    // The last word of the stretch may continue with letters that are not ASCII: cut before it.
     let mut spaces = memrchr_iter(b' ', &bytes[..end]);
     spaces.find(|&space| is_cut(text, space)).unwrap_or(0)
 }
 
-/// The length of the stretch that `text` begins with, up to a cut.
+/// Length of the stretch at the beginning of `text`, up to the next cut, in bytes.
 fn mixed_len(text: &str) -> usize {
     let mut spaces = memchr_iter(b' ', text.as_bytes());
     spaces.find(|&space| is_cut(text, space)).unwrap_or(text.len())
 }
 
-/// Whether the space at this place begins a run of white space.
+/// True if the space at this index begins a run of white space.
 fn is_cut(text: &str, space: usize) -> bool {
     space > 0 && !text[..space].ends_with(char::is_whitespace)
 }
 
-/// Words of any text, by the tables.
+/// Words of any text, by the tables of Unicode.
 fn unicode_words(text: &str, lower: &mut String, mut sink: impl FnMut(&str) -> bool) -> usize {
     for (offset, word) in text.unicode_word_indices() {
         lower.clear();
         if word.contains('Σ') {
-            // Its lower case depends on whether it ends the word.
+            // The lower case of a capital sigma depends on whether it ends the word.
             lower.push_str(&word.to_lowercase());
         } else {
             lower.extend(word.chars().flat_map(char::to_lowercase));
@@ -93,11 +96,11 @@ fn unicode_words(text: &str, lower: &mut String, mut sink: impl FnMut(&str) -> b
     text.len()
 }
 
-/// What a byte is in the rules of Unicode Standard Annex 29, §4.1, as far as they concern ASCII.
+/// Classes of ASCII bytes in the word boundary rules of Unicode Standard Annex 29, §4.1.
 mod class {
     pub(super) const LETTER: u8 = 1;
     pub(super) const DIGIT: u8 = 2;
-    /// Joins letters, digits and itself, but is no word alone.
+    /// Joins letters, digits and itself, but is not a word alone.
     pub(super) const UNDERSCORE: u8 = 4;
     /// Joins two letters (rules WB6 and WB7).
     pub(super) const BETWEEN_LETTERS: u8 = 8;
@@ -105,6 +108,7 @@ mod class {
     pub(super) const BETWEEN_DIGITS: u8 = 16;
     pub(super) const IN_WORD: u8 = LETTER | DIGIT | UNDERSCORE;
 
+    // One load per byte instead of a chain of comparisons.
     pub(super) const OF: [u8; 256] = {
         let mut of = [0; 256];
         let mut byte = 0_u8;
@@ -128,12 +132,13 @@ fn class_at(text: &[u8], at: usize) -> u8 {
     text.get(at).map_or(0, |&byte| class::OF[usize::from(byte)])
 }
 
-/// Words of an ASCII text: the same as [`unicode_words`], without its tables.
+/// Words of an ASCII text: the same as [`unicode_words`], without tables.
 fn ascii_words(text: &str, mut sink: impl FnMut(&str) -> bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
+        // Classes of all bytes in the word: `_` alone is not a word.
         let mut seen = 0;
         loop {
             let here = class_at(bytes, at);
@@ -149,22 +154,25 @@ fn ascii_words(text: &str, mut sink: impl FnMut(&str) -> bool) -> usize {
         if seen & (class::LETTER | class::DIGIT) != 0 && !sink(&text[start..at]) {
             return at;
         }
+        // Skip the byte that ends the word, or belongs to none.
         at += 1;
     }
     text.len()
 }
 
-/// Whether the byte of class `here` joins the letters or the digits on both of its sides.
+/// True if the byte at `at`, of class `here`, joins the letters or the digits on both of its
+/// sides.
 fn is_joined(bytes: &[u8], at: usize, here: u8) -> bool {
     if here & (class::BETWEEN_LETTERS | class::BETWEEN_DIGITS) == 0 {
         return false;
     }
+    // One AND tests both sides for a common class.
     let sides = class_at(bytes, at - 1) & class_at(bytes, at + 1);
     (here & class::BETWEEN_LETTERS != 0 && sides & class::LETTER != 0)
         || (here & class::BETWEEN_DIGITS != 0 && sides & class::DIGIT != 0)
 }
 
-/// What stands between white space.
+/// Text between white space.
 fn whitespace(text: &str, at: usize, mut sink: impl FnMut(&str) -> bool) -> usize {
     let mut rest = text[at..].trim_start();
     while !rest.is_empty() {
@@ -178,9 +186,10 @@ fn whitespace(text: &str, at: usize, mut sink: impl FnMut(&str) -> bool) -> usiz
     text.len()
 }
 
-/// Runs of `q` characters; a text with fewer is one token.
+/// Runs of `q` characters; a shorter text is one token.
 fn qgrams(text: &str, at: usize, q: usize, mut sink: impl FnMut(&str) -> bool) -> usize {
     let mut start = at;
+    // Afterwards both ends move by one character each: no q-gram is scanned again.
     let first_len = text[at..].char_indices().nth(q).map_or(text.len() - at, |(offset, _)| offset);
     let mut end = at + first_len;
     while start < end {
@@ -211,7 +220,7 @@ mod tests {
         tokens
     }
 
-    /// Stops after every token and goes on from there.
+    /// Stops after every token and continues there.
     fn one_by_one(mut tokenizer: Tokenizer, text: &str) -> Vec<String> {
         let (mut tokens, mut at) = (Vec::new(), 0);
         while at < text.len() {
@@ -226,7 +235,7 @@ mod tests {
         tokens
     }
 
-    /// The library's general rules: the last letter keeps it from taking its ASCII shortcut.
+    /// General rules of the library: the last letter prevents its ASCII shortcut.
     fn words_oracle(text: &str) -> Vec<String> {
         let text = format!("{text} é");
         let mut words: Vec<_> = text.unicode_words().map(str::to_lowercase).collect();

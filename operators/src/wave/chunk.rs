@@ -1,9 +1,9 @@
-//! Chunks of work, and what they cost.
+//! Chunks of work and their cost.
 
-/// A chunk of regular work: the input of a kernel, and room for its answer.
+/// A chunk of regular work: the input of a kernel, and memory for its answer.
 ///
-/// Chunks are made once and travel in circles. A used chunk is emptied by
-/// [`clear`](Self::clear) before it is filled again.
+/// Chunks are made once and used again and again: [`clear`](Self::clear) empties a used chunk
+/// before it is refilled.
 pub trait WaveChunk: Send + 'static {
     /// Number of items, for the report.
     fn items(&self) -> usize;
@@ -11,33 +11,34 @@ pub trait WaveChunk: Send + 'static {
     /// Size in bytes, for the limits of queues.
     fn bytes(&self) -> usize;
 
-    /// Removes all items, and limits the chunk to about `bytes_max` bytes from now on. Room that
-    /// has been allocated is kept.
+    /// Removes all items, and limits the chunk to about `bytes_max` bytes from now on. Allocated
+    /// memory is kept.
     fn clear(&mut self, bytes_max: usize);
 
-    /// Modelled cost of this chunk, asked when it has been filled. [`Device::Auto`] goes by it.
+    /// Modelled cost of this chunk, asked when it has been filled. [`Device::Auto`] decides by
+    /// it.
     ///
-    /// The provided method names no cost: with it, `auto` never opens a device.
+    /// The provided method returns a cost of 0, with which `auto` never opens a device.
     ///
     /// [`Device::Auto`]: super::Device::Auto
     fn cost(&self) -> Cost {
         Cost::default()
     }
 
-    /// Whether the kernel may leave items unfinished, asked when the chunk has been filled. Prepare
-    /// ends only when all such chunks have come back.
+    /// Whether the kernel can leave items unfinished, asked when the chunk has been filled.
+    /// Prepare ends only after all such chunks have come back.
     fn may_be_unfinished(&self) -> bool {
         false
     }
 
-    /// Keeps only the items that the kernel has left unfinished, because their answers did not fit
-    /// the chunk; true if there are any. They are sent through the kernel again.
+    /// Keeps only the items that the kernel has left unfinished, because their answers did not
+    /// fit the chunk; true if there are any. The chunk is then resubmitted to the kernel.
     fn retain_unfinished(&mut self) -> bool {
         false
     }
 
-    /// Drops data that is shared with other chunks, as soon as the answer has been read. Not called
-    /// for data that unfinished items need.
+    /// Drops data that is shared with other chunks. Called when the answer has been read. Data
+    /// that unfinished items need must stay.
     fn release(&mut self) {}
 }
 
@@ -46,18 +47,19 @@ pub trait WaveChunk: Send + 'static {
 pub struct Cost {
     /// Nanoseconds that a CPU needs for it.
     pub cpu_ns: u64,
-    /// Names the data that a device has to hold for it. Chunks of equal names share one upload.
+    /// Versions of the data that a device needs for it. Chunks with equal versions share one
+    /// upload.
     pub data: [u64; 2],
     /// Bytes of that data.
     pub data_bytes: u64,
 }
 
-/// A chunk on its way from prepare through the kernel to collect, or back.
+/// A chunk between the parts of an operator.
 #[derive(Debug)]
 pub(super) struct InWave<C> {
     pub(super) chunk: C,
     /// Whether a device pays for it.
     pub(super) device_pays: bool,
-    /// Whether prepare waits for it at the end.
+    /// Whether prepare waits for it at the end of the stream.
     pub(super) is_awaited: bool,
 }

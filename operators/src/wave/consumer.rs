@@ -12,14 +12,14 @@ pub trait Consumer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
 
-    /// Sends rows of an answered chunk: about a batch of them. Called again with the same chunk,
-    /// when these rows have been passed on, until it returns [`Taken::All`].
+    /// Sends about a batch of rows of an answered chunk. Called again with the same chunk, after
+    /// these rows have been passed on, until it returns [`Taken::All`].
     ///
     /// # Errors
     /// Any error ends the run.
     fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError>;
 
-    /// Sends what is left after the last chunk.
+    /// Sends the last rows, after the last chunk.
     ///
     /// # Errors
     /// As [`Consumer::take`].
@@ -27,10 +27,10 @@ pub trait Consumer: Send + 'static {
         Ok(())
     }
 
-    /// Answers a query; `payload` is the data of the producer.
+    /// Answers a query. `payload` is the data that the producer has added.
     ///
     /// # Errors
-    /// The provided method answers that there is no such query.
+    /// The provided method refuses all queries.
     fn query(
         &self,
         request: &Request,
@@ -39,7 +39,7 @@ pub trait Consumer: Send + 'static {
         Err(QueryError::unsupported(request, &[]))
     }
 
-    /// Numbers for the report.
+    /// Counters for the report.
     fn counters(&self) -> Counters {
         Counters::new()
     }
@@ -50,11 +50,11 @@ pub trait Consumer: Send + 'static {
 pub enum Taken {
     /// The chunk has been read to its end.
     All,
-    /// There are more rows in it.
+    /// The chunk has more rows.
     Some,
 }
 
-/// The last part of an operator.
+/// The last part of the operator: reads chunks and gives them back.
 pub(super) struct CollectPart<C: Consumer> {
     consumer: C,
     /// The chunk that is being read.

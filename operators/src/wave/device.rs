@@ -7,25 +7,37 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// How many devices can be named: `cuda:0` to `cuda:15`.
+/// Number of devices that have a name: `cuda:0` to `cuda:15`.
 pub const DEVICES_MAX: usize = 16;
 
-/// Where the kernels of an operator run.
+/// Place where the kernels of an operator run: the parameter `device`.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::wave::Device;
+///
+/// assert_eq!("auto".parse::<Device>()?, Device::Auto);
+/// assert_eq!("cuda:1".parse::<Device>()?, Device::Cuda(1));
+/// assert_eq!(Device::Cuda(0).to_string(), "cuda");
+/// assert!("gpu".parse::<Device>().unwrap_err().to_string().starts_with("invalid device \"gpu\""));
+/// # Ok::<(), trommel_operators::wave::UnknownDevice>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
-    /// On the first GPU if there is one, else on the CPU; on the CPU too when the GPU fails.
+    /// On the first GPU if there is one and it pays, else on the CPU. The CPU takes over when the
+    /// GPU fails.
     #[default]
     Auto,
     /// On the CPU.
     Cpu,
-    /// On the GPU of this number, from 0; it is an error if there is none or it fails.
+    /// On the GPU with this number, from 0. It is an error if it is missing or fails.
     Cuda(usize),
 }
 
-/// No device is named like this.
+/// The name of a device is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no device; allowed: \"auto\", \"cpu\", \"cuda\", \"cuda:0\" to \"cuda:{max}\"", max = DEVICES_MAX - 1)]
+#[error("invalid device {0:?}: expected \"auto\", \"cpu\", \"cuda\", \"cuda:0\" to \"cuda:{max}\"", max = DEVICES_MAX - 1)]
 pub struct UnknownDevice(String);
 
 impl fmt::Display for Device {
@@ -80,8 +92,9 @@ impl JsonSchema for Device {
         let numbered = (0..DEVICES_MAX).map(|number| format!("cuda:{number}"));
         let names: Vec<String> = named.into_iter().chain(numbered).collect();
         json_schema!({
-            "description": "Where kernels run: on the first GPU if there is one (`auto`), on the CPU \
-                            (`cpu`), or on a GPU (`cuda`, `cuda:1`), without which it is an error.",
+            "description": "Place where kernels run: the first GPU if there is one and it pays (`auto`), \
+                            the CPU (`cpu`), or a GPU (`cuda`, `cuda:1`); it is an error if that GPU \
+                            is missing or fails.",
             "type": "string",
             "enum": names,
         })

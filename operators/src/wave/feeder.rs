@@ -1,4 +1,5 @@
-//! The chunks of an operator: which one is filled next, its size, and whether a device pays for it.
+//! The chunks of an operator: the next one to be filled, its size, and whether a device pays for
+//! it.
 
 use std::mem;
 
@@ -9,14 +10,14 @@ use super::chunk::{Cost, InWave, WaveChunk};
 use super::limits::Wave;
 use super::price::Price;
 
-/// A fixed number of chunks: made when they are first needed, then used again and again.
+/// A fixed number of chunks. Each is made when it is first needed, and then used again and again.
 pub(super) struct Feeder<C> {
     wave: Wave,
     make: Box<dyn FnMut() -> C + Send>,
     free: Vec<Box<InWave<C>>>,
-    /// Chunks that have been made.
+    /// Number of chunks that have been made.
     made: usize,
-    /// Chunks in the wave that may come back unfinished.
+    /// Number of chunks in the wave that can come back unfinished.
     awaited: usize,
     price: Price,
     sent: u64,
@@ -36,7 +37,7 @@ impl<C: WaveChunk> Feeder<C> {
         }
     }
 
-    /// An empty chunk to be filled; `None` while all are in the wave.
+    /// An empty chunk to be filled; `None` while all chunks are in the wave.
     pub(super) fn take(&mut self) -> Option<Box<InWave<C>>> {
         let mut chunk = match self.free.pop() {
             Some(used) => used,
@@ -46,6 +47,8 @@ impl<C: WaveChunk> Feeder<C> {
                 Box::new(InWave { chunk: (self.make)(), device_pays: false, is_awaited: false })
             }
         };
+        // The size follows from where the chunk will be answered, which is known before it is
+        // filled.
         let bytes = self.wave.chunk_bytes;
         chunk.chunk.clear(if self.device_pays() { bytes.on_device } else { bytes.on_cpu });
         Some(chunk)
@@ -57,7 +60,7 @@ impl<C: WaveChunk> Feeder<C> {
         self.free.push(chunk);
     }
 
-    /// Charges work that is known before its chunks are filled.
+    /// Charges `cost`, the cost of work that is known before its chunks are filled.
     pub(super) fn expect(&mut self, cost: &Cost) {
         self.price.switch_data(cost);
         self.price.charge(cost);
@@ -67,6 +70,7 @@ impl<C: WaveChunk> Feeder<C> {
     pub(super) fn send(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let cost = chunk.chunk.cost();
         self.price.switch_data(&cost);
+        // Decided before this chunk is charged: the CPU has to have spent the cost of the device.
         chunk.device_pays = self.device_pays();
         self.price.charge(&cost);
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
@@ -80,7 +84,7 @@ impl<C: WaveChunk> Feeder<C> {
         out.send_chunk(into_message(chunk));
     }
 
-    /// Whether all chunks that may be unfinished have come back.
+    /// Whether no chunk can come back unfinished any more.
     pub(super) fn is_settled(&self) -> bool {
         self.awaited == 0
     }

@@ -1,4 +1,4 @@
-//! The part between prepare and collect.
+//! KERNEL: the part between prepare and collect.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -16,60 +16,62 @@ use super::kernel::{Kernel, OnDevice};
 use super::ledger::Ledger;
 use super::limits::Wave;
 
-/// When a chunk is late, it is looked for after this share of the time that has passed already.
+/// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
 const LATE_LOOKS: u32 = 16;
-/// The shortest and the longest time between two looks: what a timer costs, and what a person would
-/// not notice.
+/// Shortest and longest time between two looks: the cost of a timer, and a delay that nobody
+/// notices.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
-/// Why a wave ends the run.
+/// Error of a device that ends the run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaveError {
     /// The device cannot be used.
     #[error("`device` is \"{device}\", but {reason}")]
     NoDevice {
-        /// What was asked for.
+        /// Value of the parameter.
         device: Device,
-        /// Why not.
+        /// Reason.
         reason: NoDevice,
     },
     /// The device failed in the middle of the stream.
     #[error("`device` is \"{device}\", and it failed: {reason}")]
     Failed {
-        /// What was asked for.
+        /// Value of the parameter.
         device: Device,
-        /// What failed.
+        /// Call that failed.
         reason: DeviceError,
     },
 }
 
-/// A chunk that was taken.
+/// A chunk that waits or is in flight.
 struct Held<C> {
     chunk: Box<InWave<C>>,
     origin: Option<Origin>,
 }
 
+/// Place where chunks are answered.
 enum Place<D> {
-    /// On the CPU until a device pays.
+    /// The CPU, until a device pays.
     Unopened,
     Device(D),
+    /// The CPU, to the end.
     Cpu,
 }
 
-/// Answers chunks on a device or on the CPU, in the order in which they come; passes chunks that
-/// come back on to the part before. Queries pass through as they are.
+/// Answers chunks on a device or on the CPU in the order of arrival. Chunks that collect gives
+/// back are passed on to prepare, and queries to collect.
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
     place: Place<K::OnDevice>,
     waiting: VecDeque<Held<K::Chunk>>,
     flying: VecDeque<Held<K::Chunk>>,
-    /// Since when the device works on the first chunk in flight.
+    /// Time at which the device began with the first chunk in flight.
     first_since: Instant,
-    /// What the longest step of the last one took on the device: the least time between two
-    /// landings. Not the time between them, which contains what was slept too long.
+    /// Longest step of the last chunk, a lower bound on the interval between completions.
+    /// Measured on the device, so oversleeping does not inflate it.
     expected: Duration,
     next_look: Instant,
     is_finishing: bool,
@@ -77,8 +79,8 @@ pub(super) struct KernelPart<K: Kernel> {
 }
 
 impl<K: Kernel> KernelPart<K> {
-    /// A part around `kernel`. The device is opened for the first chunk for which it pays, or at
-    /// the end of the stream if it was asked for.
+    /// A part around `kernel`. With `auto`, the device is opened for the first chunk that it pays
+    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks.
     pub(super) fn new(kernel: K, wave: Wave) -> Self {
         let now = Instant::now();
         Self {
@@ -95,7 +97,7 @@ impl<K: Kernel> KernelPart<K> {
         }
     }
 
-    /// Whether the device was asked for or pays for the next chunk, and is not open yet.
+    /// Whether the device is to be used for the next chunk and is not open yet.
     fn is_to_be_opened(&self) -> bool {
         let is_wanted = match self.wave.device {
             Device::Auto => self.waiting.front().is_some_and(|held| held.chunk.device_pays),
@@ -113,13 +115,16 @@ impl<K: Kernel> KernelPart<K> {
         let first = self.waiting.front().map(|held| &held.chunk.chunk);
         let opened = self.kernel.open(first).map(|device| self.place = Place::Device(device));
         self.ledger.opened(begin.elapsed());
-        opened.or_else(|reason| self.go_on_without(reason))
+        opened.or_else(|reason| self.continue_without(reason))
     }
 
-    /// On the CPU, as there is no device, if that is allowed.
-    fn go_on_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
+    /// Switches to the CPU because there is no device.
+    ///
+    /// # Errors
+    /// Unless `device` is `auto`.
+    fn continue_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
         let device = self.wave.device;
-        // A setting with a mistake in it must not pass for the wish to have no device.
+        // A misspelt setting must not be taken for "no device".
         let is_mistaken = matches!(reason, NoDevice::UnknownSetting { .. });
         if is_mistaken || device != Device::Auto {
             return Err(WaveError::NoDevice { device, reason });
@@ -127,11 +132,11 @@ impl<K: Kernel> KernelPart<K> {
         if let NoDevice::Failed(reason) = reason {
             self.note_failure(&reason);
         }
-        self.turn_to_cpu();
+        self.switch_to_cpu();
         Ok(())
     }
 
-    /// Does what can be done without waiting.
+    /// Does all that can be done without waiting.
     fn advance(&mut self, out: &mut Output) -> Result<Flow, WaveError> {
         self.open()?;
         let now = Instant::now();
@@ -152,7 +157,8 @@ impl<K: Kernel> KernelPart<K> {
         Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
     }
 
-    /// One a call, so that the thread looks at its other work between two of them.
+    /// Answers the next chunk on the CPU. One per call, so that the thread turns to its other
+    /// work in between.
     fn run_one(&mut self, out: &mut Output) {
         if let Some(mut held) = self.waiting.pop_front() {
             let begin = Instant::now();
@@ -162,7 +168,7 @@ impl<K: Kernel> KernelPart<K> {
         }
     }
 
-    /// Collects what has landed and submits what waits.
+    /// Collects chunks that have landed, and submits waiting chunks.
     fn fly(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
         let Place::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.flying.front_mut()
@@ -179,7 +185,7 @@ impl<K: Kernel> KernelPart<K> {
         while let Some(held) = self.waiting.front() {
             let is_alone = self.flying.is_empty();
             if is_auto && !held.chunk.device_pays {
-                // In its turn: behind those in flight.
+                // The CPU answers it when nothing is in flight, which keeps the order of chunks.
                 if is_alone {
                     self.run_one(out);
                 }
@@ -197,37 +203,44 @@ impl<K: Kernel> KernelPart<K> {
         Ok(())
     }
 
-    /// What makes the CPU go on alone: counted, and said once, as no device is tried again.
+    /// Counts and logs the failure that makes the CPU take over. Happens once: no device is tried
+    /// again.
     fn note_failure(&mut self, reason: &DeviceError) {
-        tracing::warn!(%reason, "the GPU failed; the CPU goes on");
+        tracing::warn!(%reason, "the GPU failed; the CPU takes over");
         self.ledger.failed(reason.kind());
     }
 
-    /// From now on on the CPU, if that is allowed.
+    /// Switches to the CPU because the device has failed.
+    ///
+    /// # Errors
+    /// Unless `device` is `auto`.
     fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
         let device = self.wave.device;
         if device != Device::Auto {
             return Err(WaveError::Failed { device, reason });
         }
         self.note_failure(&reason);
-        self.turn_to_cpu();
+        self.switch_to_cpu();
         Ok(())
     }
 
-    /// From now on on the CPU. Chunks that were in flight are the first.
-    fn turn_to_cpu(&mut self) {
-        // Dropped here, the device is waited for until nothing is under way any more.
+    /// Switches to the CPU. Chunks that were in flight come first.
+    fn switch_to_cpu(&mut self) {
+        // Drops the device, which waits until no buffer of a chunk is in use any more.
         self.place = Place::Cpu;
         let waiting = mem::take(&mut self.waiting);
         self.waiting = mem::take(&mut self.flying);
         self.waiting.extend(waiting);
     }
 
-    /// Looks again now unless all that can be done is to wait for the device.
+    /// Sets the time of the next look: at once, unless the device is all there is to wait for.
     fn plan_look(&mut self, now: Instant) {
         self.next_look = now;
         if !self.flying.is_empty() && !self.is_to_be_opened() {
             let passed = now.saturating_duration_since(self.first_since);
+            // Shortly before the chunk can land; once it is late, at intervals that grow with the
+            // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its
+            // time.
             let early = (self.expected - self.expected / 8).saturating_sub(passed);
             self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
         }

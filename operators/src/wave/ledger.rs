@@ -1,4 +1,4 @@
-//! What a wave part counts.
+//! Counters of the kernel part.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use trommel_kernels::cuda::FailureKind;
 
 use super::kernel::Landed;
 
-/// The numbers of a wave part.
+/// Counters of the kernel part.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     waves: u64,
@@ -16,27 +16,45 @@ pub(super) struct Ledger {
     bytes_from_device: u64,
     kernel: Duration,
     opening: Duration,
-    /// Time with something in flight, and the part of it for which prepare had no chunk to fill.
+    /// Time with a chunk in flight.
     in_flight: Duration,
+    /// Part of that time in which prepare had no chunk to fill.
     exposed: Duration,
-    /// Since when that is counted, and how the time since then counts.
-    since: Option<(Instant, bool)>,
-    failures: [u64; 3],
+    /// Begin of the present time in flight.
+    present: Option<Present>,
+    failures: Failures,
+}
+
+/// A time in flight that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Present {
+    since: Instant,
+    is_exposed: bool,
+}
+
+/// Numbers of failures of devices.
+#[derive(Debug, Default)]
+struct Failures {
+    full: u64,
+    lost: u64,
+    refused: u64,
 }
 
 impl Ledger {
-    /// From now on, something is in flight or not; `is_exposed` if nobody can work meanwhile.
+    /// Notes whether a chunk is in flight from `now` on, and whether that time `is_exposed`: no
+    /// other part of the operator can work meanwhile.
     pub(super) fn flying(&mut self, now: Instant, is_flying: bool, is_exposed: bool) {
-        if let Some((since, was_exposed)) = self.since {
-            let time = now.saturating_duration_since(since);
+        if let Some(present) = self.present {
+            let time = now.saturating_duration_since(present.since);
             self.in_flight += time;
-            if was_exposed {
+            if present.is_exposed {
                 self.exposed += time;
             }
         }
-        self.since = is_flying.then_some((now, is_exposed));
+        self.present = is_flying.then_some(Present { since: now, is_exposed });
     }
 
+    /// Counts a chunk that a device has answered.
     pub(super) fn landed(&mut self, landed: Landed) {
         self.waves += 1;
         self.waves_on_device += 1;
@@ -45,23 +63,26 @@ impl Ledger {
         self.kernel += landed.times.kernel;
     }
 
-    /// A device was opened, or what it had no kernel for yet; or it was found that there is none.
+    /// Adds the time of an attempt to open a device.
     pub(super) fn opened(&mut self, time: Duration) {
         self.opening += time;
     }
 
+    /// Counts a chunk that the CPU has answered.
     pub(super) fn ran(&mut self, kernel: Duration) {
         self.waves += 1;
         self.kernel += kernel;
     }
 
+    /// Counts a failure of a device.
     pub(super) fn failed(&mut self, kind: FailureKind) {
-        let index = match kind {
-            FailureKind::OutOfMemory => 0,
-            FailureKind::Lost => 1,
-            _ => 2,
+        let Failures { full, lost, refused } = &mut self.failures;
+        let count = match kind {
+            FailureKind::OutOfMemory => full,
+            FailureKind::Lost => lost,
+            _ => refused,
         };
-        self.failures[index] += 1;
+        *count += 1;
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -79,9 +100,9 @@ impl Ledger {
             counters.push(("overlap_ppm", u64::try_from(share).unwrap_or(u64::MAX)));
             counters.push(("opening_ns", ns(self.opening)));
         }
-        let names = ["device_full", "device_lost", "device_refused"];
-        let failures = names.into_iter().zip(self.failures).filter(|(_, times)| *times > 0);
-        counters.extend(failures);
+        let Failures { full, lost, refused } = self.failures;
+        let failures = [("device_full", full), ("device_lost", lost), ("device_refused", refused)];
+        counters.extend(failures.into_iter().filter(|(_, times)| *times > 0));
         counters
     }
 }

@@ -2,32 +2,42 @@
 
 use super::device::Device;
 
-/// Limits of a wave, and its device.
+/// Device and limits of a wave.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::wave::{Device, Wave};
+///
+/// // Up to three chunks in flight, while one is filled and one is read.
+/// let wave = Wave::new(Device::Auto, 5, 1 << 18);
+/// assert!(!wave.is_device_forced);
+/// assert!(Wave::new(Device::Cuda(0), 5, 1 << 18).is_device_forced);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wave {
     /// Device of the kernel.
     pub device: Device,
-    /// Whether a device is used for the first chunk on, although [`Device::Auto`] leaves the
-    /// choice; always true for [`Device::Cuda`].
+    /// Whether a device is used from the first chunk on, without a comparison of costs; always
+    /// true for [`Device::Cuda`].
     pub is_device_forced: bool,
-    /// Number of chunks: those in flight, one that is filled and one that is read. At least 1 and
-    /// at most [`CHUNKS_MAX`].
+    /// Number of chunks, 1 to [`CHUNKS_MAX`]: the chunks in flight, one that is filled and one
+    /// that is read.
     pub chunks: usize,
-    /// Size of a chunk.
+    /// Size of a chunk in bytes.
     pub chunk_bytes: ChunkBytes,
 }
 
-/// Size of a chunk in bytes, by where it will be answered. A CPU wants chunks that stay in its
-/// cache, a device chunks that fill all its multiprocessors.
+/// Size of a chunk in bytes, on the CPU and on a device. A chunk should stay in the cache of a
+/// CPU, and fill all multiprocessors of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkBytes {
-    /// For the CPU.
+    /// Bytes of a chunk for the CPU.
     pub on_cpu: usize,
-    /// For a device.
+    /// Bytes of a chunk for a device.
     pub on_device: usize,
 }
 
-/// The most chunks of a wave.
+/// Maximum number of chunks of a wave.
 pub const CHUNKS_MAX: usize = trommel_engine::operator::REPLIES_IN_FLIGHT_MAX;
 
 impl Wave {

@@ -1,4 +1,4 @@
-//! Waves: chunks of regular work that go through a device, several in flight, or through a CPU.
+//! Waves: chunks of regular work, several in flight on a device, or one after the other on a CPU.
 //!
 //! An operator that can use a device has three parts:
 //!
@@ -9,42 +9,174 @@
 //!     └── used chunks ─┘  └────── used chunks ──────┘
 //! ```
 //!
-//! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk on
-//! a CPU or sends it to a device, and a [`Consumer`], which turns answers into rows. [`operator`]
-//! makes the parts: buffers, replies, work that comes back unfinished, the price of a device, the
-//! fall-back from it, the drain at the end and the counters are written here once.
+//! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk
+//! on a CPU or sends it to a device, and a [`Consumer`], which turns answers into rows.
+//! [`operator`] makes the parts. This module has the code that all such operators share: buffers,
+//! replies, chunks that come back unfinished, the price of a device, the fall-back to the CPU,
+//! the drain at the end and the counters.
 //!
 //! While the device works on one chunk, prepare fills the next one and collect reads the one
-//! before: these are the "waves" of Bellas and Gounaris, *Speeding-up the Verification Phase of Set
-//! Similarity Joins in the GPGPU paradigm*, 2018, §3.1. Departures from it: several chunks are in
+//! before: these are the "waves" of Bellas and Gounaris, *Speeding-up the Verification Phase of
+//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3.1. Departures: several chunks are in
 //! flight, and the same parts run without a device.
 //!
-//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each. They are made
-//! once and travel in circles: collect gives a used chunk back, the kernel passes it on, prepare
-//! fills it again, and waits while all are in the wave. So their memory is known at the start. A
-//! device gets buffers for a kind of chunks with the first of them, and shared data when a chunk
-//! first names it.
+//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their
+//! memory is known at the start. They are made once and used again and again: collect gives a
+//! used chunk back, the kernel passes it on, and prepare refills it. Prepare waits while all
+//! chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
+//! them, and receives shared data when a chunk first needs it.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
-//! time of its next look, so that its thread does other things or sleeps. It looks shortly before a
-//! chunk can have landed, judged by the longest step of the last chunk, and from then on whenever
-//! another sixteenth of that chunk's time has passed: a few looks a chunk, and an answer is found
-//! hardly late.
+//! time of its next look, and its thread does other work or sleeps. It looks shortly before a
+//! chunk can have landed, judged by the longest step of the last chunk, and then each time
+//! another sixteenth of the chunk's time has passed. That is a few looks per chunk, and answers
+//! are found with little delay.
 //!
-//! **Price.** With [`Device::Auto`], chunks are answered on the CPU until it has spent as much as a
-//! device would cost ([`WaveChunk::cost`]); the device is opened for the first chunk after that.
+//! **Price.** With [`Device::Auto`], chunks are answered on the CPU until it has spent as much
+//! time as a device would cost ([`WaveChunk::cost`]). The device is opened for the first chunk
+//! after that.
 //!
-//! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is left
-//! for good: the chunks in flight are still whole, and are answered on the CPU like all later ones,
-//! in the same order. Counters of the report tell. With [`Device::Cuda`] it is an error.
+//! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
+//! used again. The chunks in flight still have their input, so the CPU answers them and all later
+//! chunks, in the same order. Counters of the report show it. With [`Device::Cuda`], it is an
+//! error.
+//!
+//! # Examples
+//!
+//! An operator that squares numbers, with a kernel for the CPU only:
+//!
+//! ```
+//! # use std::ops::RangeInclusive;
+//! # use std::sync::Arc;
+//! # use arrow_array::cast::AsArray;
+//! # use arrow_array::types::UInt32Type;
+//! # use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+//! # use arrow_schema::SchemaRef;
+//! # use trommel_engine::batch::Payload;
+//! # use trommel_engine::error::BindError;
+//! # use trommel_engine::graph::Graph;
+//! # use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
+//! # use trommel_engine::runtime::RunOptions;
+//! # use trommel_kernels::cuda::{DeviceError, NoDevice};
+//! use trommel_operators::wave::{
+//!     self, Consumer, Device, Filled, Kernel, Landed, OnDevice, Producer, Taken, Wave, WaveChunk,
+//! };
+//! use trommel_operators::{Collect, Memory};
+//!
+//! /// Numbers, and after the kernel their squares.
+//! #[derive(Default)]
+//! struct Numbers(Vec<u32>);
+//!
+//! impl WaveChunk for Numbers {
+//!     fn items(&self) -> usize {
+//!         self.0.len()
+//!     }
+//!     fn bytes(&self) -> usize {
+//!         size_of_val(&self.0[..])
+//!     }
+//!     fn clear(&mut self, _bytes_max: usize) {
+//!         self.0.clear();
+//!     }
+//! }
+//!
+//! /// PREPARE: three numbers per chunk.
+//! #[derive(Default)]
+//! struct Cut(Vec<u32>);
+//!
+//! impl Producer for Cut {
+//!     type Chunk = Numbers;
+//!
+//!     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+//!         let records = batch.into_records();
+//!         self.0.extend(records.column(0).as_primitive::<UInt32Type>().values());
+//!         Ok(())
+//!     }
+//!
+//!     fn fill(&mut self, chunk: &mut Numbers) -> Result<Filled, OperatorError> {
+//!         chunk.0.extend(self.0.drain(..self.0.len().min(3)));
+//!         Ok(if chunk.0.is_empty() { Filled::Nothing } else { Filled::Chunk })
+//!     }
+//! }
+//!
+//! /// KERNEL: squares, on the CPU.
+//! struct Square;
+//!
+//! impl Kernel for Square {
+//!     const NAME: &'static str = "square";
+//!     type Chunk = Numbers;
+//!     type OnDevice = NoFlights;
+//!
+//!     fn run(&mut self, chunk: &mut Numbers) {
+//!         chunk.0.iter_mut().for_each(|number| *number *= *number);
+//!     }
+//!
+//!     fn open(&mut self, _first: Option<&Numbers>) -> Result<NoFlights, NoDevice> {
+//!         Err(NoDevice::NoDriver)
+//!     }
+//! }
+//!
+//! /// Chunks in flight, of which there are none: this type has no value.
+//! enum NoFlights {}
+//!
+//! impl OnDevice for NoFlights {
+//!     type Chunk = Numbers;
+//!     // All methods are `match *self {}`.
+//! #     fn has_room(&self, _: &Numbers) -> bool { match *self {} }
+//! #     fn submit(&mut self, _: &Numbers) -> Result<(), DeviceError> { match *self {} }
+//! #     fn is_done(&mut self) -> Result<bool, DeviceError> { match *self {} }
+//! #     fn collect(&mut self, _: &mut Numbers) -> Result<Landed, DeviceError> { match *self {} }
+//! }
+//!
+//! /// COLLECT: a batch per chunk.
+//! struct Rows(SchemaRef);
+//!
+//! impl Consumer for Rows {
+//!     type Chunk = Numbers;
+//!
+//!     fn take(&mut self, chunk: &Numbers, out: &mut Output) -> Result<Taken, OperatorError> {
+//!         let column: ArrayRef = Arc::new(UInt32Array::from(chunk.0.clone()));
+//!         out.send(RecordBatch::try_new(Arc::clone(&self.0), vec![column])?);
+//!         Ok(Taken::All)
+//!     }
+//! }
+//!
+//! /// The operator as a stage of a graph.
+//! struct Squares;
+//!
+//! impl OperatorSpec for Squares {
+//!     fn operator(&self) -> &'static str {
+//!         "squares"
+//!     }
+//!     fn input_ports(&self) -> RangeInclusive<usize> {
+//!         1..=1
+//!     }
+//!     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+//!         let (rows, wave) = (Rows(Arc::clone(&inputs[0])), Wave::new(Device::Auto, 4, 1 << 10));
+//!         Ok(wave::operator(Cut::default(), Square, rows, Numbers::default, wave, inputs.to_vec()))
+//!     }
+//! }
+//!
+//! let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(1..=5));
+//! let numbers = RecordBatch::try_from_iter([("n", numbers)])?;
+//! let mut graph = Graph::new();
+//! let numbers = graph.add("numbers", Memory::new(numbers.schema(), vec![numbers]));
+//! let squares = graph.add_after(numbers, "squares", Squares);
+//! let (sink, rows) = Collect::new();
+//! graph.add_after(squares, "rows", sink);
+//! graph.build()?.run(RunOptions::new())?;
+//! let chunks: Vec<RecordBatch> = rows.batches();
+//! assert_eq!(chunks.len(), 2);
+//! assert_eq!(chunks[1].column(0).as_primitive::<UInt32Type>().values()[..], [16, 25]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | file | contents |
 //! |---|---|
 //! | `chunk` | chunks and their cost |
-//! | `producer`, `kernel`, `consumer` | the three things that an operator brings, and their parts |
+//! | `producer`, `kernel`, `consumer` | the traits of an operator; PREPARE and COLLECT |
+//! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
-//! | `kernel_part` | the part between prepare and collect |
-//! | `feeder`, `price` | the chunks of prepare; when a device pays |
+//! | `feeder`, `price` | the chunks of prepare; the price of a device |
 //! | `device`, `session` | the `device` parameter; a device that is opened once |
 //! | `ledger` | counters of the kernel part |
 

@@ -1,4 +1,4 @@
-//! The operator that a producer, a kernel and a consumer make.
+//! Makes an operator of a producer, a kernel and a consumer.
 
 use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Body, Fragment, Load, Operator, Part};
@@ -10,11 +10,15 @@ use super::kernel_part::KernelPart;
 use super::limits::{CHUNKS_MAX, Wave};
 use super::producer::{PreparePart, Producer};
 
-/// An operator of three parts, `prepare`, the one that the kernel [names](Kernel::NAME), and
-/// `collect`, with the rows of `consumer` as output. `make` makes an empty chunk.
+/// An operator of three parts: `prepare`, the part that the kernel [names](Kernel::NAME), and
+/// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of
+/// `consumer`.
 ///
 /// # Panics
 /// If [`Wave::chunks`] is out of range.
+///
+/// # Examples
+/// See [the module](super#examples).
 pub fn operator<P, K, C>(
     producer: P,
     kernel: K,
@@ -29,7 +33,10 @@ where
     C: Consumer<Chunk = P::Chunk>,
 {
     let chunks = wave.chunks;
-    assert!((1..=CHUNKS_MAX).contains(&chunks), "{chunks} chunks; allowed are 1 to {CHUNKS_MAX}");
+    assert!(
+        (1..=CHUNKS_MAX).contains(&chunks),
+        "invalid number of chunks {chunks}: expected 1 to {CHUNKS_MAX}"
+    );
     let prepare = PreparePart::new(producer, Feeder::new(wave, make));
     let parts = vec![
         part("prepare", Load::Heavy, prepare),

@@ -1,35 +1,36 @@
-//! When a device pays: the rule of `device: "auto"`.
+//! The rule of `device: "auto"`: when a device pays.
 //!
 //! A device answers chunks faster than a CPU, but it has to be opened, and data has to be sent to
-//! it. How much work will come is known at its end. So chunks are answered on the CPU until that
-//! has cost as much as the device will, and from then on on the device. Whatever amount of work
-//! comes, this costs at most twice as much as the better of the two choices (the *ski rental* rule:
-//! Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3, 1988). Costs
-//! are modelled, not timed, so that equal runs take equal decisions.
+//! it. The amount of work is not known before its end. So chunks are answered on the CPU until
+//! that has cost as much as opening the device and sending the data, and on the device from then
+//! on. For any amount of work, this costs at most twice as much as the better of the two choices
+//! (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
+//! Algorithmica 3, 1988). Costs are modelled, not timed, so equal runs take equal decisions.
 
 use super::chunk::Cost;
 
-/// Nanoseconds to open a device: the driver and its context, 0.2 to 0.4 s beside an H200, the
-/// kernels and pinned memory, 0.02 to 0.07 s (docs/gpu.md).
+/// Nanoseconds to open a device. Measured with an H200: 0.2 to 0.4 s for the driver and its
+/// context, 0.02 to 0.07 s for kernels and pinned memory (docs/gpu.md).
 pub(crate) const OPENING_NS: u64 = 400_000_000;
 
-/// Bytes a nanosecond from pageable host memory to a device (docs/gpu.md, *The whole way*).
+/// Bytes per nanosecond from pageable host memory to a device (docs/gpu.md, *The whole way*).
 const BYTES_PER_NS: u64 = 6;
 
-/// Modelled time that the CPU has spent, against the cost of a device.
+/// Modelled time of the CPU, compared with the cost of a device.
 #[derive(Debug, Default)]
 pub(super) struct Price {
-    /// On all chunks, in nanoseconds.
+    /// Nanoseconds of the CPU for all chunks.
     spent_ns: u64,
-    /// On the chunks of the present data.
+    /// Nanoseconds of the CPU for the chunks of the present data.
     spent_on_data_ns: u64,
-    /// Name of the present data, and the time to send it.
+    /// Versions of the present data.
     data: Option<[u64; 2]>,
+    /// Nanoseconds to send it.
     sending_ns: u64,
 }
 
 impl Price {
-    /// Notes the data that the next chunks need.
+    /// Switches to the data of the next chunks, if it is other data.
     pub(super) fn switch_data(&mut self, cost: &Cost) {
         if self.data != Some(cost.data) {
             self.data = Some(cost.data);
@@ -38,7 +39,7 @@ impl Price {
         }
     }
 
-    /// Charges the time that a CPU needs for a chunk, wherever it is answered.
+    /// Charges the time that a CPU needs for a chunk, also if a device answers it.
     pub(super) fn charge(&mut self, cost: &Cost) {
         self.spent_ns = self.spent_ns.saturating_add(cost.cpu_ns);
         self.spent_on_data_ns = self.spent_on_data_ns.saturating_add(cost.cpu_ns);

@@ -9,22 +9,21 @@ use super::feeder::Feeder;
 
 /// Turns input into chunks of work.
 ///
-/// The part around it calls, on one thread: [`take`](Self::take) for a batch, then
-/// [`fill`](Self::fill) until there is nothing left, and so on; after the last batch
-/// [`finish`](Self::finish) and again `fill`. Between two calls of `fill`, chunks may come
-/// [back](Self::landed). A producer sends nothing and keeps no chunk.
+/// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
+/// [`fill`](Self::fill) until that returns [`Filled::Nothing`]; after the last batch
+/// [`finish`](Self::finish) and again `fill`. [`landed`](Self::landed) can come between two calls
+/// of `fill`. A producer sends nothing and keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
 
-    /// Takes a batch that arrived at input `port`. The batch before it has been filled into chunks
-    /// to its end.
+    /// Takes a batch of input `port`. All work of the batch before it is in chunks.
     ///
     /// # Errors
     /// Any error ends the run.
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError>;
 
-    /// Takes the end of all inputs.
+    /// Takes the end of the inputs.
     ///
     /// # Errors
     /// As [`Producer::take`].
@@ -32,9 +31,9 @@ pub trait Producer: Send + 'static {
         Ok(())
     }
 
-    /// Work that is known before its chunks are filled, asked once after [`Producer::finish`]. It
-    /// is charged at once, so that no chunk has to run on the CPU to find out that a device pays;
-    /// the [cost](WaveChunk::cost) of its chunks must leave it out.
+    /// Cost of work that is known before its chunks are filled, asked once after
+    /// [`Producer::finish`]. It is charged at once, so no chunk runs on the CPU only to find out
+    /// that a device pays. The [cost](WaveChunk::cost) of the chunks must not contain it.
     fn expected(&self) -> Option<Cost> {
         None
     }
@@ -45,18 +44,18 @@ pub trait Producer: Send + 'static {
     /// As [`Producer::take`].
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
-    /// Sees a chunk that comes back, its answer included.
+    /// Reads a chunk that comes back, with its answer.
     fn landed(&mut self, _chunk: &Self::Chunk) {}
 
-    /// Answers a query, or sends what it knows on to the consumer.
+    /// Answers a query, or adds its part and forwards the query to the consumer.
     ///
     /// # Errors
-    /// The provided method answers that there is no such query.
+    /// The provided method refuses all queries.
     fn query(&self, request: &Request) -> Result<Response, QueryError> {
         Err(QueryError::unsupported(request, &[]))
     }
 
-    /// Numbers for the report.
+    /// Counters for the report.
     fn counters(&self) -> Counters {
         Counters::new()
     }
@@ -67,11 +66,11 @@ pub trait Producer: Send + 'static {
 pub enum Filled {
     /// The chunk holds work. There may be more.
     Chunk,
-    /// There is no work left until more input comes. The chunk is empty.
+    /// There is no work until more input arrives. The chunk is empty.
     Nothing,
 }
 
-/// The first part of an operator.
+/// The first part of the operator: fills chunks and takes used ones back.
 pub(super) struct PreparePart<P: Producer> {
     producer: P,
     feeder: Feeder<P::Chunk>,
@@ -111,6 +110,7 @@ impl<P: Producer> Operator for PreparePart<P> {
             return Ok(Flow::HaveOutput);
         }
         self.feeder.keep(chunk);
+        // At the end of the stream, chunks that can be unfinished have to come back first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
         Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
     }

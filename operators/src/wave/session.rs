@@ -1,4 +1,4 @@
-//! The device of one operator, opened once by whichever part needs it first.
+//! The device of one operator, opened once, by the part that needs it first.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,8 +6,21 @@ use trommel_kernels::cuda::{self, NoDevice};
 
 use super::device::Device;
 
-/// A device that is opened at most once. Copies share it: the parts of an operator run on several
-/// threads, and one of them may have to know whether there is a device before another uses it.
+/// A device that is opened at most once. Clones share it: the parts of an operator run on several
+/// threads, and the cost model of one part can need the device before the kernel of another does.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::wave::{Device, DeviceSession};
+///
+/// let session = DeviceSession::new(Device::Auto);
+/// let place = match session.open() {
+///     Ok(device) => format!("{} bytes of device memory", device.memory_bytes()?.1),
+///     Err(reason) => format!("the CPU: {reason}"),
+/// };
+/// println!("candidates are verified with {place}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct DeviceSession {
     device: Device,
@@ -15,14 +28,14 @@ pub struct DeviceSession {
 }
 
 impl DeviceSession {
-    /// A session with the device that `device` names, not opened yet.
+    /// A session with `device`, which is not opened yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
         Self { device, opened: Arc::default() }
     }
 
-    /// Opens the device, unless that has been tried before; [`Device::Auto`] is the first one.
-    /// Waits while another part opens it.
+    /// Opens the device, unless that has been tried before. [`Device::Auto`] stands for the first
+    /// GPU. Waits while another part opens it.
     ///
     /// # Errors
     /// If there is no such device.

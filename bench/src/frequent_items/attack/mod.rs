@@ -1,5 +1,5 @@
-//! Counting and tokenizing items that were chosen to collide, beside random items: no input may
-//! make a hash slow. Every answer is checked against exact counts.
+//! Counting and tokenizing of items chosen to collide, next to random items: no input may make a
+//! hash slow. Every answer is checked against exact counts.
 
 mod streams;
 
@@ -23,7 +23,7 @@ const ALGORITHMS: [(&str, Algorithm); 4] = [
     ("parallel_filter", Algorithm::ParallelFilter),
 ];
 
-/// Items of the streams of integers; texts and tokens are a fifth of them.
+/// Items of the streams of integers; streams of texts and tokens have a fifth of that.
 const ITEMS: usize = 5_000_000;
 
 /// Measures and prints.
@@ -51,8 +51,8 @@ pub(super) fn run(arguments: &Arguments) {
     println!("| {} | {cell} |\n\nThe least ratio: {least:.2}\n", attack.name);
 }
 
-/// The rates of both streams, in interleaved rounds, and their ratio. `run` gets 0 for the crafted
-/// one and 1 for the other, and returns seconds.
+/// Rates of the crafted and the random stream, in interleaved rounds, and their ratio. `run` gets
+/// 0 for the crafted stream and 1 for the random one, and returns seconds.
 #[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
 fn measure(
     attack: &Attack,
@@ -90,7 +90,7 @@ fn source(batches: Vec<RecordBatch>) -> Memory {
     Memory::new(schema, batches)
 }
 
-/// Exact counts, of items as text.
+/// Exact counts of items, as text.
 type Counts = HashMap<String, u64>;
 
 fn count_exactly(column: &ArrayRef) -> Counts {
@@ -108,7 +108,7 @@ fn shown(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Runs a pipeline that counts; its seconds.
+/// Runs a pipeline that counts; returns its seconds.
 fn count(algorithm: Algorithm, attack: &Attack, batches: Vec<RecordBatch>, exact: &Counts) -> f64 {
     let observed: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let mut graph = Graph::new();
@@ -131,7 +131,7 @@ fn count(algorithm: Algorithm, attack: &Attack, batches: Vec<RecordBatch>, exact
     seconds
 }
 
-/// Checks all bounds, and that no item above `error_max` is missing.
+/// Checks all bounds, and that no item with more than `error_max` occurrences is missing.
 fn check(rows: &[RecordBatch], exact: &Counts, error_max: u64) {
     let mut frequent = exact.values().filter(|&&count| count > error_max).count();
     for batch in rows {
@@ -148,7 +148,7 @@ fn check(rows: &[RecordBatch], exact: &Counts, error_max: u64) {
     assert_eq!(frequent, 0, "frequent items are missing");
 }
 
-/// Runs a pipeline that makes sets of lines; its seconds.
+/// Runs a pipeline that makes sets of lines; returns its seconds.
 fn tokenize(batches: Vec<RecordBatch>) -> f64 {
     let mut graph = Graph::new();
     let lines = graph.add("lines", source(batches));

@@ -1,8 +1,7 @@
-//! Streams that were crafted against hash functions that somebody knows, each with a stream of the
-//! same shape whose items are random.
+//! Streams crafted against known hash functions, each with a random stream of the same shape.
 //!
-//! Multiplication by 2^64 over the golden ratio and rapidhash without secrets are usual in hash
-//! tables, and collisions of both are easy to find.
+//! Multiplication by 2^64 over the golden ratio, and rapidhash without secrets, are common
+//! choices for hash tables; their collisions are easy to find.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +12,11 @@ use rapidhash::v3::rapidhash_v3;
 /// 2^64 over the golden ratio, the multiplier of Fibonacci hashing, and its inverse.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 const INVERSE: u64 = inverse(MULTIPLIER);
-/// Bits of the hash that crafted texts and tokens share: a 16,000th of all candidates.
+/// Bits of the hash shared by crafted texts and tokens: one in 16,000 candidates has them.
 const SHARED_BITS: u32 = 14;
 
-/// Newton's method, which doubles the bits that are right; an odd number is its own inverse in 3.
+/// Inverse of `odd` modulo 2^64 by Newton's method, which doubles the correct bits per step; an
+/// odd number is its own inverse in 3 bits.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut round = 0;
@@ -27,7 +27,7 @@ const fn inverse(odd: u64) -> u64 {
     inverse
 }
 
-/// Pseudo-random numbers of a bench that is repeatable.
+/// Repeatable pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -39,7 +39,8 @@ impl Random {
     }
 }
 
-/// A crafted stream and a random one: equal positions that are equal in one are equal in the other.
+/// Crafted and random stream of the same shape: items at two positions are equal in both or in
+/// neither.
 pub(super) struct Attack {
     pub(super) name: String,
     pub(super) counters: usize,
@@ -47,7 +48,7 @@ pub(super) struct Attack {
     pub(super) random: ArrayRef,
 }
 
-/// The order in which distinct items come.
+/// Order of the distinct items.
 #[derive(Clone, Copy)]
 enum Order {
     RoundRobin,
@@ -66,7 +67,7 @@ impl Order {
     }
 }
 
-/// Streams of about `len` items.
+/// Crafted streams of about `len` items.
 pub(super) fn attacks(len: usize) -> Vec<Attack> {
     let mut attacks = Vec::new();
     for distinct in [1_000, 2_000, 20_000] {
@@ -86,7 +87,7 @@ pub(super) fn attacks(len: usize) -> Vec<Attack> {
     attacks
 }
 
-/// Lines of 14 tokens each, of 14,000 distinct ones that share the lower bits of their hash.
+/// Lines of 14 tokens each, from 14,000 distinct tokens that share the lower bits of their hash.
 pub(super) fn tokens(len: usize) -> Attack {
     let shares = |text: &str| hash(text) & ((1 << SHARED_BITS) - 1) == 0;
     let Attack { name, counters, crafted, random } =

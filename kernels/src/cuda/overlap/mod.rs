@@ -1,4 +1,5 @@
-//! Overlaps of candidate pairs on a device: the contract of [`crate::overlap`], a chunk at a time.
+//! Overlaps of candidate pairs on a device: the contract of [`crate::overlap`], a chunk at a
+//! time.
 //!
 //! Sets go to the device once ([`DeviceSets`]); a chunk goes through a [`Slot`]:
 //!
@@ -9,7 +10,7 @@
 //! Kernels: `kernels/cuda/overlap.cu`. Each of them returns the same bits as the levels of the
 //! processor do.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `variant` | the kernels, of which each does the same in another way |
 //! | `policy` | a kernel with its grid and shared memory |

@@ -162,11 +162,11 @@ impl PairOverlap {
     }
 }
 
-// SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no third
-// parameter, so that the driver does not read it. A chunk that has been checked names tokens of its
-// sets only, and the sets on the device are those of the host. Kernels write an overlap a pair, or
-// the counters. No policy can be made but of full warps and with the shared memory that its kernel
-// is told of.
+// SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no
+// third parameter, so that the driver does not read it. A chunk that has been checked names
+// tokens of its sets only, and the sets on the device are those of the host. Kernels write an
+// overlap a pair, or the counters. No policy can be made but of full warps and with the shared
+// memory that its kernel is told of.
 unsafe impl Primitive for PairOverlap {
     const IMAGES: &'static Images = images!("overlap");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -182,7 +182,7 @@ unsafe impl Primitive for PairOverlap {
 
     fn allocate(memory: &Arc<Memory>, limits: ChunkLimits) -> Result<Self, DeviceError> {
         let ChunkLimits { entries, pairs, starts } = limits;
-        assert!(entries <= COUNT_MAX && pairs <= COUNT_MAX, "{limits:?} are beyond {COUNT_MAX}");
+        assert!(entries <= COUNT_MAX && pairs <= COUNT_MAX, "{limits:?} exceed {COUNT_MAX}");
         Ok(Self {
             entries: MirroredBuffer::new(memory, entries.max(1))?,
             candidates: MirroredBuffer::new(memory, pairs)?,
@@ -193,8 +193,8 @@ unsafe impl Primitive for PairOverlap {
         })
     }
 
-    /// The chunk within the limits and as [`Pairs`] says; the sets of the host on the device, with
-    /// signatures of one width if the kernel reads them.
+    /// The chunk within the limits and as [`Pairs`] says; the sets of the host on the device,
+    /// with signatures of one width if the kernel reads them.
     fn check(limits: ChunkLimits, job: &Job<'_>) -> Kept {
         let (chunk, policy) = (job.chunk, job.policy);
         let [probes, candidates] = job.sets.map(SetStore::as_sets);
@@ -205,7 +205,10 @@ unsafe impl Primitive for PairOverlap {
             && (chunk.starts.is_empty() || limits.starts);
         assert!(fits, "a chunk of {pairs} pairs exceeds {limits:?}");
         let mut both = job.on_device.iter().zip(job.sets);
-        assert!(both.all(|(there, sets)| there.are_of(sets)), "the device has other sets");
+        assert!(
+            both.all(|(there, sets)| there.are_of(sets)),
+            "the sets on the device are not those of the job"
+        );
         let [left, right] = job.on_device.map(|sets| sets.words());
         let has_signatures = left > 0 && left == right;
         assert!(
@@ -265,14 +268,14 @@ unsafe impl Primitive for PairOverlap {
 }
 
 impl Slot<PairOverlap> {
-    /// The overlaps of the last chunk, if it asked for them.
+    /// The overlaps of the last chunk; empty if only a count was asked for.
     #[must_use]
     pub fn overlaps(&self) -> &[u32] {
         let (buffers, answer) = self.answered();
         &buffers.overlaps.host()[..answer.overlaps]
     }
 
-    /// The count of the last chunk, if it asked for it.
+    /// The count of the last chunk, if a count was asked for.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.answered().1.count

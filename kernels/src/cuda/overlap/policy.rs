@@ -31,9 +31,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md); the `signed`
-    /// kernels take those of the `lanes` kernels. The paper (§5.4.2) also found blocks of 32 best
-    /// for alternative B.
+    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md); the
+    /// `signed` kernels take those of the `lanes` kernels. The paper (§5.4.2) also found blocks
+    /// of 32 best for alternative B.
     #[must_use]
     pub const fn of(variant: Variant) -> Self {
         let (grid, tokens_max) = match variant {
@@ -71,7 +71,7 @@ impl Policy {
     ///
     /// # Panics
     ///
-    /// If it is zero, or beyond what blocks are given.
+    /// If it is zero, or exceeds the shared memory of a block.
     #[must_use]
     pub fn with_tokens_max(self, tokens_max: u32) -> Self {
         let most = SHARED_BYTES_MAX / 8 - WARP;

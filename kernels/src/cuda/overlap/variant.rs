@@ -19,9 +19,11 @@ pub enum Variant {
     Lanes16,
     /// A warp answers a pair.
     Lanes32,
-    /// As [`Self::Lanes8`], but only pairs that are not ruled out by the signatures of their sets.
+    /// As [`Self::Lanes8`], but only pairs that are not ruled out by the signatures of their
+    /// sets.
     Signed8,
-    /// As [`Self::Lanes32`], but only pairs that are not ruled out by the signatures of their sets.
+    /// As [`Self::Lanes32`], but only pairs that are not ruled out by the signatures of their
+    /// sets.
     Signed32,
 }
 
@@ -65,9 +67,9 @@ impl Variant {
         }
     }
 
-    /// The kernel for sets of a mean size of `tokens` tokens: of those whose speed depends on the
-    /// number of pairs and not on their entries, the fastest on an H200 (docs/gpu.md; sizes between
-    /// 49 and 117 were not measured).
+    /// The kernel for sets of a mean size of `tokens` tokens: of the kernels whose speed depends
+    /// on the number of pairs and not on their entries, the fastest on an H200 (docs/gpu.md;
+    /// sizes between 49 and 117 were not measured).
     #[must_use]
     pub const fn for_mean_size(tokens: usize) -> Self {
         if tokens < 80 { Self::Lanes8 } else { Self::Lanes32 }

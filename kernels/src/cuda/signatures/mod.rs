@@ -1,8 +1,8 @@
 //! Tiles of all pairs on a device: the contract of [`crate::signatures`], a chunk of tiles at a
 //! time.
 //!
-//! Sets go to the device once and get their signatures there ([`SignedSets`]); a chunk goes through
-//! a [`Slot`]:
+//! Sets go to the device once and get their signatures there ([`SignedSets`]); a chunk goes
+//! through a [`Slot`]:
 //!
 //! ```text
 //! Slot ──submit──► Flight ──collect──► Slot, with matches and unfinished tiles, or a count
@@ -12,10 +12,10 @@
 //! one atomic addition, and a strip that finds no place appends itself to the unfinished tiles,
 //! which come back. Counting before would find each overlap twice.
 //!
-//! Kernels: `kernels/cuda/signatures.cu`. They find the same matches as the levels of the processor
-//! do; if there is no room for all, chance decides which of them come first.
+//! Kernels: `kernels/cuda/signatures.cu`. They find the same matches as the levels of the
+//! processor do; if there is no room for all, chance decides which of them come first.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `launch` | entry points and grids |
 //! | `signed`, `sign` | sets with their runs and signatures; the kernel that makes these |

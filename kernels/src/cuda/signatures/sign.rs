@@ -14,8 +14,8 @@ use crate::cuda::sets::DeviceSets;
 use crate::signatures::Runs;
 
 impl SignedSets {
-    /// Sends the runs of sets that the device has, makes signatures of `words` words there (1, 2, 4
-    /// or 8), and waits for them.
+    /// Sends the runs of sets that the device has, makes signatures of `words` words there (1, 2,
+    /// 4 or 8), and waits for them.
     ///
     /// # Cost
     ///
@@ -39,9 +39,9 @@ impl SignedSets {
         let device = kernels.device().properties();
         let launch = launch_sets(function(Task::Sign, words), device, signed.len());
         let (offsets, tokens, signatures) = signed.argument().to_sign();
-        // SAFETY: the arguments are of the kernel's types; there are offsets for all sets, and room
-        // for the words of all strips; nobody else knows the signatures, and all buffers stay until
-        // the kernel is done, which is waited for.
+        // SAFETY: the arguments are of the kernel's types; there are offsets for all sets, and
+        // room for the words of all strips; nobody else knows the signatures, and all buffers
+        // stay until the kernel is done, which is waited for.
         unsafe { kernels.run(launch, (offsets, tokens, signed.len(), signatures)) }?;
         Ok(Arc::new(signed))
     }

@@ -45,7 +45,7 @@ impl SignedSets {
         let len = sets.len();
         let known = runs.of_sets().len();
         assert!(len == known, "{len} sets need as many runs, not {known}");
-        assert!(len <= SETS_MAX, "{len} sets are beyond {SETS_MAX}");
+        assert!(len <= SETS_MAX, "{len} sets exceed {SETS_MAX}");
         let mut device_runs = memory.device_buffer(len)?;
         device_runs.upload(runs.of_sets())?;
         let signatures = memory.device_buffer(Signatures::len(len, words))?;

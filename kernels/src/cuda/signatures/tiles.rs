@@ -118,10 +118,10 @@ struct TilesArgument {
     probes_max: u32,
 }
 
-// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs of
-// the device name sets and required overlaps that are there. Kernels write matches within the room
-// that they are told of, and a strip appends at most one unfinished tile, for which there is room.
-// A grid has full warps, and its launch shared memory for the probes and queues.
+// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs
+// of the device name sets and required overlaps that are there. Kernels write matches within the
+// room that they are told of, and a strip appends at most one unfinished tile, for which there is
+// room. A grid has full warps, and its launch shared memory for the probes and queues.
 unsafe impl Primitive for TileJoin {
     const IMAGES: &'static Images = images!("signatures");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -138,7 +138,7 @@ unsafe impl Primitive for TileJoin {
     fn allocate(memory: &Arc<Memory>, limits: TileLimits) -> Result<Self, DeviceError> {
         let TileLimits { tiles, strips, required, matches } = limits;
         let all = [tiles, strips, required, matches];
-        assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} are beyond {COUNT_MAX}");
+        assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} exceed {COUNT_MAX}");
         Ok(Self {
             tiles: MirroredBuffer::new(memory, tiles.max(1))?,
             required: MirroredBuffer::new(memory, required.max(1))?,
@@ -216,7 +216,7 @@ unsafe impl Primitive for TileJoin {
 }
 
 impl Slot<TileJoin> {
-    /// The matches of the last chunk, if it asked for them.
+    /// The matches of the last chunk; empty if only a count was asked for.
     #[must_use]
     pub fn matches(&self) -> &[Match] {
         let (buffers, answer) = self.answered();
@@ -230,8 +230,8 @@ impl Slot<TileJoin> {
         buffers.output.unfinished(answer.written)
     }
 
-    /// The counts of the last chunk: its matches that found room, and the survivors of the finished
-    /// tiles.
+    /// The counts of the last chunk: its matches that found room, and the survivors of the
+    /// finished tiles.
     #[must_use]
     pub fn counted(&self) -> Counted {
         self.answered().1.counted

@@ -1,4 +1,4 @@
-//! What has to hold on every device, real or not.
+//! The suite that passes on every device, real or not.
 
 mod chunk_sum;
 pub(crate) mod signatures;
@@ -18,7 +18,7 @@ use super::device;
 /// Bytes of each kind of memory.
 const BUDGET: usize = 64 << 20;
 
-/// What is needed to run cases on a device.
+/// Everything to run cases on a device.
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -38,13 +38,13 @@ impl Bench {
         DeviceSets::upload(&self.memory, &case.sets)
     }
 
-    /// With signatures of so many words, or with none.
+    /// With signatures of `words` words, or with none.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
         let isa = Isa::selected().unwrap();
         DeviceSets::upload_signed(&self.memory, &case.sets, isa, words)
     }
 
-    /// A slot of exactly the size of a case, so that an access behind it is one outside.
+    /// A slot of exactly the size of a case, so that an access past its end is one outside.
     pub(crate) fn slot(&self, case: &Case) -> Result<Slot<PairOverlap>, DeviceError> {
         let limits = ChunkLimits {
             entries: case.entries.len(),
@@ -80,7 +80,7 @@ fn check(variant: Variant) {
     check_signed(variant, 0);
 }
 
-/// With signatures of so many words.
+/// With signatures of `words` words.
 fn check_signed(variant: Variant, words: usize) {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
@@ -160,9 +160,10 @@ fn signatures_that_are_missing_are_noticed() {
 }
 
 #[test]
-#[should_panic(expected = "the device has other sets")]
+#[should_panic(expected = "the sets on the device are not those of the job")]
 fn sets_that_only_look_alike_are_noticed() {
-    let device = device().expect("the device has other sets, and there is no device");
+    let device =
+        device().expect("the sets on the device are not those of the job, and there is no device");
     let bench = Bench::new(&device).unwrap();
     let alike = Case::of_sizes("as many tokens", &[4, 6], 18);
     let case = Case::of_sizes("sets", &[5, 5], 18).with_pairs(&[0, 1], 1, 19);

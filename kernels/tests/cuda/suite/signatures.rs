@@ -13,7 +13,7 @@ use super::super::device;
 use super::super::tiles::{self, TileCase};
 use super::BUDGET;
 
-/// What is needed to run cases on a device.
+/// Everything to run cases on a device.
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -38,7 +38,7 @@ impl Bench {
         SignedSets::new(&self.memory, &self.kernels, &sets, &case.runs(), words)
     }
 
-    /// A slot of exactly the size of a case, so that an access behind it is one outside.
+    /// A slot of exactly the size of a case, so that an access past its end is one outside.
     pub(crate) fn slot(&self, case: &TileCase, room: usize) -> Result<Slot<TileJoin>, DeviceError> {
         Slot::new(&self.memory, limits(case, room))
     }

@@ -1,9 +1,8 @@
-//! Several streams of one schema as one stream.
+//! Operator that joins several streams into one.
 //!
-//! Columns are matched by name, so that inputs may have them in any order. `fill` names constants
-//! for columns that an input lacks. So the two outputs of [`HeavyFilter`](crate::HeavyFilter),
-//! items and items with a count, become one stream again, and several filters can feed one
-//! counter.
+//! Columns are matched by name, so inputs may have them in any order. `fill` gives constants for
+//! columns that an input lacks. So the two outputs of [`HeavyFilter`](crate::HeavyFilter), items
+//! and items with a count, become one stream again, and several filters can feed one counter.
 
 #[cfg(test)]
 mod tests;
@@ -29,25 +28,25 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-/// Joins several inputs into one stream, batch by batch, as they come.
+/// Joins several inputs into one stream, batch by batch, as they arrive.
 ///
 /// # Ports
-/// In: any number of inputs. A column of one name has the same type in all of them; the order of
-/// the columns may differ. Out: the columns of the first input, then the columns that only later
-/// inputs have.
+/// In: any number of inputs. A column has the same type in all inputs that have it; the order of
+/// columns may differ. Out: the columns of the first input, then those of later inputs that it
+/// lacks.
 ///
 /// # Guarantees
-/// Every row of every input comes out once. Rows of one input keep their order; batches of
-/// different inputs come in the order of their arrival.
+/// Every input row is output once. Rows of one input keep their order; batches of different
+/// inputs come in the order of arrival.
 ///
 /// # State
-/// None, so it can be divided anywhere: no row depends on another one.
+/// None: rows do not depend on each other.
 ///
 /// # Cost
-/// A pointer for each column of a batch; a filled column is a part of one constant array.
+/// One pointer per column of a batch; a filled column is a slice of a constant array.
 ///
 /// # Examples
-/// The outputs of a filter for hot items, counted together. A row of `rest` stands for one item:
+/// The outputs of a filter for hot items, counted together; a row of `rest` stands for one item:
 /// ```
 /// use trommel_engine::graph::Graph;
 /// use trommel_engine::runtime::RunOptions;
@@ -69,8 +68,8 @@ use trommel_engine::registry::Configured;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Union {
-    /// Values of the columns that an input lacks, by name: {"count": 1}. A number, a text, true,
-    /// false or null. A column that an input lacks and that is not named here is an error.
+    /// Constant for each column that an input lacks, by name: {"count": 1}. A number, a text,
+    /// true, false or null. A missing column without a constant is an error.
     #[serde(default)]
     #[schemars(schema_with = "fill_schema")]
     fill: BTreeMap<String, Value>,
@@ -88,14 +87,15 @@ impl Union {
         Self::default()
     }
 
-    /// Fills `column` with `value` in the rows of inputs that lack it.
+    /// Fills `column` with `value` in rows of inputs that lack it.
     #[must_use]
     pub fn fill(mut self, column: impl Into<String>, value: impl Into<Value>) -> Self {
         self.fill.insert(column.into(), value.into());
         self
     }
 
-    /// The columns of the output: those of the first input, then others as they come.
+    /// Columns of the output: those of the first input, then further ones in the order of the
+    /// inputs.
     fn output(&self, inputs: &[SchemaRef]) -> Result<SchemaRef, BindError> {
         let mut columns: Vec<MergedColumn> = Vec::new();
         for (number, input) in (1..).zip(inputs) {
@@ -117,7 +117,7 @@ impl Union {
         Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
     }
 
-    /// One constant for each entry of `fill`, and the index of its column.
+    /// Constants of `fill`, each with the index of its output column.
     fn constants(&self, output: &SchemaRef) -> Result<Vec<(usize, Constant)>, BindError> {
         let constant = |(column, value): (&String, &Value)| {
             let Some((index, field)) = output.column_with_name(column) else {
@@ -169,7 +169,7 @@ impl OperatorSpec for Union {
     }
 }
 
-/// A column of the output, and the number of the first input that has it.
+/// Output column, and the number of the first input that has it.
 struct MergedColumn {
     input: usize,
     field: Field,
@@ -180,11 +180,11 @@ impl MergedColumn {
         Self { input, field: field.clone() }
     }
 
-    /// Takes in the column of the same name of input `number`.
+    /// Merges the column of the same name of input `number`.
     fn merge(&mut self, number: usize, other: &Field) -> Result<(), BindError> {
         let (ours, theirs) = (self.field.data_type(), other.data_type());
         if ours != theirs {
-            let value = format!("the column `{}` of input {number}, {theirs},", other.name());
+            let value = format!("column `{}` of input {number}, of type {theirs},", other.name());
             let allowed = format!("it is {ours} in input {}", self.input);
             return Err(BindErrorKind::Value { value, allowed }.into());
         }
@@ -211,7 +211,7 @@ fn lacks(number: usize, field: &Field) -> BindError {
     BindErrorKind::Value { value, allowed }.at("fill")
 }
 
-/// An array of one value; `None` if it does not fit the type.
+/// Array of one value; `None` if it does not fit `data_type`.
 fn constant(value: &Value, data_type: &DataType) -> Option<ArrayRef> {
     let array: ArrayRef = match value {
         Value::Null => return Some(new_null_array(data_type, 1)),
@@ -234,12 +234,13 @@ fn constant(value: &Value, data_type: &DataType) -> Option<ArrayRef> {
     cast_with_options(&array, data_type, &strict).ok()
 }
 
-/// Rows of one value, at least one; as many as the longest batch had that needed them.
+/// Array of one repeated value: at least 1 row, and as many as the longest batch so far needed.
 #[derive(Debug)]
 struct Constant(ArrayRef);
 
 impl Constant {
     fn rows(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        // Grown to the longest batch, then sliced: no allocation per batch.
         if self.0.len() < rows {
             self.0 = take(&self.0, &UInt32Array::from(vec![0; rows]), None)?;
         }
@@ -247,18 +248,18 @@ impl Constant {
     }
 }
 
-/// Where a column of the output comes from.
+/// Origin of an output column.
 #[derive(Debug, Clone, Copy)]
 enum Column {
     Input(usize),
     Constant(usize),
 }
 
-/// The union of inputs with known columns.
+/// Operator of the union, bound to its inputs.
 #[derive(Debug)]
 struct Joining {
     output: SchemaRef,
-    /// Of each port, the origin of each column.
+    /// Origins of the output columns, per input port.
     ports: Vec<Vec<Column>>,
     constants: Vec<Constant>,
 }

@@ -1,4 +1,5 @@
-//! The rows of all inputs, against a naive oracle that names every value; and what does not fit.
+//! The rows of all inputs, compared with a naive oracle that names every value; and refused
+//! inputs.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int8Type, UInt64Type};
@@ -69,7 +70,7 @@ fn operator(spec: Union, inputs: &[SchemaRef]) -> (Box<dyn Operator>, SchemaRef)
     (operator, output)
 }
 
-/// What comes out for these batches, each at its port.
+/// Output for these batches, each at its port.
 fn run(spec: Union, inputs: &[SchemaRef], batches: Vec<(usize, RecordBatch)>) -> Vec<RecordBatch> {
     let (mut operator, output) = operator(spec, inputs);
     let mut out = Output::new();
@@ -192,7 +193,7 @@ fn inputs_that_do_not_fit_are_named_with_column_and_types() {
     ]));
     assert_eq!(
         refusal(Union::new(), &[schema(&[2, 0]), schema(&[2, 0]), SchemaRef::clone(&wide)]),
-        "inputs: the column `item` of input 3, UInt64, is not allowed here; it is UInt32 in input 1"
+        "inputs: column `item` of input 3, of type UInt64, is not allowed here; it is UInt32 in input 1"
     );
     assert_eq!(
         refusal(Union::new(), &[schema(&[0]), schema(&[0, 2])]),

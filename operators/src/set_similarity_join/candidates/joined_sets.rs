@@ -1,26 +1,26 @@
-//! The sets that candidates name, and which set of a pair is the left one.
+//! The sets that the numbers in candidate pairs refer to, and the order of the sets of a pair.
 
 use std::sync::Arc;
 
 use crate::pairs::PairSide;
 use crate::sets::{SetBlock, SetCollection, Side};
 
-/// The sets that candidate pairs name.
+/// The sets that the numbers in candidate pairs refer to.
 #[derive(Debug, Clone)]
 pub enum JoinedSets {
-    /// Probes and candidates are of the same collection.
+    /// Probes and candidates are in one collection.
     Collection(Arc<SetCollection>),
-    /// Sets of a stream, and earlier ones, whose tokens are numbered alike.
+    /// Probes and candidates are in two blocks of a stream, or in one.
     Stream {
-        /// The newer sets.
+        /// Newer sets.
         probes: Arc<SetBlock>,
-        /// The older sets.
+        /// Older sets, whose tokens have the same numbers.
         candidates: Arc<SetBlock>,
     },
 }
 
 impl JoinedSets {
-    /// The sets that entries of a chunk name.
+    /// The sets of the probes.
     #[must_use]
     pub fn probes(&self) -> &Arc<SetBlock> {
         match self {
@@ -29,7 +29,7 @@ impl JoinedSets {
         }
     }
 
-    /// The sets that candidates of a chunk name.
+    /// The sets of the candidates.
     #[must_use]
     pub fn candidates(&self) -> &Arc<SetBlock> {
         match self {
@@ -38,8 +38,8 @@ impl JoinedSets {
         }
     }
 
-    /// The left set of a pair and the right one. In a self-join the set with the smaller id is the
-    /// left one, in a join of two inputs that of the first input, in a stream the older one.
+    /// The left and the right set of a pair. The left one is the set with the smaller id in a
+    /// self-join, the set of the first input in a join of two inputs, the older set in a stream.
     pub(crate) fn partners(&self, probe: u32, candidate: u32) -> [Partner<'_>; 2] {
         let (probes, candidates) = (self.probes(), self.candidates());
         let is_left = match self {
@@ -57,12 +57,12 @@ impl JoinedSets {
     }
 }
 
-/// A set of a pair.
+/// One set of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Partner<'a> {
     sets: &'a SetBlock,
     set: u32,
-    /// Side of its columns; those of a stream are on the left.
+    /// Side of its carried columns; sets of a stream are on the left.
     side: Side,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Partner<'a> {
         self.sets.size(self.set)
     }
 
-    /// The set as one side of a row.
+    /// The set as one side of a row of pairs.
     pub(crate) fn as_side(self) -> PairSide<'a> {
         let carried = self.sets.carried(self.side).map(|rows| (rows, self.sets.row(self.set)));
         PairSide { id: self.id(), carried }

@@ -1,10 +1,10 @@
-//! Candidates on their way from a finder to the verification: pairs, and tiles of all pairs.
+//! Candidates between a finder and the verification: pairs, and tiles of all pairs.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `chunk` | candidate pairs |
 //! | `tiles` | tiles |
-//! | `joined_sets` | the sets that both name |
+//! | `joined_sets` | the sets of both |
 //! | `pairs` | similar pairs |
 
 pub(crate) mod chunk;

@@ -1,4 +1,4 @@
-//! Pairs of similar sets.
+//! Similar pairs.
 
 use super::chunk::CandidateChunk;
 use super::joined_sets::{JoinedSets, Partner};
@@ -28,13 +28,13 @@ pub(crate) struct Match<'a> {
 }
 
 impl<'a> Match<'a> {
-    /// A pair of `sets`, of which `overlap` tokens are common.
+    /// The pair `probe` and `candidate` of `sets`, which have `overlap` common tokens.
     pub(crate) fn new(sets: &'a JoinedSets, probe: u32, candidate: u32, overlap: u32) -> Self {
         let [left, right] = sets.partners(probe, candidate);
         Self { left, right, overlap }
     }
 
-    /// The partners as rows want them.
+    /// The two sets as sides of a row.
     pub(crate) fn sides(&self) -> [PairSide<'a>; 2] {
         [self.left, self.right].map(Partner::as_side)
     }
@@ -47,7 +47,7 @@ impl<'a> Match<'a> {
     }
 }
 
-/// The similar pairs of a chunk, given the overlap of each of its pairs.
+/// The similar pairs of `chunk`, given the `overlaps` of all its pairs.
 pub(crate) fn matches<'a>(
     sets: &'a JoinedSets,
     chunk: &'a CandidateChunk,

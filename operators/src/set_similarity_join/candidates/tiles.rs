@@ -1,17 +1,17 @@
-//! Tiles: blocks of probes and candidates of which all pairs are tested by signatures.
+//! Tiles: blocks of probes and candidates whose pairs are all tested by signatures.
 //!
-//! Sets of one size and side are a run. The sets of a run are probes; what they are compared with
-//! are the sets before them, from the least size on that can be similar. Both ranges are cut into
-//! tiles, and tiles are packed into chunks:
+//! A *run* is the sets of one size and side. The sets of a run are probes; their candidates are
+//! all sets before them, from the smallest partner size on. Both ranges are cut into tiles, and
+//! tiles are packed into chunks:
 //!
 //! ```text
 //!   runs        | size 3 |  size 4   | size 5 |  size 6  | ..
-//!   candidates           |<── of size 5 ─────>|            probes: those of size 5
+//!   candidates           |<── of size 5 ─────>|            probes: the sets of size 5
 //!   tiles                | .. 1024 .. | 1024 |             128 probes each
 //! ```
 //!
-//! What a pair requires follows from the two runs: a row of numbers goes with the tiles of a run
-//! and a block of candidates.
+//! The required overlap of a pair depends on its two runs only. So all tiles of a run of probes
+//! and a block of candidates share one *row*: a required overlap per run of the block.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,38 +26,40 @@ use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, Side};
 
-/// Candidates of a tile, and required overlaps of a row at most.
+/// Maximum number of candidates of a tile, hence of required overlaps in a row.
 const CANDIDATES_MAX: u32 = 1024;
 
-/// Strips of a tile at most, where its candidates begin within one.
+/// Maximum number of strips of a tile: one more if its candidates do not begin with a strip.
 const TILE_STRIPS_MAX: usize = (CANDIDATES_MAX / STRIP) as usize + 1;
 
-/// Sets of one size and side.
+/// The sets of one size and side.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct SetRun {
     size: u32,
-    /// The rank of the size.
+    /// Rank of the size.
     rank: usize,
     side: Side,
     begin: u32,
     end: u32,
 }
 
-/// Sets of a join with what their tiles are tested by.
+/// The sets of a join with the runs and signatures of their tiles.
 #[derive(Debug)]
 pub(crate) struct TiledSets {
     sets: JoinedSets,
     collection: Arc<SetCollection>,
-    list: Vec<Run>,
+    list: Vec<SetRun>,
     runs: Runs,
     words: usize,
-    /// For the CPU; a device makes its own.
+    /// Signatures for the CPU; a device makes its own.
     signatures: OnceLock<Signatures>,
 }
 
 impl TiledSets {
+    /// The sets of `collection` with their runs.
+    ///
     /// # Errors
-    /// If what is made of the sets does not fit the memory.
+    /// If runs and signatures do not fit the memory.
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         budget: &mut Budget,
@@ -66,14 +68,14 @@ impl TiledSets {
         let words = words_for_mean_size(collection.tokens() / sets.max(1));
         let runs_bytes = sets * size_of::<u32>() + 2 * size_of_val(collection.sizes());
         budget.take("the index", Signatures::bytes(sets, words) + runs_bytes)?;
-        let list = list_of_runs(collection);
+        let list = runs_of(collection);
         let runs = Runs::new(collection.sets(), list.iter().map(|run| run.end));
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let (collection, signatures) = (Arc::clone(collection), OnceLock::new());
         Ok(Self { sets, collection, list, runs, words, signatures })
     }
 
-    /// The sets that tiles name.
+    /// The sets that the numbers in tiles refer to.
     pub(crate) fn sets(&self) -> &JoinedSets {
         &self.sets
     }
@@ -83,19 +85,19 @@ impl TiledSets {
         self.words
     }
 
-    /// The signatures; the first call makes them.
+    /// The signatures. The first call computes them.
     pub(crate) fn signatures(&self) -> &Signatures {
         self.signatures.get_or_init(|| Signatures::new(self.collection.sets(), self.words))
     }
 
-    /// Some tiles of these sets.
+    /// Tiles of these sets in the form of the kernels.
     pub(crate) fn tiles<'a>(&'a self, tiles: &'a [Tile], required: &'a [u32]) -> Tiles<'a> {
         Tiles { sets: self.collection.sets(), runs: &self.runs, tiles, required }
     }
 }
 
-/// The left sets of a size come before the right ones.
-fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
+/// The runs in the order of the sets: the left sets of a size come before the right ones.
+fn runs_of(collection: &SetCollection) -> Vec<SetRun> {
     let mut list = Vec::new();
     for (rank, sizes) in collection.sizes().iter().enumerate() {
         let is_left = |set: &u32| collection.side(*set) == Side::Left;
@@ -105,14 +107,14 @@ fn list_of_runs(collection: &SetCollection) -> Vec<Run> {
             [(Side::Left, sizes.begin, middle), (Side::Right, middle, sizes.end)]
         {
             if begin < end {
-                list.push(Run { size: sizes.size, rank, side, begin, end });
+                list.push(SetRun { size: sizes.size, rank, side, begin, end });
             }
         }
     }
     list
 }
 
-/// Tiles, and the overlaps that their pairs require.
+/// Tiles with their rows of required overlaps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileList {
     pub(crate) tiles: Vec<Tile>,
@@ -122,13 +124,13 @@ pub(crate) struct TileList {
 }
 
 impl TileList {
-    /// An empty list for about so many bytes, those included that its strips need when each of them
-    /// is unfinished; always for a tile.
+    /// An empty list of about `bytes`, counting one unfinished tile per strip; at least one tile
+    /// fits.
     pub(crate) fn with_bytes(bytes: usize) -> Self {
         Self { strips_max: Self::strips_in(bytes), ..Self::default() }
     }
 
-    /// Takes as many bytes from now on.
+    /// Limits the list to about `bytes` from now on.
     pub(crate) fn set_bytes(&mut self, bytes: usize) {
         self.strips_max = Self::strips_in(bytes);
     }
@@ -137,14 +139,14 @@ impl TileList {
         (bytes / size_of::<Tile>()).max(TILE_STRIPS_MAX)
     }
 
-    /// What a list of so many bytes holds at most, and the matches that it is given room for.
+    /// Maximum content of a list of `bytes` bytes, with the number of matches of its answer.
     pub(crate) fn limits(bytes: usize) -> TileLimits {
         let strips = Self::strips_in(bytes);
         let matches = (bytes / size_of::<Match>()).max(1);
         TileLimits { tiles: strips, strips, required: strips + CANDIDATES_MAX as usize, matches }
     }
 
-    /// Takes these tiles in place of its own; what they require is among the same numbers.
+    /// Replaces the tiles by `tiles`, which use the same rows.
     pub(crate) fn replace(&mut self, tiles: &mut Vec<Tile>) {
         std::mem::swap(&mut self.tiles, tiles);
         tiles.clear();
@@ -154,7 +156,7 @@ impl TileList {
         size_of_val(&self.tiles[..]) + size_of_val(&self.required[..])
     }
 
-    /// How many pairs the tiles have.
+    /// Number of pairs of the tiles.
     pub(crate) fn pairs(&self) -> u64 {
         self.tiles.iter().map(|tile| tile.pairs()).sum()
     }
@@ -165,7 +167,7 @@ impl TileList {
         self.strips = 0;
     }
 
-    /// Whether there is no room for the required overlaps of another row, or no tile of it.
+    /// Whether there is no room for another row or for a tile.
     fn is_full(&self) -> bool {
         !self.has_room_for_tile() || self.required.len() > self.strips_max
     }
@@ -181,25 +183,31 @@ impl TileList {
 }
 
 /// Cuts the pairs of sets into tiles.
+///
+/// It walks over runs of probes, for each run over blocks of candidates, and for each block over
+/// the probes of the run. Its position is kept between calls.
 #[derive(Debug)]
 pub(crate) struct Tiler {
     sets: Arc<TiledSets>,
     bounds: Bounds,
     /// By rank: whether the sets of this size are probes.
     ranks: Vec<bool>,
-    /// The run of the next probes, and the first run that they can be similar to.
+    /// Run of the next probes.
     run: usize,
-    window: usize,
-    /// The next block of candidates, and the next probe for it.
+    /// First run of their partners.
+    first_partner: usize,
+    /// Start of the next block of candidates.
     candidate: u32,
+    /// Next probe for that block.
     probe: u32,
 }
 
 impl Tiler {
-    /// Tiles of the probes of some sizes, by rank.
+    /// A tiler for the probes of the sizes marked in `ranks`, by rank.
     pub(crate) fn new(sets: &Arc<TiledSets>, bounds: Bounds, ranks: Vec<bool>) -> Self {
         let sets = Arc::clone(sets);
-        let mut tiler = Self { sets, bounds, ranks, run: 0, window: 0, candidate: 0, probe: 0 };
+        let mut tiler =
+            Self { sets, bounds, ranks, run: 0, first_partner: 0, candidate: 0, probe: 0 };
         tiler.begin_run();
         tiler
     }
@@ -208,23 +216,23 @@ impl Tiler {
         &self.sets
     }
 
-    /// How many pairs all tiles have together.
+    /// Number of pairs of all tiles.
     pub(crate) fn pairs(&self) -> u64 {
-        let mut window = 0;
+        let mut first_partner = 0;
         let list = &self.sets.list;
         let of_run = list.iter().filter(|run| self.ranks[run.rank]).map(|run| {
             let size_min = self.bounds.size_min(run.size);
-            while list.get(window).is_some_and(|other| other.size < size_min) {
-                window += 1;
+            while list.get(first_partner).is_some_and(|other| other.size < size_min) {
+                first_partner += 1;
             }
-            let begin = list.get(window).map_or(run.end, |first| first.begin.min(run.begin));
+            let begin = list.get(first_partner).map_or(run.end, |first| first.begin.min(run.begin));
             let probes = u64::from(run.end - run.begin);
             u64::from(run.begin - begin.min(run.begin)) * probes + probes * (probes - 1) / 2
         });
         of_run.sum()
     }
 
-    /// Adds tiles until the list is full or there are no more; true while there may be more.
+    /// Adds tiles to `list` until it is full or no tile is left; false in the second case.
     pub(crate) fn fill(&mut self, list: &mut TileList) -> bool {
         let sets = Arc::clone(&self.sets);
         while let Some(&run) = sets.list.get(self.run) {
@@ -232,6 +240,7 @@ impl Tiler {
                 if list.is_full() {
                     return true;
                 }
+                // Blocks end at multiples of their size, so that tiles begin with a strip.
                 let block_end = (self.candidate / CANDIDATES_MAX + 1) * CANDIDATES_MAX;
                 if !self.cut(run, block_end.min(run.end), list) {
                     return true;
@@ -245,7 +254,7 @@ impl Tiler {
         false
     }
 
-    /// Moves to the first candidates of the run, if it has any.
+    /// Moves on to the next run of probes, and to the first of its candidates.
     fn begin_run(&mut self) {
         let list = &self.sets.list;
         while list.get(self.run).is_some_and(|run| !self.ranks[run.rank]) {
@@ -253,32 +262,39 @@ impl Tiler {
         }
         let Some(run) = list.get(self.run) else { return };
         let size_min = self.bounds.size_min(run.size);
-        while list.get(self.window).is_some_and(|other| other.size < size_min) {
-            self.window += 1;
+        while list.get(self.first_partner).is_some_and(|other| other.size < size_min) {
+            self.first_partner += 1;
         }
         self.probe = run.begin;
-        self.candidate = list.get(self.window).map_or(run.end, |first| first.begin);
+        self.candidate = list.get(self.first_partner).map_or(run.end, |first| first.begin);
     }
 
-    /// Adds the tiles of a block of candidates, from the next probe on; false if the list is full
-    /// before the last of them.
-    fn cut(&mut self, run: Run, candidate_end: u32, list: &mut TileList) -> bool {
+    /// Adds the tiles of the block of candidates that ends with `candidate_end`, from the next
+    /// probe on; false if `list` is full before the last of them.
+    fn cut(&mut self, run: SetRun, candidate_end: u32, list: &mut TileList) -> bool {
         let candidate_begin = self.candidate;
         let of_sets = self.sets.runs.of_sets();
         let [first, last] = [candidate_begin, candidate_end - 1].map(|set| of_sets[set as usize]);
         let partner = self.sets.collection.partner_side(run.side);
         let others = &self.sets.list[first as usize..=last as usize];
+        // In a join of two inputs, a block can consist of sets of the probes' side only.
         if others.iter().all(|other| other.side != partner) {
             return true;
         }
+        // The kernel finds the required overlap at `row` + the run of the candidate. The row
+        // begins with the run of the block's first candidate, hence the subtraction, which may
+        // wrap.
         let begin = u32::try_from(list.required.len()).expect("lists are below 2^32 bytes");
         let row = begin.wrapping_sub(first);
         list.required.extend(others.iter().map(|other| match other.side == partner {
             true => self.bounds.required(run.size, other.size),
+            // More than any overlap: pairs of the same side are never similar.
             false => u32::MAX,
         }));
         while self.probe < run.end {
             let probe_end = run.end.min(self.probe + PROBES_MAX);
+            // A probe is compared with the sets before it. In a tile on the diagonal, the kernel
+            // skips the candidates from the probe on.
             let candidate_end = candidate_end.min(probe_end);
             if candidate_begin < candidate_end {
                 if !list.has_room_for_tile() {

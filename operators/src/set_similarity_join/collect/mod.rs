@@ -1,4 +1,4 @@
-//! COLLECT: rows of similar pairs, or their number.
+//! COLLECT: rows of similar pairs, or the number of pairs.
 
 pub(crate) mod pair_rows;
 
@@ -12,17 +12,17 @@ use self::pair_rows::SimilarRows;
 use super::verify::join_chunk::JoinChunk;
 use crate::wave::{Consumer, Taken};
 
-/// The rows of a join.
+/// Kind of the rows of a join.
 #[derive(Debug, Clone)]
-pub(crate) enum Rows {
-    /// A row a pair.
+pub(crate) enum ResultRows {
+    /// One row per pair.
     Pairs(SimilarRows),
-    /// One row, of this schema: how many pairs there are.
+    /// One row with the number of pairs, of this schema.
     Count(SchemaRef),
 }
 
-impl Rows {
-    /// The columns.
+impl ResultRows {
+    /// Columns of the rows.
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
             Self::Pairs(rows) => rows.schema(),
@@ -33,15 +33,15 @@ impl Rows {
 
 /// Sends the rows of similar pairs.
 pub(crate) struct PairConsumer {
-    rows: Rows,
-    /// Pairs of the present chunk that have been sent.
+    rows: ResultRows,
+    /// Number of pairs of the present chunk that have been sent.
     sent: usize,
     verified: u64,
     results: u64,
 }
 
 impl PairConsumer {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: ResultRows) -> Self {
         Self { rows, sent: 0, verified: 0, results: 0 }
     }
 }
@@ -51,8 +51,8 @@ impl Consumer for PairConsumer {
 
     fn take(&mut self, chunk: &JoinChunk, out: &mut Output) -> Result<Taken, OperatorError> {
         match &self.rows {
-            Rows::Count(_) => self.results += chunk.count(),
-            Rows::Pairs(rows) => {
+            ResultRows::Count(_) => self.results += chunk.count(),
+            ResultRows::Pairs(rows) => {
                 let matches = chunk.matches();
                 let mut left = &matches[self.sent..];
                 let rows = rows.take(&mut left)?;
@@ -70,7 +70,7 @@ impl Consumer for PairConsumer {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<(), OperatorError> {
-        if let Rows::Count(schema) = &self.rows {
+        if let ResultRows::Count(schema) = &self.rows {
             let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
             out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
         }

@@ -1,4 +1,4 @@
-//! Similar pairs as rows.
+//! Rows of similar pairs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(crate) struct SimilarRows {
 }
 
 impl SimilarRows {
-    /// Rows with the columns of the left and of the right input that go along.
+    /// Rows with the carried columns of the left and the right input. A batch has up to
+    /// `batch_bytes` of these.
     pub(crate) fn new(similarity: Similarity, carried: [SchemaRef; 2], batch_bytes: usize) -> Self {
         let values = [
             Field::new("overlap", DataType::UInt32, false),
@@ -30,7 +31,7 @@ impl SimilarRows {
         self.rows.schema()
     }
 
-    /// Takes the first pairs of `matches`, those that one batch has room for.
+    /// Makes a batch of the first pairs of `matches`, and removes them there.
     pub(crate) fn take(&self, matches: &mut &[Match<'_>]) -> Result<RecordBatch, ArrowError> {
         let len = self.rows.batch_len(matches.iter().map(Match::sides));
         let pairs = matches.split_off(..len).expect("a part of them");

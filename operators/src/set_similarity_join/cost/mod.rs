@@ -1,11 +1,11 @@
-//! Models of cost: where candidates are verified, and which sizes are joined by tiles.
+//! Cost models: where candidates are verified, and which sizes are joined by tiles.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `constants` | measured costs |
-//! | `verification` | cost of a chunk |
+//! | `verification` | cost of verifying a chunk |
 //! | `tiling` | the sizes that `auto` joins by tiles |
-//! | `plan` | what follows from `verify` and `device` |
+//! | `plan` | device and kernel, from `verify` and `device` |
 
 pub(crate) mod constants;
 pub(crate) mod plan;

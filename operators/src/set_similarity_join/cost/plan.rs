@@ -1,4 +1,4 @@
-//! The kernel and the device that follow from the parameters `verify` and `device`.
+//! Device and kernel of the verification, from the parameters `verify` and `device`.
 
 use thiserror::Error;
 use trommel_kernels::cuda::overlap::Variant;
@@ -7,16 +7,16 @@ use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::options::VerifyMode;
 use crate::wave::{Device, DeviceSession};
 
-/// Where and by what candidates are verified.
+/// Device and kernel of the verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct VerifyPlan {
     pub(crate) device: Device,
-    /// The kernel on a device.
+    /// Kernel if a device is used.
     pub(crate) kernel: PairKernel,
 }
 
-impl Plan {
-    /// Whether a device is used from the first candidate on.
+impl VerifyPlan {
+    /// Whether a device is used from the first candidate on, without a comparison of costs.
     pub(crate) fn is_device_forced(self) -> bool {
         match self.device {
             Device::Cpu => false,
@@ -25,7 +25,8 @@ impl Plan {
         }
     }
 
-    /// Whether `auto` may compare all pairs: not if a kernel for candidate pairs is named.
+    /// Whether `auto` may test all pairs of some sizes: not if a kernel for candidate pairs is
+    /// named.
     pub(crate) fn tiling(self, session: &DeviceSession) -> Tiling {
         match self.device {
             _ if self.kernel != PairKernel::BySize => Tiling::Never,
@@ -44,19 +45,20 @@ pub(crate) struct IncompatibleDevice {
     allowed: &'static str,
 }
 
-/// The kernel of a device that verifies candidate pairs.
+/// Choice of the kernel that verifies candidate pairs on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PairKernel {
-    /// The fastest one for the mean size of the sets.
+    /// The fastest kernel for the mean size of the sets.
     #[default]
     BySize,
-    /// Of the kernels that read signatures first, the fastest one for the mean size of the sets.
+    /// The fastest kernel that tests signatures first, for the mean size of the sets.
     SignedBySize,
-    /// This one.
+    /// A named kernel.
     Named(Variant),
 }
 
 impl PairKernel {
+    /// The kernel for sets of `tokens` tokens on average.
     pub(crate) fn for_mean_size(self, tokens: usize) -> Variant {
         match self {
             Self::BySize => Variant::for_mean_size(tokens),
@@ -65,6 +67,7 @@ impl PairKernel {
         }
     }
 
+    /// Whether the kernel reads signatures.
     pub(crate) fn is_signed(self) -> bool {
         match self {
             Self::BySize => false,
@@ -75,7 +78,7 @@ impl PairKernel {
 }
 
 impl VerifyMode {
-    /// The kernel of a device.
+    /// Kernel if a device is used.
     const fn kernel(self) -> PairKernel {
         match self {
             Self::Auto | Self::Cpu => PairKernel::BySize,
@@ -86,15 +89,18 @@ impl VerifyMode {
         }
     }
 
-    /// What follows from the mode and the device.
-    pub(crate) fn plan(self, device: Device) -> Result<Plan, IncompatibleDevice> {
+    /// The plan for this mode and `device`.
+    ///
+    /// # Errors
+    /// If they exclude each other.
+    pub(crate) fn plan(self, device: Device) -> Result<VerifyPlan, IncompatibleDevice> {
         let kernel = self.kernel();
         let refuse = |allowed| Err(IncompatibleDevice { device, allowed });
         match (self, device) {
             (Self::Cpu, Device::Cuda(_)) => refuse("\"auto\", \"a\", \"b\", \"c\" and \"warp\""),
-            (Self::Cpu, _) => Ok(Plan { device: Device::Cpu, kernel }),
+            (Self::Cpu, _) => Ok(VerifyPlan { device: Device::Cpu, kernel }),
             (_, Device::Cpu) if kernel != PairKernel::BySize => refuse("\"auto\" and \"cpu\""),
-            _ => Ok(Plan { device, kernel }),
+            _ => Ok(VerifyPlan { device, kernel }),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the sets of each size would cost as probes: by postings, or by signatures of all pairs.
-//! What `auto` goes by when there may be a device.
+//! Choice between postings and tiles, per size of the probes: the cost model of `auto` when there
+//! may be a device.
 //!
-//! A bucket is the sets of one size. Its postings are counted, not estimated: the lists are gone
-//! through as the join would, with numbers in place of postings.
+//! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass
+//! over the sets does as the join would, with the lengths of posting lists in place of the lists.
 
 use trommel_kernels::cuda;
 use trommel_kernels::cuda::DeviceSets;
@@ -10,7 +10,7 @@ use trommel_kernels::cuda::signatures::SignedSets;
 use trommel_kernels::signatures::words_for_mean_size;
 
 use super::constants::{DEVICE_PAIR_PS, POSTING_PS};
-use crate::set_similarity_join::find::prefix::{Window, list_of};
+use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
 use crate::wave::{DeviceSession, OPENING_NS};
@@ -18,44 +18,46 @@ use crate::wave::{DeviceSession, OPENING_NS};
 /// The sets of one size as probes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Bucket {
-    /// Pairs with the sets before them whose sizes fit; with two inputs, of one side too.
+    /// Pairs with the sets before them whose sizes fit; with two inputs, including pairs of one
+    /// side.
     pairs: u64,
-    /// Postings that they would find in their lists, within the bounds on sizes.
+    /// Postings that their look-ups would read, after the size filter.
     postings: u64,
 }
 
-/// The probes that are compared with all sets before them.
+/// The sizes whose probes are joined by tiles.
 #[derive(Debug, Clone)]
-pub(crate) struct Tiled {
-    /// By rank of the size: whether they are.
+pub(crate) struct TiledRanks {
+    /// By rank of the size: whether its probes are joined by tiles.
     pub(crate) ranks: Vec<bool>,
-    /// Whether others are left that find anything.
+    /// Whether the probes of other sizes have any posting to read.
     pub(crate) has_others: bool,
 }
 
-impl Tiled {
-    /// All probes.
+impl TiledRanks {
+    /// All sizes.
     pub(crate) fn all(collection: &SetCollection) -> Self {
         Self { ranks: vec![true; collection.sizes().len()], has_others: false }
     }
 }
 
-/// Where all pairs may be compared instead of postings.
+/// Rule by which `auto` joins sizes by tiles.
 #[derive(Debug, Clone)]
 pub(crate) enum Tiling {
-    /// Nowhere: on a CPU, postings cost less (`trommel-bench set-join --algorithms
+    /// No size: on a CPU, postings cost less (`trommel-bench set-join --algorithms
     /// auto,gpu_signatures`).
     Never,
-    /// On this device, if that saves more than opening it costs, and it can be opened: on a CPU the
-    /// same tiles would cost more than postings.
+    /// Each size for which it costs less, if that saves more in all than opening the device
+    /// costs, and the device can be opened: on a CPU, the same tiles would cost more than
+    /// postings.
     IfItPays(DeviceSession),
-    /// On a device that is used in any case.
+    /// Each size for which it costs less: the device is opened in any case.
     Always,
 }
 
 impl Tiling {
-    /// The probes to be joined by tiles; `None` if there are none.
-    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<Tiled> {
+    /// The sizes to be joined by tiles; `None` if there are none.
+    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<TiledRanks> {
         let saved_min_ns = match self {
             Self::Never => return None,
             Self::IfItPays(_) if !cuda::Device::has_driver() => return None,
@@ -74,7 +76,7 @@ impl Tiling {
     }
 }
 
-/// Whether the device can be opened, and has room for these sets and signatures of `words` words.
+/// Whether the device can be opened and has room for the sets with signatures of `words` words.
 fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -> bool {
     let Ok((free, _)) = session.open().and_then(|device| Ok(device.memory_bytes()?)) else {
         return false;
@@ -84,31 +86,33 @@ fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -
 }
 
 impl Bucket {
-    /// What tiles save on a device, in picoseconds; none if they cost more.
+    /// Picoseconds that tiles with signatures of `words` words save on a device; 0 if they cost
+    /// more than postings.
     fn saved_ps(self, words: usize) -> u64 {
         let by_postings = self.postings.saturating_mul(POSTING_PS);
         by_postings.saturating_sub(self.pairs.saturating_mul(DEVICE_PAIR_PS * words as u64))
     }
 }
 
-/// Chooses for signatures of so many words; and what that saves, in nanoseconds.
-fn choose(buckets: &[Bucket], words: usize) -> (Tiled, u64) {
+/// The sizes for which tiles with signatures of `words` words cost less, and the nanoseconds that
+/// they save.
+fn choose(buckets: &[Bucket], words: usize) -> (TiledRanks, u64) {
     let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(words)).collect();
     let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0).collect();
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
     let saved_ps = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
-    (Tiled { ranks, has_others }, saved_ps / 1000)
+    (TiledRanks { ranks, has_others }, saved_ps / 1000)
 }
 
-/// The buckets of a collection, by rank of their size.
+/// The buckets of a collection, by rank of the size.
 ///
 /// # Cost
-/// Three look-ups of a number for each token of a prefix, and a number a list.
+/// Three memory accesses per token of a prefix, and 4 bytes per posting list.
 fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
     let sizes = collection.sizes();
     let mut lens = vec![0_u32; collection.sides() * collection.distinct() as usize];
-    let mut window = Window::default();
+    let mut range = SizeRange::default();
     let mut left = 0;
     let add = |lens: &mut [u32], set: u32, by: fn(u32) -> u32| {
         let prefix = bounds.index_prefix(collection.size(set)) as usize;
@@ -119,18 +123,19 @@ fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
     };
     (0..sizes.len())
         .map(|rank| {
-            window.move_to(rank, sizes, bounds);
-            for set in left..window.set_min {
+            range.move_to(rank, sizes, bounds);
+            // Sets that have become too small leave their lists, as in the join.
+            for set in left..range.set_min {
                 add(&mut lens, set, |len| len - 1);
             }
-            left = window.set_min;
+            left = range.set_min;
             let mut bucket = Bucket::default();
             for set in sizes[rank].begin..sizes[rank].end {
                 let partner = collection.partner_side(collection.side(set));
-                let probe = &collection.set(set)[..window.probe_prefix];
+                let probe = &collection.set(set)[..range.probe_prefix];
                 let found = |&token: &u32| u64::from(lens[list_of(collection, partner, token)]);
                 bucket.postings += probe.iter().map(found).sum::<u64>();
-                bucket.pairs += u64::from(set - window.set_min);
+                bucket.pairs += u64::from(set - range.set_min);
                 add(&mut lens, set, |len| len + 1);
             }
             bucket

@@ -1,7 +1,8 @@
 //! Cost of the verification, for the rule of [`Device::Auto`](crate::wave::Device::Auto).
 //!
-//! The number of candidates is known only at the end of a join: from the postings follows a bound
-//! that signatures undercut a hundred times. The number of pairs in tiles is known before.
+//! The number of candidate pairs is known only at the end of a join: the bound that follows from
+//! postings is a hundred times too high, because of signatures. The number of pairs in tiles is
+//! known at the start.
 
 use super::constants::{TILE_PAIR_PS, pair_ns};
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
@@ -20,7 +21,7 @@ pub(crate) fn of_tiles(sets: &JoinedSets, pairs: u64, words: usize) -> Cost {
     Cost { cpu_ns, ..of_data(sets) }
 }
 
-/// Cost to send the sets, and none to answer.
+/// Cost to send the sets to a device, without any verification.
 pub(crate) fn of_data(sets: &JoinedSets) -> Cost {
     let (probes, candidates) = (sets.probes(), sets.candidates());
     let bytes = |sets: &SetBlock| 4 * (sets.len() + sets.tokens()) as u64;

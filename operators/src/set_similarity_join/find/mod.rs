@@ -1,8 +1,9 @@
-//! PREPARE: finders of candidates, one for each algorithm.
+//! PREPARE: finders of candidate pairs, one per algorithm.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `prefix` | prefixes, ranges of sizes and lists of postings |
+//! | `prefix` | prefix lengths, ranges of partner sizes, posting lists |
+//! | `prefix_index` | the index of the three joins below |
 //! | `prefix_join` | AllPairs, PPJoin |
 //! | `group_join` | GroupJoin |
 //! | `posting_join` | `auto`, on the kernels of `postings` |
@@ -11,39 +12,40 @@
 pub(crate) mod group_join;
 pub(crate) mod posting_join;
 pub(crate) mod prefix;
+mod prefix_index;
 pub(crate) mod prefix_join;
 pub(crate) mod tile_join;
 
 use super::candidates::chunk::CandidateChunk;
 
-/// What the steps of a join have seen.
+/// Counts of the steps of a join, each a subset of the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were looked at; of tiles, pairs.
+    /// Postings that were read; of tiles, pairs.
     pub postings: u64,
-    /// Those that passed the tests of a posting: of size, and with `auto` of position and
-    /// signature. A pair can be among them several times.
+    /// Postings that passed the filters of a posting: size, and with `auto` position and
+    /// signature. A pair can have several of them.
     pub pre_candidates: u64,
-    /// Pairs, of sets or of groups of sets, that passed all filters.
+    /// Pairs of sets, or of groups of sets, that passed all filters.
     pub candidates: u64,
-    /// Pairs of sets whose overlap was found.
+    /// Pairs of sets that were verified.
     pub verified: u64,
-    /// Pairs that are similar.
+    /// Similar pairs.
     pub results: u64,
 }
 
-/// Finds candidates, some at a time.
+/// Finds the candidate pairs of a collection, a chunk at a time.
 pub(crate) trait Find: Send {
-    /// Adds candidates to the chunk, until it is full or there are no more; true while there may be
-    /// more. A pair is handed over once.
+    /// Adds candidate pairs to `chunk` until it is full or no pair is left; false in the second
+    /// case. Each pair is added once.
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
 }
 
-/// Finds no candidates, where all pairs are in tiles.
-pub(crate) struct Nothing;
+/// Finds nothing. Used when all pairs are in tiles.
+pub(crate) struct EmptyFinder;
 
-impl Find for Nothing {
+impl Find for EmptyFinder {
     fn fill(&mut self, _: &mut CandidateChunk, _: &mut JoinCounters) -> bool {
         false
     }

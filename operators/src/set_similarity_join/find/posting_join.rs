@@ -1,20 +1,21 @@
-//! The join that `auto` means: prefixes, sizes, positions and signatures, by the kernels of
+//! The algorithm `auto`: prefix, size, positional and signature filters, by the kernels of
 //! [`postings`].
 //!
 //! ```text
-//! lists of postings, one for each token ──► sift: 16 postings at a time ──► who meets whom
+//! posting lists, one per token ──► 16 postings at a time: size, position, signature ──► hits
 //!   ──► positions, by the bounds of the pair ──► first common token? ──► chunk
 //! ```
 //!
-//! Each list is joined to itself, rather than each set looked up in the lists of its tokens: that
-//! reads memory in its order. A pair that meets in several lists is taken in that of the first
-//! token that both sets have.
+//! Each posting list is joined to itself, instead of each set being looked up in the lists of its
+//! tokens: that reads memory in order. A pair that has several common tokens is taken from the
+//! list of the first one.
 //!
-//! There are lists of some of the tokens at a time, so that the index stays smaller than the sets.
+//! The index holds the lists of one slice of the tokens at a time, so it stays smaller than the
+//! sets.
 //!
-//! How long signatures are follows from the sizes of the sets and from how many postings there
-//! will be to test: there are none if the lists are so short that making them would cost more than
-//! they save.
+//! The length of signatures follows from the sizes of the sets and from the number of postings to
+//! test. There are no signatures if lists are so short that making them costs more than they
+//! save.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,9 +23,10 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
-    self, Limits, Lists, Met, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
-    SIDE_BIT,
+    Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
+    SIDE_BIT, scan_lists,
 };
+use trommel_kernels::sets::sign_sets;
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -33,35 +35,35 @@ use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, Side, SizeRun, TOKENS_MAX};
 
-/// Sizes that differ add up to more tokens than there can be.
+// Sets of more than `RANKS_MAX` different sizes would have more than `TOKENS_MAX` tokens.
 const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 
-/// The number of a set leaves a bit for its side.
+// The number of a set leaves a bit for its side.
 const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 
-/// Tokens that are hashed in the time that a posting costs which a signature would have dropped.
-const TOKENS_PER_MEETING: u64 = 8;
+/// Tokens that can be hashed in the time that a pair of postings costs without a signature to
+/// drop it.
+const TOKENS_PER_PAIR: u64 = 8;
 
-/// Bits of a signature for each token in which two similar sets can differ.
+/// Bits of a signature per token in which two similar sets can differ.
 const BITS_PER_DIFFERENCE: u32 = 5;
 
-/// Tokens of the sets for each posting of a slice.
+/// Tokens of the sets per posting of a slice.
 const TOKENS_PER_POSTING: usize = 4;
 
-/// For so many postings it is not worth going over the sets again.
-const SLICE_MIN: usize = if cfg!(test) { 8 } else { 1 << 16 };
-
-/// Meetings of a call of `sift`, after which it stops at the next probe.
-const MET_PER_CALL: usize = 1 << 11;
+/// Hits after which a call of the kernel stops at the next probe.
+const HITS_PER_CALL: usize = 1 << 11;
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
 }
 
-/// The bounds of all sizes.
+/// The bounds of all pairs of sizes. `not_probed` is by rank: whether sets of this size are no
+/// probes; it can be shorter.
 ///
 /// # Cost
-/// Sizes that differ add up, so there are no more pairs of them than tokens, and no more positions.
+/// At most one limit per token of the sets, and one per position of a prefix: the sizes are
+/// different, so their sum is at most the number of tokens.
 fn limits(
     collection: &SetCollection,
     bounds: Bounds,
@@ -96,6 +98,8 @@ fn limits(
         limits.extend(pair_limits(run.size, &sizes[rank_min..=rank], bounds));
         let of_row: &[PairLimit] = &limits[row.pairs as usize..];
         let mut greatest = rank;
+        // Fewer tokens are left at later positions, so the largest partner shrinks along the
+        // prefix.
         for left in (0..=run.size).rev().take(bounds.probe_prefix(run.size) as usize) {
             while greatest > rank_min && of_row[greatest - rank_min].required > left {
                 greatest -= 1;
@@ -106,12 +110,13 @@ fn limits(
     Ok(Limits::new(rows, limits, rank_max))
 }
 
-/// What a set of some size needs of those of other sizes, which are not larger.
+/// Limits of a set of `size` tokens for each of the sizes `others`, which are not larger.
 fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<Item = PairLimit> {
     others.iter().scan(0, move |distance_max, other| {
         let required = bounds.required(size, other.size);
-        // Rounding can make it one less for the next size. That loses nothing: the number of bits
-        // is odd or even as the sum of the sizes is, and so is the bound.
+        // The kernel needs bounds that do not descend, and rounding can lower the bound by 1 for
+        // the next size. Raising it loses no filter: the number of differing bits has the parity
+        // of the sum of the sizes, and so has the exact bound.
         let distance = u64::from(size) + u64::from(other.size);
         let distance = distance.saturating_sub(2 * u64::from(required));
         *distance_max = distance.max(*distance_max);
@@ -120,32 +125,35 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
     })
 }
 
-/// The postings of all tokens that two sets of a pair can have in common, a slice of the tokens at
-/// a time: so many that they take three quarters of the memory of the tokens of the sets, more only
-/// for [`SLICE_MIN`] postings or for the longest list.
-struct Index {
-    /// The token of the first list.
+/// Posting lists of all tokens that can be common to a pair, built one slice of the tokens at a
+/// time. A slice takes at most 3/4 of the memory of the sets' tokens, unless its minimum or one
+/// list needs more.
+struct SlicedIndex {
+    /// Token of the first list.
     token_min: u32,
-    /// By list: where it ends among the postings of the slice; behind the slice, how many postings
-    /// it will have.
+    /// Per list up to the end of the slice: its end among the postings. Per list after the slice:
+    /// its number of postings.
     ends: Vec<u32>,
-    /// The lists of the slice.
+    /// Lists of the slice.
     slice: Range<usize>,
-    /// Those of the slice, and room for the largest one.
+    /// Postings of the slice; as long as the largest slice.
     postings: Vec<Posting>,
-    /// The most postings of a list.
+    /// Number of postings of the longest list.
     len_max: usize,
-    /// Pairs of postings in a list.
-    meetings: u64,
+    /// Number of pairs of postings of one list, over all lists.
+    posting_pairs: u64,
 }
 
-impl Index {
-    /// Counts the postings of all lists; the first slice is empty.
+impl SlicedIndex {
+    /// Counts the postings of all lists. A slice has at least `slice_min` postings if there are
+    /// as many; the first one is empty.
     fn new(
         collection: &SetCollection,
         bounds: Bounds,
+        slice_min: usize,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
+        // Tokens below occur in no two sets of a pair, so their lists would find nothing.
         let token_min = collection.unshared();
         let lists = (collection.distinct() - token_min) as usize;
         budget.take("the index", lists * size_of::<u32>())?;
@@ -161,16 +169,16 @@ impl Index {
             }
         }
         let len_max = ends.iter().max().map_or(0, |len| *len as usize);
-        let meetings = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
+        let posting_pairs = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
         let all: usize = ends.iter().map(|len| *len as usize).sum();
-        let slice_max = SLICE_MIN.max(collection.tokens() / TOKENS_PER_POSTING);
+        let slice_max = slice_min.max(collection.tokens() / TOKENS_PER_POSTING);
         let slice_max = slice_max.max(len_max).min(all);
         budget.take("the index", slice_max * size_of::<Posting>())?;
         let postings = vec![Posting::default(); slice_max];
-        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, meetings })
+        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, posting_pairs })
     }
 
-    /// Goes on to the next slice; false if there is none.
+    /// Builds the next slice; false if there is none.
     fn next_slice(&mut self, collection: &SetCollection, bounds: Bounds) -> bool {
         let begin = self.slice.end;
         let (mut end, mut room) = (begin, 0_usize);
@@ -179,6 +187,7 @@ impl Index {
             if with_it > self.postings.len() {
                 break;
             }
+            // Lengths become starts; `add` moves each start to the end of its list.
             *len = narrow(std::mem::replace(&mut room, with_it));
             end += 1;
         }
@@ -195,6 +204,7 @@ impl Index {
         true
     }
 
+    /// Adds the postings of `set`, whose size has `rank`, to the lists of the slice.
     #[inline(always)]
     fn add(&mut self, collection: &SetCollection, rank: u32, set: u32, prefix: usize) {
         let side = match collection.side(set) {
@@ -204,33 +214,36 @@ impl Index {
         let tokens = self.first_token()..self.token_min + narrow(self.slice.end);
         let mut before = NO_TOKEN;
         for (position, &token) in (0_u32..).zip(&collection.set(set)[..prefix]) {
+            // Tokens ascend, so none of the slice follows.
             if token >= tokens.end {
                 break;
             }
             if token >= tokens.start {
                 let end = &mut self.ends[(token - self.token_min) as usize];
+                // Rank and position in one word: one comparison tests both.
                 let place = rank << 16 | position.min(POSITION_MAX);
                 self.postings[*end as usize] = Posting { place, set: set | side, before };
                 *end += 1;
             }
+            // Two postings with the same token before this one meet in that token's list, too.
             before = token;
         }
     }
 
-    /// The token of the first list of the slice.
+    /// Token of the first list of the slice.
     fn first_token(&self) -> u32 {
         self.token_min + narrow(self.slice.start)
     }
 }
 
-/// Words of a signature.
+/// Length of signatures in words of 64 bits.
 ///
-/// Signatures are worth making if there are enough postings to test for each token that is hashed.
-/// They have to be the longer, the more tokens two similar sets of the usual size can have for
-/// themselves. Measured by `trommel-bench set-join`.
-fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
+/// Signatures pay if there are enough pairs of postings to test per token that has to be hashed.
+/// They must be longer the more tokens two similar sets of the mean size can have of their own.
+/// Measured by `trommel-bench set-join`.
+fn words(collection: &SetCollection, bounds: Bounds, index: &SlicedIndex) -> usize {
     let tokens = collection.tokens() as u64;
-    if index.meetings.saturating_mul(TOKENS_PER_MEETING) < tokens {
+    if index.posting_pairs.saturating_mul(TOKENS_PER_PAIR) < tokens {
         return 0;
     }
     let size = narrow(collection.tokens() / collection.len().max(1));
@@ -239,46 +252,57 @@ fn words(collection: &SetCollection, bounds: Bounds, index: &Index) -> usize {
     bits.div_ceil(u64::BITS).next_power_of_two().clamp(1, 8) as usize
 }
 
-/// The join by signatures.
-pub(crate) struct SignatureJoin {
+/// Options of a [`PostingJoin`].
+pub(crate) struct PostingOptions<'a> {
+    pub(crate) isa: Isa,
+    /// By rank, or empty: whether the sets of this size are probes elsewhere. They are found as
+    /// candidates all the same.
+    pub(crate) not_probed: &'a [bool],
+    /// Minimum number of postings of a slice.
+    pub(crate) slice_min: usize,
+}
+
+/// The finder of `auto`.
+pub(crate) struct PostingJoin {
     collection: Arc<SetCollection>,
     bounds: Bounds,
     isa: Isa,
     limits: Limits,
-    index: Index,
+    index: SlicedIndex,
     words: usize,
     signatures: Vec<u64>,
     progress: Progress,
-    met: Met,
-    /// Whether the slice has more.
+    hits: Hits,
+    /// Whether the slice has more probes.
     has_more: bool,
+    /// Candidate pairs of the last probes; those from `cursor` on are in no chunk yet.
     matches: ChunkStore,
-    /// From here on they are not yet handed over.
     cursor: Cursor,
 }
 
-impl SignatureJoin {
-    /// The join of these sets. `not_probed` is by rank, or empty: whether the sets of this size are
-    /// probes elsewhere; they are found all the same.
+impl PostingJoin {
+    /// Counts the postings of `collection` and makes signatures, if they pay.
+    ///
+    /// # Errors
+    /// If the index does not fit the memory.
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
-        isa: Isa,
-        not_probed: &[bool],
+        PostingOptions { isa, not_probed, slice_min }: PostingOptions<'_>,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let index = Index::new(collection, bounds, budget)?;
+        let index = SlicedIndex::new(collection, bounds, slice_min, budget)?;
         let words = words(collection, bounds, &index);
         let two_sided = collection.is_two_sided();
         let limits = limits(collection, bounds, not_probed, budget)?;
         budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
-        let matches = MET_PER_CALL + index.len_max;
-        budget.take("the index", Met::bytes(matches) + ChunkStore::bytes(matches))?;
+        let matches = HITS_PER_CALL + index.len_max;
+        budget.take("the index", Hits::bytes(matches) + ChunkStore::bytes(matches))?;
         budget.take("the index", words * size_of::<u64>() * collection.len())?;
         let mut signatures = vec![0; words * collection.len()];
         if words > 0 {
             let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
-            postings::sign_sets(isa, offsets, tokens, words, &mut signatures);
+            sign_sets(isa, offsets, tokens, words, &mut signatures);
         }
         Ok(Self {
             limits,
@@ -289,15 +313,15 @@ impl SignatureJoin {
             isa,
             words,
             signatures,
-            met: Met::default(),
+            hits: Hits::default(),
             has_more: false,
             matches: ChunkStore::default(),
             cursor: Cursor::default(),
         })
     }
 
-    /// Finds the matches of the next probes; false if there are none.
-    fn sift(&mut self, counters: &mut JoinCounters) -> bool {
+    /// Finds the candidates of the next probes; false if there is no probe left.
+    fn scan_lists(&mut self, counters: &mut JoinCounters) -> bool {
         if !self.has_more {
             if !self.index.next_slice(&self.collection, self.bounds) {
                 return false;
@@ -311,11 +335,13 @@ impl SignatureJoin {
             signatures: &self.signatures,
             is_two_sided: self.collection.is_two_sided(),
         };
-        let Self { limits, progress, met, .. } = self;
-        self.has_more = postings::sift(self.isa, lists, limits, progress, met, MET_PER_CALL);
+        let Self { limits, progress, hits, .. } = self;
+        self.has_more = scan_lists(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
         (counters.postings, counters.pre_candidates) = progress.tested();
         let sets = self.collection.sets();
-        met.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
+        // `write_matches` applies the positional filter with the exact bounds of each pair. A
+        // pair is taken from the list of its first common token: `retain_first` drops the others.
+        hits.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
         overlap::retain_first(self.isa, sets, &mut self.matches);
         self.cursor = Cursor::default();
         counters.candidates += self.matches.len() as u64;
@@ -323,14 +349,14 @@ impl SignatureJoin {
     }
 }
 
-impl Find for SignatureJoin {
+impl Find for PostingJoin {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
             chunk.take(&self.matches, &mut self.cursor);
             if chunk.is_full() {
                 return true;
             }
-            if !self.sift(counters) {
+            if !self.scan_lists(counters) {
                 return false;
             }
         }

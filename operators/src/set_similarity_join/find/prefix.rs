@@ -1,5 +1,5 @@
-//! What AllPairs, PPJoin, GroupJoin, buckets and streams share: prefixes, required overlaps, and
-//! lists of postings.
+//! Prefix lengths, required overlaps and posting lists, as AllPairs, PPJoin, GroupJoin, the cost
+//! model and streams use them.
 
 use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::POSITION_MAX;
@@ -7,30 +7,29 @@ use trommel_kernels::postings::POSITION_MAX;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, Side, SizeRun};
 
-/// The sizes that the sets of one size can be similar to, if these are not larger.
+/// Partner sizes of the probes of one size, up to that size.
 ///
-/// Sizes are named by their rank among the sizes that occur.
+/// A size is named by its rank among the sizes that occur.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
-    /// The rank of the probes' size.
+pub(crate) struct SizeRange {
+    /// Rank of the size of the probes.
     pub(crate) rank: usize,
-    /// Their size.
+    /// Size of the probes.
     pub(crate) size: u32,
-    /// The least rank.
+    /// Rank of the smallest partner size.
     pub(crate) rank_min: usize,
-    /// The number of the first set in the window.
+    /// Number of the first set of that size.
     pub(crate) set_min: u32,
-    /// Tokens of a probe that are looked up.
+    /// Prefix length to look a probe up.
     pub(crate) probe_prefix: usize,
-    /// Tokens of a probe that it is found by.
+    /// Prefix length to index a probe.
     pub(crate) index_prefix: usize,
-    /// The overlap that a pair requires, by the rank of the smaller set; those below `rank_min` are
-    /// of no meaning.
+    /// Required overlap, by rank of the partner's size. Entries below `rank_min` are unspecified.
     pub(crate) required: Vec<u32>,
 }
 
-impl Window {
-    /// Moves on to the sizes of this rank; ranks must not descend.
+impl SizeRange {
+    /// Moves on to probes whose size has `rank`; ranks must not descend.
     pub(crate) fn move_to(&mut self, rank: usize, sizes: &[SizeRun], bounds: Bounds) {
         let size = sizes[rank].size;
         let size_min = bounds.size_min(size);
@@ -49,35 +48,34 @@ impl Window {
     }
 }
 
-/// Where the postings of a token are.
+/// A posting list: its range among all postings.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct List {
-    /// The first one; those before it belong to sets that are too small for all probes to come.
+pub(crate) struct PostingRange {
+    /// First posting of a set that is large enough for the probes to come.
     pub(crate) begin: u32,
-    /// Behind the last one.
+    /// End of the postings.
     pub(crate) end: u32,
 }
 
-/// Bytes of the lists of an index: one for each token and side.
+/// Bytes of the lists of an index: one per token and side.
 pub(crate) fn lists_bytes(collection: &SetCollection) -> usize {
-    collection.sides() * collection.distinct() as usize * size_of::<List>()
+    collection.sides() * collection.distinct() as usize * size_of::<PostingRange>()
 }
 
-/// The list of a token of that side.
+/// Index of the posting list of `token` on `side`.
 #[inline]
 pub(crate) fn list_of(collection: &SetCollection, side: Side, token: u32) -> usize {
     side.index() * collection.distinct() as usize + token as usize
 }
 
-/// An empty list for each token and side, with room for the postings of all given sets in the order
-/// of the lists; and the room in all.
-///
-/// `sets` are the numbers of sets, each with the length of the prefix by which it is found.
+/// Empty posting lists per token and side, each with room for the postings of `sets`, and the
+/// number of postings in all. Each set comes with the prefix length by which it is indexed.
 pub(crate) fn empty_lists(
     collection: &SetCollection,
     sets: impl Iterator<Item = (u32, usize)>,
-) -> (Vec<List>, usize) {
-    let mut lists = vec![List::default(); collection.sides() * collection.distinct() as usize];
+) -> (Vec<PostingRange>, usize) {
+    let mut lists =
+        vec![PostingRange::default(); collection.sides() * collection.distinct() as usize];
     for (set, prefix) in sets {
         let side = collection.side(set);
         for &token in &collection.set(set)[..prefix] {
@@ -93,20 +91,10 @@ pub(crate) fn empty_lists(
     (lists, begin as usize)
 }
 
-/// The sets of all sizes, each with the length of the prefix by which it is found.
-pub(crate) fn index_prefixes(
-    collection: &SetCollection,
-    bounds: Bounds,
-) -> impl Iterator<Item = (u32, usize)> {
-    collection.sizes().iter().flat_map(move |run| {
-        let prefix = bounds.index_prefix(run.size) as usize;
-        (run.begin..run.end).map(move |set| (set, prefix))
-    })
-}
-
-/// Where the verification of a pair begins whose first common token is at these positions: behind
-/// it, or at the beginning, if the position in the candidate is not known.
-pub(crate) fn start_behind_match(probe: u32, candidate: u32) -> Start {
+/// Start of the verification of a pair whose first common token is at positions `probe` and
+/// `candidate`: after that token, or at the beginning if `candidate` is [`POSITION_MAX`], which
+/// stands for any position from there on.
+pub(crate) fn start_after_match(probe: u32, candidate: u32) -> Start {
     if candidate == POSITION_MAX {
         return Start::default();
     }

@@ -1,59 +1,36 @@
-//! AllPairs and PPJoin: an index of prefixes, which each set looks its own prefix up in before it
-//! is added.
+//! AllPairs and PPJoin: each set is looked up in an index of the prefixes of all sets before it,
+//! and then added to it.
 //!
 //! ```text
-//! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► sets not too small ──► (PPJoin: that can still
-//!        prefix                reach the required overlap from the match on) ──► candidates
+//! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► size filter ──► PPJoin: positional filter
+//!        prefix                ──► candidates
 //! ```
 //!
-//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3 (prefixes,
-//! sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate Detection*, WWW
-//! 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2: matches in the
-//! prefixes are counted, and verification begins behind the prefix that ends first (§3).
+//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3
+//! (prefixes, sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate
+//! Detection*, WWW 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016,
+//! §2: matches in the prefixes are counted, and verification begins after the prefix that ends
+//! first (§3).
 //!
-//! Departure: postings are laid end to end, sized by a pass that counts them.
+//! Departure: all posting lists lie in one array; a first pass counts their lengths.
 
 use std::sync::Arc;
 
-use trommel_kernels::overlap::Start;
-
+use super::prefix_index::{Entry, PrefixIndex, Verification};
+use super::{Find, JoinCounters};
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
-use crate::set_similarity_join::find::prefix::{
-    List, Window, empty_lists, index_prefixes, list_of, lists_bytes,
-};
-use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
 
-/// A set that has a token in its prefix.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Posting {
-    /// The set, or a group of sets.
-    pub(crate) set: u32,
-    /// The rank of its size.
-    pub(crate) rank: u32,
-    /// How many tokens it has from this one on.
-    pub(crate) left: u32,
-}
-
-/// AllPairs, or with `POSITIONAL` PPJoin.
+/// The finder of AllPairs, or with `POSITIONAL` of PPJoin.
 pub(crate) struct PrefixJoin<const POSITIONAL: bool> {
-    collection: Arc<SetCollection>,
-    bounds: Bounds,
-    /// By rank: how many tokens of a set it is found by.
-    prefixes: Vec<usize>,
-    lists: Vec<List>,
-    postings: Vec<Posting>,
-    window: Window,
-    /// The next probe.
+    index: PrefixIndex<POSITIONAL>,
+    sets: u32,
+    /// Next probe.
     next: u32,
-    /// Matches with the probe, by set; 0 but for those in `found`.
-    matches: Vec<u32>,
-    /// Candidates of the last probe, each a set and the rank of its size, from `emitted` on not yet
-    /// handed over.
-    found: Vec<(u32, u32)>,
+    /// Number of candidates of the last probe that are in a chunk.
     emitted: usize,
 }
 
@@ -63,114 +40,31 @@ impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
         bounds: Bounds,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Its matches, and a place among the candidates.
-        let of_set = size_of::<u32>() + size_of::<(u32, u32)>();
-        budget.take("the index", lists_bytes(collection) + of_set * collection.len())?;
-        let (lists, room) = empty_lists(collection, index_prefixes(collection, bounds));
-        budget.take("the index", room * size_of::<Posting>())?;
-        Ok(Self {
-            collection: Arc::clone(collection),
-            bounds,
-            prefixes: prefixes_by_rank(collection, bounds),
-            lists,
-            postings: vec![Posting::default(); room],
-            window: Window::default(),
-            next: 0,
-            matches: vec![0; collection.len()],
-            found: Vec::new(),
-            emitted: 0,
-        })
-    }
-
-    /// Finds the candidates of the next probe, and adds it to the index.
-    fn probe(&mut self, counters: &mut JoinCounters) {
-        let Self { collection, window, lists, postings, .. } = self;
-        let probe = self.next;
-        self.next += 1;
-        let sizes = collection.sizes();
-        if probe == 0 {
-            window.move_to(0, sizes, self.bounds);
-        } else if probe == sizes[window.rank].end {
-            window.move_to(window.rank + 1, sizes, self.bounds);
-        }
-        let side = collection.side(probe);
-        let partner_side = collection.partner_side(side);
-        let tokens = collection.set(probe);
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.probe_prefix]) {
-            let list = &mut lists[list_of(collection, partner_side, token)];
-            let (begin, end) = (list.begin as usize, list.end as usize);
-            let postings = &postings[begin..end];
-            let small = postings.iter().take_while(|posting| posting.set < window.set_min).count();
-            list.begin += u32::try_from(small).expect("lists have 32-bit ends");
-            counters.postings += postings.len() as u64;
-            counters.pre_candidates += (postings.len() - small) as u64;
-            for posting in &postings[small..] {
-                let matches = &mut self.matches[posting.set as usize];
-                if *matches == 0 {
-                    let is_lost = POSITIONAL
-                        && left.min(posting.left) < window.required[posting.rank as usize];
-                    if is_lost {
-                        continue;
-                    }
-                    self.found.push((posting.set, posting.rank));
-                }
-                *matches += 1;
-            }
-        }
-        let rank = u32::try_from(window.rank).expect("below the number of sets");
-        for (left, &token) in (0..=window.size).rev().zip(&tokens[..window.index_prefix]) {
-            let list = &mut lists[list_of(collection, side, token)];
-            postings[list.end as usize] = Posting { set: probe, rank, left };
-            list.end += 1;
-        }
+        let sets = u32::try_from(collection.len()).expect("sets have 32-bit numbers");
+        let index = PrefixIndex::new(collection, bounds, 0..sets, budget)?;
+        Ok(Self { index, sets, next: 0, emitted: 0 })
     }
 }
 
 impl<const POSITIONAL: bool> Find for PrefixJoin<POSITIONAL> {
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
         loop {
-            while let Some(&(candidate, rank)) = self.found.get(self.emitted) {
+            while let Some(&candidate) = self.index.found.get(self.emitted) {
                 if chunk.is_full() {
                     return true;
                 }
                 self.emitted += 1;
-                let matches = std::mem::take(&mut self.matches[candidate as usize]);
-                let probe = self.next - 1;
-                let start = start_behind_prefix(
-                    (self.collection.set(probe), self.window.probe_prefix),
-                    (self.collection.set(candidate), self.prefixes[rank as usize]),
-                    matches,
-                );
-                chunk.push(probe, candidate, self.window.required[rank as usize], start);
+                let (probe, set) = (self.next - 1, candidate.entry);
+                let Verification { required, start } = self.index.take(candidate, probe, set);
+                chunk.push(probe, set, required, start);
             }
-            counters.candidates += self.found.len() as u64;
-            self.found.clear();
-            self.emitted = 0;
-            if self.next as usize == self.collection.len() {
+            if self.next == self.sets {
                 return false;
             }
-            self.probe(counters);
+            self.index.join(Entry { number: self.next, set: self.next }, counters);
+            counters.candidates += self.index.found.len() as u64;
+            self.next += 1;
+            self.emitted = 0;
         }
-    }
-}
-
-/// By rank of the size: how many tokens of a set it is found by.
-pub(crate) fn prefixes_by_rank(collection: &SetCollection, bounds: Bounds) -> Vec<usize> {
-    collection.sizes().iter().map(|run| bounds.index_prefix(run.size) as usize).collect()
-}
-
-/// Where the verification of a pair begins whose prefixes have so many common tokens: behind the
-/// prefix that ends with the smaller token, since all its common tokens have been counted; and in
-/// the other set behind as many tokens, since so many of them are common and not greater.
-pub(crate) fn start_behind_prefix(
-    (probe, probe_prefix): (&[u32], usize),
-    (candidate, candidate_prefix): (&[u32], usize),
-    matches: u32,
-) -> Start {
-    let position = |prefix| u32::try_from(prefix).expect("prefixes are below 2^31");
-    if probe[probe_prefix - 1] < candidate[candidate_prefix - 1] {
-        Start { probe: position(probe_prefix), candidate: matches, overlap: matches }
-    } else {
-        Start { probe: matches, candidate: position(candidate_prefix), overlap: matches }
     }
 }

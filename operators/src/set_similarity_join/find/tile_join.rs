@@ -1,5 +1,6 @@
-//! The join of all pairs whose sizes fit, by the kernels of [`signatures`]: nothing is indexed, and
-//! all that is made of the sets are signatures and [tiles](crate::set_similarity_join::candidates).
+//! The algorithm `gpu_signatures` on a CPU: all pairs whose sizes fit are tested by signatures,
+//! in [tiles](crate::set_similarity_join::candidates), by the kernels of [`signatures`]. There is
+//! no index.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
 
-/// Bytes of a list of tiles that is sifted at once.
-const SIFTED_BYTES: usize = 1 << 14;
+/// Bytes of a list of tiles that is tested in one call.
+const TESTED_BYTES: usize = 1 << 14;
 
 /// Finds the candidates of tiles on the CPU.
 pub(crate) struct TileJoin {
@@ -24,10 +25,11 @@ pub(crate) struct TileJoin {
     isa: Isa,
     list: TileList,
     unfinished: Vec<Tile>,
+    /// Pairs that passed the test; the next one is number `next`, of entry `entry`.
     survivors: Survivors,
-    /// The next of them: its entry, and its index.
     entry: usize,
     next: u32,
+    /// Whether the list holds the last tiles.
     is_last: bool,
 }
 
@@ -43,7 +45,7 @@ impl TileJoin {
         Ok(Self {
             tiler: Tiler::new(&sets, bounds, ranks),
             isa,
-            list: TileList::with_bytes(SIFTED_BYTES),
+            list: TileList::with_bytes(TESTED_BYTES),
             unfinished: Vec::new(),
             survivors: Survivors::default(),
             entry: 0,
@@ -52,7 +54,7 @@ impl TileJoin {
         })
     }
 
-    /// Hands the survivors over; false if the chunk is full before the last of them.
+    /// Adds the survivors to `chunk`; false if it is full before the last of them.
     fn emit(&mut self, chunk: &mut CandidateChunk) -> bool {
         let survivors = self.survivors.chunk();
         while let Some(entry) = survivors.entries.get(self.entry) {
@@ -71,8 +73,8 @@ impl TileJoin {
         true
     }
 
-    /// Tests the next tiles.
-    fn sift(&mut self, counters: &mut JoinCounters) {
+    /// Tests the next tiles, or the tiles for whose survivors there was no room.
+    fn test_tiles(&mut self, counters: &mut JoinCounters) {
         let Self { tiler, isa, list, unfinished, survivors, is_last, .. } = self;
         if unfinished.is_empty() {
             list.clear();
@@ -83,7 +85,7 @@ impl TileJoin {
         }
         let sets = tiler.sets();
         let tiles = sets.tiles(&list.tiles, &list.required);
-        signatures::sift(*isa, sets.signatures(), tiles, survivors, unfinished);
+        signatures::test_tiles(*isa, sets.signatures(), tiles, survivors, unfinished);
         let found = survivors.len() as u64;
         counters.pre_candidates += found;
         counters.candidates += found;
@@ -100,7 +102,7 @@ impl Find for TileJoin {
             if self.is_last && self.unfinished.is_empty() {
                 return false;
             }
-            self.sift(counters);
+            self.test_tiles(counters);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a similarity and a threshold ask of two sizes, in whole numbers.
+//! Bounds that follow from a similarity, a threshold and two sizes, in whole numbers.
 //!
-//! With o common tokens of sets of a and b tokens, and the threshold t = n / d:
+//! For sets of a and b tokens with o common tokens, and the threshold t = n / d:
 //!
 //! | similarity | at least t if | required overlap |
 //! |---|---|---|
@@ -9,13 +9,13 @@
 //! | Dice | 2 o / (a + b) >= t | ceil(n (a + b) / (2 d)) |
 //! | overlap | o >= t | n (d is 1) |
 //!
-//! The required overlap grows with both sizes. From that follow the bounds on the size of a
-//! partner, and the prefixes: of two sets of which the smaller one has b tokens, the first a -
-//! required + 1 tokens of one and the first b - required + 1 tokens of the other have one in
-//! common, or the sets have fewer than required (Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2).
+//! The required overlap grows with both sizes. The bounds on the size of a partner and the prefix
+//! lengths follow from it: if two sets have the required overlap, the first a - required + 1
+//! tokens of one and the first b - required + 1 tokens of the other have a token in common (Mann,
+//! Augsten, Bouros, PVLDB 9(9), 2016, §2).
 //!
-//! The published programs compute these bounds in floating point and lose pairs on the border, for
-//! sizes that add up to 63 or 126 at 0.8, 19 or 38 at 0.9.
+//! The published programs compute these bounds in floating point and lose pairs at the threshold:
+//! for sizes that add up to 63 or 126 at 0.8, and to 19 or 38 at 0.9.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,24 +23,34 @@ use serde::{Deserialize, Serialize};
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Threshold;
 
-/// How similar two sets are. An empty set is similar to none.
+/// Similarity of two sets. An empty set is similar to no set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Similarity {
-    /// Common tokens, as a share of the tokens that either set has.
+    /// Common tokens as a share of all different tokens of both sets.
     #[default]
     Jaccard,
-    /// Common tokens, as a share of the geometric mean of the sizes.
+    /// Common tokens as a share of the geometric mean of the sizes.
     Cosine,
-    /// Common tokens, as a share of the mean of the sizes.
+    /// Common tokens as a share of the mean of the sizes.
     Dice,
-    /// Common tokens; the threshold is their number.
+    /// Number of common tokens; the threshold is a number of tokens, too.
     Overlap,
 }
 
 impl Similarity {
-    /// The similarity of two sets, given their common tokens and their sizes.
+    /// The similarity of sets of `left` and `right` tokens with `overlap` common tokens.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_operators::set_similarity_join::Similarity;
+    ///
+    /// // 3 common tokens of sets of 3 and 5 tokens.
+    /// assert_eq!(Similarity::Jaccard.of(3, 3, 5), 0.6);
+    /// assert_eq!(Similarity::Dice.of(3, 3, 5), 0.75);
+    /// assert_eq!(Similarity::Overlap.of(3, 3, 5), 3.0);
+    /// ```
     #[must_use]
     pub fn of(self, overlap: u32, left: u32, right: u32) -> f64 {
         let (overlap, left, right) = (f64::from(overlap), f64::from(left), f64::from(right));
@@ -62,8 +72,10 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds, unless no similarity can be as large, or, for the overlap, the threshold is no
-    /// whole number.
+    /// The bounds of `similarity` at `threshold`.
+    ///
+    /// # Errors
+    /// If no similarity can reach `threshold`, or if it is no whole number for an overlap.
     pub(crate) fn new(similarity: Similarity, threshold: Threshold) -> Result<Self, JoinError> {
         let (numerator, denominator) = (threshold.numerator(), threshold.denominator());
         match similarity {
@@ -76,8 +88,8 @@ impl Bounds {
         Ok(Self { similarity, numerator, denominator })
     }
 
-    /// The least overlap of two similar sets of these sizes; above either size if no overlap
-    /// suffices.
+    /// Required overlap: the least overlap of similar sets of `a` and `b` tokens. Above the
+    /// smaller size if no overlap suffices.
     pub(crate) fn required(self, a: u32, b: u32) -> u32 {
         let (n, d) = (self.numerator, self.denominator);
         let (a, b) = (u128::from(a), u128::from(b));
@@ -91,7 +103,7 @@ impl Bounds {
         u32::try_from(required).expect("at most the larger size, or a 32-bit threshold")
     }
 
-    /// The least size of a set that can be similar to one of `size` tokens.
+    /// Smallest size of a set that can be similar to a set of `size` tokens.
     pub(crate) fn size_min(self, size: u32) -> u32 {
         let (n, d, size) = (self.numerator, self.denominator, u128::from(size));
         let least = match self.similarity {
@@ -103,27 +115,27 @@ impl Bounds {
         u32::try_from(least).expect("at most the size, or a 32-bit threshold").max(1)
     }
 
-    /// How many tokens of a set have to be looked up to find all sets that are similar and not
-    /// larger.
+    /// Prefix length by which a set of `size` tokens is looked up: enough to find all similar
+    /// sets up to its own size.
     pub(crate) fn probe_prefix(self, size: u32) -> u32 {
         self.prefix(size, self.size_min(size))
     }
 
-    /// How many tokens of a set have to be found by the prefixes of similar sets that are not
-    /// smaller.
+    /// Prefix length by which a set of `size` tokens is indexed: enough to be found by all
+    /// similar sets from its own size on.
     pub(crate) fn index_prefix(self, size: u32) -> u32 {
         self.prefix(size, size)
     }
 
-    /// Of the tokens of one of two sets, those of which one must be common; none if the sets cannot
-    /// be similar.
+    /// Prefix length of a set of `size` tokens for partners of `partner` tokens: similar sets
+    /// share a token within their prefixes. 0 if the sets cannot be similar.
     fn prefix(self, size: u32, partner: u32) -> u32 {
         let required = self.required(size, partner);
         if size == 0 || required > size { 0 } else { size - required + 1 }
     }
 }
 
-/// The least number whose square is at least `square`.
+/// The least number with a square of at least `square`.
 fn sqrt_ceil(square: u128) -> u128 {
     let root = square.isqrt();
     root + u128::from(root * root < square)
@@ -134,23 +146,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const ALL: [Similarity; 4] =
-        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
-
-    /// The definitions, multiplied out.
-    fn is_similar(similarity: Similarity, n: u32, d: u32, o: u32, a: u32, b: u32) -> bool {
-        let [n, d, o, a, b] = [n, d, o, a, b].map(u128::from);
-        match similarity {
-            Similarity::Jaccard => d * o >= n * (a + b - o),
-            Similarity::Cosine => d * d * o * o >= n * n * a * b,
-            Similarity::Dice => 2 * d * o >= n * (a + b),
-            Similarity::Overlap => d * o >= n,
-        }
-    }
+    use crate::testing::oracle::{Question, SIMILARITIES};
 
     fn bounds(similarity: Similarity, n: u32, d: u32) -> Bounds {
         Bounds::new(similarity, Threshold::new(n, d).unwrap()).unwrap()
+    }
+
+    fn is_similar(similarity: Similarity, n: u32, d: u32, o: u32, a: u32, b: u32) -> bool {
+        let [o, a, b] = [o, a, b].map(|number| number as usize);
+        Question { similarity, numerator: n, denominator: d }.is_similar(o, a, b)
     }
 
     fn check(similarity: Similarity, n: u32, d: u32, a: u32, b: u32) {
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_definitions_for_all_small_sizes() {
-        for similarity in ALL {
+        for similarity in SIMILARITIES {
             for percent in [1, 33, 50, 60, 70, 75, 80, 85, 90, 95, 99, 100] {
                 let (n, d) =
                     if similarity == Similarity::Overlap { (percent, 1) } else { (percent, 100) };
@@ -229,7 +233,7 @@ mod tests {
             b in 1..=u32::MAX,
         ) {
             let (n, d) = (n.min(d), n.max(d));
-            let similarity = ALL[index];
+            let similarity = SIMILARITIES[index];
             let bounds = bounds(similarity, n, d);
             let required = bounds.required(a, b);
             let smaller = a.min(b);

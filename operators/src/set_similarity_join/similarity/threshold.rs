@@ -1,4 +1,4 @@
-//! Thresholds as exact rationals, and how they are written.
+//! Thresholds as exact rational numbers, and their text form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use thiserror::Error;
 
-/// The most digits behind the point of a decimal: 10^9 is below 2^32.
+/// Maximum digits after the point of a decimal: 10^9 is below 2^32.
 const DECIMALS_MAX: usize = 9;
 
-/// A positive rational number: the least similarity of a result.
+/// A positive rational number: the minimum similarity of a result.
 ///
-/// Numerator and denominator have no common factor and fit 32 bits, so that no bound that is made
-/// from them and two sizes overflows 128 bits. Nothing is ever compared in floating point: that
-/// loses pairs that are exactly as similar as asked for.
+/// Numerator and denominator have no common factor and fit 32 bits, so bounds made from them and
+/// two sizes fit 128 bits. No comparison is in floating point, which loses pairs whose similarity
+/// equals the threshold.
 ///
 /// # Examples
 /// ```
@@ -26,6 +26,10 @@ const DECIMALS_MAX: usize = 9;
 /// assert_eq!(threshold, Threshold::new(4, 5)?);
 /// assert_eq!(threshold, "8/10".parse()?);
 /// assert_eq!(threshold.to_string(), "4/5");
+///
+/// let error = "4/0".parse::<Threshold>().unwrap_err();
+/// let said = "invalid threshold 4/0: numerator and denominator must be positive";
+/// assert_eq!(error.to_string(), said);
 /// # Ok::<(), trommel_operators::set_similarity_join::ThresholdError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,33 +38,35 @@ pub struct Threshold {
     denominator: u32,
 }
 
-/// Why something is no threshold.
+/// A threshold is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ThresholdError {
-    /// It is zero, or a fraction of zero.
-    #[error("a threshold is a positive number, not {numerator}/{denominator}")]
+    /// The numerator or the denominator is 0.
+    #[error(
+        "invalid threshold {numerator}/{denominator}: numerator and denominator must be positive"
+    )]
     NotPositive {
-        /// As given.
+        /// Numerator as given.
         numerator: u32,
-        /// As given.
+        /// Denominator as given.
         denominator: u32,
     },
-    /// It is neither a decimal number nor a fraction.
+    /// The text is neither a decimal number nor a fraction.
     #[error(
-        "{text:?} is no threshold; write a decimal such as \"0.8\" or a fraction such as \"4/5\""
+        "invalid threshold {text:?}: expected a decimal such as \"0.8\" or a fraction such as \"4/5\""
     )]
     Syntax {
-        /// As given.
+        /// Text as given.
         text: String,
     },
-    /// It has more digits than are kept.
+    /// The number has too many digits to be kept exactly.
     #[error(
-        "{text:?} has too many digits for a threshold; at most {DECIMALS_MAX} behind the point, and \
-         numbers below 2^32"
+        "invalid threshold {text:?}: at most {DECIMALS_MAX} digits after the point and numbers below \
+         2^32 are allowed"
     )]
     TooLong {
-        /// As given.
+        /// Text as given.
         text: String,
     },
 }
@@ -69,7 +75,7 @@ impl Threshold {
     /// The threshold `numerator / denominator`.
     ///
     /// # Errors
-    /// If one of them is 0.
+    /// If `numerator` or `denominator` is 0.
     pub fn new(numerator: u32, denominator: u32) -> Result<Self, ThresholdError> {
         if numerator == 0 || denominator == 0 {
             return Err(ThresholdError::NotPositive { numerator, denominator });
@@ -78,13 +84,13 @@ impl Threshold {
         Ok(Self { numerator: numerator / common, denominator: denominator / common })
     }
 
-    /// Above the line, in lowest terms.
+    /// Numerator, in lowest terms.
     #[must_use]
     pub fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// Below the line, in lowest terms.
+    /// Denominator, in lowest terms.
     #[must_use]
     pub fn denominator(self) -> u32 {
         self.denominator
@@ -112,7 +118,7 @@ impl fmt::Display for Threshold {
 impl FromStr for Threshold {
     type Err = ThresholdError;
 
-    /// Reads a decimal number or a fraction of two whole ones, exactly.
+    /// Reads a decimal number, or a fraction of two whole numbers, exactly.
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
         if let Some((numerator, denominator)) = text.split_once('/') {
             return Self::new(whole(numerator, text)?, whole(denominator, text)?);
@@ -127,7 +133,7 @@ impl FromStr for Threshold {
     }
 }
 
-/// A number of digits and nothing else; `text` is what it is a part of.
+/// Reads `digits`, a part of `text`, which the error quotes.
 fn whole(digits: &str, text: &str) -> Result<u32, ThresholdError> {
     let text = || text.to_owned();
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -139,7 +145,7 @@ fn whole(digits: &str, text: &str) -> Result<u32, ThresholdError> {
     })
 }
 
-/// A number is read as the shortest decimal that stands for it: 0.8 is 4/5.
+/// Reads a number as its shortest decimal form: 0.8 is 4/5.
 impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Written;
@@ -210,16 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_threshold_is_refused() {
+    fn invalid_thresholds_are_refused() {
         for text in ["", ".", "x", "-0.8", "+1", "0.8.1", "1/2/3", "1/", "/2", "1e-3", " 1", "NaN"]
         {
-            assert!(read(text).unwrap_err().contains("is no threshold"), "{text}");
+            assert!(read(text).unwrap_err().contains("expected a decimal"), "{text}");
         }
         for text in ["0", "0.0", "0/3", "3/0"] {
             assert!(read(text).unwrap_err().contains("positive"), "{text}");
         }
         for text in ["0.1234567891", "4294967296", "9.123456789"] {
-            assert!(read(text).unwrap_err().contains("too many digits"), "{text}");
+            assert!(read(text).unwrap_err().contains("digits after the point"), "{text}");
         }
     }
 

@@ -1,78 +1,89 @@
-//! Which sets have a token in their prefix, by token, as they come and go.
+//! Index of a stream: per token, the sets in the window whose prefix has it.
 //!
 //! ```text
 //! lists      (begin len room) (begin len room) (0 0 0) (begin len room) ..    by slot of the token
 //! postings   | a b c . | d | e f | . . . . | g h i j k . . . |        rooms of 1, 2, 4, 8, ..
 //! ```
 //!
-//! A list lies in a room, and moves to one twice as large when that is full. The room that it has
-//! left, or that of a list that is empty, is kept for another list. Postings of a list are in the
-//! order in which their sets came, so that those which leave the window are the first ones.
+//! A posting list lies in a *room*, a power of two of places, and moves to one twice as large
+//! when its room is full. Its old room, and the room of a list that has become empty, are kept
+//! for other lists. The postings of a list are in the order of arrival, so the postings that
+//! leave the window are at its front.
 
-use trommel_kernels::arrivals::Posting;
+use trommel_kernels::stream_postings::Posting;
 
-/// The postings of a token.
+/// The posting list of a token.
 #[derive(Debug, Clone, Copy, Default)]
-struct List {
+struct PostingList {
     begin: u32,
     len: u32,
-    /// How many there is room for: a power of two, or none.
+    /// Places of its room: a power of two, or 0.
     room: u32,
 }
 
-/// Sizes of rooms.
+/// Number of room sizes.
 const CLASSES: usize = 32;
 
-/// When there is room for so many times as many postings as there are, it is time to make the
-/// index anew.
+/// The index is rebuilt when it has more than `WASTE` places for each posting in use, and more
+/// than `WASTE * POSTINGS_MIN` in all.
 const WASTE: usize = 4;
+const POSTINGS_MIN: usize = 16;
 
-/// With less room than this many times that, it is not.
-const ROOM_MIN: usize = 16;
-
-/// The most postings, and rooms for them, that there can be.
-pub(super) const POSTINGS_MAX: usize = if cfg!(test) { 1 << 19 } else { u32::MAX as usize };
-
-/// The index of all sets that are remembered.
-#[derive(Debug, Default)]
-pub(super) struct Index {
-    /// By slot.
-    lists: Vec<List>,
+/// Posting lists of all sets in the window.
+#[derive(Debug)]
+pub(super) struct StreamIndex {
+    /// Per slot.
+    lists: Vec<PostingList>,
     postings: Vec<Posting>,
-    /// How many of the postings are in lists.
+    /// Number of postings that are in lists.
     used: usize,
-    /// By the binary logarithm of their size: rooms that are free.
+    /// Free rooms, by the binary logarithm of their size.
     rooms: [Vec<u32>; CLASSES],
+    /// Maximum length of `postings` that numbers allow, and that memory allows too.
+    limit: usize,
     postings_max: usize,
 }
 
-impl Index {
-    /// All postings, in which lists are ranges.
+impl StreamIndex {
+    /// An empty index that never has more than `limit` postings, free places included.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            lists: Vec::new(),
+            postings: Vec::new(),
+            used: 0,
+            rooms: [const { Vec::new() }; CLASSES],
+            limit,
+            postings_max: 0,
+        }
+    }
+
+    /// All postings; lists are ranges of them.
     pub(super) fn postings(&self) -> &[Posting] {
         &self.postings
     }
 
-    /// Where a list begins.
+    /// Start of the list of `slot` among all postings.
     #[inline]
     pub(super) fn begin(&self, slot: u32) -> u32 {
         self.lists[slot as usize].begin
     }
 
-    /// Has a list for each of so many slots from now on, and so many bytes for postings at most.
+    /// Makes a list for each of `slots` slots, and limits the postings to `bytes_max` bytes.
     pub(super) fn widen(&mut self, slots: usize, bytes_max: usize) {
         if slots > self.lists.capacity() {
             self.lists.reserve_exact(slots - self.lists.len() + slots / 4);
         }
-        self.lists.resize(slots.max(self.lists.len()), List::default());
-        self.postings_max = (bytes_max / size_of::<Posting>()).min(POSTINGS_MAX);
+        self.lists.resize(slots.max(self.lists.len()), PostingList::default());
+        self.postings_max = (bytes_max / size_of::<Posting>()).min(self.limit);
     }
 
-    /// Whether it is not memory that there may be no room for another posting.
-    pub(super) fn may_be_largest(&self) -> bool {
-        self.postings_max == POSTINGS_MAX
+    /// The maximum number of postings, if that limits the index, not memory.
+    pub(super) fn binding_limit(&self) -> Option<usize> {
+        (self.postings_max == self.limit).then_some(self.limit)
     }
 
-    /// Adds a posting to a list; returns how many it had before, or none if there is no room.
+    /// Appends a posting to the list of `slot`; returns the length of the list before, or `None`
+    /// if there is no room.
     #[inline]
     pub(super) fn push(&mut self, slot: u32, posting: Posting) -> Option<u32> {
         let mut list = self.lists[slot as usize];
@@ -86,16 +97,16 @@ impl Index {
         Some(list.len - 1)
     }
 
-    /// Moves a list that is full to a larger room.
-    fn grow(&mut self, List { begin, len, room }: List) -> Option<List> {
+    /// Moves a full list to a room twice as large.
+    fn grow(&mut self, PostingList { begin, len, room }: PostingList) -> Option<PostingList> {
         let larger = if room == 0 { 1 } else { 2 * room };
         let to = self.room(larger)?;
         self.postings.copy_within(begin as usize..(begin + len) as usize, to as usize);
         self.free(begin, room);
-        Some(List { begin: to, len, room: larger })
+        Some(PostingList { begin: to, len, room: larger })
     }
 
-    /// A free room, or a new one.
+    /// Start of a room of `size` places: a free one, or a new one at the end.
     fn room(&mut self, size: u32) -> Option<u32> {
         if let Some(room) = self.rooms[size.trailing_zeros() as usize].pop() {
             return Some(room);
@@ -106,7 +117,8 @@ impl Index {
             return None;
         }
         if self.postings.capacity() - begin < size {
-            // By a half, not twice as many; and others need what is left, too.
+            // Grows by a half, not to twice the size: the rest of the budget is shared with panes
+            // and tokens.
             self.postings.reserve_exact(size.max(begin.min(left) / 2));
         }
         self.postings.resize(begin + size, Posting::default());
@@ -119,28 +131,30 @@ impl Index {
         }
     }
 
-    /// Drops the first postings of a list, as far as their sets are forgotten.
+    /// Drops the postings at the front of the list of `slot` whose set `is_forgotten`.
     pub(super) fn forget(&mut self, slot: u32, is_forgotten: impl Fn(u32) -> bool) {
-        let List { begin, len, room } = self.lists[slot as usize];
+        let PostingList { begin, len, room } = self.lists[slot as usize];
         let (first, end) = (begin as usize, (begin + len) as usize);
         let of_list = self.postings[first..end].iter();
         let dropped = of_list.take_while(|posting| is_forgotten(posting.set)).count();
+        // The first set of a pane that expires drops the postings of all its sets from this list;
+        // the calls for the others find nothing left to do.
         if dropped == 0 {
             return;
         }
         self.used -= dropped;
         if dropped == end - first {
             self.free(begin, room);
-            self.lists[slot as usize] = List::default();
+            self.lists[slot as usize] = PostingList::default();
         } else {
             self.postings.copy_within(first + dropped..end, first);
             self.lists[slot as usize].len -= u32::try_from(dropped).expect("a part of a list");
         }
     }
 
-    /// Whether most of the room is empty.
+    /// Whether most places hold no posting, so that rebuilding the index saves memory.
     pub(super) fn is_wasteful(&self) -> bool {
-        self.postings.len() > WASTE * self.used.max(ROOM_MIN)
+        self.postings.len() > WASTE * self.used.max(POSTINGS_MIN)
     }
 
     /// Drops all lists.
@@ -151,7 +165,7 @@ impl Index {
         self.rooms.iter_mut().for_each(Vec::clear);
     }
 
-    /// Gives back memory, if there is much more than is needed.
+    /// Gives memory back, if there is much more than is needed.
     pub(super) fn shrink(&mut self) {
         let len = self.postings.len();
         if self.postings.capacity() > len + len / 2 {
@@ -162,18 +176,18 @@ impl Index {
 
     pub(super) fn bytes(&self) -> usize {
         let rooms: usize = self.rooms.iter().map(Vec::capacity).sum();
-        let of_lists = size_of::<List>() * self.lists.capacity();
+        let of_lists = size_of::<PostingList>() * self.lists.capacity();
         of_lists + self.bytes_of_postings() + size_of::<u32>() * rooms
     }
 
-    /// Bytes of the postings, and of the room for them.
+    /// Bytes allocated for postings.
     pub(super) fn bytes_of_postings(&self) -> usize {
         size_of::<Posting>() * self.postings.capacity()
     }
 
-    /// Bytes that lists for so many slots take more.
+    /// Bytes that lists for `slots` slots need in addition.
     pub(super) fn growth(&self, slots: usize) -> usize {
         let is_room = slots <= self.lists.capacity();
-        if is_room { 0 } else { size_of::<List>() * (slots + slots / 4) }
+        if is_room { 0 } else { size_of::<PostingList>() * (slots + slots / 4) }
     }
 }

@@ -1,4 +1,4 @@
-//! What is remembered of a stream, and a micro-batch on its way through it.
+//! State of a streaming join, and the micro-batch that is being joined.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -7,12 +7,11 @@ use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
-use trommel_kernels::arrivals::Posting;
 use trommel_kernels::sets::SetStore;
+use trommel_kernels::stream_postings::Posting;
 
-use super::index::POSTINGS_MAX;
-use super::look_up::{Among, Finder, Found, IndexFull, Met};
-use super::pane::{Arrivals, Pane};
+use super::look_up::{FoundPair, IndexFull, LastProbes, SearchScope, StreamFinder};
+use super::pane::{Arrivals, SetPane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
 use crate::budget::{Budget, BudgetFull};
 use crate::carry::CarriedRows;
@@ -22,96 +21,100 @@ use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::find::JoinCounters;
 use crate::set_similarity_join::similarity::Bounds;
+use crate::set_similarity_join::tuning::Tuning;
 use crate::sets::SetBlock;
 use crate::window::Extent;
 
-/// The most sets in a window: of two numbers that are not further apart, it can be said which one
-/// is before the other.
-const SETS_MAX: usize = if cfg!(test) { 1 << 13 } else { (1 << 31) - 1 };
-
-/// The number of the first set. It is not long to 0 from here, so that every stream gets there.
+/// Number of the first set. It is close to the end of `u32`, so that numbers wrap around in every
+/// stream, not only in long ones.
 const FIRST: u32 = u32::MAX - 31;
 
-/// Postings that are tested in the time that it takes to number a token anew, and four times that:
-/// numbering costs at most a quarter of what the look-ups do that call for it.
+/// Renumbering pays once the look-ups since the last one have tested this many postings per token
+/// of the window. Renumbering a token costs as much as testing about 32 postings; 4 times that
+/// keeps its share below a quarter of the look-ups' cost.
 const POSTINGS_PER_TOKEN: u64 = 4 * 32;
 
-/// What is joined, and how.
+/// Parameters of a streaming join.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct StreamRules {
     pub(crate) bounds: Bounds,
     pub(crate) isa: Isa,
     pub(crate) window: Extent,
-    /// Whether each pair is asked for, or only which sets have an earlier one that is similar.
-    /// Then of equal sets only the last one need be remembered.
+    /// Whether the answer is each pair. If not, it is only which sets have no similar earlier
+    /// set; then one of several equal sets is enough.
     pub(crate) is_each_pair: bool,
-    /// Sets of fewer tokens are similar to none.
+    /// Minimum number of tokens of a set; smaller sets are similar to none.
     pub(crate) size_min: usize,
+    /// Bytes of all state.
     pub(crate) memory_max: usize,
+    pub(crate) tuning: Tuning,
 }
 
-/// Joins sets to those before them.
+/// Joins each set to the earlier sets of its window.
 pub(super) struct StreamJoin {
-    rules: Rules,
+    rules: StreamRules,
     dictionary: Dictionary,
-    finder: Finder,
-    /// The oldest first.
-    panes: Panes<Pane>,
-    /// The number of the next set; 0 comes after 2^32 - 1.
+    finder: StreamFinder,
+    /// From the oldest to the newest.
+    panes: Panes<SetPane>,
+    /// Number of the next set; 0 follows 2^32 - 1.
     next: u32,
-    copies: Copies,
+    duplicates: Duplicates,
     batch: Option<MicroBatch>,
     counters: JoinCounters,
     renumberings: u64,
-    /// Postings that had been tested when tokens were last numbered.
+    /// Postings tested before the last renumbering.
     postings_then: u64,
 }
 
-/// Sets of one cell that came together.
+/// Sets of one cell that arrived together.
 struct MicroBatch {
-    /// What will be remembered of them.
-    pane: Pane,
-    /// Unless each pair is asked for.
+    /// The pane that the sets become.
+    pane: SetPane,
+    /// `None` if each pair is asked for.
     firsts: Option<Firsts>,
 }
 
-/// Which sets of a micro-batch have no earlier one that is similar.
+/// Marks for the sets of a micro-batch: which have a similar earlier set.
+///
+/// A *place* counts all sets that arrived; a set's number in the pane counts those that were not
+/// dropped as duplicates.
 struct Firsts {
-    /// By set: when it came.
+    /// Per set: the stamp of its arrival.
     arrived: Vec<u64>,
-    /// By set: its place among those that came.
+    /// Per set: its place.
     places: Vec<u32>,
-    /// By place: whether no earlier set is known to be similar.
+    /// Per place: whether no similar earlier set is known.
     is_first: Vec<bool>,
 }
 
-/// Which sets of the present cell are there, to leave out copies of them.
+/// The different sets of the present cell.
 #[derive(Debug, Default)]
-struct Copies {
+struct Duplicates {
     hasher: RandomState,
-    /// The number of a set, by the hash of its tokens.
+    /// Hash of the tokens of a set -> its number. Of sets with equal hashes, the first one.
     sets: HashMap<u64, u32, RandomState>,
     cell: u64,
 }
 
-/// What came of asking for the next chunk.
-pub(super) enum Next {
-    /// Candidates of these sets.
+/// Outcome of [`StreamJoin::next_chunk`].
+pub(super) enum JoinStep {
+    /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// There are no more, and the micro-batch has become a pane. Unless each pair is asked for, by
-    /// place: whether no earlier set was [marked](StreamJoin::mark) as similar.
+    /// No candidates are left, and the micro-batch has become a pane. Per place: whether no pair
+    /// of the set was [marked](StreamJoin::mark). Empty if each pair is asked for.
     Settled(Vec<bool>),
 }
 
 impl StreamJoin {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: StreamRules) -> Self {
         Self {
             rules,
             dictionary: Dictionary::default(),
-            finder: Finder::new(rules.bounds, rules.is_each_pair),
+            finder: StreamFinder::new(rules.bounds, rules.is_each_pair, &rules.tuning),
             panes: Panes::default(),
             next: FIRST,
-            copies: Copies::default(),
+            duplicates: Duplicates::default(),
             batch: None,
             counters: JoinCounters::default(),
             renumberings: 0,
@@ -123,55 +126,66 @@ impl StreamJoin {
         self.counters
     }
 
-    /// Panes, how often some were made one, and how often tokens were numbered.
-    pub(super) fn panes(&self) -> (usize, u64, u64) {
-        (self.panes.len(), self.panes.merges(), self.renumberings)
+    /// Number of panes.
+    pub(super) fn panes(&self) -> usize {
+        self.panes.len()
     }
 
-    /// Bytes of all that is remembered.
+    /// Number of times that panes were merged.
+    pub(super) fn merges(&self) -> u64 {
+        self.panes.merges()
+    }
+
+    /// Number of times that tokens were renumbered.
+    pub(super) fn renumberings(&self) -> u64 {
+        self.renumberings
+    }
+
+    /// Bytes of the state.
     pub(super) fn bytes(&self) -> usize {
-        let Self { dictionary, finder, panes, copies, batch, .. } = self;
+        let Self { dictionary, finder, panes, duplicates, batch, .. } = self;
         let of_batch = batch.iter().map(|batch| &batch.pane);
-        let panes: usize = panes.iter().chain(of_batch).map(Pane::bytes).sum();
-        panes + dictionary.bytes() + finder.bytes() + copies.bytes()
+        let panes: usize = panes.iter().chain(of_batch).map(SetPane::bytes).sum();
+        panes + dictionary.bytes() + finder.bytes() + duplicates.bytes()
     }
 
-    /// Bytes that may yet be used.
+    /// Bytes of `memory_max` that are not used.
     fn room(&self) -> usize {
         self.rules.memory_max.saturating_sub(self.bytes())
     }
 
-    /// Whether a set of so many tokens can be similar to any, at least to itself.
+    /// Whether a set of `tokens` tokens can be similar to any set, at least to an equal one.
     pub(super) fn can_match(&self, tokens: usize) -> bool {
         tokens >= self.rules.size_min
             && u32::try_from(tokens).is_ok_and(|size| self.finder.prefix(size) > 0)
     }
 
-    /// Makes ready for a micro-batch, of which the first set comes at this time.
+    /// Prepares for a micro-batch whose first set has `stamp`: drops expired panes, and closes
+    /// the last cell if `stamp` is in another one.
     ///
     /// # Errors
     /// If columns cannot be joined.
     pub(super) fn open(&mut self, stamp: u64) -> Result<(), OperatorError> {
         self.forget(stamp);
         let cell = self.rules.window.cell(stamp);
-        self.copies.turn_to(cell);
+        self.duplicates.switch_cell(cell);
         let room = self.room();
         Ok(self.panes.close_cells(cell, room)?)
     }
 
-    /// Forgets the panes that no set can be similar to that comes at `stamp` or later.
+    /// Drops the panes that are outside the window of a set with `stamp`, and their postings.
     fn forget(&mut self, stamp: u64) {
         let Self { panes, finder, rules, next, .. } = self;
-        let expired: Vec<Pane> = panes.expire(rules.window, stamp).collect();
+        let expired: Vec<SetPane> = panes.expire(rules.window, stamp).collect();
         let end = panes.first().map_or(*next, |pane| pane.begin);
         expired.iter().for_each(|pane| finder.remove(&pane.sets, end));
     }
 
-    /// Begins to join a micro-batch: sets of one cell, in the order in which they came, and so are
-    /// the rows that go with them. Its chunks follow from [`Self::next_chunk`].
+    /// Begins to join a micro-batch: sets of one cell in the order of arrival, with one row of
+    /// `carried` per set. [`Self::next_chunk`] finds its candidates.
     ///
     /// # Errors
-    /// If it does not fit the memory.
+    /// If the sets do not fit the memory.
     pub(super) fn begin(
         &mut self,
         mut arrivals: Arrivals,
@@ -181,34 +195,37 @@ impl StreamJoin {
         let cell = self.rules.window.cell(first);
         let held = arrivals.bytes() + carried.as_ref().map_or(0, CarriedRows::bytes);
         self.make_room(&arrivals, held)?;
-        let hashes = (!self.rules.is_each_pair).then(|| self.copies.hash(&arrivals));
+        let hashes = (!self.rules.is_each_pair).then(|| self.duplicates.hash(&arrivals));
         for token in &mut arrivals.tokens {
             *token = self.dictionary.slot(*token);
         }
+        // Before the sets are numbered and indexed: they get the new numbers, and need not be
+        // renumbered themselves.
         if self.should_renumber() {
             self.renumber(&mut arrivals.tokens, held)?;
         }
         arrivals.tokens.iter_mut().for_each(|token| *token = number_of(*token));
         (0..arrivals.len()).for_each(|set| arrivals.set_mut(set).sort_unstable());
-        let firsts = hashes.map(|hashes| self.leave_out_copies(&mut arrivals, &hashes));
+        let firsts = hashes.map(|hashes| self.drop_duplicates(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
         let sets = Arc::new(SetBlock::new(sets, ids, carried));
         let begin = self.next;
         self.next = begin.wrapping_add(narrow(sets.len()));
         let oldest = self.panes.first().map_or(begin, |pane| pane.begin);
-        self.finder.met.widen(oldest, begin, self.next);
+        self.finder.last_probes.widen(oldest, begin, self.next);
         self.finder.begin(self.rules.isa, &sets);
         let newest = stamps.iter().copied().max().unwrap_or_default();
-        let pane = Pane { sets, stamps, begin, cell, newest };
+        let batch_bytes = self.rules.tuning.carried_batch_bytes;
+        let pane = SetPane { sets, stamps, begin, cell, newest, batch_bytes };
         self.batch = Some(MicroBatch { pane, firsts });
         self.widen_index(0);
         Ok(())
     }
 
-    /// Makes sure that there are numbers and memory for a micro-batch, which itself takes so many
-    /// bytes; tokens that are not in the window any more are forgotten before there is no room for
-    /// numbering the others anew.
+    /// Makes sure that there are numbers and memory for a micro-batch, which takes `held` bytes
+    /// itself. If memory gets short, tokens that have left the window are forgotten while there
+    /// is still room to renumber the others.
     fn make_room(&mut self, arrivals: &Arrivals, held: usize) -> Result<(), JoinError> {
         let (sets, tokens) = (arrivals.len(), arrivals.tokens.len());
         let is_room_left = self.room_for(sets, tokens, held).is_ok_and(|mut budget| {
@@ -220,11 +237,13 @@ impl StreamJoin {
         self.room_for(sets, tokens, held).map(drop)
     }
 
+    /// The budget after a micro-batch of `sets` sets with `tokens` tokens, which takes `held`
+    /// bytes.
     fn room_for(&self, sets: usize, tokens: usize, held: usize) -> Result<Budget, JoinError> {
         let of_window = sets + self.panes.iter().map(|pane| pane.sets.len()).sum::<usize>();
         let slots = self.dictionary.len() + tokens;
         for (what, number, most) in [
-            ("sets in its window", of_window, SETS_MAX),
+            ("sets in the window", of_window, self.rules.tuning.window_sets_max),
             ("different tokens", slots, TOKENS_NUMBERED_MAX),
         ] {
             if number > most {
@@ -234,15 +253,15 @@ impl StreamJoin {
         let mut budget = Budget::new(self.rules.memory_max);
         budget.take("the sets in the window", self.bytes())?;
         budget.take("the sets", held)?;
-        let copies = if self.rules.is_each_pair { 0 } else { self.copies.growth(sets) };
+        let duplicates = if self.rules.is_each_pair { 0 } else { self.duplicates.growth(sets) };
         budget.take("the numbers of tokens", self.dictionary.growth(tokens))?;
-        let met = Met::bytes_for(of_window);
-        budget.take("the index", self.finder.index.growth(slots) + met + copies)?;
+        let last_probes = LastProbes::bytes_for(of_window);
+        budget.take("the index", self.finder.index.growth(slots) + last_probes + duplicates)?;
         Ok(budget)
     }
 
-    /// Gives the index all memory that nothing else uses; so many bytes are used besides those that
-    /// are remembered.
+    /// Gives the index all memory that nothing else uses; `held` bytes are used besides the
+    /// state.
     fn widen_index(&mut self, held: usize) {
         let left = self.room().saturating_sub(held);
         let Self { dictionary, finder, .. } = self;
@@ -250,29 +269,28 @@ impl StreamJoin {
         finder.index.widen(dictionary.len(), bytes_max);
     }
 
-    /// Whether numbering tokens anew is likely to pay.
+    /// Whether renumbering the tokens is likely to pay.
     fn should_renumber(&self) -> bool {
         let tokens: usize = self.panes.iter().map(|pane| pane.sets.tokens()).sum();
-        let looked_at = self.counters.postings - self.postings_then;
+        let tested = self.counters.postings - self.postings_then;
         self.dictionary.is_outgrown()
             || self.finder.index.is_wasteful()
-            || looked_at / POSTINGS_PER_TOKEN > tokens as u64
+            || tested / POSTINGS_PER_TOKEN > tokens as u64
     }
 
-    /// Bytes that numbering tokens anew takes for a moment: its tables, and a pane that is copied
-    /// and signed.
+    /// Bytes that renumbering needs while it runs: its tables, and one pane copied and signed.
     fn renumbering_bytes(&self) -> usize {
-        let of_pane = |pane: &Pane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
+        let of_pane = |pane: &SetPane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
         let of_panes = self.panes.iter().map(of_pane).max();
         RENUMBERING_BYTES * self.dictionary.len() + of_panes.unwrap_or(0)
     }
 
-    /// Numbers the tokens anew, by how often they are in the window and in the slots of a
-    /// micro-batch, which takes so many bytes; and makes the index anew. Where there is no room for
-    /// that, the numbers stay as they are.
+    /// Renumbers the tokens by their frequency in the window and in `slots`, the tokens of a
+    /// micro-batch that takes `held` bytes, and rebuilds the index. Without room for that, the
+    /// numbers stay as they are.
     ///
     /// # Cost
-    /// Sorts all sets and adds them to the index.
+    /// Sorts all sets of the window and adds them to the index.
     fn renumber(&mut self, slots: &mut [u32], held: usize) -> Result<(), JoinError> {
         if held.saturating_add(self.renumbering_bytes()) > self.room() {
             return Ok(());
@@ -288,6 +306,7 @@ impl StreamJoin {
         }
         let moved = self.dictionary.renumber(counts);
         slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
+        // The new numbers change the order of the tokens, hence the prefix of each set.
         self.finder.index.clear();
         for pane in self.panes.iter_mut() {
             pane.renumber(|token| number_of(moved[number_of(token) as usize]));
@@ -302,27 +321,31 @@ impl StreamJoin {
         Ok(())
     }
 
-    /// Says why there is no room in the index.
+    /// The error for a full index.
     fn index_error(&self) -> JoinError {
-        if self.finder.index.may_be_largest() {
-            return JoinError::TooMany { what: "postings", most: POSTINGS_MAX };
+        if let Some(most) = self.finder.index.binding_limit() {
+            return JoinError::TooMany { what: "postings", most };
         }
-        // What there is fits, and the room that is asked for, of twice the longest list, does not.
+        // The state as it is fits the budget; with a room of twice the longest list it does not.
         let allowed = self.rules.memory_max;
         let needed = self.bytes().max(allowed).saturating_add(size_of::<Posting>());
         BudgetFull { what: "the index", needed, allowed }.into()
     }
 
-    /// Leaves out sets of a micro-batch that are equal to one before them in their cell, which is
-    /// remembered in their stead and as long.
-    fn leave_out_copies(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
+    /// Drops sets that equal an earlier set of the same cell, and renews the stamp of the set
+    /// that stays. Such a set is a duplicate, and later sets find the one that stays.
+    ///
+    /// `hashes` has a hash per set. If the hashes of two different sets are equal, the second one
+    /// is kept like any other set: that costs memory, not correctness.
+    fn drop_duplicates(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
         let mut is_first = vec![true; arrivals.len()];
         let mut kept: Vec<u32> = Vec::with_capacity(arrivals.len());
         let mut arrived = Vec::with_capacity(arrivals.len());
         for (place, &hash) in (0_u32..).zip(hashes) {
             let stamp = arrivals.stamps[place as usize];
             let number = self.next.wrapping_add(narrow(kept.len()));
-            let known = *self.copies.sets.entry(hash).or_insert(number);
+            // The first set with this hash: of this micro-batch, of a pane, or this set itself.
+            let known = *self.duplicates.sets.entry(hash).or_insert(number);
             let tokens = arrivals.set(place as usize);
             let in_batch = known.wrapping_sub(self.next) as usize;
             if let Some(&original) = kept.get(in_batch) {
@@ -334,7 +357,7 @@ impl StreamJoin {
             } else if known != number {
                 let first = self.panes[0].begin;
                 let age = known.wrapping_sub(first);
-                let is_before = |pane: &Pane| pane.begin.wrapping_sub(first) <= age;
+                let is_before = |pane: &SetPane| pane.begin.wrapping_sub(first) <= age;
                 let index = self.panes.partition_point(is_before) - 1;
                 let pane = &mut self.panes[index];
                 let set = known.wrapping_sub(pane.begin);
@@ -353,29 +376,32 @@ impl StreamJoin {
         Firsts { arrived, places: kept, is_first }
     }
 
-    /// Whether a micro-batch is under way.
+    /// Whether a micro-batch is being joined.
     pub(super) fn is_busy(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// Puts the next candidates of the micro-batch in the chunk, in place of what it holds.
+    /// Replaces the content of `chunk` by the next candidates of the micro-batch.
     ///
     /// # Errors
     /// If the index does not fit the memory, or columns cannot be joined.
     ///
     /// # Panics
-    /// If no micro-batch is under way.
-    pub(super) fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> Result<Next, OperatorError> {
+    /// If no micro-batch is being joined.
+    pub(super) fn next_chunk(
+        &mut self,
+        chunk: &mut CandidateChunk,
+    ) -> Result<JoinStep, OperatorError> {
         chunk.clear();
         let Self { rules, finder, panes, batch, counters, .. } = self;
-        let batch = batch.as_mut().expect("a micro-batch is under way");
+        let batch = batch.as_mut().expect("a micro-batch is being joined");
         loop {
-            if let Some(sets) = batch.hand_over(finder, panes, chunk) {
+            if let Some(sets) = batch.emit(finder, panes, chunk) {
                 counters.verified += chunk.len() as u64;
-                return Ok(Next::Chunk(sets));
+                return Ok(JoinStep::Chunk(sets));
             }
-            let Pane { sets, stamps, begin, .. } = &batch.pane;
-            let among = Among {
+            let SetPane { sets, stamps, begin, .. } = &batch.pane;
+            let scope = SearchScope {
                 sets,
                 stamps,
                 arrived: batch.firsts.as_ref().map_or(stamps, |firsts| &firsts.arrived),
@@ -384,15 +410,15 @@ impl StreamJoin {
                 window: rules.window,
                 isa: rules.isa,
             };
-            match finder.find(&among, counters) {
+            match finder.find(&scope, counters) {
                 Ok(true) => {}
-                Ok(false) => return self.settle().map(Next::Settled),
+                Ok(false) => return self.settle().map(JoinStep::Settled),
                 Err(IndexFull) => return Err(self.index_error().into()),
             }
         }
     }
 
-    /// Takes notice of similar pairs: their newer sets need not be looked up any more.
+    /// Marks the newer sets of the similar pairs of `chunk`: their other candidates are skipped.
     pub(super) fn mark(&mut self, chunk: &CandidateChunk, overlaps: &[u32]) {
         let firsts = self.batch.as_mut().and_then(|batch| batch.firsts.as_mut());
         let Some(Firsts { places, is_first, .. }) = firsts else { return };
@@ -401,10 +427,10 @@ impl StreamJoin {
         }
     }
 
-    /// Makes the micro-batch a pane.
+    /// Turns the micro-batch into a pane.
     fn settle(&mut self) -> Result<Vec<bool>, OperatorError> {
         let room = self.room();
-        let MicroBatch { pane, firsts } = self.batch.take().expect("a micro-batch is under way");
+        let MicroBatch { pane, firsts } = self.batch.take().expect("a micro-batch is being joined");
         if !pane.sets.is_empty() {
             self.panes.push(pane, room)?;
         }
@@ -413,19 +439,21 @@ impl StreamJoin {
 }
 
 impl MicroBatch {
-    /// Puts candidates of one pane in the chunk, if there are any; says whose they are.
-    fn hand_over(
+    /// Adds found candidates of one pane to `chunk`, and returns their sets; `None` if none is
+    /// left.
+    fn emit(
         &self,
-        Finder { found, handed_over, .. }: &mut Finder,
-        panes: &[Pane],
+        StreamFinder { found, handed_over, .. }: &mut StreamFinder,
+        panes: &[SetPane],
         chunk: &mut CandidateChunk,
     ) -> Option<JoinedSets> {
         let mut pane = None;
-        for &Found { pane: of, probe, set, required, start } in &found[*handed_over..] {
+        for &FoundPair { pane: of, probe, set, required, start } in &found[*handed_over..] {
             if chunk.is_full() || pane.is_some_and(|pane| pane != of) {
                 break;
             }
             *handed_over += 1;
+            // Chunks found before this one can have marked the probe in the meantime.
             let firsts = self.firsts.as_ref();
             if firsts.is_none_or(|firsts| firsts.is_first[firsts.places[probe as usize] as usize]) {
                 pane = Some(of);
@@ -438,16 +466,17 @@ impl MicroBatch {
     }
 }
 
-impl Copies {
-    /// Sets of this cell come now.
-    fn turn_to(&mut self, cell: u64) {
+impl Duplicates {
+    /// Forgets the sets of the previous cell. Renewed stamps there would keep its panes longer
+    /// than a window and a cell.
+    fn switch_cell(&mut self, cell: u64) {
         if self.cell != cell {
             self.sets.clear();
             self.cell = cell;
         }
     }
 
-    /// By set: a hash of its tokens.
+    /// Per set: a hash of its tokens.
     fn hash(&self, arrivals: &Arrivals) -> Vec<u64> {
         (0..arrivals.len()).map(|set| self.hasher.hash_one(arrivals.set(set))).collect()
     }
@@ -460,7 +489,7 @@ impl Copies {
         (size_of::<(u64, u32)>() + 1) * capacity * 8 / 7
     }
 
-    /// Bytes that so many sets more may take.
+    /// Bytes that `sets` more sets can take.
     fn growth(&self, sets: usize) -> usize {
         let len = self.sets.len() + sets;
         let is_room = len <= self.sets.capacity();

@@ -1,155 +1,153 @@
-//! The candidates of a micro-batch among all sets before them.
+//! Candidates of a micro-batch among all earlier sets of the window.
 //!
 //! ```text
-//! probe   3 9 | 12 40 ..     is added to the lists of 3 and 9, whose older postings are looked at:
-//!         prefix             sizes, signatures ──► positions ──► new? ──► in the window? ──► found
+//! probe   3 9 | 12 40 ..     joins the posting lists of 3 and 9, whose older postings are tested:
+//!         prefix             sizes, signatures ──► new? ──► positions ──► window ──► candidate
 //! ```
 //!
-//! Sources: as [`super::super::prefix_join`] for positions, and `arrivals` of the kernels for sizes
-//! and signatures. Other than there, sets on both sides of the probe's size are partners.
+//! Sources: those of [`find::prefix_join`](crate::set_similarity_join::find::prefix_join) for
+//! positions, and `stream_postings` of the kernels for sizes and signatures. Unlike in a
+//! collection, sets smaller and larger than the probe are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_kernels::Isa;
-use trommel_kernels::arrivals::{self, Hit, LookUp, PLACE_MAX, Posting};
 use trommel_kernels::overlap::Start;
-use trommel_kernels::postings::sign_sets;
+use trommel_kernels::sets::sign_sets;
+use trommel_kernels::stream_postings::{Hit, LookUp, PLACE_MAX, Posting, probe_lists};
 
-use super::index::Index;
-use super::pane::Pane;
+use super::index::StreamIndex;
+use super::pane::SetPane;
 use super::tokens::number_of;
 use crate::set_similarity_join::find::JoinCounters;
-use crate::set_similarity_join::find::prefix::start_behind_match;
+use crate::set_similarity_join::find::prefix::start_after_match;
 use crate::set_similarity_join::similarity::Bounds;
+use crate::set_similarity_join::tuning::Tuning;
 use crate::sets::SetBlock;
 use crate::window::Extent;
 
-/// Look-ups that are done together, so that what they read is still in the nearest caches where
-/// they were added.
-const GROUP: usize = if cfg!(test) { 8 } else { 1 << 11 };
-
-/// Candidates that are looked for at a time; and when it is only asked whether there is a similar
-/// set, because a set that has one need not be looked up any more.
-const FOUND_MAX: usize = if cfg!(test) { 16 } else { 1 << 14 };
-const FOUND_FIRST_MAX: usize = if cfg!(test) { 4 } else { 1 << 8 };
-
-/// Reaches of all sizes after which they are made anew.
-const REACHES_MAX: usize = if cfg!(test) { 32 } else { 1 << 18 };
-
-/// The bits of a signature.
+/// Bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
 
-/// What the partners of a set can be that have the token at some position of it in common, and none
-/// before. Positions that follow each other and say the same have one.
+/// Bounds on the partners of a set whose first common token with it is at one of some consecutive
+/// positions of the set.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
-    /// Behind the last position.
+struct PositionBounds {
+    /// Number after the last position.
     end: u32,
     size_min: u16,
     size_max: u16,
+    /// Maximum number of tokens that only one of the two sets has.
     distance_max: u32,
 }
 
-/// What sets of each size look for.
+/// A cache of position bounds, by size of the set.
 #[derive(Debug)]
-pub(super) struct Reaches {
+pub(super) struct BoundsBySize {
     bounds: Bounds,
-    /// By size: those of all positions of the prefix.
-    of_size: HashMap<u32, Box<[Reach]>, RandomState>,
+    of_size: HashMap<u32, Box<[PositionBounds]>, RandomState>,
     held: usize,
+    held_max: usize,
 }
 
-impl Reaches {
-    fn new(bounds: Bounds) -> Self {
-        Self { bounds, of_size: HashMap::default(), held: 0 }
+impl BoundsBySize {
+    fn new(bounds: Bounds, held_max: usize) -> Self {
+        Self { bounds, of_size: HashMap::default(), held: 0, held_max }
     }
 
-    /// The reaches of a set of this size, the first positions first.
-    fn of(&mut self, size: u32) -> &[Reach] {
-        if self.held > REACHES_MAX && !self.of_size.contains_key(&size) {
+    /// Bounds for all positions of the prefix of a set of `size` tokens, in their order.
+    fn of(&mut self, size: u32) -> &[PositionBounds] {
+        if self.held > self.held_max && !self.of_size.contains_key(&size) {
             self.of_size.clear();
             self.held = 0;
         }
-        let Self { bounds, of_size, held } = self;
+        let Self { bounds, of_size, held, .. } = self;
         of_size.entry(size).or_insert_with(|| {
-            let reaches = reaches_of(size, *bounds);
-            *held += reaches.len();
-            reaches
+            let found = position_bounds(size, *bounds);
+            *held += found.len();
+            found
         })
     }
 
     fn bytes(&self) -> usize {
-        let entry = size_of::<(u32, Box<[Reach]>)>() + 1;
-        size_of::<Reach>() * self.held + entry * self.of_size.capacity() * 8 / 7
+        let entry = size_of::<(u32, Box<[PositionBounds]>)>() + 1;
+        size_of::<PositionBounds>() * self.held + entry * self.of_size.capacity() * 8 / 7
     }
 }
 
+/// Position bounds of a set of `size` tokens.
+///
 /// # Cost
-/// A few steps for each size of a partner below 2^16, however large the set is.
-fn reaches_of(size: u32, bounds: Bounds) -> Box<[Reach]> {
+/// A few steps per size of a partner below 2^16, however large `size` is.
+fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
     let (size_min, prefix) = (bounds.size_min(size), bounds.probe_prefix(size));
-    // Of two sets, in how many tokens they may differ.
+    // Maximum number of tokens that only one of two similar sets has.
     let distance = |other: u32| {
         let required = u64::from(bounds.required(size, other));
         (u64::from(size) + u64::from(other)).saturating_sub(2 * required)
     };
     let known = |size: u32| u16::try_from(size).unwrap_or(PLACE_MAX);
+    // The largest partner of position 0: the required overlap grows with its size, so bisect.
     let (mut reached, mut beyond) = (size_min, u32::from(PLACE_MAX) + 1);
     while reached + 1 < beyond {
         let middle = reached.midpoint(beyond);
         if bounds.required(size, middle) <= size { reached = middle } else { beyond = middle }
     }
-    let mut reaches: Vec<Reach> = Vec::new();
+    let mut found: Vec<PositionBounds> = Vec::new();
     let mut begin = 0;
     while begin < prefix {
-        // A partner of this size is possible as long as so many tokens are left.
+        // A partner of size `reached` is possible while the set has its required overlap left.
         let end = prefix.min((size + 1).saturating_sub(bounds.required(size, reached)));
         if end > begin {
-            // The real bound is largest at one of the ends; rounding makes it one less there at
-            // most.
+            // The exact bound is largest at one of the two ends of the sizes. Rounding can lower
+            // it there by at most 1.
             let distance_max = distance(size_min).max(distance(reached)) + 1;
             let distance_max = match known(reached) {
                 PLACE_MAX => SIGNATURE_BITS,
                 _ => u32::try_from(distance_max).unwrap_or(SIGNATURE_BITS),
             };
             let (size_min, size_max) = (known(size_min), known(reached));
-            reaches.push(Reach { end, size_min, size_max, distance_max });
+            found.push(PositionBounds { end, size_min, size_max, distance_max });
             begin = end;
         }
         reached -= 1;
     }
-    reaches.into()
+    found.into()
 }
 
-/// A set that may be similar to a probe.
+/// A candidate pair of a probe of the micro-batch and an earlier set.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
-    /// The pane of the set: its index, or behind the last one, the micro-batch.
+pub(super) struct FoundPair {
+    /// Index of the pane of the set; the number of panes stands for the micro-batch itself.
     pub(super) pane: u32,
     pub(super) probe: u32,
-    /// The number of the set in its pane.
+    /// Number of the set in its pane.
     pub(super) set: u32,
     pub(super) required: u32,
     pub(super) start: Start,
 }
 
-/// What a look-up is for.
+/// The token that a look-up is done for.
 #[derive(Debug, Clone, Copy)]
-struct Origin {
+struct LookUpOrigin {
     probe: u32,
     position: u32,
     slot: u32,
 }
 
-/// Which sets a probe has met, by the last digits of their number.
+/// Per set of the window: the last probe that has hit it. Drops the repeated hits of a pair.
+///
+/// A ring with at least a place for each set, by the low bits of the set's number.
 #[derive(Debug, Default)]
-pub(super) struct Met {
-    /// The last probe. A set meets itself when it comes, so that nothing is left of those before.
+pub(super) struct LastProbes {
+    /// A set that arrives is entered as its own last probe, so that no entry of an older set with
+    /// the same low bits is left.
     probes: Vec<u32>,
 }
 
-impl Met {
-    /// Has room for the sets from `begin` to before `end`, of which those from `known` on are new.
+impl LastProbes {
+    /// Makes room for the sets with numbers `begin..end`, of which `known..end` are new. Numbers
+    /// wrap around.
     pub(super) fn widen(&mut self, begin: u32, known: u32, end: u32) {
         let sets = end.wrapping_sub(begin) as usize;
         let mut first = known;
@@ -169,9 +167,9 @@ impl Met {
         &mut self.probes[set as usize & mask]
     }
 
-    /// Whether the probe meets this set for the first time.
+    /// Whether `probe` hits `set` for the first time. Probes come in ascending order.
     #[inline]
-    fn meet(&mut self, probe: u32, set: u32) -> bool {
+    fn is_new_pair(&mut self, probe: u32, set: u32) -> bool {
         std::mem::replace(self.last(set), probe) != probe
     }
 
@@ -179,91 +177,98 @@ impl Met {
         size_of_val(&self.probes[..])
     }
 
-    /// Bytes for so many sets.
+    /// Bytes for `sets` sets.
     pub(super) fn bytes_for(sets: usize) -> usize {
         size_of::<u32>() * sets.next_power_of_two()
     }
 }
 
-/// The sets that are looked up, and where.
-pub(super) struct Among<'a> {
+/// The sets that are looked up, and the sets they are looked up among.
+pub(super) struct SearchScope<'a> {
     /// The micro-batch.
     pub(super) sets: &'a SetBlock,
-    /// By set: how long it is remembered, and when it came.
+    /// Per set of the micro-batch: the stamp of its latest duplicate, by which it leaves the
+    /// window.
     pub(super) stamps: &'a [u64],
+    /// Per set of the micro-batch: the stamp of its arrival.
     pub(super) arrived: &'a [u64],
-    /// The number of its first set.
+    /// Number of the first set of the micro-batch.
     pub(super) begin: u32,
-    /// All before it.
-    pub(super) panes: &'a [Pane],
+    /// All earlier sets.
+    pub(super) panes: &'a [SetPane],
     pub(super) window: Extent,
     pub(super) isa: Isa,
 }
 
-/// There is no room for a posting.
+/// The index has no room for another posting.
 #[derive(Debug)]
 pub(super) struct IndexFull;
 
-/// Looks up one set of a micro-batch after the other. Made once, for one after the other.
+/// Finds the candidates of a micro-batch, a bounded number per call. It owns the index of the
+/// stream.
 #[derive(Debug)]
-pub(super) struct Finder {
-    reaches: Reaches,
-    pub(super) index: Index,
-    pub(super) met: Met,
-    /// By set of the micro-batch.
+pub(super) struct StreamFinder {
+    bounds_by_size: BoundsBySize,
+    pub(super) index: StreamIndex,
+    pub(super) last_probes: LastProbes,
+    /// Per set of the micro-batch.
     signatures: Vec<u64>,
-    /// The next set to be added.
+    /// Next set to be added to the index.
     next: usize,
+    /// Look-ups of the present round, and per look-up its origin.
     look_ups: Vec<LookUp>,
-    origins: Vec<Origin>,
-    /// How many of the look-ups are done.
+    origins: Vec<LookUpOrigin>,
+    look_ups_max: usize,
+    /// Number of look-ups that are done.
     done: usize,
     hits: Vec<Hit>,
-    /// By pane, and from `handed_over` on not yet in a chunk.
-    pub(super) found: Vec<Found>,
+    /// Candidates by pane; those from `handed_over` on are in no chunk yet.
+    pub(super) found: Vec<FoundPair>,
     pub(super) handed_over: usize,
     found_max: usize,
 }
 
-impl Finder {
-    /// Finds all candidates of a set, or as many as it takes to see that there is a similar one.
-    pub(super) fn new(bounds: Bounds, is_each_pair: bool) -> Self {
+impl StreamFinder {
+    /// A finder with an empty index. With `is_each_pair`, it looks far ahead; without it, in
+    /// small steps, because a set whose first similar set is known is not looked up further.
+    pub(super) fn new(bounds: Bounds, is_each_pair: bool, tuning: &Tuning) -> Self {
         Self {
-            reaches: Reaches::new(bounds),
-            index: Index::default(),
-            met: Met::default(),
+            bounds_by_size: BoundsBySize::new(bounds, tuning.position_bounds_max),
+            index: StreamIndex::new(tuning.postings_max),
+            last_probes: LastProbes::default(),
             signatures: Vec::new(),
             next: 0,
             look_ups: Vec::new(),
             origins: Vec::new(),
+            look_ups_max: tuning.look_ups,
             done: 0,
             hits: Vec::new(),
             found: Vec::new(),
             handed_over: 0,
-            found_max: if is_each_pair { FOUND_MAX } else { FOUND_FIRST_MAX },
+            found_max: if is_each_pair { tuning.candidates } else { tuning.candidates_first },
         }
     }
 
-    /// How many tokens a set of this size is found by, and looks up; none if nothing is similar to
-    /// it.
+    /// Prefix length of a set of `size` tokens, both to index it and to look it up; 0 if no set
+    /// is similar to it.
     pub(super) fn prefix(&self, size: u32) -> u32 {
-        self.reaches.bounds.probe_prefix(size)
+        self.bounds_by_size.bounds.probe_prefix(size)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let Self { reaches, index, met, signatures, look_ups, origins, hits, found, .. } = self;
-        let of_all = reaches.bytes() + index.bytes() + met.bytes();
+        let Self { bounds_by_size, index, last_probes, signatures, look_ups, .. } = self;
+        let of_all = bounds_by_size.bytes() + index.bytes() + last_probes.bytes();
         of_all
             + size_of::<u64>() * signatures.capacity()
             + size_of::<LookUp>() * look_ups.capacity()
-            + size_of::<Origin>() * origins.capacity()
-            + size_of::<Hit>() * hits.capacity()
-            + size_of::<Found>() * found.capacity()
+            + size_of::<LookUpOrigin>() * self.origins.capacity()
+            + size_of::<Hit>() * self.hits.capacity()
+            + size_of::<FoundPair>() * self.found.capacity()
     }
 
-    /// Begins with the first set of these.
+    /// Starts a micro-batch: signs its sets, and begins with the first one.
     pub(super) fn begin(&mut self, isa: Isa, sets: &SetBlock) {
-        // What one long list took is given back.
+        // One long posting list can have made the buffers much larger than usual.
         self.hits.clear();
         self.hits.shrink_to(2 * self.found_max);
         self.found.clear();
@@ -276,8 +281,8 @@ impl Finder {
         self.origins.clear();
     }
 
-    /// Adds all sets to the index, and looks none of them up.
-    pub(super) fn add(&mut self, isa: Isa, pane: &Pane) -> Result<(), IndexFull> {
+    /// Adds all sets of `pane` to the index without looking them up.
+    pub(super) fn add(&mut self, isa: Isa, pane: &SetPane) -> Result<(), IndexFull> {
         self.begin(isa, &pane.sets);
         while self.next < pane.sets.len() {
             self.add_next(&pane.sets, pane.begin)?;
@@ -288,8 +293,7 @@ impl Finder {
         Ok(())
     }
 
-    /// Takes the sets of a pane out of the index, where they are the first ones; `end` is the
-    /// number behind the last one.
+    /// Removes the sets of the oldest pane from the index. Number `end` is the first that stays.
     pub(super) fn remove(&mut self, sets: &SetBlock, end: u32) {
         let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
         for ends in sets.offsets().windows(2) {
@@ -300,9 +304,10 @@ impl Finder {
         }
     }
 
-    /// Adds the next set to the lists of its prefix, and plans to look up those before it.
+    /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the
+    /// earlier postings there.
     fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
-        let Self { reaches, index, signatures, look_ups, origins, .. } = self;
+        let Self { bounds_by_size, index, signatures, look_ups, origins, .. } = self;
         let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
         let signature = signatures[self.next];
         self.next += 1;
@@ -310,16 +315,20 @@ impl Finder {
         let size = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
         let set = begin.wrapping_add(probe);
         let mut begin = 0;
-        for &Reach { end, size_min, size_max, distance_max } in reaches.of(size) {
+        // Positions with equal bounds come as one range, so the bounds are read once per range.
+        for &PositionBounds { end, size_min, size_max, distance_max } in bounds_by_size.of(size) {
             let tokens = &tokens[begin as usize..end as usize];
             for (position, &token) in (begin..end).zip(tokens) {
                 let slot = number_of(token);
                 let [size, at] =
                     [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
                 let posting = Posting { set, size, position: at, signature };
+                // A list that holds no earlier posting needs no look-up: most tokens of a prefix
+                // are rare. The look-up tests the `len` postings before this one, so no set meets
+                // itself or a later set.
                 let len = index.push(slot, posting).ok_or(IndexFull)?;
                 if len > 0 {
-                    // The list may yet move.
+                    // Filled in at the end of the round: until then, the list can move.
                     let begin = 0;
                     look_ups.push(LookUp {
                         begin,
@@ -329,7 +338,7 @@ impl Finder {
                         size_min,
                         size_max,
                     });
-                    origins.push(Origin { probe, position, slot });
+                    origins.push(LookUpOrigin { probe, position, slot });
                 }
             }
             begin = end;
@@ -337,41 +346,40 @@ impl Finder {
         Ok(())
     }
 
-    /// Finds the next candidates, in place of those that were found before; false if there are no
-    /// more.
+    /// Replaces the candidates by the next ones; false if there are no more.
     pub(super) fn find(
         &mut self,
-        among: &Among<'_>,
+        scope: &SearchScope<'_>,
         counters: &mut JoinCounters,
     ) -> Result<bool, IndexFull> {
         self.found.clear();
         self.handed_over = 0;
         while self.found.len() < self.found_max {
-            if self.done == self.look_ups.len() && !self.plan(among)? {
+            if self.done == self.look_ups.len() && !self.plan(scope)? {
                 break;
             }
             self.hits.clear();
             let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
-            let done =
-                arrivals::sift(among.isa, postings, look_ups, &mut self.hits, self.found_max);
-            let looked_at = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
-            counters.postings += looked_at.sum::<u64>();
+            let done = probe_lists(scope.isa, postings, look_ups, &mut self.hits, self.found_max);
+            let tested = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
+            counters.postings += tested.sum::<u64>();
             counters.pre_candidates += self.hits.len() as u64;
-            self.take_hits(among);
+            self.take_hits(scope);
             self.done += done;
         }
         counters.candidates += self.found.len() as u64;
+        // A chunk names the sets of one pane, so the candidates of a pane have to be together.
         self.found.sort_unstable_by_key(|found| (found.pane, found.probe));
         Ok(!self.found.is_empty())
     }
 
-    /// Adds the next sets, so that there are look-ups to be done; false if there are no more.
-    fn plan(&mut self, among: &Among<'_>) -> Result<bool, IndexFull> {
+    /// Adds sets to the index until a round of look-ups is full; false if there is none.
+    fn plan(&mut self, scope: &SearchScope<'_>) -> Result<bool, IndexFull> {
         self.look_ups.clear();
         self.origins.clear();
         self.done = 0;
-        while self.next < among.sets.len() && self.look_ups.len() < GROUP {
-            self.add_next(among.sets, among.begin)?;
+        while self.next < scope.sets.len() && self.look_ups.len() < self.look_ups_max {
+            self.add_next(scope.sets, scope.begin)?;
         }
         for (look_up, origin) in self.look_ups.iter_mut().zip(&self.origins) {
             look_up.begin = self.index.begin(origin.slot);
@@ -379,24 +387,28 @@ impl Finder {
         Ok(!self.look_ups.is_empty())
     }
 
-    /// Tests hits by their own bounds.
-    fn take_hits(&mut self, among: &Among<'_>) {
-        let Self { reaches, index, met, look_ups, origins, found, .. } = self;
-        let first = among.panes.first().map_or(among.begin, |pane| pane.begin);
+    /// Tests each hit by the exact bounds of its pair. The kernel has tested sizes and signatures
+    /// by bounds that hold for all partners of a position.
+    fn take_hits(&mut self, scope: &SearchScope<'_>) {
+        let Self { bounds_by_size, index, last_probes, look_ups, origins, found, .. } = self;
+        let first = scope.panes.first().map_or(scope.begin, |pane| pane.begin);
         for hit in &self.hits {
             let look_up = self.done + hit.look_up as usize;
-            let Origin { probe, position, .. } = origins[look_up];
+            let LookUpOrigin { probe, position, .. } = origins[look_up];
             let posting = index.postings()[hit.posting as usize];
-            // What fails the tests where it is met first fails them everywhere.
-            if !met.meet(among.begin.wrapping_add(probe), posting.set) {
+            // Hits of a pair come by ascending position, and the bounds get tighter with it. A
+            // pair that fails at its first hit fails at each later one, so those are dropped
+            // untested.
+            if !last_probes.is_new_pair(scope.begin.wrapping_add(probe), posting.set) {
                 continue;
             }
+            // Ages, not numbers, are compared: numbers wrap around within the window.
             let age = posting.set.wrapping_sub(first);
-            let pane = among.panes.partition_point(|pane| pane.begin.wrapping_sub(first) <= age);
-            let (pane, sets, stamps, begin) = if posting.set.wrapping_sub(among.begin) < 1 << 31 {
-                (among.panes.len(), among.sets, among.stamps, among.begin)
+            let pane = scope.panes.partition_point(|pane| pane.begin.wrapping_sub(first) <= age);
+            let (pane, sets, stamps, begin) = if posting.set.wrapping_sub(scope.begin) < 1 << 31 {
+                (scope.panes.len(), scope.sets, scope.stamps, scope.begin)
             } else {
-                let Pane { sets, stamps, begin, .. } = &among.panes[pane - 1];
+                let SetPane { sets, stamps, begin, .. } = &scope.panes[pane - 1];
                 (pane - 1, &**sets, &stamps[..], *begin)
             };
             let set = posting.set.wrapping_sub(begin);
@@ -404,19 +416,22 @@ impl Finder {
                 PLACE_MAX => sets.size(set),
                 size => size.into(),
             };
-            let size = among.sets.size(probe);
-            let required = reaches.bounds.required(size, other_size);
+            let size = scope.sets.size(probe);
+            let required = bounds_by_size.bounds.required(size, other_size);
             let distance = (posting.signature ^ look_ups[look_up].signature).count_ones();
+            // A position of `PLACE_MAX` is a lower bound of the real one, which keeps the test
+            // correct. The distance of two signatures is a lower bound of the distance of the
+            // sets, which is the sum of the sizes less twice the overlap.
             let is_possible = required <= size - position
                 && required + u32::from(posting.position) <= other_size
                 && u64::from(distance) + 2 * u64::from(required)
                     <= u64::from(size) + u64::from(other_size);
             if is_possible
-                && among.window.reaches(stamps[set as usize], among.arrived[probe as usize])
+                && scope.window.reaches(stamps[set as usize], scope.arrived[probe as usize])
             {
-                let start = start_behind_match(position, posting.position.into());
+                let start = start_after_match(position, posting.position.into());
                 let pane = u32::try_from(pane).expect("fewer panes than sets");
-                found.push(Found { pane, probe, set, required, start });
+                found.push(FoundPair { pane, probe, set, required, start });
             }
         }
     }
@@ -428,37 +443,36 @@ mod tests {
 
     use super::*;
     use crate::set_similarity_join::similarity::{Similarity, Threshold};
+    use crate::testing::oracle::SIMILARITIES;
 
     fn bounds(similarity: Similarity, percent: u32) -> Bounds {
         let whole = if similarity == Similarity::Overlap { 1 } else { 100 };
         Bounds::new(similarity, Threshold::new(percent, whole).unwrap()).unwrap()
     }
 
-    const ALL: [Similarity; 4] =
-        [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
-
     #[test]
-    fn reaches_are_the_sizes_for_which_enough_tokens_are_left() {
-        for (similarity, percent) in
-            ALL.into_iter().flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
+    fn position_bounds_are_the_sizes_for_which_enough_tokens_are_left() {
+        for (similarity, percent) in SIMILARITIES
+            .into_iter()
+            .flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
         {
             let bounds = bounds(similarity, percent);
             for size in 1..=120 {
                 let mut begin = 0;
-                for reach in reaches_of(size, bounds) {
-                    for position in begin..reach.end {
+                for found in position_bounds(size, bounds) {
+                    for position in begin..found.end {
                         for other in 1..=2000 {
                             let required = bounds.required(size, other);
                             let is_possible = required <= other && required <= size - position;
-                            let is_in_reach = (reach.size_min..=reach.size_max)
+                            let is_within = (found.size_min..=found.size_max)
                                 .contains(&u16::try_from(other).unwrap());
                             assert_eq!(
-                                is_in_reach, is_possible,
+                                is_within, is_possible,
                                 "{similarity:?} {percent}: {other} at {position} of {size}"
                             );
                         }
                     }
-                    begin = reach.end;
+                    begin = found.end;
                 }
                 assert_eq!(begin, bounds.probe_prefix(size));
             }
@@ -466,12 +480,12 @@ mod tests {
     }
 
     #[test]
-    fn reaches_of_large_sets_are_few() {
+    fn position_bounds_of_large_sets_are_few() {
         let begun = Instant::now();
-        for similarity in ALL {
+        for similarity in SIMILARITIES {
             for size in [1 << 16, 100_000_000] {
-                let reaches = reaches_of(size, bounds(similarity, 1));
-                assert!((1..=1 << 16).contains(&reaches.len()), "{similarity:?}");
+                let found = position_bounds(size, bounds(similarity, 1));
+                assert!((1..=1 << 16).contains(&found.len()), "{similarity:?}");
             }
         }
         assert!(begun.elapsed() < Duration::from_secs(10));

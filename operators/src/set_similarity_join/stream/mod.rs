@@ -1,41 +1,42 @@
-//! Sets as they come: each is joined to those before it, as far back as a window reaches.
+//! Streaming join: each set is joined on arrival to the earlier sets of its window.
 //!
 //! ```text
-//! batch ──► micro-batch ──► numbers ──► added to the lists of its prefix, whose older postings
-//!             │                         are looked at ──► candidates by pane ──► chunks ──► verify
-//!             ▼                                                          ──► pairs, or what passes
+//! batch ──► micro-batch ──► numbers ──► added to the posting lists of its prefix, where older
+//!             │                         postings are tested ──► candidates by pane ──► chunks
+//!             ▼                                    ──► verify ──► pairs, or the rows that pass
 //!      cell ......... cell ......... cell (open)
 //!    [ pane     ]  [ pane     ]  [ pane ][ p ][p]
 //!      dropped when its newest set has left the window
 //! ```
 //!
-//! There is one index of all sets in the window: a list of postings for each token, in the order in
-//! which sets came. A set is looked up among those before it, and added, at the cost of one list
-//! for each token of its prefix. Sets that come later may be of any size, so the index holds the
-//! longest prefix that any partner can need, and both ends of the sizes are tested. A posting has a
-//! signature, so that few of the sets that it stands for have to be looked at.
+//! **Index.** There is one index of all sets in the window: a posting list per token, in the
+//! order of arrival. Per token of its prefix, a set is looked up among the earlier postings of
+//! the list and appended to it. A later set can have any size, so the index holds the longest
+//! prefix that any partner needs, and a look-up has a lower and an upper bound on the size. Each
+//! posting has a signature, so most sets need not be read.
 //!
-//! All sets have their tokens numbered in one order, which is by frequency only as long as
-//! frequencies stay what they were. A token that is new counts as the rarest. Tokens are numbered
-//! anew, and the index is made anew, when there are twice as many as the last time, when most of
-//! the index is empty, when memory is short, or when so many postings have been tested that it
-//! costs little beside (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive
-//! Snoopy Caching*, Algorithmica 3, 1988).
+//! **Numbers.** The tokens of all sets are numbered in one order, by frequency at the last
+//! numbering; new tokens count as the rarest. Tokens are renumbered and the index is rebuilt when
+//! there are twice as many tokens as the last time, when most of the index is empty, when memory
+//! is short, or when look-ups since the last time have cost several times as much as renumbering
+//! will (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
+//! Algorithmica 3, 1988).
 //!
-//! A *pane* holds sets that came one after the other, to be verified; it never changes, so that
-//! chunks can name it. [`Panes`](crate::panes::Panes) merges and expires panes: memory holds the
-//! window and at most one [cell](crate::window::Extent::cell) more. Results do not depend on it: it
-//! is tested for each pair, exactly, whether the older set is still in the window.
+//! **Panes.** A *pane* holds consecutive sets for the verification. It never changes, so chunks
+//! can refer to it in any thread and on any device. [`Panes`](crate::panes::Panes) merges and
+//! expires panes: memory holds the window and at most one [cell](crate::window::Extent::cell)
+//! more. Results do not depend on panes and cells: each pair is tested exactly for whether the
+//! older set is still in the window.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `window` | how far back sets are remembered |
-//! | `tokens` | numbers for tokens |
-//! | `pane` | sets as they come; sets that are remembered |
-//! | `index` | postings by token |
+//! | `window` | the parameter `window` |
+//! | `tokens` | numbers of tokens |
+//! | `pane` | sets on arrival, and panes |
+//! | `index` | posting lists |
 //! | `look_up` | candidates of a micro-batch |
-//! | `join` | all of it, and a micro-batch on its way through |
-//! | `operator` | the operator of a pipeline |
+//! | `join` | the state, and the micro-batch that is being joined |
+//! | `operator` | the parts of a pipeline: the producer of pairs, and deduplication |
 
 mod index;
 mod join;
@@ -47,6 +48,6 @@ mod tests;
 mod tokens;
 mod window;
 
-pub(super) use self::join::Rules;
+pub(super) use self::join::StreamRules;
 pub(super) use self::operator::{StreamProducer, deduplicate};
 pub use self::window::JoinWindow;

@@ -1,4 +1,5 @@
-//! A join of a stream as an operator: what a batch has to say leaves with it.
+//! Streaming join as an operator: all pairs of a batch, or its rows that pass, are sent before
+//! the next batch is taken.
 
 use std::time::Instant;
 
@@ -9,57 +10,61 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
-use super::join::{Next, Rules, StreamJoin};
+use super::join::{JoinStep, StreamJoin, StreamRules};
 use super::pane::Arrivals;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
-use crate::sets::{Columns, SetRows};
+use crate::sets::{SetColumns, SetRows};
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
 
-/// Bytes of a chunk when it is only asked whether there is a similar set: few, because a set that
-/// has one need not be compared any more.
+/// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need
+/// not be compared further.
 const FIRST_CHUNK_BYTES: usize = 1 << 12;
 
-/// The sets of batches, as micro-batches on their way through a join.
-pub(crate) struct Feed {
+/// Cuts batches into micro-batches and joins these one after the other.
+///
+/// A micro-batch ends with its batch, or at the border of a cell.
+pub(crate) struct Batcher {
     join: StreamJoin,
-    columns: Columns,
+    columns: SetColumns,
     window: Extent,
-    /// When the first batch entered, and how long after it the last one did.
+    /// Time at which the first batch entered.
     start: Option<Instant>,
+    /// Nanoseconds from then until the last batch entered. Never decreases.
     time: u64,
-    /// How many sets have come.
+    /// Number of sets so far.
     position: u64,
-    batch: Option<Batch>,
+    batch: Option<OpenBatch>,
     empty_sets: u64,
     nulls: u64,
 }
 
-/// A batch whose rows are joined one micro-batch after the other.
-struct Batch {
+/// The batch that is being joined.
+struct OpenBatch {
     records: RecordBatch,
-    /// The first row of the micro-batch, and the first one behind it.
+    /// First row of the present micro-batch.
     begin: usize,
+    /// Row after its last one.
     end: usize,
-    /// By place of a set of the micro-batch: its row.
+    /// Per place of the micro-batch: row of the set in `records`.
     rows: Vec<usize>,
 }
 
-/// What comes of a batch next.
-pub(crate) enum Fed {
-    /// Candidates of these sets, in the chunk.
+/// Outcome of [`Batcher::next`].
+pub(crate) enum Step {
+    /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// All candidates of some [rows](Feed::settled) have been found. By place of a set, unless each
-    /// pair is asked for: whether it is still unmarked.
+    /// A micro-batch is joined; [`Batcher::settled`] has its rows. Per place: whether the set has
+    /// no similar earlier set. Empty if each pair is asked for.
     Settled(Vec<bool>),
-    /// The batch has ended.
+    /// The batch is joined to its end.
     End,
 }
 
-impl Feed {
-    pub(crate) fn new(rules: Rules, columns: Columns) -> Self {
+impl Batcher {
+    pub(crate) fn new(rules: StreamRules, columns: SetColumns) -> Self {
         Self {
             window: rules.window,
             join: StreamJoin::new(rules),
@@ -73,42 +78,43 @@ impl Feed {
         }
     }
 
-    /// Takes a batch, which must have been fed to its end before the next one comes.
+    /// Takes a batch. The batch before it must have reached [`Step::End`].
     pub(crate) fn take(&mut self, input: Payload) {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let start = *self.start.get_or_insert(entered);
         let since = entered.saturating_duration_since(start).as_nanos();
         self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
         let records = input.into_records();
-        self.batch = Some(Batch { records, begin: 0, end: 0, rows: Vec::new() });
+        self.batch = Some(OpenBatch { records, begin: 0, end: 0, rows: Vec::new() });
     }
 
-    /// Goes on with the batch: finds candidates, or takes more of its rows.
-    pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Fed, OperatorError> {
-        let Some(batch) = &self.batch else { return Ok(Fed::End) };
+    /// Continues with the batch: finds candidates for `chunk`, or begins the next micro-batch.
+    pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Step, OperatorError> {
+        let Some(batch) = &self.batch else { return Ok(Step::End) };
         if !self.join.is_busy() {
             if batch.end == batch.records.num_rows() {
                 self.batch = None;
-                return Ok(Fed::End);
+                return Ok(Step::End);
             }
             self.begin()?;
             if !self.join.is_busy() {
-                return Ok(Fed::Settled(Vec::new()));
+                return Ok(Step::Settled(Vec::new()));
             }
         }
         Ok(match self.join.next_chunk(chunk)? {
-            Next::Chunk(sets) => Fed::Chunk(sets),
-            Next::Settled(is_first) => Fed::Settled(is_first),
+            JoinStep::Chunk(sets) => Step::Chunk(sets),
+            JoinStep::Settled(is_first) => Step::Settled(is_first),
         })
     }
 
-    /// The rows that have settled last; by place of a set: its row among them.
+    /// The rows of the micro-batch that has just settled, and per place the row of its set among
+    /// them.
     fn settled(&self) -> Option<(RecordBatch, impl Iterator<Item = usize>)> {
-        let Batch { records, begin, end, rows } = self.batch.as_ref()?;
+        let OpenBatch { records, begin, end, rows } = self.batch.as_ref()?;
         Some((records.slice(*begin, end - begin), rows.iter().map(move |row| row - begin)))
     }
 
-    /// Makes a micro-batch of the next rows: those that come in the same cell.
+    /// Begins a micro-batch with the next rows of the batch, as far as they are in one cell.
     fn begin(&mut self) -> Result<(), OperatorError> {
         let batch = self.batch.as_mut().expect("there are rows left");
         let sets = SetRows::new(&batch.records, &self.columns);
@@ -148,7 +154,6 @@ impl Feed {
 
     pub(crate) fn counters(&self) -> Counters {
         let join = self.join.counters();
-        let (panes, merges, renumberings) = self.join.panes();
         vec![
             ("sets", self.position),
             ("empty_sets", self.empty_sets),
@@ -156,17 +161,17 @@ impl Feed {
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-            ("panes", panes as u64),
-            ("merges", merges),
-            ("renumberings", renumberings),
+            ("panes", self.join.panes() as u64),
+            ("merges", self.join.merges()),
+            ("renumberings", self.join.renumberings()),
             ("state_bytes", self.join.bytes() as u64),
         ]
     }
 }
 
-/// Passes on the rows whose sets have no earlier one that is similar.
+/// Passes rows on whose sets have no similar earlier set.
 struct Deduplicate {
-    feed: Feed,
+    batcher: Batcher,
     isa: Isa,
     chunk: CandidateChunk,
     verified: u64,
@@ -175,7 +180,7 @@ struct Deduplicate {
 
 impl Deduplicate {
     fn send(&mut self, is_first: &[bool], out: &mut Output) -> Result<(), OperatorError> {
-        let Some((records, rows)) = self.feed.settled() else { return Ok(()) };
+        let Some((records, rows)) = self.batcher.settled() else { return Ok(()) };
         let mut passes = vec![true; records.num_rows()];
         for (row, &is_first) in rows.zip(is_first) {
             passes[row] = is_first;
@@ -193,42 +198,42 @@ impl Operator for Deduplicate {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.feed.take(input);
+        self.batcher.take(input);
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         loop {
-            match self.feed.next(&mut self.chunk)? {
-                Fed::Chunk(sets) => {
+            match self.batcher.next(&mut self.chunk)? {
+                Step::Chunk(sets) => {
                     let overlaps = self.chunk.verify(self.isa, &sets);
                     self.verified += self.chunk.len() as u64;
-                    self.feed.join.mark(&self.chunk, &overlaps);
+                    self.batcher.join.mark(&self.chunk, &overlaps);
                 }
-                Fed::Settled(is_first) => {
+                Step::Settled(is_first) => {
                     self.send(&is_first, out)?;
                     return Ok(Flow::HaveOutput);
                 }
-                Fed::End => return Ok(Flow::NeedInput),
+                Step::End => return Ok(Flow::NeedInput),
             }
         }
     }
 
     fn counters(&self) -> Counters {
-        let mut counters = self.feed.counters();
+        let mut counters = self.batcher.counters();
         counters.extend([("verified", self.verified), ("duplicates", self.duplicates)]);
         counters
     }
 }
 
-/// PREPARE of a join of a stream: candidates of each batch.
+/// PREPARE of a streaming join: chunks of the candidates of each batch.
 pub(crate) struct StreamProducer {
-    feed: Feed,
+    batcher: Batcher,
 }
 
 impl StreamProducer {
-    pub(crate) fn new(rules: Rules, columns: Columns) -> Self {
-        Self { feed: Feed::new(rules, columns) }
+    pub(crate) fn new(rules: StreamRules, columns: SetColumns) -> Self {
+        Self { batcher: Batcher::new(rules, columns) }
     }
 }
 
@@ -236,33 +241,37 @@ impl Producer for StreamProducer {
     type Chunk = JoinChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.feed.take(batch);
+        self.batcher.take(batch);
         Ok(())
     }
 
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
         loop {
-            match self.feed.next(chunk.pairs_mut())? {
-                Fed::Chunk(sets) => {
+            match self.batcher.next(chunk.pairs_mut())? {
+                Step::Chunk(sets) => {
                     chunk.hold_pairs(sets);
                     return Ok(Filled::Chunk);
                 }
-                Fed::Settled(_) => {}
-                Fed::End => return Ok(Filled::Nothing),
+                Step::Settled(_) => {}
+                Step::End => return Ok(Filled::Nothing),
             }
         }
     }
 
     fn counters(&self) -> Counters {
-        self.feed.counters()
+        self.batcher.counters()
     }
 }
 
-/// An operator that lets sets pass which have no earlier one that is similar.
-pub(crate) fn deduplicate(rules: Rules, columns: Columns, inputs: &[SchemaRef]) -> Fragment {
+/// An operator of one part that passes rows on whose sets have no similar earlier set.
+pub(crate) fn deduplicate(
+    rules: StreamRules,
+    columns: SetColumns,
+    inputs: &[SchemaRef],
+) -> Fragment {
     let operator = Deduplicate {
         isa: rules.isa,
-        feed: Feed::new(rules, columns),
+        batcher: Batcher::new(rules, columns),
         chunk: CandidateChunk::with_bytes(FIRST_CHUNK_BYTES),
         verified: 0,
         duplicates: 0,

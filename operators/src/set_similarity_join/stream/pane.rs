@@ -1,25 +1,25 @@
-//! Sets that came one after the other, and when.
+//! Consecutive sets of a stream with their stamps.
 
 use std::sync::Arc;
 
 use arrow_schema::ArrowError;
 
-use crate::carry::{BATCH_BYTES, CarriedRows};
+use crate::carry::CarriedRows;
 use crate::panes;
 use crate::sets::{SetBlock, SetError, Side, TOKENS_MAX};
 
 /// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
 const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
 
-/// Bytes of so many sets of so many tokens in all.
+/// Bytes of `sets` sets that have `tokens` tokens in all.
 fn bytes_of(sets: usize, tokens: usize) -> usize {
     SET_BYTES * sets + size_of::<u32>() * tokens
 }
 
-/// Sets as they come, until they are numbered.
+/// Sets of a micro-batch as they arrive, before their tokens are numbered.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// One more than sets.
+    /// Start of each set among the tokens, and the end of the last one.
     pub(super) offsets: Vec<u32>,
     pub(super) tokens: Vec<u32>,
     pub(super) ids: Vec<u32>,
@@ -32,7 +32,7 @@ impl Arrivals {
         Self { offsets: vec![0], tokens: Vec::new(), ids: Vec::new(), stamps: Vec::new() }
     }
 
-    /// How many sets there are.
+    /// Number of sets.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -41,12 +41,12 @@ impl Arrivals {
         bytes_of(self.len(), self.tokens.len())
     }
 
-    /// The tokens of a set.
+    /// Tokens of a set.
     pub(super) fn set(&self, set: usize) -> &[u32] {
         &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
     }
 
-    /// The tokens of a set.
+    /// Tokens of a set.
     pub(super) fn set_mut(&mut self, set: usize) -> &mut [u32] {
         &mut self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
     }
@@ -54,7 +54,7 @@ impl Arrivals {
     /// Adds a set.
     ///
     /// # Errors
-    /// If its tokens do not ascend strictly, or there are too many in all.
+    /// If the tokens do not ascend strictly, or there are too many tokens in all.
     pub(super) fn push(&mut self, id: u32, tokens: &[u32], stamp: u64) -> Result<(), SetError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(SetError::NotAscending { id });
@@ -67,14 +67,14 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Makes what is behind the last set a set.
+    /// Ends a set: its tokens are those after the last set.
     fn close(&mut self, id: u32, stamp: u64) {
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
         self.ids.push(id);
         self.stamps.push(stamp);
     }
 
-    /// Keeps the sets for which that is said.
+    /// Keeps the sets whose flag in `is_kept` is true.
     pub(super) fn retain(&mut self, is_kept: &[bool]) {
         let mut kept = Self::new();
         for (set, _) in is_kept.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
@@ -85,28 +85,30 @@ impl Arrivals {
     }
 }
 
-/// Sets that are remembered, in the order in which they came.
+/// Consecutive sets of one cell, in the order of arrival.
 #[derive(Debug)]
-pub(super) struct Pane {
+pub(super) struct SetPane {
     pub(super) sets: Arc<SetBlock>,
-    /// By set: when it came, or with copies left out, the last of them.
+    /// Per set: its stamp, or, when duplicates are dropped, that of its latest duplicate.
     pub(super) stamps: Vec<u64>,
-    /// The number of the first set. The others follow, and 0 comes after 2^32 - 1.
+    /// Number of the first set. The others have consecutive numbers; 0 follows 2^32 - 1.
     pub(super) begin: u32,
-    /// The cell of all of them.
+    /// Cell of all sets.
     pub(super) cell: u64,
-    /// The latest stamp.
+    /// Latest stamp.
     pub(super) newest: u64,
+    /// Bytes of a batch of carried columns.
+    pub(super) batch_bytes: usize,
 }
 
-impl Pane {
-    /// Remembers a set until this time has left the window, because an equal one has come.
+impl SetPane {
+    /// Renews the stamp of a set, because an equal one has arrived at `stamp`.
     pub(super) fn refresh(&mut self, set: u32, stamp: u64) {
         self.stamps[set as usize] = stamp;
         self.newest = self.newest.max(stamp);
     }
 
-    /// Gives the tokens other numbers.
+    /// Replaces each token by its new `number`.
     pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         let mut tokens: Vec<u32> =
             self.sets.sets().tokens().iter().map(|&token| number(token)).collect();
@@ -116,13 +118,13 @@ impl Pane {
         self.sets = Arc::new(self.sets.with_tokens(tokens));
     }
 
-    /// Bytes of all but the columns.
+    /// Bytes without the carried columns.
     pub(super) fn bytes_of_sets(&self) -> usize {
         bytes_of(self.sets.len(), self.sets.tokens())
     }
 }
 
-impl panes::Pane for Pane {
+impl panes::Pane for SetPane {
     type Error = ArrowError;
 
     fn cell(&self) -> u64 {
@@ -146,13 +148,13 @@ impl panes::Pane for Pane {
     }
 
     fn merged(parts: &[Self]) -> Result<Self, ArrowError> {
+        let Self { begin, cell, batch_bytes, .. } = parts[0];
         let blocks = parts.iter().map(|pane| &*pane.sets);
         let carried = blocks.clone().map(|sets| sets.carried(Side::Left));
-        let carried = CarriedRows::joined(carried, BATCH_BYTES)?;
+        let carried = CarriedRows::joined(carried, batch_bytes)?;
         let sets = Arc::new(SetBlock::joined(blocks, carried));
         let stamps = parts.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
-        let Self { begin, cell, .. } = parts[0];
         let newest = parts.iter().map(|pane| pane.newest).max().unwrap_or_default();
-        Ok(Self { sets, stamps, begin, cell, newest })
+        Ok(Self { sets, stamps, begin, cell, newest, batch_bytes })
     }
 }

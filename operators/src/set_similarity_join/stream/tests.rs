@@ -1,14 +1,11 @@
 //! Streams cut into batches in every way, against comparing each set to all before it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
 use trommel_engine::batch::{Batch, Origin, Payload};
 use trommel_engine::operator::{Body, Flow, Output};
@@ -17,10 +14,12 @@ use trommel_kernels::Isa;
 use super::super::candidates::chunk::CandidateChunk;
 use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
-use super::super::tests::{Question, SIMILARITIES, families};
-use super::operator::{Fed, Feed};
-use super::{Rules, deduplicate};
-use crate::sets::Columns;
+use super::super::tuning::Tuning;
+use super::operator::{Batcher, Step};
+use super::{StreamRules, deduplicate};
+use crate::sets::SetColumns;
+use crate::testing::oracle::{Question, SIMILARITIES};
+use crate::testing::sets::{self, families, set};
 use crate::window::Extent;
 
 /// A row: an id and a set, or a null.
@@ -49,30 +48,23 @@ impl Case {
         Self { question, window, isa, chunk_bytes: 1 << 16, memory_max: 1 << 30 }
     }
 
-    fn rules(self, is_each_pair: bool) -> Rules {
+    fn rules(self, is_each_pair: bool) -> StreamRules {
         let Question { similarity, numerator, denominator } = self.question;
         let threshold = Threshold::new(numerator, denominator).unwrap();
-        Rules {
+        StreamRules {
             bounds: Bounds::new(similarity, threshold).unwrap(),
             isa: self.isa,
             window: self.window,
             is_each_pair,
             size_min: 1,
             memory_max: self.memory_max,
+            tuning: Tuning::SMALL,
         }
     }
 }
 
 fn records(rows: &[Row]) -> RecordBatch {
-    let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.0)));
-    let token = Arc::new(Field::new_list_field(DataType::UInt32, false));
-    let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(token);
-    for (_, set) in rows {
-        sets.values().append_slice(&set.iter().flatten().copied().collect::<Vec<_>>());
-        sets.append(set.is_some());
-    }
-    let sets: ArrayRef = Arc::new(sets.finish());
-    RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("set", sets, true)]).unwrap()
+    sets::batch(rows.iter().map(|(id, set)| (*id, set.as_ref())))
 }
 
 fn payload(entry: &Entry, start: Instant) -> Payload {
@@ -80,8 +72,8 @@ fn payload(entry: &Entry, start: Instant) -> Payload {
     Payload::Batch(Batch { records: records(&entry.rows), origin })
 }
 
-fn columns() -> Columns {
-    Columns::new(&records(&[]).schema(), 0, 1, Vec::new())
+fn columns() -> SetColumns {
+    SetColumns::new(&records(&[]).schema(), 0, 1, Vec::new())
 }
 
 /// A pair of the older and the newer id, and the overlap.
@@ -89,22 +81,22 @@ type Pair = (u32, u32, u32);
 
 /// The pairs that each batch brings.
 fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
-    let mut feed = Feed::new(case.rules(true), columns());
+    let mut batcher = Batcher::new(case.rules(true), columns());
     let start = Instant::now();
     let mut chunk = CandidateChunk::with_bytes(case.chunk_bytes);
     let of_batch = |entry: &Entry| {
-        feed.take(payload(entry, start));
+        batcher.take(payload(entry, start));
         let mut pairs = Vec::new();
         loop {
-            match feed.next(&mut chunk).unwrap() {
-                Fed::Chunk(sets) => {
+            match batcher.next(&mut chunk).unwrap() {
+                Step::Chunk(sets) => {
                     let overlaps = chunk.verify(case.isa, &sets);
                     let found = matches(&sets, &chunk, &overlaps);
                     let found = found.map(|found| found.pair(case.question.similarity));
                     pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
                 }
-                Fed::Settled(_) => {}
-                Fed::End => break,
+                Step::Settled(_) => {}
+                Step::End => break,
             }
         }
         pairs.sort_unstable();
@@ -133,24 +125,28 @@ fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     stream.iter().map(of_batch).collect()
 }
 
-/// Feeds a stream, and looks at the feed behind each batch; or says why it cannot be joined.
-fn feed(rules: Rules, stream: &[Entry], mut look: impl FnMut(&Feed)) -> Result<(), String> {
-    let mut feed = Feed::new(rules, columns());
+/// Feeds a stream and calls `look` after each batch; or returns why it cannot be joined.
+fn feed(
+    rules: StreamRules,
+    stream: &[Entry],
+    mut look: impl FnMut(&Batcher),
+) -> Result<(), String> {
+    let mut batcher = Batcher::new(rules, columns());
     let mut chunk = CandidateChunk::with_bytes(1 << 16);
     for entry in stream {
-        feed.take(payload(entry, Instant::now()));
-        while !matches!(feed.next(&mut chunk).map_err(|error| error.to_string())?, Fed::End) {}
-        look(&feed);
+        batcher.take(payload(entry, Instant::now()));
+        while !matches!(batcher.next(&mut chunk).map_err(|error| error.to_string())?, Step::End) {}
+        look(&batcher);
     }
     Ok(())
 }
 
-fn number(feed: &Feed, name: &str) -> u64 {
-    feed.counters().iter().find(|counter| counter.0 == name).unwrap().1
+fn number(batcher: &Batcher, name: &str) -> u64 {
+    batcher.counters().iter().find(|counter| counter.0 == name).unwrap().1
 }
 
 /// The sets of a stream in order: their batch, id, time, and themselves.
-fn sets(stream: &[Entry]) -> Vec<(usize, u32, Duration, &BTreeSet<u32>)> {
+fn sets_of(stream: &[Entry]) -> Vec<(usize, u32, Duration, &BTreeSet<u32>)> {
     let mut latest = Duration::ZERO;
     let mut all = Vec::new();
     for (batch, entry) in stream.iter().enumerate() {
@@ -163,7 +159,7 @@ fn sets(stream: &[Entry]) -> Vec<(usize, u32, Duration, &BTreeSet<u32>)> {
 
 /// The definition: the pairs that each batch brings.
 fn pairs_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
-    let sets = sets(stream);
+    let sets = sets_of(stream);
     let mut pairs = vec![Vec::new(); stream.len()];
     for (newer, &(batch, newer_id, newer_time, b)) in sets.iter().enumerate() {
         for (older, &(_, older_id, older_time, a)) in sets[..newer].iter().enumerate() {
@@ -174,10 +170,8 @@ fn pairs_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
                 }
                 Extent::Endless => true,
             };
-            let overlap = a.intersection(b).count();
-            if is_in_window && case.question.is_similar(overlap, a.len(), b.len()) {
-                pairs[batch].push((older_id, newer_id, u32::try_from(overlap).unwrap()));
-            }
+            let overlap = case.question.overlap(a, b).filter(|_| is_in_window);
+            pairs[batch].extend(overlap.map(|overlap| (older_id, newer_id, overlap)));
         }
     }
     pairs.iter_mut().for_each(|pairs| pairs.sort_unstable());
@@ -206,7 +200,7 @@ fn check(question: Question, window: Extent, stream: &[Entry]) {
     }
 }
 
-/// Batches of so many rows each, again and again, a second after the other.
+/// Batches of `lengths` rows each, over and over, a second apart.
 fn cut(sets: &[BTreeSet<u32>], lengths: &[usize]) -> Vec<Entry> {
     let mut rows = (0..).zip(sets).map(|(id, set)| (id, Some(set.clone())));
     let mut stream = Vec::new();
@@ -220,24 +214,19 @@ fn cut(sets: &[BTreeSet<u32>], lengths: &[usize]) -> Vec<Entry> {
     unreachable!("batches have rows")
 }
 
-fn jaccard(percent: u32) -> Question {
-    Question { similarity: Similarity::Jaccard, numerator: percent, denominator: 100 }
-}
-
 #[test]
 fn pairs_do_not_depend_on_batches() {
     let sets = families(60, 9, 5);
     for length in [1, 2, 5, 20, 59, 60, 1000] {
         for lengths in [&[1][..], &[2], &[7], &[1, 30], &[60], &[16, 8, 4, 2, 1]] {
-            check(jaccard(60), Extent::Items(length), &cut(&sets, lengths));
+            check(Question::jaccard(60), Extent::Items(length), &cut(&sets, lengths));
         }
     }
-    check(jaccard(60), Extent::Endless, &cut(&sets, &[4, 1]));
+    check(Question::jaccard(60), Extent::Endless, &cut(&sets, &[4, 1]));
 }
 
 #[test]
 fn a_set_is_remembered_until_it_leaves_the_window() {
-    let set = |tokens: &[u32]| tokens.iter().copied().collect::<BTreeSet<u32>>();
     // The same set comes after every distance.
     for distance in 1..20_u32 {
         let mut sets: Vec<_> = (0..=distance).map(|other| set(&[1000 + other])).collect();
@@ -247,9 +236,9 @@ fn a_set_is_remembered_until_it_leaves_the_window() {
             let window = Extent::Items(length.into());
             for lengths in [&[1][..], &[3], &[100]] {
                 let stream = cut(&sets, lengths);
-                let found = pairs(Case::new(jaccard(100), window), &stream).concat();
+                let found = pairs(Case::new(Question::jaccard(100), window), &stream).concat();
                 assert_eq!(found, if is_found { vec![(0, distance, 3)] } else { vec![] });
-                check(jaccard(100), window, &stream);
+                check(Question::jaccard(100), window, &stream);
             }
         }
     }
@@ -262,25 +251,26 @@ fn time_is_that_of_the_batch() {
     let stream = cut(&sets, &[3]);
     let second = 1_000_000_000;
     for length in [1, second - 1, second, second + 1, 2 * second, 2 * second + 1, 10 * second] {
-        check(jaccard(100), Extent::Nanoseconds(length), &stream);
+        check(Question::jaccard(100), Extent::Nanoseconds(length), &stream);
     }
-    let found = |length| pairs(Case::new(jaccard(100), Extent::Nanoseconds(length)), &stream);
+    let found =
+        |length| pairs(Case::new(Question::jaccard(100), Extent::Nanoseconds(length)), &stream);
     let count = |length| found(length).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(count(second), [3, 3, 3]);
     assert_eq!(count(second + 1), [3, 12, 12]);
     // A batch that is late counts as entering with the one before it.
     let mut late = stream;
     late[2].after = Duration::ZERO;
-    check(jaccard(100), Extent::Nanoseconds(second), &late);
+    check(Question::jaccard(100), Extent::Nanoseconds(second), &late);
     assert_eq!(
-        pairs(Case::new(jaccard(100), Extent::Nanoseconds(second)), &late)[2].len(),
+        pairs(Case::new(Question::jaccard(100), Extent::Nanoseconds(second)), &late)[2].len(),
         3 * 3 + 3
     );
 }
 
 #[test]
 fn odd_streams_are_joined() {
-    let set = |tokens: &[u32]| Some(tokens.iter().copied().collect::<BTreeSet<u32>>());
+    let set = |tokens: &[u32]| Some(set(tokens));
     let rows = vec![
         (7, None),
         (3, set(&[])),
@@ -311,21 +301,20 @@ fn odd_streams_are_joined() {
 
 #[test]
 fn copies_are_remembered_as_long_as_the_last_one() {
-    let set = |tokens: &[u32]| tokens.iter().copied().collect::<BTreeSet<u32>>();
     let mut sets = vec![set(&[1, 2, 3, 4]); 10];
     sets.extend((0..5).map(|other| set(&[100 + other])));
     sets.push(set(&[1, 2, 3, 4, 5]));
     sets.push(set(&[1, 2, 3, 4]));
     for length in 1..20 {
         for lengths in [&[1][..], &[2], &[4, 3], &[17]] {
-            check(jaccard(80), Extent::Items(length), &cut(&sets, lengths));
+            check(Question::jaccard(80), Extent::Items(length), &cut(&sets, lengths));
         }
     }
 }
 
 #[test]
 fn tokens_may_come_and_go() {
-    // Half of the tokens of a set are of its time, and what is frequent changes.
+    // Half of the tokens of a set are of its time, and the frequent tokens change.
     let set = |id: u32| {
         let own = (0..6).map(|token| 1000 * (id / 2) + 31 * token * (1 + id % 2 * token / 5));
         let common = (0..6).map(|token| 4_000_000_000 + (id / 100 * 7 + token * token) % 40);
@@ -336,10 +325,10 @@ fn tokens_may_come_and_go() {
         [(Extent::Items(90), 60), (Extent::Items(7), 80), (Extent::Endless, 30)]
     {
         let stream = cut(&sets, &[23, 1, 8]);
-        check(jaccard(percent), window, &stream);
+        check(Question::jaccard(percent), window, &stream);
         let mut renumberings = 0;
-        let rules = Case::new(jaccard(percent), window).rules(true);
-        feed(rules, &stream, |feed| renumberings = number(feed, "renumberings")).unwrap();
+        let rules = Case::new(Question::jaccard(percent), window).rules(true);
+        feed(rules, &stream, |batcher| renumberings = number(batcher, "renumberings")).unwrap();
         assert!((5..150).contains(&renumberings), "{renumberings}");
     }
 }
@@ -349,7 +338,7 @@ fn a_common_token_far_behind_in_a_large_set_is_found() {
     // Positions beyond those that postings know, on both sides.
     let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
     let sets = [large(0), large(100_000), (900_000..902_999).collect(), large(200_000)];
-    let question = jaccard(2);
+    let question = Question::jaccard(2);
     let stream = cut(&sets, &[1]);
     let case = Case::new(question, Extent::Endless);
     let expected = pairs_by_hand(case, &stream);
@@ -363,37 +352,38 @@ fn memory_holds_the_window_and_no_more() {
         (0..4000_u32).map(|id| (0..8).map(|token| id * 8 + token).collect()).collect();
     let window = Extent::Items(400);
     let stream = cut(&sets, &[20]);
-    let case = Case::new(jaccard(80), window);
+    let case = Case::new(Question::jaccard(80), window);
     for memory_max in [1 << 30, 1 << 18] {
         let rules = Case { memory_max, ..case }.rules(true);
         let mut merges = 0;
-        feed(rules, &stream, |feed| {
-            assert!(number(feed, "panes") <= 5 + 3, "five cells, and those that grow");
-            let bytes = number(feed, "state_bytes");
+        feed(rules, &stream, |batcher| {
+            assert!(number(batcher, "panes") <= 5 + 3, "five cells, and those that grow");
+            let bytes = number(batcher, "state_bytes");
             assert!(bytes < 500 * (8 * 4 + 8 * 80 + 60), "{bytes}");
-            merges = number(feed, "merges");
+            merges = number(batcher, "merges");
         })
         .unwrap();
-        // A pane is made anew when as much has come again: three times in a cell, and when it ends.
+        // A pane is merged when its size has doubled, three times in a cell, and when the cell
+        // ends.
         assert!(merges <= 40 * 4);
     }
     let rules = Case { memory_max: 20_000, ..case }.rules(true);
     let error = feed(rules, &stream, |_| {}).unwrap_err();
-    assert!(error.contains("20000 are allowed (`memory_max`)"), "{error}");
+    assert!(error.contains("20000 allowed (`memory_max`)"), "{error}");
 }
 
 /// Joins a stream in shares of the memory that it takes where there is room for everything, in
 /// percent; with each comes whether tokens are numbered less often then.
 fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, bool)]) {
     let stream = cut(sets, &[5, 1]);
-    let case = Case::new(jaccard(percent), Extent::Endless);
+    let case = Case::new(Question::jaccard(percent), Extent::Endless);
     let (expected, firsts) = (pairs_by_hand(case, &stream), passing_by_hand(case, &stream));
     for is_each_pair in [true, false] {
         let numbers = |case: Case| {
             let (mut bytes, mut renumberings) = (0, 0);
-            feed(case.rules(is_each_pair), &stream, |feed| {
-                bytes = number(feed, "state_bytes").max(bytes);
-                renumberings = number(feed, "renumberings");
+            feed(case.rules(is_each_pair), &stream, |batcher| {
+                bytes = number(batcher, "state_bytes").max(bytes);
+                renumberings = number(batcher, "renumberings");
             })
             .unwrap();
             assert!(bytes <= case.memory_max as u64);
@@ -422,7 +412,8 @@ fn panes_stay_apart_where_there_is_no_room_for_a_copy() {
 
 #[test]
 fn tokens_keep_their_numbers_where_there_is_no_room_for_others() {
-    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are new.
+    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are
+    // new.
     let many = |id: u32| (0..60).map(move |token| (id / 2 * 31 + token * token) % 300 + id % 2);
     let new = |id: u32| (0..8).map(move |token| 1000 + 8 * id + token);
     let sets = (0..400).map(|id| many(id).collect());
@@ -432,13 +423,13 @@ fn tokens_keep_their_numbers_where_there_is_no_room_for_others() {
 
 #[test]
 fn streams_with_more_than_can_be_numbered_are_refused() {
-    let case = Case { memory_max: usize::MAX, ..Case::new(jaccard(80), Extent::Endless) };
+    let case = Case { memory_max: usize::MAX, ..Case::new(Question::jaccard(80), Extent::Endless) };
     let sets: Vec<BTreeSet<u32>> = (0..1 << 13).map(|id| [id].into()).collect();
     let mut stream = cut(&sets, &[1000]);
     feed(case.rules(false), &stream, |_| {}).unwrap();
     stream.push(Entry { after: Duration::ZERO, rows: vec![(0, Some([1 << 13].into()))] });
     let error = feed(case.rules(false), &stream, |_| {}).unwrap_err();
-    assert_eq!(error, "a join of a stream has at most 8192 sets in its window; there are more");
+    assert_eq!(error, "too many sets in the window: a streaming join allows at most 8192");
 
     let overlap = Question { similarity: Similarity::Overlap, numerator: 1, denominator: 1 };
     let case = Case { question: overlap, ..case };
@@ -446,7 +437,7 @@ fn streams_with_more_than_can_be_numbered_are_refused() {
     let sets: Vec<BTreeSet<u32>> =
         (0..600).map(|id| (id * tokens..(id + 1) * tokens).collect()).collect();
     let error = feed(case.rules(true), &cut(&sets, &[10]), |_| {}).unwrap_err();
-    assert_eq!(error, "a join of a stream has at most 524288 postings; there are more");
+    assert_eq!(error, "too many postings: a streaming join allows at most 524288");
 }
 
 fn stream() -> impl Strategy<Value = Vec<Entry>> {

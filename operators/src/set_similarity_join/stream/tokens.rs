@@ -1,74 +1,75 @@
-//! Numbers for the tokens of a stream, rare ones first.
+//! Numbers for the tokens of a stream, rare tokens first.
 //!
 //! ```text
-//! slot      0    1    2  ..  k-1 | k  k+1  ..      frequent ones first when they were numbered;
-//!          the  of   a       gravel | new ones     a token that is new comes behind all others
-//! number   2^31 - 1 - slot                         so what is rare, or new, comes first
+//! slot      0    1    2  ..  k-1 | k  k+1  ..      by descending frequency at the last numbering;
+//!          the  of   a    gravel | new tokens      new tokens are appended
+//! number   2^31 - 1 - slot                         so rare and new tokens have the lowest numbers
 //! ```
 //!
-//! Any order of the tokens is right as long as all sets have the same one; by frequency it is fast.
-//! Frequencies change, and tokens come that nobody has seen: those are taken for the rarest. When
-//! there are twice as many as at the last time, all are numbered anew by what is in the window,
-//! and tokens that are not there any more are forgotten.
+//! Any order of the tokens is correct if all sets use the same one; the order by frequency is the
+//! fastest. Frequencies change, and new tokens arrive, which count as the rarest. When there are
+//! twice as many tokens as at the last numbering, all are renumbered by their frequency in the
+//! window, and tokens outside the window are forgotten.
 
 use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 
-/// The greatest number of a token.
+/// Largest number of a token.
 const NUMBER_MAX: u32 = (1 << 31) - 1;
 
-/// The most tokens that can have a number.
+/// Maximum number of tokens that can have a number.
 pub(super) const TOKENS_NUMBERED_MAX: usize = NUMBER_MAX as usize;
 
-/// Bytes a slot that numbering anew takes for a moment.
+/// Bytes per slot that renumbering needs while it runs.
 pub(super) const RENUMBERING_BYTES: usize = 4 * size_of::<u32>();
 
-/// With fewer tokens than twice this many, none is numbered anew.
+/// Growth does not call for renumbering before there are twice this many tokens.
 const NUMBERED_MIN: usize = 8;
 
-/// Bytes of an entry of a hash table that is as full as it may be, and of its share of what is
-/// free.
+/// Bytes of a hash table with room for `capacity` entries, including the places that stay free.
 const fn table_bytes(capacity: usize) -> usize {
     (size_of::<(u32, u32)>() + 1) * capacity * 8 / 7
 }
 
-/// The number of a slot, or the slot of a number.
+/// The number of a slot; also the slot of a number.
 #[inline]
 pub(super) fn number_of(slot: u32) -> u32 {
     NUMBER_MAX - slot
 }
 
-/// What [`Dictionary::renumber`] says of a token that is forgotten.
+/// New slot of a forgotten token, in the answer of [`Dictionary::renumber`].
 const FORGOTTEN: u32 = u32::MAX;
 
-/// What the table of small tokens says of one that has no slot.
+/// Entry of the direct table for a token without a slot.
 const NONE: u32 = u32::MAX;
 
-/// Entries of the table of small tokens for each of them: no more bytes than a hash table takes.
+/// Maximum entries of the direct table per known token: more would take more bytes than a hash
+/// table.
 const SPARSENESS: usize = 4;
 
 /// The slots of tokens.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
-    /// By token, as far as tokens are so dense that this pays.
+    /// Slots of the smallest tokens, by token: as far as the tokens are dense.
     direct: Vec<u32>,
-    /// Of all others.
+    /// Slots of all other tokens.
     slots: HashMap<u32, u32, RandomState>,
-    /// By slot: the token.
+    /// Per slot: the token.
     names: Vec<u32>,
-    /// How many tokens were numbered by their frequency.
+    /// Number of tokens at the last renumbering.
     numbered: usize,
 }
 
 impl Dictionary {
-    /// How many slots there are.
+    /// Number of slots.
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The slot of a token; there must be fewer than [`TOKENS_NUMBERED_MAX`].
+    /// The slot of `token`; a new token gets the next slot. The caller checks that there are
+    /// fewer than [`TOKENS_NUMBERED_MAX`].
     #[inline]
     pub(super) fn slot(&mut self, token: u32) -> u32 {
         let slot = match self.direct.get(token as usize) {
@@ -89,7 +90,7 @@ impl Dictionary {
         slot
     }
 
-    /// By how many names their list grows.
+    /// Places by which a full list of `names` names grows.
     fn slack(names: usize) -> usize {
         (names / 4).max(16)
     }
@@ -101,21 +102,22 @@ impl Dictionary {
         }
     }
 
-    /// Whether so many tokens have come since the last time that they should be numbered anew.
+    /// Whether the number of tokens has doubled since the last renumbering.
     pub(super) fn is_outgrown(&self) -> bool {
         self.len() > 2 * self.numbered.max(NUMBERED_MIN)
     }
 
-    /// Whether numbering anew may forget a good part of the tokens.
+    /// Whether enough tokens are new since the last renumbering that another one can forget many.
     pub(super) fn may_forget(&self) -> bool {
         self.len() > self.numbered + self.numbered / 8
     }
 
-    /// Numbers the tokens by how often they are there, by slot; returns their new slots, by old
-    /// ones. Those that are not there are forgotten.
+    /// Renumbers the tokens by descending `counts`, which are per slot. Returns the new slot of
+    /// each old slot: [`FORGOTTEN`] for a token whose count is 0.
     ///
     /// # Cost
-    /// Needs up to [`RENUMBERING_BYTES`] a slot for a moment, with the counts and what it returns.
+    /// Needs up to [`RENUMBERING_BYTES`] per slot while it runs, including `counts` and the
+    /// answer.
     pub(super) fn renumber(&mut self, counts: Vec<u32>) -> Vec<u32> {
         let slots = counts.len();
         let mut order: Vec<u32> = (0..).take(slots).collect();
@@ -125,7 +127,7 @@ impl Dictionary {
         });
         drop(counts);
         let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
-        // Given back before the new ones are allocated.
+        // Freed before the new tables are allocated.
         (self.direct, self.slots, self.names) = (Vec::new(), HashMap::default(), Vec::new());
         let mut moved = vec![FORGOTTEN; slots];
         for (new, &old) in (0..).zip(&order) {
@@ -149,7 +151,7 @@ impl Dictionary {
         table_bytes(self.slots.capacity()) + size_of::<u32>() * words
     }
 
-    /// Bytes that so many tokens more may take.
+    /// Bytes that `tokens` more tokens can take.
     pub(super) fn growth(&self, tokens: usize) -> usize {
         let len = self.len() + tokens;
         let entries = self.slots.len() + tokens;
@@ -161,8 +163,10 @@ impl Dictionary {
     }
 }
 
-/// How long a table by token may be: the greatest power of two below which there are enough tokens.
+/// Length of the direct table: the largest power of two below which at least one in
+/// [`SPARSENESS`] values is in `tokens`.
 fn direct_len(tokens: &[u32]) -> usize {
+    // A histogram of the bit lengths gives all powers of two in one pass.
     let mut of_length = [0; 33];
     for token in tokens {
         of_length[(u32::BITS - token.leading_zeros()) as usize] += 1;

@@ -7,41 +7,53 @@ use trommel_engine::error::BindError;
 use crate::parameters::{check_range, refuse};
 use crate::window::{Extent, duration};
 
-/// How far back a set looks for similar ones: `{"sets": 100000}` or `{"seconds": 60}`.
+/// Length of the window of a streaming join: `{"sets": 100000}` or `{"seconds": 60}`.
 ///
-/// With `sets` = N, two sets are in the window together if they are among N sets that came one
-/// after the other; sets are counted in the order of the input, empty ones too, but no rows with a
-/// null. With `seconds` = S, they are if the batch of the newer one entered the pipeline less than
-/// S seconds after that of the older one; a batch that entered before one that arrived earlier
-/// counts as entering with it.
+/// `sets` = N: a set is joined to the N - 1 sets before it. Empty sets count, rows with a null do
+/// not. `seconds` = S: a set is joined to the earlier sets whose batch entered the pipeline less
+/// than S seconds before its own batch. A batch that is overtaken by a younger one counts as
+/// entering with that one.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct JoinWindow {
-    /// Sets of a window.
+    /// Number of sets in the window.
     #[serde(default)]
     #[schemars(range(min = 1))]
     sets: Option<u64>,
-    /// Seconds of a window.
+    /// Length of the window in seconds.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
     seconds: Option<f64>,
 }
 
 impl JoinWindow {
-    /// A window of so many sets.
+    /// A window of `sets` sets, at least 1.
     #[must_use]
     pub fn sets(sets: u64) -> Self {
         Self { sets: Some(sets), seconds: None }
     }
 
-    /// A window of so many seconds.
+    /// A window of `seconds` seconds, from 0.001 to 10^9.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_operators::SetSimilarityJoin;
+    /// use trommel_operators::set_similarity_join::JoinWindow;
+    ///
+    /// let in_an_hour = SetSimilarityJoin::new("4/5".parse()?).window(JoinWindow::seconds(3600.0));
+    /// let as_text: JoinWindow = serde_json::from_str(r#"{"seconds": 3600}"#)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
         Self { sets: None, seconds: Some(seconds) }
     }
 
-    /// Checks it.
+    /// The extent of the window.
+    ///
+    /// # Errors
+    /// Unless exactly one length is set, within its range.
     pub(crate) fn resolve(self) -> Result<Extent, BindError> {
         match (self.sets, self.seconds) {
             (Some(sets), None) => {

@@ -11,53 +11,27 @@ use trommel_kernels::signatures::{self, Joined};
 
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
-use super::cost::tiling::Tiled;
-use super::similarity::Bounds;
+use super::cost::tiling::TiledRanks;
+use super::join::JoinQuestion;
+use super::tuning::Tuning;
 use super::*;
+use crate::testing::oracle::{Pairs, Question, SIMILARITIES};
+use crate::testing::sets::{families, pair, set};
 
-type Pairs = BTreeSet<(u32, u32, u32)>;
-
-/// A similarity and a threshold as a fraction.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
-    pub(super) similarity: Similarity,
-    pub(super) numerator: u32,
-    pub(super) denominator: u32,
+/// The question as joins take it.
+fn asked(question: Question, algorithm: JoinAlgorithm, isa: Isa) -> JoinQuestion {
+    let Question { similarity, numerator, denominator } = question;
+    let (threshold, tuning) = (Threshold::new(numerator, denominator).unwrap(), Tuning::SMALL);
+    JoinQuestion { similarity, threshold, algorithm, isa, tuning }
 }
 
-impl Question {
-    /// The definition, in whole numbers.
-    pub(super) fn is_similar(self, overlap: usize, left: usize, right: usize) -> bool {
-        let [n, d] = [self.numerator, self.denominator].map(u128::from);
-        let [o, a, b] = [overlap, left, right].map(|n| n as u128);
-        o > 0
-            && match self.similarity {
-                Similarity::Jaccard => d * o >= n * (a + b - o),
-                Similarity::Cosine => d * d * o * o >= n * n * a * b,
-                Similarity::Dice => 2 * d * o >= n * (a + b),
-                Similarity::Overlap => d * o >= n,
-            }
-    }
-
-    /// All pairs of a left and a right set; without right ones, of two different left sets.
-    fn by_hand(self, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) -> Pairs {
-        let mut pairs = Pairs::new();
-        for (i, a) in (0..).zip(left) {
-            for (j, b) in (0..).zip(right.unwrap_or(left)) {
-                let overlap = a.intersection(b).count();
-                let is_pair = right.is_some() || i < j;
-                if is_pair && self.is_similar(overlap, a.len(), b.len()) {
-                    pairs.insert((i, j, u32::try_from(overlap).unwrap()));
-                }
-            }
-        }
-        pairs
-    }
-
-    fn join(self, sets: &Arc<SetCollection>, algorithm: JoinAlgorithm, isa: Isa) -> SetJoin {
-        let threshold = Threshold::new(self.numerator, self.denominator).unwrap();
-        SetJoin::new(sets, self.similarity, threshold, algorithm, isa).unwrap()
-    }
+fn join(
+    question: Question,
+    sets: &Arc<SetCollection>,
+    algorithm: JoinAlgorithm,
+    isa: Isa,
+) -> SetJoin {
+    SetJoin::of(sets, asked(question, algorithm, isa)).unwrap()
 }
 
 fn collect(left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) -> Arc<SetCollection> {
@@ -96,25 +70,22 @@ fn pairs_of(mut join: SetJoin, similarity: Similarity, isa: Isa, chunk_bytes: us
 }
 
 fn check(question: Question, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u32>]>) {
-    let expected = question.by_hand(left, right);
+    let expected = question.pairs(left, right);
     let sets = collect(left, right);
     for (number, algorithm) in JoinAlgorithm::ALL.into_iter().enumerate() {
         // A size of chunks for each level, another one for each algorithm.
         let sizes = [1, 41, 1 << 20].into_iter().cycle().skip(number);
         for (isa, chunk_bytes) in Isa::available().zip(sizes) {
-            let join = question.join(&sets, algorithm, isa);
-            let pairs = pairs_of(join, question.similarity, isa, chunk_bytes);
+            let found = join(question, &sets, algorithm, isa);
+            let pairs = pairs_of(found, question.similarity, isa, chunk_bytes);
             assert_eq!(pairs, expected, "{question:?} {algorithm:?} {isa} {chunk_bytes}");
         }
-        let counted = question.join(&sets, algorithm, Isa::Scalar).count();
+        let counted = join(question, &sets, algorithm, Isa::Scalar).count();
         assert_eq!(counted.results, expected.len() as u64);
         assert!(counted.verified >= counted.results);
         assert!(counted.postings >= counted.pre_candidates);
     }
 }
-
-pub(super) const SIMILARITIES: [Similarity; 4] =
-    [Similarity::Jaccard, Similarity::Cosine, Similarity::Dice, Similarity::Overlap];
 
 fn questions() -> impl Iterator<Item = Question> {
     SIMILARITIES.into_iter().flat_map(|similarity| {
@@ -123,31 +94,6 @@ fn questions() -> impl Iterator<Item = Question> {
             _ => Question { similarity, numerator: percent, denominator: 100 },
         })
     })
-}
-
-/// Families of similar sets, of sizes around `size`.
-pub(super) fn families(count: u32, size: u32, seed: u32) -> Vec<BTreeSet<u32>> {
-    let mut state = seed.wrapping_mul(2_654_435_769) | 1;
-    let mut below = move |end: u32| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) % end
-    };
-    let mut base = Vec::new();
-    (0..count)
-        .map(|number| {
-            if number % 5 == 0 {
-                let len = size / 2 + below(size + 1);
-                base = (0..len).map(|_| below(6 * size)).collect();
-            }
-            let changed = below(3);
-            let mut set: BTreeSet<u32> = base.iter().copied().collect();
-            (0..changed).for_each(|_| {
-                set.insert(below(6 * size));
-                set.pop_first();
-            });
-            set
-        })
-        .collect()
 }
 
 #[test]
@@ -162,12 +108,6 @@ fn families_of_sets_of_all_sizes_are_found() {
     }
 }
 
-/// Two sets of these sizes with so many common tokens.
-fn pair(left: u32, right: u32, overlap: u32) -> [BTreeSet<u32>; 2] {
-    let right = (left - overlap)..(left - overlap + right);
-    [(0..left).collect(), right.collect()]
-}
-
 #[test]
 fn pairs_on_the_border_are_found_and_those_below_it_are_not() {
     // The required overlap is a whole number that floating point makes larger.
@@ -178,8 +118,8 @@ fn pairs_on_the_border_are_found_and_those_below_it_are_not() {
             let sets = [left, right, less];
             let similarity = Similarity::Jaccard;
             let question = Question { similarity, numerator: percent, denominator: 100 };
-            assert!(question.by_hand(&sets, None).contains(&(0, 1, required)));
-            assert!(!question.by_hand(&sets, None).iter().any(|pair| (pair.0, pair.1) == (0, 2)));
+            assert!(question.pairs(&sets, None).contains(&(0, 1, required)));
+            assert!(!question.pairs(&sets, None).iter().any(|pair| (pair.0, pair.1) == (0, 2)));
             check(question, &sets, None);
         }
     }
@@ -187,7 +127,6 @@ fn pairs_on_the_border_are_found_and_those_below_it_are_not() {
 
 #[test]
 fn odd_collections_are_joined() {
-    let set = |tokens: &[u32]| tokens.iter().copied().collect::<BTreeSet<u32>>();
     let cases: [Vec<BTreeSet<u32>>; 7] = [
         vec![],
         vec![set(&[])],
@@ -207,18 +146,18 @@ fn odd_collections_are_joined() {
 
 #[test]
 fn positions_beyond_those_that_postings_know_are_right() {
-    // The common tokens of two large sets are the most frequent ones, so the first of them is far
-    // behind in their prefixes.
+    // The common tokens of two large sets are the most frequent ones, so the first of them is at
+    // the far end of their prefixes.
     let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
     let mut sets = vec![large(0), large(100_000), large(200_000)];
     sets.extend((0..4).map(|extra| (900_000..903_000 - extra).collect()));
     let question = Question { similarity: Similarity::Jaccard, numerator: 2, denominator: 100 };
-    let expected = question.by_hand(&sets, None);
+    let expected = question.pairs(&sets, None);
     assert!(expected.contains(&(0, 1, 3_000)));
     let collection = collect(&sets, None);
     for isa in Isa::available() {
-        let join = question.join(&collection, JoinAlgorithm::Auto, isa);
-        assert_eq!(pairs_of(join, question.similarity, isa, 1 << 20), expected, "{isa}");
+        let found = join(question, &collection, JoinAlgorithm::Auto, isa);
+        assert_eq!(pairs_of(found, question.similarity, isa, 1 << 20), expected, "{isa}");
     }
 }
 
@@ -226,7 +165,7 @@ fn positions_beyond_those_that_postings_know_are_right() {
 fn sets_that_do_not_fit_are_refused() {
     let mut sets = SetCollector::new(1000);
     let error = sets.push(Side::Left, 7, &[2, 2]).unwrap_err().to_string();
-    assert!(error.contains("id 7 do not ascend"), "{error}");
+    assert!(error.contains("invalid set with id 7"), "{error}");
     let error = (0..).find_map(|id| sets.push(Side::Left, id, &[1, 2, 3]).err()).unwrap();
     assert!(error.to_string().contains("`memory_max`"), "{error}");
     let collect = |memory_max, sizes: std::ops::Range<u32>| {
@@ -244,12 +183,12 @@ fn sets_that_do_not_fit_are_refused() {
         let fits = |memory_max: &usize| collect(*memory_max, sizes.clone()).is_ok();
         let memory_max = (0..).step_by(100).find(fits).unwrap();
         let refused = collect(memory_max - 100, sizes.clone()).unwrap_err().to_string();
-        assert!(refused.contains(&format!("{} are allowed", memory_max - 100)), "{refused}");
+        assert!(refused.contains(&format!("{} allowed", memory_max - 100)), "{refused}");
         let sets = Arc::new(collect(memory_max, sizes).unwrap());
         let threshold = Threshold::new(1, 24).unwrap();
         let join = SetJoin::new(&sets, Similarity::Jaccard, threshold, algorithm, Isa::Scalar);
         let error = join.unwrap_err().to_string();
-        assert!(error.contains("the index need"), "{algorithm:?}: {error}");
+        assert!(error.contains("not enough memory for the index"), "{algorithm:?}: {error}");
     }
 }
 
@@ -285,20 +224,18 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
     let divisions: [fn(usize) -> bool; 5] =
         [|_| true, |_| false, |rank| rank % 2 == 0, |rank| rank % 2 == 1, |rank| rank > 4];
     for question in questions() {
-        let threshold = Threshold::new(question.numerator, question.denominator).unwrap();
-        let bounds = Bounds::new(question.similarity, threshold).unwrap();
         for right in [None, Some(&others[..])] {
-            let expected = question.by_hand(&sets, right);
+            let expected = question.pairs(&sets, right);
             let collection = collect(&sets, right);
             for (division, isa) in divisions
                 .into_iter()
                 .zip(Isa::available().collect::<Vec<_>>().into_iter().rev().cycle())
             {
                 let ranks = (0..collection.sizes().len()).map(division).collect();
-                let tiled = Tiled { ranks, has_others: true };
-                let similarity = question.similarity;
-                let join = SetJoin::divided(&collection, similarity, bounds, isa, tiled).unwrap();
-                let pairs = pairs_of_divided(join, similarity, isa, 2000);
+                let tiled = TiledRanks { ranks, has_others: true };
+                let asked = asked(question, JoinAlgorithm::Auto, isa);
+                let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
+                let pairs = pairs_of_divided(join, question.similarity, isa, 2000);
                 assert_eq!(pairs, expected, "{question:?} {isa}");
             }
         }
@@ -310,13 +247,13 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
 fn tiles_of_many_sizes_come_in_lists_of_any_length() {
     let sets: Vec<BTreeSet<u32>> = (1..=150).map(|size| (0..size).collect()).collect();
     let question = Question { similarity: Similarity::Jaccard, numerator: 1, denominator: 2 };
-    let bounds = Bounds::new(question.similarity, Threshold::new(1, 2).unwrap()).unwrap();
     let collection = collect(&sets, None);
     for list_bytes in [0, 800, 1000, 3000, 1 << 20] {
-        let (isa, tiled) = (Isa::Scalar, Tiled::all(&collection));
-        let join = SetJoin::divided(&collection, question.similarity, bounds, isa, tiled).unwrap();
+        let (isa, tiled) = (Isa::Scalar, TiledRanks::all(&collection));
+        let asked = asked(question, JoinAlgorithm::GpuSignatures, isa);
+        let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
         let pairs = pairs_of_divided(join, question.similarity, isa, list_bytes);
-        assert_eq!(pairs, question.by_hand(&sets, None), "{list_bytes}");
+        assert_eq!(pairs, question.pairs(&sets, None), "{list_bytes}");
     }
 }
 

@@ -7,10 +7,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use trommel_engine::channel::QueueLimits;
 use trommel_engine::graph::Graph;
 use trommel_engine::metrics::{Metrics, StageMetrics};
@@ -20,12 +19,13 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
-use crate::carry::BATCH_BYTES;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::join::JoinQuestion;
+use crate::set_similarity_join::similarity::Bounds;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
+use crate::testing::sets;
 use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
 use crate::{Collect, ForEach, Memory};
 
@@ -36,14 +36,12 @@ const WATCHDOG: Duration = Duration::from_secs(120);
 const CHUNKS: u64 = 5;
 
 fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
-    let batch = |(number, sets): (u32, &[BTreeSet<u32>])| {
-        let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values((number..).take(sets.len())));
-        let mut lists = ListBuilder::new(UInt32Builder::new());
-        sets.iter().for_each(|set| lists.append_value(set.iter().copied().map(Some)));
-        let lists: ArrayRef = Arc::new(lists.finish());
-        let texts = (number..).take(sets.len()).map(text);
-        let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
-        let columns = [("id", ids, false), ("set", lists, true), ("text", texts, true)];
+    let batch = |(first, sets): (u32, &[BTreeSet<u32>])| {
+        let rows = sets::batch((first..).zip(sets.iter().map(Some)));
+        let texts: ArrayRef =
+            Arc::new((first..).take(sets.len()).map(text).collect::<StringArray>());
+        let [id, set] = [0, 1].map(|column| Arc::clone(rows.column(column)));
+        let columns = [("id", id, false), ("set", set, true), ("text", texts, true)];
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     };
     if sets.is_empty() {
@@ -54,7 +52,7 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
 
 /// What goes along with a set: nothing, a little, or more than a batch should have.
 fn text(id: u32) -> Option<String> {
-    let repeats = [0, 3, 19, 1, BATCH_BYTES][id as usize % 5];
+    let repeats = [0, 3, 19, 1, Tuning::SMALL.carried_batch_bytes][id as usize % 5];
     (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
 }
 
@@ -66,7 +64,7 @@ fn start(
     cores: &[usize],
 ) -> Running {
     let mut graph = Graph::new();
-    let join = graph.add("join", spec);
+    let join = graph.add("join", spec.tuning(Tuning::SMALL));
     for (number, sets) in inputs.iter().enumerate() {
         let batches = batches(sets);
         let source = Memory::new(batches[0].schema(), batches);
@@ -153,7 +151,7 @@ impl Case<'_> {
     fn run(&self) -> Result<Counters, String> {
         let (sink, collected) = Collect::new();
         let metrics = end(start(self.inputs, self.spec(), sink, self.cores))?;
-        let expected = self.question.by_hand(self.inputs[0], self.inputs.get(1).copied());
+        let expected = self.question.pairs(self.inputs[0], self.inputs.get(1).copied());
         let expected = match self.output {
             JoinOutput::Count => Rows::Count(expected.len() as u64),
             JoinOutput::Pairs => Rows::Pairs(expected.into_iter().collect()),
@@ -166,8 +164,7 @@ impl Case<'_> {
     }
 }
 
-const JACCARD_HALF: Question =
-    Question { similarity: Similarity::Jaccard, numerator: 1, denominator: 2 };
+const JACCARD_HALF: Question = Question::jaccard(50);
 
 const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
 
@@ -348,7 +345,7 @@ fn outcome(command: &mut Command, device: &str) -> String {
     outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
 }
 
-/// A command that ends after so many seconds: then it hangs.
+/// A command that is ended after its limit in seconds, because it hangs.
 fn on(stand_in: &StandIn) -> Command {
     let mut command = stand_in.command("timeout");
     command.arg("240");
@@ -448,6 +445,7 @@ fn run_tiles_until_it_fails() {
         threshold: Threshold::new(1, 2).unwrap(),
         algorithm: JoinAlgorithm::GpuSignatures,
         isa,
+        tuning: Tuning::SMALL,
     };
     let mut join = SetJoin::in_waves(&collection, question, &Tiling::Never).unwrap();
     let session = DeviceSession::new(Device::Auto);
@@ -481,7 +479,7 @@ fn run_tiles_until_it_fails() {
             assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
         }
     }
-    assert_eq!(pairs, JACCARD_HALF.by_hand(&sets, None));
+    assert_eq!(pairs, JACCARD_HALF.pairs(&sets, None));
     println!("OUTCOME {failures} failures");
 }
 
@@ -506,7 +504,7 @@ fn columns_go_along_in_batches_of_a_bounded_size() {
         let metrics = end(start(inputs, spec, sink, &[])).unwrap();
         let batches = collected.batches();
         let all = rows(&batches, JoinOutput::Pairs);
-        let expected = JACCARD_HALF.by_hand(inputs[0], inputs.get(1).copied());
+        let expected = JACCARD_HALF.pairs(inputs[0], inputs.get(1).copied());
         assert_eq!(all, Rows::Pairs(expected.into_iter().collect()));
         let counters = counters(metrics.stage("join").unwrap());
         assert!(batches.len() as u64 > 2 * counter(&counters, "chunks"), "{counters:?}");
@@ -527,7 +525,7 @@ fn columns_go_along_in_batches_of_a_bounded_size() {
                     assert_eq!(carried, text(id));
                 }
             }
-            assert!(batch.num_rows() == 1 || bytes <= BATCH_BYTES, "{bytes}");
+            assert!(batch.num_rows() == 1 || bytes <= Tuning::SMALL.carried_batch_bytes, "{bytes}");
         }
     }
 }

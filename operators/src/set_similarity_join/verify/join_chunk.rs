@@ -1,11 +1,10 @@
-//! The chunk of a join: candidate pairs, or tiles, with the sets that they name.
+//! The chunk of a join: candidate pairs or tiles, with their sets.
 
 use std::sync::Arc;
 
 use trommel_kernels::signatures::{Counted, Tiles};
 
-use super::overlap::OverlapAnswer;
-use super::tiles::TilesAnswer;
+use super::answers::{OverlapAnswer, TilesAnswer};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::candidates::pairs::{Match, matches};
@@ -16,7 +15,7 @@ use crate::wave::{Cost, WaveChunk};
 
 /// A chunk of candidates with their sets, the question, and room for the answer.
 ///
-/// If the match buffer of tiles overflows, the remaining tiles are unfinished, and the chunk is
+/// If the match buffer overflows, the remaining tiles come back as unfinished, and the chunk is
 /// resubmitted with them.
 #[derive(Debug)]
 pub(crate) struct JoinChunk {
@@ -31,7 +30,7 @@ pub(crate) struct JoinChunk {
 /// Kind of the candidates, and their sets.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
-    /// Nothing; a chunk on its way back keeps no sets alive.
+    /// No candidates. A chunk that goes back to prepare keeps no sets alive.
     Empty,
     Pairs(JoinedSets),
     Tiles(Arc<TiledSets>),
@@ -54,32 +53,32 @@ impl JoinChunk {
         &self.content
     }
 
-    /// Candidate pairs, to be filled in.
+    /// The candidate pairs, to be filled.
     pub(crate) fn pairs_mut(&mut self) -> &mut CandidateChunk {
         &mut self.pairs
     }
 
-    /// Tiles, to be filled in.
+    /// The tiles, to be filled.
     pub(crate) fn tiles_mut(&mut self) -> &mut TileList {
         &mut self.tiles
     }
 
-    /// Notes that the chunk holds candidate pairs of `sets`.
+    /// Sets the content: candidate pairs of `sets`.
     pub(crate) fn hold_pairs(&mut self, sets: JoinedSets) {
         self.content = Content::Pairs(sets);
     }
 
-    /// Notes that the chunk holds tiles of `sets`.
+    /// Sets the content: tiles of `sets`.
     pub(crate) fn hold_tiles(&mut self, sets: Arc<TiledSets>) {
         self.content = Content::Tiles(sets);
     }
 
-    /// The tiles and their sets, as the kernels want them.
+    /// The tiles with their sets, in the form of the kernels.
     pub(super) fn tiles_of<'a>(&'a self, sets: &'a TiledSets) -> Tiles<'a> {
         sets.tiles(&self.tiles.tiles, &self.tiles.required)
     }
 
-    /// Pairs of finished tiles that passed the test by signatures.
+    /// Number of pairs of finished tiles that passed the test by signatures.
     pub(crate) fn survivors(&self) -> u64 {
         self.tiles_answer.counted.survivors
     }
@@ -152,7 +151,7 @@ impl WaveChunk for JoinChunk {
         match &self.content {
             Content::Empty => Cost::default(),
             Content::Pairs(sets) => verification::of_pairs(sets, self.pairs.len()),
-            // All tiles of a join are charged before the first one.
+            // The producer has charged all tiles of the join before the first one.
             Content::Tiles(tiled) => verification::of_data(tiled.sets()),
         }
     }

@@ -1,4 +1,4 @@
-//! The kernel of a join: pairs and tiles, each on the CPU or on a device.
+//! The kernel of a join: verifies chunks of pairs and of tiles, on the CPU or on a device.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use crate::set_similarity_join::candidates::tiles::TileList;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
 
-/// Answers the chunks of a join.
+/// Verifies the chunks of a join.
 #[derive(Clone, Debug)]
 pub(crate) struct JoinKernel {
     isa: Isa,
     session: DeviceSession,
-    /// Kernel of a device for candidate pairs.
+    /// Kernel for candidate pairs on a device.
     pair_kernel: PairKernel,
     pairs: ChunkLimits,
     tiles: TileLimits,
@@ -28,8 +28,8 @@ pub(crate) struct JoinKernel {
 }
 
 impl JoinKernel {
-    /// For chunks of up to `chunk_bytes`. On a device, `slots` of them are in flight at once, and
-    /// up to `sets_bytes_max` bytes of sets stay there until other sets need the room.
+    /// A kernel for chunks of up to `chunk_bytes` bytes. On a device, up to `slots` chunks are in
+    /// flight, and up to `sets_bytes_max` bytes of sets are cached.
     pub(crate) fn new(
         isa: Isa,
         session: DeviceSession,
@@ -77,29 +77,29 @@ impl Kernel for JoinKernel {
 
 /// Kind of a chunk in flight.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ChunkKind {
     Pairs,
     Tiles,
 }
 
 /// Chunks of a join in flight on a device.
 ///
-/// Buffers for pairs and for tiles are allocated with the first chunk of that kind, so that a kind
-/// that does not occur costs nothing. Each keeps its own sets: those that both name are sent twice.
+/// The buffers of a kind are allocated with its first chunk, so a kind that does not occur costs
+/// nothing. Each kind keeps its own sets: sets that both kinds refer to are sent twice.
 #[derive(Debug)]
 pub(crate) struct JoinFlights {
     kernel: JoinKernel,
     device: Device,
     pairs: Option<OverlapFlights>,
     tiles: Option<TilesFlights>,
-    /// Kinds of the chunks in flight.
-    order: VecDeque<Kind>,
+    /// Kinds of the chunks in flight, in the order of submission.
+    order: VecDeque<ChunkKind>,
 }
 
 const OPENED: &str = "it was opened for the first chunk of this kind";
 
 impl JoinFlights {
-    /// Allocates the buffers for chunks of this kind, unless that has been done.
+    /// Allocates the buffers for chunks with this kind of content, unless they exist.
     fn open_for(&mut self, content: &Content) -> Result<(), DeviceError> {
         let Self { device, pairs, tiles, kernel, .. } = self;
         let JoinKernel { isa, pair_kernel, limits, .. } = *kernel;
@@ -134,11 +134,11 @@ impl OnDevice for JoinFlights {
             Content::Empty => unreachable!("an empty chunk is not sent"),
             Content::Pairs(sets) => {
                 self.pairs.as_mut().expect(OPENED).submit(chunk, sets)?;
-                Kind::Pairs
+                ChunkKind::Pairs
             }
             Content::Tiles(sets) => {
                 self.tiles.as_mut().expect(OPENED).submit(chunk, sets)?;
-                Kind::Tiles
+                ChunkKind::Tiles
             }
         };
         self.order.push_back(kind);
@@ -148,15 +148,15 @@ impl OnDevice for JoinFlights {
     fn is_done(&mut self) -> Result<bool, DeviceError> {
         match self.order.front() {
             None => Ok(false),
-            Some(Kind::Pairs) => self.pairs.as_ref().expect(OPENED).is_done(),
-            Some(Kind::Tiles) => self.tiles.as_ref().expect(OPENED).is_done(),
+            Some(ChunkKind::Pairs) => self.pairs.as_ref().expect(OPENED).is_done(),
+            Some(ChunkKind::Tiles) => self.tiles.as_ref().expect(OPENED).is_done(),
         }
     }
 
     fn collect(&mut self, chunk: &mut JoinChunk) -> Result<Landed, DeviceError> {
         match self.order.pop_front().expect("it has landed") {
-            Kind::Pairs => self.pairs.as_mut().expect(OPENED).collect(chunk),
-            Kind::Tiles => self.tiles.as_mut().expect(OPENED).collect(chunk),
+            ChunkKind::Pairs => self.pairs.as_mut().expect(OPENED).collect(chunk),
+            ChunkKind::Tiles => self.tiles.as_mut().expect(OPENED).collect(chunk),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The verification of candidate pairs: [`trommel_kernels::overlap`] on the CPU or on a GPU.
+//! Verification of candidate pairs by [`trommel_kernels::overlap`], on the CPU or on a GPU.
 
 use std::mem;
 
@@ -8,8 +8,8 @@ use trommel_kernels::cuda::{Device, DeviceError, Flights};
 use trommel_kernels::overlap;
 use trommel_kernels::sets::SetStore;
 
+use super::device_sets::{DeviceSetCache, UploadedSets};
 use super::join_chunk::JoinChunk;
-use super::residents::{Residents, Sent};
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::options::JoinOutput;
@@ -18,19 +18,10 @@ use crate::wave::Landed;
 /// Limits on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviceLimits {
-    /// Chunks in flight at once.
+    /// Maximum number of chunks in flight.
     pub(super) slots: usize,
-    /// Bytes of the sets that are kept there.
+    /// Maximum bytes of sets in device memory.
     pub(super) sets_bytes_max: usize,
-}
-
-/// Answer of a chunk of pairs. Its room is used again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OverlapAnswer {
-    /// The overlap of each pair, or `REJECTED`; empty if only the count was asked for.
-    pub(crate) overlaps: Vec<u32>,
-    /// Number of similar pairs, if only that was asked for.
-    pub(crate) count: u64,
 }
 
 /// Verifies the pairs of a chunk on the CPU.
@@ -52,12 +43,12 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &JoinedSets) {
 #[derive(Debug)]
 pub(super) struct OverlapFlights {
     flights: Flights<PairOverlap>,
-    residents: Residents,
+    cache: DeviceSetCache,
     kernel: PairKernel,
 }
 
 impl OverlapFlights {
-    /// Buffers on `device` for chunks up to `chunk`.
+    /// Allocates buffers on `device` for chunks of up to `chunk`.
     ///
     /// # Errors
     /// If the device has not enough memory, or fails.
@@ -71,14 +62,14 @@ impl OverlapFlights {
         let DeviceLimits { slots, sets_bytes_max } = limits;
         Ok(Self {
             flights: Flights::open(device, slots, chunk, sets_bytes_max)?,
-            residents: Residents::new(sets_bytes_max, kernel.is_signed(), isa),
+            cache: DeviceSetCache::new(sets_bytes_max, kernel.is_signed(), isa),
             kernel,
         })
     }
 
     pub(super) fn has_room(&self, sets: &JoinedSets) -> bool {
         let is_alone = self.flights.is_idle();
-        self.flights.has_room() && (is_alone || self.residents.has_room(stores(sets)))
+        self.flights.has_room() && (is_alone || self.cache.has_room(stores(sets)))
     }
 
     pub(super) fn submit(
@@ -87,7 +78,8 @@ impl OverlapFlights {
         sets: &JoinedSets,
     ) -> Result<(), DeviceError> {
         let stores = stores(sets);
-        let Sent { sets: on_device, bytes } = self.residents.send(self.flights.memory(), stores)?;
+        let UploadedSets { sets: on_device, bytes } =
+            self.cache.send(self.flights.memory(), stores)?;
         let variant = self.kernel.for_mean_size(sets.candidates().mean_size());
         let job = Job {
             chunk: chunk.pairs.chunk(),
@@ -116,6 +108,7 @@ impl OverlapFlights {
     }
 }
 
+/// The sets of the probes and of the candidates.
 fn stores(sets: &JoinedSets) -> [&SetStore; 2] {
     [sets.probes().store(), sets.candidates().store()]
 }

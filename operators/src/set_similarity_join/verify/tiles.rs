@@ -1,4 +1,4 @@
-//! The verification of tiles: [`trommel_kernels::signatures`] on the CPU or on a GPU.
+//! Verification of tiles by [`trommel_kernels::signatures`], on the CPU or on a GPU.
 
 use std::mem;
 use std::sync::Arc;
@@ -6,23 +6,13 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::signatures::{Answer, GRID, Job, SignedSets, TileJoin, TileLimits};
 use trommel_kernels::cuda::{Device, DeviceError, DeviceSets, Flights};
-use trommel_kernels::signatures::{self, Counted, Joined, Tiles};
+use trommel_kernels::signatures::{self, Tiles};
 
 use super::join_chunk::JoinChunk;
 use super::overlap::DeviceLimits;
 use crate::set_similarity_join::candidates::tiles::TiledSets;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::wave::Landed;
-
-/// Answer of a chunk of tiles. Its room is used again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TilesAnswer {
-    /// The matches, and the tiles for which there was no room; empty if only the count was asked
-    /// for.
-    pub(crate) joined: Joined,
-    /// Matches and survivors.
-    pub(crate) counted: Counted,
-}
 
 /// Verifies the tiles of a chunk on the CPU, with room for `matches_max` matches.
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max: usize) {
@@ -45,12 +35,12 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max
 #[derive(Debug)]
 pub(super) struct TilesFlights {
     flights: Flights<TileJoin>,
-    /// The sets that the device has.
+    /// The sets in device memory.
     sets: Option<Arc<SignedSets>>,
 }
 
 impl TilesFlights {
-    /// Buffers on `device` for chunks up to `chunk`.
+    /// Allocates buffers on `device` for chunks of up to `chunk`.
     ///
     /// # Errors
     /// If the device has not enough memory, or fails.
@@ -69,7 +59,7 @@ impl TilesFlights {
         self.flights.has_room() && (is_known || self.flights.is_idle())
     }
 
-    /// The sets of a chunk on the device, and the bytes that had to be sent.
+    /// The sets of a chunk on the device, and the bytes that were sent for them.
     fn send_sets(
         &mut self,
         tiles: Tiles<'_>,
@@ -79,7 +69,7 @@ impl TilesFlights {
         if let Some(sets) = self.sets.as_ref().filter(|there| there.are_of(store)) {
             return Ok((Arc::clone(sets), 0));
         }
-        // Chunks in flight keep the sets that they need.
+        // Chunks in flight keep their sets alive.
         self.sets = None;
         let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
         let sent = DeviceSets::upload(memory, store)?;

@@ -1,33 +1,38 @@
-//! Rows as bytes.
+//! Encoding of rows as bytes.
 
 use arrow_array::RecordBatch;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, SchemaRef};
 
-/// A format in which a row is bytes by itself.
+/// Format that encodes each row on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
+    /// A JSON object per line.
     Jsonl,
+    /// Comma-separated values.
     Csv,
 }
 
 impl Encoding {
-    /// Adds the rows to `buffer`.
+    /// Appends the encoded `rows` to `buffer`.
     pub(super) fn add(self, rows: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {
             Self::Jsonl => {
+                // Without explicit nulls a null would leave its key out, and rows would differ in
+                // shape.
                 let options = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
                 let mut writer = options.build::<_, LineDelimited>(buffer);
                 writer.write(rows)?;
                 writer.finish()
             }
             Self::Csv => {
+                // Batches are encoded one by one; the header is written once per file.
                 arrow_csv::WriterBuilder::new().with_header(false).build(buffer).write(rows)
             }
         }
     }
 
-    /// The bytes that a file begins with.
+    /// Bytes at the beginning of a file: the header of CSV.
     pub(super) fn header(self, schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> {
         let mut header = Vec::new();
         if self == Self::Csv {

@@ -1,13 +1,12 @@
-//! A file that rows are added to while the stream runs, and that gives way to the next one when it
-//! is large or old enough.
+//! File that grows while the stream runs, and is rotated when it is large or old enough.
 //!
 //! ```text
-//! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, on the disk; rows.jsonl begins again
+//! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, synced; new rows.jsonl
 //! ```
 //!
-//! What has been written stays, however the run ends; the next run goes on in the same file. A file
-//! whose last line has no end, because a machine failed, gets one before anything is added, so that
-//! what follows is whole.
+//! Written rows stay, however the run ends; the next run appends to the same file. If the last
+//! line of a file has no end, because the machine failed, it gets one first, so that the rows
+//! after it are whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,22 +21,22 @@ use rustix::io::Errno;
 
 use crate::files::{Destination, FileError, sync_folder, write_all};
 
-/// When a file is full.
+/// Limits of one file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
-    /// Bytes that it has at most, if it has more than one row.
+    /// Maximum bytes of a file with more than one row.
     pub(super) bytes: Option<u64>,
-    /// It ends at whole multiples of this since 1970.
+    /// Files end at whole multiples of this period since 1970.
     pub(super) period: Option<Duration>,
 }
 
-/// The file, opened by the first row.
+/// File that grows; opened by the first row.
 #[derive(Debug)]
 pub(super) struct Log {
     destination: Destination,
     path: PathBuf,
     limits: Limits,
-    /// What every file begins with.
+    /// Bytes at the beginning of every file.
     header: Vec<u8>,
     open: Option<Open>,
     rotated: u64,
@@ -47,15 +46,15 @@ pub(super) struct Log {
 struct Open {
     file: File,
     len: u64,
-    /// When it is old enough.
+    /// Time at which the file is old enough.
     until: Option<Instant>,
 }
 
 impl Log {
-    /// Rows behind the end of this file.
+    /// A log that appends rows to this file.
     ///
     /// # Errors
-    /// If it holds something that begins in another way than `header`.
+    /// If the destination is not a file, or the file does not begin with `header`.
     pub(super) fn new(
         destination: Destination,
         limits: Limits,
@@ -83,12 +82,12 @@ impl Log {
         self.limits.bytes
     }
 
-    /// Files that were full.
+    /// Number of files rotated.
     pub(super) fn rotated(&self) -> u64 {
         self.rotated
     }
 
-    /// Bytes of the file; those that it begins with are written if it is new.
+    /// Opens the file if necessary, with a header if it is empty. Returns its length in bytes.
     pub(super) fn begin(&mut self) -> Result<u64, FileError> {
         if self.open.is_none() {
             let open = self.open().map_err(|error| self.destination.error(error))?;
@@ -97,11 +96,12 @@ impl Log {
         Ok(self.open.as_ref().map_or(0, |open| open.len))
     }
 
-    /// Whether the file has no rows, given its length.
+    /// True if a file of `len` bytes has no rows.
     pub(super) fn is_fresh(&self, len: u64) -> bool {
         len <= self.header.len() as u64
     }
 
+    /// Appends encoded rows.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.begin()?;
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -110,30 +110,32 @@ impl Log {
         Ok(())
     }
 
-    /// When the file that is open will be old enough.
+    /// Time at which the open file will be old enough.
     pub(super) fn until(&self) -> Option<Instant> {
         self.open.as_ref().and_then(|open| open.until)
     }
 
-    /// Brings what was written to the disk.
+    /// Writes the file and its folder to the disk.
     pub(super) fn sync(&self) -> Result<(), FileError> {
         let Some(open) = &self.open else { return Ok(()) };
         let synced = open.file.sync_all().and_then(|()| sync_folder(&self.path));
         synced.map_err(|error| self.destination.error(error))
     }
 
-    /// Gives the file the name of a full one; the next row begins a new one. One without rows stays
-    /// for another period.
+    /// Renames the full file; the next row begins a new one. A file without rows stays for
+    /// another period.
     pub(super) fn rotate(&mut self) -> Result<(), FileError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if open.len <= self.header.len() as u64 {
             open.until = self.limits.until();
             return Ok(());
         }
+        // Synced before the rename: a rotated name promises whole rows on the disk.
         let is_there = has_path(&open.file, &self.path);
         self.sync()?;
         self.open = None;
-        // Another program may have renamed it; what has its name now is not ours.
+        // Another program may have renamed the file; its name may now belong to a file that is
+        // not ours.
         if is_there {
             rename_full(&self.path).map_err(|error| self.destination.error(error))?;
         }
@@ -150,7 +152,7 @@ impl Log {
             let metadata = file.metadata()?;
             let mut len = metadata.len();
             if len > 0 && self.limits.is_old(metadata.modified()?) {
-                // Of a run that has ended long ago.
+                // Written by an earlier run.
                 drop(file);
                 rename_full(&self.path)?;
                 self.rotated += 1;
@@ -171,14 +173,15 @@ impl Log {
 }
 
 impl Limits {
-    /// When the period that we are in ends.
+    /// End of the current period.
     fn until(&self) -> Option<Instant> {
         let period = self.period?.as_nanos();
+        // Counted from 1970 and not from the first row, so that files of all runs end together.
         let left = period - since_1970(SystemTime::now()) % period;
         Instant::now().checked_add(Duration::from_nanos(u64::try_from(left).ok()?))
     }
 
-    /// Whether a file that was written then is of a period that has ended.
+    /// True if a file last written at `written` belongs to an earlier period.
     fn is_old(&self, written: SystemTime) -> bool {
         self.period.is_some_and(|period| {
             let index = |time| since_1970(time) / period.as_nanos();
@@ -191,7 +194,7 @@ fn since_1970(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// Whether this is the path of the file.
+/// True if `path` still leads to `file`.
 fn has_path(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
         (Ok(ours), Ok(found)) => (ours.dev(), ours.ino()) == (found.dev(), found.ino()),
@@ -205,14 +208,15 @@ fn ends_a_line(file: &File, len: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Renames a full file to a name with the present time that no file has.
+/// Renames a full file to an unused name that contains the current time.
 fn rename_full(path: &Path) -> io::Result<()> {
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%dT%H%M%S%.3fZ").to_string();
     for number in 1_u64.. {
         let to = full_name(path, &time, number);
         match renameat_with(CWD, path, CWD, &to, RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => {}
-            // The file system cannot promise that; nobody else names files like these.
+            // The file system cannot rename without replacing. The check before it suffices: no
+            // other program uses names like these.
             Err(Errno::INVAL | Errno::NOSYS) if !to.exists() => {
                 fs::rename(path, &to)?;
                 break;
@@ -227,7 +231,7 @@ fn rename_full(path: &Path) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// `rows.jsonl` becomes `rows.TIME.jsonl`, and `rows.TIME-2.jsonl` if there is one already.
+/// Name of a full file: `rows.TIME.jsonl` for `rows.jsonl`, `rows.TIME-2.jsonl` if that exists.
 fn full_name(path: &Path, time: &str, number: u64) -> PathBuf {
     let mut name = OsString::from(path.file_stem().unwrap_or_default());
     name.push(".");
@@ -242,12 +246,12 @@ fn full_name(path: &Path, time: &str, number: u64) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Why rows cannot be added to a file.
+/// Reason why rows cannot be appended to a file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogError {
-    #[error("it is no file; pipes and devices are written as rows come")]
+    #[error("it is not a file; pipes and devices get every row at once anyway")]
     NoFile,
-    #[error("{path} begins in another way than `{header}`, the columns of these rows")]
+    #[error("{path} does not begin with `{header}`, the header of these columns")]
     Header { path: String, header: String },
     #[error(transparent)]
     File(#[from] FileError),

@@ -1,4 +1,4 @@
-//! Rows into files and to standard output.
+//! Sink that writes rows to files and to standard output.
 //!
 //! ```text
 //! batches ──► encode (jsonl, csv) ──► buffer ──► target: standard output, a pipe or a device
@@ -38,113 +38,145 @@ use target::{Reader, Target};
 use writer::{Buffer, Form, Writer};
 
 const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
-/// Of `flush_seconds`: at once, to a day.
+/// Range of `flush_seconds`: at once to a day.
 const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
-/// What `flush_seconds` is when it is left out.
+/// Default of `flush_seconds`.
 const FLUSH_SECONDS: f64 = 1.0;
-/// Of `rotate.seconds`.
+/// Range of `rotate.seconds`.
 const PERIOD_RANGE: RangeInclusive<f64> = 0.1..=1e9;
 
-/// How rows are written.
+/// Format of the output.
+///
+/// # Examples
+/// The names in a configuration:
+/// ```
+/// use trommel_operators::WriteFormat;
+/// assert_eq!(serde_json::to_string(&WriteFormat::Jsonl)?, "\"jsonl\"");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WriteFormat {
-    /// A JSON object a line.
+    /// One JSON object per line.
     #[default]
     Jsonl,
-    /// Comma-separated values with a header. Lists cannot be written.
+    /// Comma-separated values with a header; lists are not supported.
     Csv,
-    /// Aligned columns for people, written at the end of the stream.
+    /// Aligned columns for reading, written at the end of the stream.
     Table,
 }
 
 /// Writes rows to a file or to standard output.
 ///
-/// A file gets its name when it is complete and on the disk: until then it is called
-/// `PATH.XXXXXXXX.part`, with letters that differ each time, and a run that fails leaves nothing
-/// under the final name. Only a process that is killed leaves the temporary file. A file that is
-/// there already is replaced at the end, and keeps its mode; a link stays one. Pipes and devices
-/// are written to directly. With `append` or `rotate` a file grows while the stream runs instead,
-/// and what was written stays, however the run ends.
+/// A file gets its name when it is complete and on the disk; until then it is called
+/// `PATH.XXXXXXXX.part` with random letters. A run that fails leaves nothing under the final
+/// name; only a killed process leaves the temporary file. An existing file is replaced at the end
+/// and keeps its mode; a link stays a link. Pipes and devices are written directly. With `append`
+/// or `rotate` a file grows while the stream runs, and its rows stay, however the run ends.
 ///
-/// No two stages of a pipeline may write the same file, or standard output, in which their rows
-/// would be mixed. When the reader of standard output leaves, its rows are dropped, which is no
-/// failure; the run ends when no other sink needs input either.
+/// Two stages of a pipeline cannot write the same file, or both to standard output, since their
+/// rows would be mixed. When the reader of standard output leaves, the remaining rows are dropped
+/// without an error; the run ends when no other sink needs input.
 ///
 /// # Ports
-/// In: any columns; `csv` takes no lists and no structures.
+/// In: any columns; for `csv`, no lists and no structures.
 ///
 /// # Errors
-/// [`WriteError`], with the operating system's error as its source. When it is bound: a folder that
-/// does not exist or may not be written to, a path that is a folder or a socket, columns that the
-/// format cannot hold, or that the file does not have that they are to be appended to.
+/// While running: a [`WriteError`], with the error of the operating system as its source. At
+/// bind: a missing or read-only folder, a path that is a folder or a socket, columns that the
+/// format does not support, or a file to append to that has other columns.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Generate, Write, WriteFormat};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("items.csv");
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(3));
+/// graph.add_after(items, "file", Write::new(path.to_string_lossy(), WriteFormat::Csv));
+/// graph.build()?.run(RunOptions::new())?;
+/// let text = std::fs::read_to_string(&path)?;
+/// assert!(text.starts_with("item\n") && text.lines().count() == 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Write {
-    /// The file, or `-` for standard output.
+    /// Output file, or `-` for standard output.
     #[serde(default = "default_path")]
     path: String,
-    /// How rows are written.
+    /// Format of the rows.
     #[serde(default)]
     format: WriteFormat,
-    /// The columns to write, in this order; all when left out.
+    /// Columns to write, in this order; all when left out.
     #[serde(default)]
     columns: Option<Vec<String>>,
-    /// How many characters of a value a table shows, with the mark behind what is cut off; all when
+    /// Maximum characters of a value in a table; longer values are cut and end with `…`. All when
     /// left out.
     #[serde(default)]
     #[schemars(range(min = 1))]
     cell_max: Option<usize>,
-    /// How many rows a table shows; the others are counted.
+    /// Maximum rows of a table; further rows are only counted.
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
-    /// Add rows to the end of the file while the stream runs. What the file holds stays, and so
-    /// does what was written before a failure. If its last line has no end, because a machine
-    /// failed, it gets one first. Not for tables.
+    /// Append rows to the file while the stream runs. Existing content stays, and so do rows
+    /// written before a failure. An incomplete last line, left by a failed machine, gets a line
+    /// end first. Not for tables.
     #[serde(default)]
     append: bool,
-    /// As `append`; and when the file is full, {"bytes": 100000000}, or at certain times,
-    /// {"seconds": 3600}, it is brought to the disk and gets the present time (UTC) in its name:
-    /// `rows.jsonl` becomes `rows.20261122T053312.123Z.jsonl`, and `rows.jsonl` begins again.
+    /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
+    /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
+    /// gets the current time (UTC) in its name: `rows.jsonl` becomes
+    /// `rows.20261122T053312.123Z.jsonl`.
     #[serde(default)]
     rotate: Option<Rotate>,
-    /// How long a row may wait before it is written, with `append` or `rotate`; 1 second when left
-    /// out. A row is written earlier when there are 256 KiB of them.
+    /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
+    /// are written earlier when 256 KiB of them wait.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86_400.0))]
     flush_seconds: Option<f64>,
 }
 
-/// When a file is full: `{"bytes": 100000000}`, `{"seconds": 3600}`, or both.
+/// Size or time limit of a file: `{"bytes": 100000000}`, `{"seconds": 3600}`, or both.
 ///
-/// A file has more than `bytes` only if a single row has. With `seconds` it ends at whole multiples
-/// of them since 1970, such as every full hour, if it has rows. Each begins with the header of its
-/// format, and the last one keeps the name `path`; the next run goes on in it.
+/// A file exceeds `bytes` only if a single row does. With `seconds` a file that has rows ends at
+/// whole multiples of that time since 1970, such as every full hour. Each file begins with the
+/// header of its format. The current file is always called `path`; the next run appends to it.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::{Rotate, Write, WriteFormat};
+///
+/// let daily = Write::new("rows.jsonl", WriteFormat::Jsonl).rotate(Rotate::seconds(86_400.0));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rotate {
-    /// Bytes of a file.
+    /// Maximum bytes of a file.
     #[serde(default)]
     #[schemars(range(min = 1))]
     bytes: Option<u64>,
-    /// Seconds of a file.
+    /// Period of a file, in seconds.
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
     seconds: Option<f64>,
 }
 
 impl Rotate {
-    /// Files of at most this many bytes.
+    /// Files of at most `bytes` bytes.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
         Self { bytes: Some(bytes), seconds: None }
     }
 
-    /// Files that end at whole multiples of this many seconds since 1970.
+    /// Files that end at whole multiples of `seconds` since 1970.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
         Self { bytes: None, seconds: Some(seconds) }
@@ -174,27 +206,27 @@ fn default_rows_max() -> usize {
     1000
 }
 
-/// Why rows cannot be written.
+/// Error of writing.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The file cannot be opened, written or renamed.
+    /// A file could not be opened, written or renamed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Writing to a file that grows has failed.
-    #[error("{source}; the {rows} rows that were written before stay")]
+    /// Appending to a growing file failed.
+    #[error("{source}; the {rows} rows written before are kept")]
     Cut {
-        /// What the operating system says.
+        /// Error of the file.
         source: FileError,
-        /// Rows that this run has written before.
+        /// Rows that this run wrote before.
         rows: u64,
     },
-    /// The rows cannot be written in this format.
+    /// The format cannot encode the rows.
     #[error("cannot write {path}: {source}")]
     Encode {
         /// The file.
         path: String,
-        /// What does not fit.
+        /// Error of the encoder.
         source: ArrowError,
     },
 }
@@ -215,42 +247,42 @@ impl Write {
         }
     }
 
-    /// Writes these columns, in this order.
+    /// Writes only these `columns`, in this order.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets how many characters of a value a table shows, at least 1.
+    /// Sets the maximum characters of a value in a table, at least 1.
     #[must_use]
     pub fn cell_max(mut self, characters: usize) -> Self {
         self.cell_max = Some(characters);
         self
     }
 
-    /// Sets how many rows a table shows: 1 to 1,000,000.
+    /// Sets the maximum rows of a table: 1 to 1,000,000.
     #[must_use]
     pub fn rows_max(mut self, rows: usize) -> Self {
         self.rows_max = rows;
         self
     }
 
-    /// Adds rows to the end of the file while the stream runs.
+    /// Appends rows to the file while the stream runs.
     #[must_use]
     pub fn append(mut self) -> Self {
         self.append = true;
         self
     }
 
-    /// Adds rows to the end of the file, and begins another when it is full.
+    /// Appends rows to the file, and starts a new file when it is full.
     #[must_use]
     pub fn rotate(mut self, rotate: Rotate) -> Self {
         self.rotate = Some(rotate);
         self
     }
 
-    /// Sets how many seconds a row may wait before it is appended: 0 to 86,400.
+    /// Sets the maximum seconds before a row is appended: 0 to 86,400.
     #[must_use]
     pub fn flush_seconds(mut self, seconds: f64) -> Self {
         self.flush_seconds = Some(seconds);
@@ -265,7 +297,7 @@ impl Write {
                     let kind = BindErrorKind::ColumnType {
                         column: field.name().clone(),
                         found: field.data_type().clone(),
-                        expected: "a plain value, because csv has no lists; `jsonl` has",
+                        expected: "a plain value: csv does not support lists, `jsonl` does",
                     };
                     return Err(kind.at("format"));
                 }
@@ -278,19 +310,19 @@ impl Write {
         }
     }
 
-    /// The parameter that makes the file grow while the stream runs, if one does.
+    /// Name of the parameter that makes the file grow while the stream runs, if set.
     fn growing(&self) -> Option<&'static str> {
         if self.rotate.is_some() { Some("rotate") } else { self.append.then_some("append") }
     }
 
-    /// How long rows may be kept back.
+    /// Maximum time to buffer rows; `None` for files written as a whole.
     fn flush_after(&self) -> Result<Option<Duration>, BindError> {
         if let Some(seconds) = &self.flush_seconds {
             check_range("flush_seconds", seconds, &FLUSH_RANGE)?;
             if self.growing().is_none() {
                 let value = seconds.to_string();
-                let allowed = "set `append` or `rotate` beside it: standard output gets every \
-                               batch at once, and other files get their name at the end"
+                let allowed = "set `append` or `rotate` too: standard output gets every \
+                               batch at once, and other files appear at the end"
                     .to_owned();
                 return Err(BindErrorKind::Value { value, allowed }.at("flush_seconds"));
             }
@@ -299,7 +331,7 @@ impl Write {
         Ok(self.growing().map(|_| Duration::from_secs_f64(seconds)))
     }
 
-    /// Where rows go, and the claim to that.
+    /// Target of the rows, and the claim to it.
     fn target(&self, header: Vec<u8>) -> Result<(Target, Option<Claim>), BindError> {
         let blame = |error: FileError| BindErrorKind::Other(Box::new(error)).at("path");
         let path = Path::new(&self.path);
@@ -326,7 +358,7 @@ impl Write {
         }
         let limits = self.rotate.map(Rotate::limits).transpose()?.unwrap_or_default();
         if self.rotate.is_some() {
-            // Its folder gets new files.
+            // Rotation creates files, so the folder must be writable.
             Destination::file(path).map_err(blame)?;
         }
         let destination = Destination::log(path).map_err(blame)?;
@@ -338,7 +370,7 @@ impl Write {
         }
     }
 
-    /// Where the columns to write are.
+    /// Indices of the columns to write.
     fn selection(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
         let Some(columns) = &self.columns else { return Ok((0..input.fields().len()).collect()) };
         if columns.is_empty() {

@@ -1,7 +1,7 @@
-//! Rows laid out in columns for people.
+//! Layout of rows in aligned columns.
 //!
-//! The rows are gone through twice, for the widths of the columns and for the lines, some rows a
-//! call, so that laying out a long table holds up nobody and takes no memory beside its rows.
+//! Two passes over the rows, one for the widths of the columns and one for the lines, some rows
+//! per call, so that a long table blocks no other stage and needs no memory besides its rows.
 
 use std::borrow::Cow;
 
@@ -10,30 +10,30 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use unicode_width::UnicodeWidthStr;
 
-/// Rows that are looked at in one call.
+/// Rows processed per call.
 const ROWS_PER_CALL: usize = 1024;
-/// Columns are not made wider than this: one long value does not fill all other rows with blanks.
+/// Maximum width of a column, so that one long value does not pad all other rows with blanks.
 const WIDTH_MAX: usize = 256;
-/// Blanks between two columns.
+/// Blanks between columns.
 const GAP: usize = 2;
 
-/// The first rows of a stream, and how many there are beyond them.
+/// First rows of a stream, and the number of rows after them.
 pub(super) struct TableRows {
     batches: Vec<RecordBatch>,
     left: usize,
-    /// Characters of a value.
+    /// Maximum characters of a value.
     cell_max: usize,
     not_shown: u64,
     layout: Option<Layout>,
 }
 
-/// How far the table has been laid out.
+/// Progress of the layout.
 struct Layout {
-    /// The width of each column, as far as it is known.
+    /// Width of each column, known after the first pass.
     widths: Vec<usize>,
     is_numeric: Vec<bool>,
     pass: Pass,
-    /// The next row: batch, and row in it.
+    /// Next row: index of its batch, and of the row in it.
     batch: usize,
     row: usize,
 }
@@ -62,7 +62,7 @@ impl TableRows {
         self.not_shown
     }
 
-    /// Lays out some more rows and adds the lines that are ready to `text`; true when that was all.
+    /// Processes some rows and appends finished lines to `text`; true when all is done.
     pub(super) fn lay_out(
         &mut self,
         schema: &SchemaRef,
@@ -100,7 +100,7 @@ impl Layout {
         Self { widths, is_numeric, pass: Pass::Widths, batch: 0, row: 0 }
     }
 
-    /// Measures the rows, or adds their lines.
+    /// Measures the rows in the first pass, appends their lines in the second.
     fn take(
         &mut self,
         rows: &RecordBatch,
@@ -127,7 +127,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The names, and a line below: it is pleasant to read, and easy to cut into columns.
+    /// Appends the names of the columns and a line under them.
     fn header(&self, schema: &SchemaRef, text: &mut Vec<u8>) {
         let mut line = Line::default();
         for (index, field) in schema.fields().iter().enumerate() {
@@ -141,17 +141,18 @@ impl Layout {
     }
 }
 
-/// A line, cell by cell.
+/// Line under construction.
 #[derive(Default)]
 struct Line {
     text: String,
-    /// Blanks that are due before the next cell.
+    /// Blanks to add before the next cell; none after the last one.
     blanks: usize,
 }
 
 impl Line {
     fn add(&mut self, value: &str, column: usize, is_numeric: bool) {
         let missing = column.saturating_sub(width(value));
+        // Numbers to the right, so that their digits align.
         let (before, after) = if is_numeric { (missing, 0) } else { (0, missing) };
         self.text.extend(std::iter::repeat_n(' ', self.blanks + before));
         self.text.push_str(value);
@@ -164,18 +165,20 @@ impl Line {
     }
 }
 
-/// Columns of a terminal that a value takes, as far as it is aligned.
+/// Width of `value` in terminal columns, at most [`WIDTH_MAX`].
 fn width(value: &str) -> usize {
     value.width().min(WIDTH_MAX)
 }
 
-/// A value in one line and at most `characters_max` characters, the last of them a mark if some are
-/// cut off. Control characters, which would break the layout or steer the terminal, are escaped.
+/// Formats a value on one line with at most `characters_max` characters; a cut value ends with a
+/// mark. Control characters, which would break the layout or control the terminal, are escaped.
 fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
+    // The usual case: nothing to escape or to cut. Bytes are an upper bound of characters.
     if !text.contains(char::is_control) && text.len() <= characters_max {
         return Cow::Borrowed(text);
     }
-    // Behind the first one that is too many nothing is looked at.
+    // One character past the limit shows that the value must be cut; the rest of a long text is
+    // not read.
     let mut shown = String::new();
     for character in text.chars().take(characters_max.saturating_add(1)) {
         if character.is_control() {

@@ -1,11 +1,11 @@
-//! Where encoded rows go.
+//! Targets of encoded rows.
 
 use std::io;
 
 use super::log::Log;
 use crate::files::{Destination, FileError, NewFile};
 
-/// A file as a whole, standard output, a pipe or a device; or a file that grows.
+/// Target: a file written as a whole, standard output, a pipe or a device; or a file that grows.
 pub(super) enum Target {
     /// Opened by the first row, so that checking a pipeline creates no file.
     Whole {
@@ -16,7 +16,7 @@ pub(super) enum Target {
     Log(Log),
 }
 
-/// Whether somebody still reads what is written.
+/// State of the reader of a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     Reads,
@@ -24,7 +24,7 @@ pub(super) enum Reader {
 }
 
 impl Target {
-    /// How messages name it.
+    /// Name for messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Whole { destination, .. } => destination.name(),
@@ -32,12 +32,12 @@ impl Target {
         }
     }
 
-    /// Whether somebody may be reading along who is waiting for every row.
+    /// True if a reader may be waiting for every row.
     pub(super) fn is_live(&self) -> bool {
         matches!(self, Self::Whole { destination, .. } if destination.as_file().is_none())
     }
 
-    /// Opens it and writes what it begins with.
+    /// Opens the target if necessary and writes the header.
     pub(super) fn begin(&mut self) -> Result<Reader, FileError> {
         match self {
             Self::Whole { destination, header, file } => {
@@ -51,8 +51,7 @@ impl Target {
         }
     }
 
-    /// Writes rows. The reader of standard output may leave when it has seen enough, which is no
-    /// failure.
+    /// Writes encoded rows. When the reader of standard output has left, this is no error.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Reader, FileError> {
         if self.begin()? == Reader::HasLeft {
             return Ok(Reader::HasLeft);
@@ -66,8 +65,7 @@ impl Target {
         }
     }
 
-    /// All rows have been written: gives away the file that is still without its name, or brings a
-    /// growing one to the disk.
+    /// Completes the output: hands over the file that is to be renamed, or syncs a growing file.
     pub(super) fn complete(&mut self) -> Result<Option<NewFile>, FileError> {
         match self {
             Self::Whole { file, .. } => Ok(file.take()),
@@ -76,6 +74,7 @@ impl Target {
     }
 }
 
+/// Turns a broken pipe on standard output into [`Reader::HasLeft`].
 fn if_read(destination: &Destination, written: Result<(), FileError>) -> Result<Reader, FileError> {
     match written {
         Err(FileError::Io { source, .. })

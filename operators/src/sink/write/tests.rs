@@ -35,7 +35,7 @@ fn sets() -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(set)]).unwrap()
 }
 
-/// What a new file holds after these batches were written to it.
+/// Content of a new file after these batches were written to it.
 fn written(spec: impl Fn(&str) -> Write, batches: Vec<RecordBatch>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
@@ -82,7 +82,7 @@ fn a_stream_without_rows_makes_a_file() {
 fn csv_refuses_lists_when_it_is_bound() {
     let error = bind(Write::new("-", WriteFormat::Csv), &[sets().schema()]).unwrap_err();
     assert_eq!(error.parameter, Some("format"));
-    assert!(error.to_string().contains("csv has no lists"), "{error}");
+    assert!(error.to_string().contains("csv does not support lists"), "{error}");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn appending_goes_on_behind_what_is_there() {
         fs::write(&path, other).unwrap();
         let error = bind(spec(), &[SchemaRef::clone(&schema)]).unwrap_err();
         assert_eq!(error.parameter, Some("path"));
-        assert!(error.to_string().contains("in another way than `n`"), "{error}");
+        assert!(error.to_string().contains("does not begin with `n`"), "{error}");
     }
 }
 
@@ -294,11 +294,11 @@ fn a_file_that_cannot_grow_says_how_much_is_there() {
     let batch = Payload::Batch(Batch { records: numbers(2..9), origin });
     let error = writer.process(0, batch, &mut Output::new()).unwrap_err().to_string();
     assert!(
-        error.starts_with("cannot write ") && error.ends_with("written before stay"),
+        error.starts_with("cannot write ") && error.ends_with("written before are kept"),
         "{error}"
     );
     assert!(error.contains("the 2 rows"), "{error}");
-    // It was put away by somebody else, and what has its name now is left alone.
+    // Another program has renamed the file; the one that has its name now is left alone.
     assert!(fs::metadata(&path).unwrap().is_dir());
 }
 
@@ -363,7 +363,7 @@ fn a_file_ends_with_its_period_and_not_without_rows() {
     process(&mut *writer, numbers(1..2));
     drop(writer);
     assert_eq!(files(folder.path()).len(), 2);
-    // What a run long ago has left is put away before anything is added.
+    // A file of an old run is rotated before anything is added.
     let ago = SystemTime::now() - Duration::from_secs(7200);
     fs::File::options().write(true).open(&path).unwrap().set_modified(ago).unwrap();
     run_operator(&mut *bind_operator(spec(), &numbers(0..0).schema()), [numbers(2..3)]).unwrap();
@@ -381,7 +381,7 @@ fn what_makes_no_sense_for_a_growing_file_is_refused() {
         (file(WriteFormat::Table).append(), "append", "laid out at the end"),
         (file(WriteFormat::Table).rotate(Rotate::bytes(9)), "rotate", "laid out at the end"),
         (to("-", WriteFormat::Csv).append(), "append", "every batch at once"),
-        (to("/dev/null", WriteFormat::Csv).rotate(Rotate::bytes(9)), "rotate", "it is no file"),
+        (to("/dev/null", WriteFormat::Csv).rotate(Rotate::bytes(9)), "rotate", "it is not a file"),
         (file(WriteFormat::Csv).rotate(Rotate::default()), "rotate", "set `bytes` or `seconds`"),
         (file(WriteFormat::Csv).rotate(Rotate::bytes(0)), "rotate", "0 is not allowed"),
         (file(WriteFormat::Csv).rotate(Rotate::seconds(0.0)), "rotate", "0 is not allowed"),

@@ -1,4 +1,4 @@
-//! The operator: encodes rows, keeps some of them back, and passes them to the target.
+//! Operator of `write`: encodes rows, buffers some of them, and passes them to the target.
 
 use std::time::{Duration, Instant};
 
@@ -12,38 +12,38 @@ use super::encoding::Encoding;
 use super::table::TableRows;
 use super::target::{Reader, Target};
 
-/// Encoded bytes that are kept back before they are written to a file.
+/// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How rows become bytes.
+/// Layout of the output.
 pub(super) enum Form {
-    /// As they come.
+    /// Each row on its own, as it comes.
     Rows(Encoding),
-    /// At the end.
+    /// All rows at the end.
     Table(TableRows),
 }
 
 pub(super) struct Writer {
-    /// The columns of the input that are written.
+    /// Indices of the input columns to write.
     pub(super) selection: Vec<usize>,
     pub(super) schema: SchemaRef,
     pub(super) form: Form,
     pub(super) target: Target,
-    /// How long rows may be kept back; only a file that is read while it grows has such a time.
+    /// Maximum time to buffer rows; `None` unless the file grows while it is read.
     pub(super) flush_after: Option<Duration>,
-    /// Encoded rows.
+    /// Encoded rows not yet written.
     pub(super) buffer: Buffer,
     pub(super) reader: Reader,
 }
 
-/// Encoded rows that have not been written.
+/// Encoded rows not yet written.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     rows: u64,
-    /// When it must be written.
+    /// Time at which the rows must be written.
     due: Option<Instant>,
-    /// Rows that were written before.
+    /// Rows written so far.
     rows_written: u64,
 }
 
@@ -52,7 +52,8 @@ impl Writer {
         WriteError::Encode { path: self.target.name().to_owned(), source }
     }
 
-    /// Adds rows to the buffer; in a file with a limit, only as many as it has room for.
+    /// Encodes `rows` into the buffer. If a file with a size limit cannot take all of them, they
+    /// are halved until they fit, and the file is rotated.
     fn put(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
         let Form::Rows(encoding) = self.form else { return Ok(()) };
         let before = self.buffer.bytes.len();
@@ -62,6 +63,8 @@ impl Writer {
             return Ok(());
         };
         let count = rows.num_rows();
+        // Only encoding tells the size of rows, so the batch is encoded again in halves:
+        // about log2(rows) times at worst.
         if count > 1 {
             self.buffer.bytes.truncate(before);
             self.put(&rows.slice(0, count / 2))?;
@@ -76,8 +79,8 @@ impl Writer {
         Ok(())
     }
 
-    /// With what is in the buffer, the file has more bytes than it may; and whether it has rows
-    /// besides those behind `before` in the buffer.
+    /// `None` if file and buffer together are within the size limit; otherwise, true if the file
+    /// has rows besides those encoded at `before` and later in the buffer.
     fn is_too_large(&mut self, before: usize) -> Result<Option<bool>, WriteError> {
         let Target::Log(log) = &mut self.target else { return Ok(None) };
         let Some(most) = log.bytes_max() else { return Ok(None) };
@@ -104,7 +107,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Says how much of a growing file is there all the same.
+    /// Wraps `error`; for a growing file, with the number of rows written.
     fn fail(&self, error: crate::files::FileError) -> WriteError {
         match &self.target {
             Target::Whole { .. } => WriteError::File(error),
@@ -112,7 +115,7 @@ impl Writer {
         }
     }
 
-    /// Does what the time asks for.
+    /// Rotates and flushes when it is time.
     fn keep_time(&mut self, now: Instant) -> Result<(), WriteError> {
         let has_passed = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if let Target::Log(log) = &self.target
@@ -147,6 +150,7 @@ impl Operator for Writer {
         let now = Instant::now();
         self.keep_time(now)?;
         self.put(&records)?;
+        // A reader of standard output or of a pipe sees each batch at once.
         if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {
             self.flush()?;
         } else if self.buffer.due.is_none() {
@@ -177,7 +181,7 @@ impl Operator for Writer {
         self.resume(out)
     }
 
-    /// Lays out some more of a table, or ends.
+    /// Lays out the next rows of a table, or completes the file.
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if let Form::Table(rows) = &mut self.form
             && self.reader == Reader::Reads
@@ -216,12 +220,12 @@ impl Operator for Writer {
 }
 
 impl Drop for Writer {
-    /// What came before a failure elsewhere stays in a file that grows.
+    /// Writes buffered rows of a growing file when the run fails elsewhere.
     fn drop(&mut self) {
         if let Target::Log(_) = &self.target
             && self.buffer.rows > 0
         {
-            // The failure that ended the run is the one to tell.
+            // The error that ended the run is the one to report.
             let _ = self.flush();
         }
     }

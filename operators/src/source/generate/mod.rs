@@ -1,4 +1,4 @@
-//! Synthetic streams, the same on every machine for the same seed.
+//! Synthetic streams: a seed gives the same stream on every machine.
 
 mod scatter;
 mod sets;
@@ -26,79 +26,91 @@ use zipf::SKEW_MAX;
 pub use zipf::{Zipf, ZipfError};
 
 const RATE_RANGE: RangeInclusive<f64> = 0.001..=1e10;
-/// A paced source sleeps at least this long, so that a high rate comes in batches and not item by
-/// item.
+/// Shortest sleep of a paced source, so that a high rate is sent in batches and not item by item.
 const PACE: Duration = Duration::from_millis(1);
 
-/// What is generated.
+/// Kind of stream to generate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GenerateKind {
-    /// Items whose frequency falls with their rank: the item of rank r has a share proportional to
-    /// 1 / r^skew.
+    /// Items with a Zipf distribution: the item of rank r has a share proportional to 1 / r^skew.
     #[default]
     Zipf,
-    /// Sets of such items, some of them nearly the same as one before them.
+    /// Sets of such items, some of them near-duplicates of earlier sets.
     Sets,
 }
 
 /// Generates a stream of items or of sets.
 ///
 /// # Ports
-/// Out: `item` (UInt32), below `alphabet`; which item has which rank is a permutation that the seed
-/// chooses. Or `id` (UInt32, from 0) and `set` (`List<UInt32>`, strictly ascending), made of such
-/// items; one that is drawn twice for a set counts once in it, so that sets may be smaller than
-/// their size was drawn.
+/// Out: `item` (UInt32), less than `alphabet`; the seed chooses the permutation of ranks to
+/// items. Or `id` (UInt32, from 0) and `set` (`List<UInt32>`, strictly ascending) of such items.
+/// An item drawn twice for a set counts once, so a set may be smaller than its drawn size.
 ///
 /// # Guarantees
-/// The same parameters give the same stream on every machine, whatever the batch size and the rate.
+/// The same parameters give the same stream on every machine, independent of `batch` and `rate`.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Generate};
+///
+/// let mut graph = Graph::new();
+/// let sets = graph.add("sets", Generate::sets(1_000, 0.8).items(100).sizes(5..=10));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(sets, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Generate {
-    /// What is generated.
+    /// Kind of stream: items or sets.
     #[serde(default)]
     kind: GenerateKind,
-    /// How many items, or sets; endless when left out.
+    /// Number of items, or sets; endless when left out.
     #[serde(default)]
     items: Option<u64>,
-    /// How many distinct items there are.
+    /// Number of distinct items.
     #[serde(default = "default_alphabet")]
     #[schemars(range(min = 1, max = 268_435_456))]
     alphabet: u32,
-    /// Exponent of the distribution: 0 is uniform, 1 is like words in a text, above 2 a few items
-    /// are nearly all.
+    /// Exponent of the distribution: 0 is uniform, about 1 are words of a text; above 2, a few
+    /// items make up most of the stream.
     #[serde(default = "default_skew")]
     #[schemars(range(min = 0.0, max = 10.0))]
     skew: f64,
-    /// The least size of a set, 1 when left out; for `sets` only, as are `size_max`, `size_skew`
-    /// and `duplicates`.
+    /// Minimum size of a set, in items; 1 when left out. For `sets` only, as are `size_max`,
+    /// `size_skew` and `duplicates`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65_536))]
     size_min: Option<u32>,
-    /// The greatest size of a set, 20 when left out.
+    /// Maximum size of a set, in items; 20 when left out.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65_536))]
     size_max: Option<u32>,
-    /// How much small sets prevail: a size has a share proportional to 1 / r^size_skew if it is the
-    /// r-th one from the least on; 0, uniform, when left out.
+    /// Exponent of the distribution of sizes: the r-th smallest size has a share proportional to
+    /// 1 / r^size_skew. 0, uniform, when left out.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 10.0))]
     size_skew: Option<f64>,
-    /// The share of sets that are copies of one of the last 1,024 sets with up to an eighth of
-    /// their items drawn anew; 0.1 when left out.
+    /// Share of near-duplicates: copies of one of the last 1,024 sets, with up to an eighth of
+    /// their items redrawn; 0.1 when left out.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     duplicates: Option<f64>,
-    /// Chooses the stream.
+    /// Seed of the random numbers.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Items, or sets, a batch.
+    /// Items, or sets, per batch.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// Items, or sets, a second; as fast as they are taken when left out.
+    /// Items, or sets, per second; as fast as they are taken when left out.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1e10))]
     rate: Option<f64>,
@@ -117,7 +129,8 @@ fn default_seed() -> u64 {
 }
 
 impl Generate {
-    /// An endless Zipf stream over `alphabet` distinct items.
+    /// An endless stream of items: a Zipf distribution with exponent `skew` over `alphabet`
+    /// distinct items.
     #[must_use]
     pub fn zipf(alphabet: u32, skew: f64) -> Self {
         Self {
@@ -141,52 +154,51 @@ impl Generate {
         Self { kind: GenerateKind::Sets, ..Self::zipf(alphabet, skew) }
     }
 
-    /// Sets the least and the greatest size of a set, 1 to 65,536; 1 to 20 if this is not called.
+    /// Sets the range of set sizes, within 1 to 65,536; the default is 1 to 20.
     #[must_use]
     pub fn sizes(mut self, sizes: RangeInclusive<u32>) -> Self {
         (self.size_min, self.size_max) = (Some(*sizes.start()), Some(*sizes.end()));
         self
     }
 
-    /// Lets small sets prevail, as the exponent of a Zipf distribution over sizes; 0, the default,
-    /// is uniform.
+    /// Sets the exponent of the distribution of sizes, which makes small sets more frequent: 0 to
+    /// 10; the default, 0, is uniform.
     #[must_use]
     pub fn size_skew(mut self, skew: f64) -> Self {
         self.size_skew = Some(skew);
         self
     }
 
-    /// Sets the share of sets that are nearly copies of one before them, 0 to 1; 0.1 is the
-    /// default.
+    /// Sets the share of near-duplicates, 0 to 1; the default is 0.1.
     #[must_use]
     pub fn duplicates(mut self, share: f64) -> Self {
         self.duplicates = Some(share);
         self
     }
 
-    /// Ends the stream after `items` items.
+    /// Ends the stream after `items` items or sets.
     #[must_use]
     pub fn items(mut self, items: u64) -> Self {
         self.items = Some(items);
         self
     }
 
-    /// Chooses the stream; the default is 1.
+    /// Sets the seed of the random numbers; the default is 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Sets how many items a batch has: 1 to 1,048,576.
+    /// Sets the items or sets per batch: 1 to 1,048,576.
     #[must_use]
     pub fn batch(mut self, items: usize) -> Self {
         self.batch = items;
         self
     }
 
-    /// Sends this many items a second, counted from the first call, so that a delay is made up for
-    /// afterwards.
+    /// Sends `items_per_second` items or sets per second, counted from the first call, so that
+    /// delays are caught up.
     #[must_use]
     pub fn rate(mut self, items_per_second: f64) -> Self {
         self.rate = Some(items_per_second);
@@ -236,7 +248,7 @@ impl OperatorSpec for Generate {
 }
 
 impl Generate {
-    /// Refuses what is for sets only.
+    /// Refuses parameters for sets when the stream has items.
     fn refuse_sizes(&self) -> Result<(), BindError> {
         let given = [
             ("size_min", self.size_min.map(f64::from)),
@@ -246,7 +258,7 @@ impl Generate {
         ];
         for (parameter, value) in given {
             if let Some(value) = value {
-                let allowed = format!("`{parameter}` goes with `kind`: `sets` only");
+                let allowed = format!("`{parameter}` is for `kind`: `sets` only");
                 let value = value.to_string();
                 return Err(BindErrorKind::Value { value, allowed }.at(parameter));
             }
@@ -254,6 +266,7 @@ impl Generate {
         Ok(())
     }
 
+    /// Checked parameters of sets.
     fn shape(&self) -> Result<Shape, BindError> {
         let shape = Shape {
             size_min: self.size_min.unwrap_or(1),
@@ -270,7 +283,7 @@ impl Generate {
     }
 }
 
-/// How much is still to be sent, and when.
+/// Remaining items and their schedule.
 struct Quota {
     left: Option<u64>,
     batch: usize,
@@ -278,7 +291,7 @@ struct Quota {
 }
 
 impl Quota {
-    /// How many to send now, at least one; or what to say instead.
+    /// Number of items to send now, at least 1; otherwise the answer of the source.
     fn take(&mut self) -> Result<usize, SourceFlow> {
         let wanted = self.left.map_or(self.batch, |left| clamp_to_usize(left).min(self.batch));
         if wanted == 0 {
@@ -295,7 +308,7 @@ impl Quota {
     }
 }
 
-/// Sends what its distribution draws.
+/// Source of items.
 struct ItemSource {
     zipf: Zipf,
     schema: SchemaRef,
@@ -308,6 +321,7 @@ impl Source for ItemSource {
             Ok(count) => count,
             Err(flow) => return Ok(flow),
         };
+        // A new vector per batch becomes the Arrow column without a copy.
         let mut items = vec![0; count];
         self.zipf.fill(&mut items);
         out.send(column_batch(&self.schema, Arc::new(UInt32Array::from(items))));
@@ -319,7 +333,7 @@ fn clamp_to_usize(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Sends items at the times they are due, counted from the first call.
+/// Schedule of a constant rate, counted from the first call.
 struct Pace {
     rate: f64,
     started: Option<Instant>,
@@ -327,10 +341,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// How many of `wanted` items to send at `now`, or how long to wait for the next.
+    /// Number of items, up to `wanted`, that are due at `now`, or the time until the next one.
     fn take(&mut self, wanted: usize, now: Instant) -> Result<usize, Duration> {
         let started = *self.started.get_or_insert(now);
         let elapsed = now.duration_since(started).as_secs_f64();
+        // Counted from the start and not from the last call: rounding does not add up.
         let due = due_items(elapsed, self.rate).saturating_sub(self.sent);
         if due == 0 {
             #[expect(clippy::cast_precision_loss, reason = "a time to sleep need not be exact")]

@@ -1,4 +1,4 @@
-//! Sets with a Zipf distribution of items, of which some are nearly the same.
+//! Random sets with a Zipf distribution of items, some of them near-duplicates.
 
 use std::collections::VecDeque;
 
@@ -13,51 +13,51 @@ use super::zipf::{SplitMix, Zipf};
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
 
-/// The greatest size of a set.
+/// Largest allowed size of a set, in items.
 pub(super) const SIZE_MAX: u32 = 1 << 16;
 
-/// How many sets back a copy may be of.
+/// Number of latest sets that a copy may be of.
 const RECENT: usize = 1024;
 
-/// Of a copy, up to one item in so many is drawn anew.
+/// A copy redraws at most one in [`KEPT`] of its items.
 const KEPT: usize = 8;
 
-/// What distinguishes the random numbers for sizes and copies from those for items.
+/// Keys that make the random numbers for sizes and copies independent of those for items.
 const SIZES_KEY: u64 = 0x7369_7a65;
 const COPIES_KEY: u64 = 0x636f_7079;
 
-/// More sets were asked for than have numbers.
+/// More sets were requested than ids exist.
 #[derive(Debug, Error)]
 #[error("more than 2^32 sets; the ids of sets have 32 bits")]
 struct TooManySets;
 
-/// How sets look.
+/// Parameters of random sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// At least 1 and at most `size_max`, which is at most [`SIZE_MAX`].
+    /// 1 to `size_max`, which is at most [`SIZE_MAX`].
     pub(super) size_min: u32,
     pub(super) size_max: u32,
-    /// From 0 to 10.
+    /// Exponent of the distribution of sizes, 0 to 10.
     pub(super) size_skew: f64,
-    /// The share of copies, from 0 to 1.
+    /// Share of copies, 0 to 1.
     pub(super) duplicates: f64,
     pub(super) seed: u64,
 }
 
-/// Draws sets.
+/// Generator of sets.
 pub(super) struct RandomSets {
     items: Zipf,
     sizes: Zipf,
     size_min: u32,
     random: Pcg64Mcg,
-    /// Of 2^32 sets, so many are copies.
+    /// Share of copies, in units of 2^-32.
     copies: u64,
-    /// As they were drawn, the oldest first.
+    /// The latest sets as they were drawn, oldest first.
     recent: VecDeque<Vec<u32>>,
 }
 
 impl RandomSets {
-    /// Sets of what `items` draws.
+    /// Sets of items drawn by `items`.
     pub(super) fn new(items: Zipf, shape: &Shape) -> Self {
         let Shape { size_min, size_max, size_skew, duplicates, seed } = *shape;
         let sizes = Zipf::new(size_max - size_min + 1, size_skew, seed ^ SIZES_KEY)
@@ -74,15 +74,18 @@ impl RandomSets {
         Self { items, sizes, size_min, random, copies, recent: VecDeque::with_capacity(RECENT) }
     }
 
-    /// A random number below `end`.
+    /// Uniform random number less than `end`.
     fn below(&mut self, end: usize) -> usize {
+        // A multiplication maps 32 random bits to 0..end; its bias, end / 2^32, is negligible
+        // here.
         let word = self.random.next_u64() >> 32;
         usize::try_from((word * end as u64) >> 32).expect("below an index")
     }
 
-    /// The items of the next set, in any order, some of them perhaps twice.
+    /// Draws the items of the next set: unordered, possibly with duplicates.
     fn draw(&mut self) -> &[u32] {
         let is_copy = self.random.next_u64() >> 32 < self.copies;
+        // Drawn for fresh sets too, so that `duplicates` does not shift the other random numbers.
         let earlier = self.below(self.recent.len().max(1));
         let set = match self.recent.get(earlier).filter(|_| is_copy).cloned() {
             Some(set) => self.change(set),
@@ -103,7 +106,7 @@ impl RandomSets {
         set
     }
 
-    /// Draws up to an eighth of the items anew.
+    /// Redraws up to an eighth of the items.
     fn change(&mut self, mut set: Vec<u32>) -> Vec<u32> {
         for _ in 0..self.below(set.len() / KEPT + 1) {
             let place = self.below(set.len());
@@ -113,12 +116,12 @@ impl RandomSets {
     }
 }
 
-/// Sends sets.
+/// Source of sets.
 pub(super) struct SetSource {
     sets: RandomSets,
     builder: SetsBuilder,
     quota: Quota,
-    /// Sets that are due.
+    /// Sets still to be sent of those the quota has granted.
     due: usize,
     next_id: u64,
 }
@@ -141,6 +144,7 @@ impl Source for SetSource {
                 Err(flow) => return Ok(flow),
             };
         }
+        // Large sets fill a batch by bytes before they fill it by rows.
         while self.due > 0 && self.builder.bytes() < BATCH_BYTES {
             let id = u32::try_from(self.next_id).map_err(|_| TooManySets)?;
             self.next_id += 1;

@@ -1,21 +1,21 @@
-//! The Zipf distribution over a finite alphabet, drawn exactly in constant time.
+//! Zipf distribution over a finite alphabet, drawn exactly in constant time.
 //!
 //! ```text
 //! alias table ──► bucket of ranks ──► rank within it ──► accept or draw again ──► permutation ──► item
 //! ```
 //!
-//! Ranks are cut into buckets: single ranks up to 256, then 256 buckets for each power of two, so
-//! that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket counts as if
-//! all its ranks had the weight of its first one; Walker's alias table draws a bucket with that
-//! probability, a rank is drawn uniformly, and it is accepted with the ratio of its weight to the
-//! first one's. Nearly always the ratio need not be computed, because the random number is below
-//! the smallest ratio of the bucket. The table has a few thousand entries for any alphabet and
-//! skew: it stays in the cache, which a table of all ranks would not.
+//! Ranks are divided into buckets: single ranks up to 256, then 256 buckets for each power of
+//! two, so that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket
+//! counts as if all of its ranks had the weight of the first. Walker's alias table draws a bucket
+//! with that probability; a rank of it is drawn uniformly and accepted with probability weight of
+//! the rank / weight of the first. The ratio is rarely computed, because the random number is
+//! usually below the smallest ratio of the bucket. The table has a few thousand entries for any
+//! alphabet and skew, so it stays in the cache; a table of all ranks would not.
 //!
 //! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 for the
-//! acceptance. The stream is the same everywhere because nothing but the basic operations of IEEE
-//! 754, which every machine rounds alike, decides on it: the exponential function and the logarithm
-//! of the platform do not.
+//! acceptance. The stream is the same on every machine because it depends only on basic
+//! operations of IEEE 754, which every machine rounds alike, and not on the exponential function
+//! and the logarithm of the platform.
 //!
 //! (Walker: An efficient method for generating discrete random variables with general
 //! distributions, 1977; Vose: A linear algorithm for generating random numbers with a given
@@ -31,9 +31,9 @@ use super::scatter::Scatter;
 
 const ALPHABET_MAX: u32 = 1 << 28;
 pub(super) const SKEW_MAX: f64 = 10.0;
-/// Each power of two of ranks is cut into 2^8 buckets.
+/// Each power of two of ranks is divided into 2^8 buckets.
 const SPLIT_BITS: u32 = 8;
-/// Bits of a random word that choose the rank within a bucket and its acceptance.
+/// Bits of a random word that decide on acceptance; the others choose the rank within a bucket.
 const ACCEPT_BITS: u32 = 44;
 const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
 /// Bits of a random word that choose between a slot and its alias.
@@ -46,20 +46,20 @@ const _: () = assert!(
     "13 bits choose a slot"
 );
 
-/// Why a Zipf distribution cannot be made.
+/// Invalid parameter of a Zipf distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ZipfError {
     /// The number of distinct items is out of range.
-    #[error("an alphabet of {0} items is not allowed; expected 1 to {ALPHABET_MAX}")]
+    #[error("invalid alphabet of {0} items; expected 1 to {ALPHABET_MAX}")]
     Alphabet(u32),
     /// The exponent is out of range.
-    #[error("a skew of {0} is not allowed; expected 0 to {SKEW_MAX}")]
+    #[error("invalid skew {0}; expected 0 to {SKEW_MAX}")]
     Skew(f64),
 }
 
 impl ZipfError {
-    /// The name of the parameter that is out of range.
+    /// Name of the parameter that is out of range.
     pub(super) fn parameter(&self) -> &'static str {
         match self {
             Self::Alphabet(_) => "alphabet",
@@ -68,8 +68,8 @@ impl ZipfError {
     }
 }
 
-/// Draws items with the Zipf distribution: the item of rank r has a probability proportional to 1 /
-/// r^skew.
+/// Generator of items with a Zipf distribution: the item of rank r has a probability proportional
+/// to 1 / r^skew.
 ///
 /// # Examples
 /// ```
@@ -92,7 +92,7 @@ pub struct Zipf {
     random: Pcg64Mcg,
 }
 
-/// An entry of the alias table: it stands for its own bucket below `threshold` and for `alias` from
+/// Entry of the alias table: stands for its own bucket below `threshold` and for `alias` from
 /// there on.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -100,17 +100,18 @@ struct Slot {
     alias: u32,
 }
 
-/// Ranks `first` to `first + 2^width_bits - 1`; the last bucket may reach beyond the alphabet.
+/// Ranks `first` to `first + 2^width_bits - 1`; the last bucket may extend past the alphabet.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// Random numbers below this accept every rank of the bucket.
+    /// Random numbers below this bound accept every rank of the bucket.
     accept_below: u64,
     first: u32,
     width_bits: u32,
 }
 
 impl Zipf {
-    /// A distribution over `alphabet` items (1 to 2^28) with the exponent `skew` (0 to 10).
+    /// A distribution over `alphabet` items (1 to 2^28) with the exponent `skew` (0 to 10);
+    /// `seed` chooses the stream.
     ///
     /// # Errors
     /// If a parameter is out of range.
@@ -148,23 +149,26 @@ impl Zipf {
         }
     }
 
-    /// The same as ranks, here from 0.
+    /// As [`Self::fill`], with ranks from 0 instead of items.
     pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
         let Self { slots, buckets, random, alphabet, skew, .. } = self;
+        // The upper bits of one word choose the slot, the lower 51 between slot and alias.
         let slot_shift = u64::BITS - slots.len().ilog2();
         for drawn in ranks {
             *drawn = loop {
-                // With one slot, the shift would be by all 64 bits.
+                // A shift by all 64 bits, with a single slot, would overflow.
                 let word = random.next_u64();
                 let index = word.checked_shr(slot_shift).unwrap_or(0);
                 #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
                 let index = index as usize;
                 let slot = slots[index];
                 let kept = word & ((1 << ALIAS_BITS) - 1) < slot.threshold;
-                // Half of the draws go either way: a branch would be mispredicted.
+                // A conditional move: about half of the draws take the alias, so a branch would
+                // be mispredicted.
                 let bucket = buckets[select_unpredictable(kept, index, slot.alias as usize)];
 
                 let word = random.next_u64();
+                // The upper 20 bits choose the rank, the lower 44 decide on its acceptance.
                 let within = (word >> ACCEPT_BITS) as u32 >> (RANK_BITS - bucket.width_bits);
                 let rank = bucket.first + within;
                 let accept = word & ((1 << ACCEPT_BITS) - 1);
@@ -177,20 +181,20 @@ impl Zipf {
         }
     }
 
-    /// The probability of the item of this rank; ranks count from 1.
+    /// Probability of the item of this `rank`, counted from 1.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If `rank` is 0 or greater than the alphabet.
     #[must_use]
     pub fn probability(&self, rank: u32) -> f64 {
         self.check_rank(rank);
         rank_weight(rank, self.skew) / self.weight_sum
     }
 
-    /// The item of this rank; ranks count from 1, and 1 is the most frequent.
+    /// Item of this `rank`, counted from 1, the most frequent one.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If `rank` is 0 or greater than the alphabet.
     #[must_use]
     pub fn item_of_rank(&self, rank: u32) -> u32 {
         self.check_rank(rank);
@@ -203,17 +207,20 @@ impl Zipf {
     }
 }
 
+/// True if the random number `accept` accepts `rank` in the bucket that begins with `first`.
 #[cold]
 fn accept_slowly(accept: u64, rank: u32, first: u32, alphabet: u32, skew: f64) -> bool {
     rank <= alphabet && accept < to_accept(weight_ratio(rank, first, skew))
 }
 
+/// Divides ranks 1 to `alphabet` into buckets.
 fn cut_ranks(alphabet: u32, skew: f64) -> Vec<Bucket> {
     let mut buckets = Vec::new();
     let mut first = 1;
     while first <= alphabet {
         let width_bits = first.ilog2().saturating_sub(SPLIT_BITS);
         let last = first + (1 << width_bits) - 1;
+        // Past the alphabet no random number may accept without looking at the rank.
         let smallest = if last <= alphabet { weight_ratio(last, first, skew) } else { 0.0 };
         buckets.push(Bucket { accept_below: to_accept(smallest), first, width_bits });
         first = last + 1;
@@ -221,7 +228,7 @@ fn cut_ranks(alphabet: u32, skew: f64) -> Vec<Bucket> {
     buckets
 }
 
-/// A probability as a bound for random numbers of [`ACCEPT_BITS`] bits.
+/// Bound of random numbers of [`ACCEPT_BITS`] bits that are accepted with probability `ratio`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -231,7 +238,8 @@ fn to_accept(ratio: f64) -> u64 {
     (ratio * (1_u64 << ACCEPT_BITS) as f64) as u64
 }
 
-/// Walker's alias table in Vose's form, padded with empty slots to a power of two.
+/// Walker's alias table in Vose's form, padded with empty slots to a power of two, so that random
+/// bits choose a slot without a division.
 fn alias_table(weights: &[f64]) -> Vec<Slot> {
     let count = weights.len().next_power_of_two();
     let sum: f64 = weights.iter().sum();
@@ -240,18 +248,21 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
     let mut shares: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
     shares.resize(count, 0.0);
     let full = Slot { threshold: 1 << ALIAS_BITS, alias: 0 };
+    // A slot that gets no alias stays full and never needs one.
     let mut slots = vec![full; count];
     let (mut small, mut large): (Vec<usize>, Vec<usize>) =
         (0..count).partition(|&slot| shares[slot] < 1.0);
     while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
         slots[poor] = Slot { threshold: to_threshold(shares[poor]), alias: to_u32(rich) };
+        // The rich slot gives the share that fills the poor one; it may become poor itself.
         shares[rich] -= 1.0 - shares[poor];
         if shares[rich] < 1.0 {
             large.pop();
             small.push(rich);
         }
     }
-    // Rounding may leave slots on either list: their share is 1 up to an error in the last place.
+    // Rounding may leave slots on either list; they stay full, since their share is 1 up to an
+    // error in the last place.
     slots
 }
 
@@ -268,18 +279,19 @@ fn to_threshold(share: f64) -> u64 {
     (share * (1_u64 << ALIAS_BITS) as f64) as u64
 }
 
-/// `rank`^-skew.
+/// Weight of `rank`: `rank`^-skew.
 fn rank_weight(rank: u32, skew: f64) -> f64 {
     exp(-skew * ln(f64::from(rank)))
 }
 
-/// The weight of `rank` over that of `first`.
+/// Weight of `rank` divided by that of `first`.
 fn weight_ratio(rank: u32, first: u32, skew: f64) -> f64 {
     exp(-skew * ln(f64::from(rank) / f64::from(first)))
 }
 
 /// Natural logarithm of a number from 1 to 2^28, from basic operations only; the error is a few
-/// units in the last place.
+/// units in the last place. The crate `libm` rounds other last bits: 70,526 of 337,148
+/// thresholds, hence streams, would change.
 fn ln(x: f64) -> f64 {
     let mut exponent = 0.0;
     let mut x = x;
@@ -294,11 +306,10 @@ fn ln(x: f64) -> f64 {
     exponent * std::f64::consts::LN_2 + 2.0 * z * series
 }
 
-/// Exponential of a number from -200 to 0, from basic operations only; the error is a few units in
-/// the last place.
+/// Exponential of a number from -200 to 0, from basic operations only; the error is a few units
+/// in the last place.
 fn exp(x: f64) -> f64 {
-    // ln 2 in two parts, the first with so many zero bits at its end that small multiples of it are
-    // exact.
+    // ln 2 in two parts. The first ends in enough zero bits that small multiples of it are exact.
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let halvings = (-x / std::f64::consts::LN_2).floor();
@@ -310,11 +321,12 @@ fn exp(x: f64) -> f64 {
     series * scale
 }
 
-/// The sum of all weights: the first ranks one by one, the rest with the Euler-Maclaurin formula.
+/// Sum of all weights: the first ranks one by one, the rest by the Euler-Maclaurin formula.
 ///
-/// It serves [`Zipf::probability`] only, so it may use the platform's functions.
+/// Only [`Zipf::probability`] uses it, so it may call functions of the platform.
 fn sum_weights(alphabet: u32, skew: f64) -> f64 {
     const DIRECT: u32 = 1024;
+    // Smallest weights first, which loses least to rounding.
     let direct: f64 = (1..=alphabet.min(DIRECT)).rev().map(|rank| rank_weight(rank, skew)).sum();
     if alphabet <= DIRECT {
         return direct;
@@ -331,8 +343,8 @@ fn sum_weights(alphabet: u32, skew: f64) -> f64 {
     direct + integral + (high_weight - low_weight) / 2.0 + slope / 12.0
 }
 
-/// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom number
-/// generators, 2014.)
+/// Expands a seed into independent words. (Steele, Lea, Flood: Fast splittable pseudorandom
+/// number generators, 2014.)
 pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
@@ -358,9 +370,9 @@ mod tests {
         (zipf, items)
     }
 
-    /// Chi-square of the ranks drawn, against probabilities computed without the code under test.
-    /// Ranks are pooled until at least 50 are expected. Returns how many standard deviations it is
-    /// off its mean.
+    /// Chi-square statistic of the drawn ranks against probabilities computed without the code
+    /// under test, as standard deviations from its mean. Ranks are pooled until at least 50 are
+    /// expected.
     fn chi_square_sigmas(alphabet: u32, skew: f64, seed: u64, count: usize) -> f64 {
         let (zipf, items) = draw(alphabet, skew, seed, count);
         let mut counts = vec![0_u32; alphabet as usize];

@@ -1,24 +1,24 @@
-//! How a file is compressed: by its name, or by its first bytes.
+//! Compression of a file, recognised by its name or by its first bytes.
 
 use std::path::Path;
 
-/// How a file is compressed.
+/// Compression format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     None,
     Gzip,
     Zstd,
-    /// Not supported.
+    /// Recognised, to name it in the error, but not supported.
     Bzip2,
-    /// Not supported.
+    /// Recognised, to name it in the error, but not supported.
     Xz,
 }
 
-/// Stands for any byte; no magic number has it.
+/// Wildcard in [`MAGIC`]: any byte matches. No magic number contains it.
 const ANY: u8 = 0x20;
 
-/// The magic numbers of the formats. None of those of gzip, zstd and xz can begin a text in UTF-8;
-/// that of bzip2 can, so all ten bytes of it are asked for.
+/// Magic numbers of the formats. The ones of gzip, zstd and xz cannot begin a text in UTF-8. The
+/// one of bzip2 can, so all ten bytes of it must match.
 const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Gzip, b"\x1f\x8b\x08"),
     (Compression::Zstd, b"\x28\xb5\x2f\xfd"),
@@ -26,14 +26,15 @@ const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Bzip2, b"BZh 1AY&SY"),
 ];
 
-/// A zstd file may begin with a frame to be skipped, whose magic number is good text.
+/// Bytes 1 to 3 of a skippable frame, with which a zstd file may begin. They are valid text, so
+/// they count only in files named .zst.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
-/// Bytes that are looked at.
+/// Bytes needed to recognise every format.
 pub(super) const START_BYTES: usize = 10;
 
 impl Compression {
-    /// By the name of the file.
+    /// Compression by the extension of `path`.
     pub(super) fn of_name(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let is = |name: &str| extension.is_some_and(|e| e.eq_ignore_ascii_case(name));
@@ -50,24 +51,27 @@ impl Compression {
         }
     }
 
-    /// By the first bytes of the file; `None` while more of them are needed.
+    /// Compression by the first bytes of a file; `None` while more bytes are needed.
     pub(super) fn of_start(start: &[u8]) -> Option<Self> {
+        // At most one magic number agrees with a given start: they differ in their first bytes.
         let mut agreeing = MAGIC.iter().filter(|(_, magic)| agree(magic, start));
         match agreeing.next() {
+            // The whole magic number has been seen; a shorter start may still turn out to be
+            // text.
             Some((compression, magic)) if start.len() >= magic.len() => Some(*compression),
             Some(_) => None,
             None => Some(Self::None),
         }
     }
 
-    /// Whether these first bytes, at least [`START_BYTES`] or the whole file, are of a file that is
-    /// compressed in this way.
+    /// True if `start`, at least [`START_BYTES`] long or the whole file, begins a file of this
+    /// format.
     pub(super) fn fits(self, start: &[u8]) -> bool {
         let is_skippable = start.len() >= 4 && start[0] >> 4 == 5 && &start[1..4] == SKIPPABLE;
         Self::of_start(start) == Some(self) || (self == Self::Zstd && is_skippable)
     }
 
-    /// How messages name it.
+    /// Name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "not compressed",
@@ -79,7 +83,7 @@ impl Compression {
     }
 }
 
-/// Whether the bytes are the same as far as both go.
+/// True if `magic` and `start` agree in their common length.
 fn agree(magic: &[u8], start: &[u8]) -> bool {
     magic.iter().zip(start).all(|(&magic, &byte)| magic == ANY || magic == byte)
 }

@@ -1,20 +1,20 @@
-//! Why a file cannot be read.
+//! Errors of reading.
 
 use std::io;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Why a file, or a place in it, cannot be read.
+/// Error of a file or of a place in it.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// A path has wildcards that mean nothing.
-    #[error("the pattern `{pattern}` is wrong: {source}")]
+    /// A pattern is malformed.
+    #[error("invalid pattern `{pattern}`: {source}")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// Position and reason.
         source: glob::PatternError,
     },
     /// A pattern matches no file.
@@ -28,7 +28,7 @@ pub enum ReadError {
     TooManyFiles {
         /// The pattern.
         pattern: String,
-        /// How many files a source can list.
+        /// Maximum files of a source.
         files_max: usize,
     },
     /// The path is a directory.
@@ -42,7 +42,7 @@ pub enum ReadError {
     Open {
         /// The file.
         path: Arc<str>,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Reading or decompressing failed.
@@ -50,39 +50,41 @@ pub enum ReadError {
     Read {
         /// The file.
         path: Arc<str>,
-        /// What the operating system or the decompressor says.
+        /// Error of the operating system or of the decompressor.
         source: io::Error,
     },
-    /// The file has become shorter since it was opened.
-    #[error("{path} was cut while it was read: it had {bytes} bytes, the end came after {read}")]
+    /// The file was truncated while it was read.
+    #[error(
+        "{path} was truncated while it was read: {bytes} bytes when it was opened, {read} read"
+    )]
     Cut {
         /// The file.
         path: Arc<str>,
-        /// Bytes that it had when it was opened.
+        /// Size when it was opened, in bytes.
         bytes: u64,
-        /// Bytes that were read.
+        /// Bytes read.
         read: u64,
     },
-    /// The file is text, but not in UTF-8.
+    /// The file is text in UTF-16.
     #[error(
-        "{path} begins with the mark of UTF-16, which is not read here; \
-         `iconv -f UTF-16 -t UTF-8 FILE | trommel …` is"
+        "{path} is UTF-16, which is not supported; \
+         convert it: `iconv -f UTF-16 -t UTF-8 FILE | trommel …`"
     )]
     Utf16 {
         /// The file.
         path: Arc<str>,
     },
-    /// A line is longer than allowed.
+    /// A line is longer than `line_bytes_max`.
     #[error("{path}:{line}: the line is longer than {bytes_max} bytes (`line_bytes_max`)")]
     LineTooLong {
         /// The file.
         path: Arc<str>,
         /// The line, from 1.
         line: u64,
-        /// How many bytes a line may have.
+        /// Maximum bytes of a line.
         bytes_max: usize,
     },
-    /// A paragraph or a file is longer than allowed.
+    /// A paragraph or a file is longer than `line_bytes_max`.
     #[error(
         "{path}:{line}: the text that begins here is longer than {bytes_max} bytes (`line_bytes_max`)"
     )]
@@ -91,22 +93,22 @@ pub enum ReadError {
         path: Arc<str>,
         /// Its first line, from 1.
         line: u64,
-        /// How many bytes a text may have.
+        /// Maximum bytes of a text.
         bytes_max: usize,
     },
-    /// A line is not text.
+    /// A line is not valid UTF-8.
     #[error("{path}:{line}: byte {offset} of the line is not valid UTF-8")]
     NotUtf8 {
         /// The file.
         path: Arc<str>,
         /// The line, from 1.
         line: u64,
-        /// Index of the first bad byte within the line, from 0.
+        /// Index of the first invalid byte in the line, from 0.
         offset: usize,
     },
-    /// A line has a token that is not an item of a set.
+    /// A token of a line is not an item of a set.
     #[error(
-        "{path}:{line}: `{token}` is not an item of a set; \
+        "{path}:{line}: invalid item `{token}` of a set; \
          expected whole numbers from 0 to {max}, separated by blanks",
         max = u32::MAX
     )]
@@ -118,7 +120,7 @@ pub enum ReadError {
         /// The token, shortened if it is long.
         token: String,
     },
-    /// There are more sets than numbers for them.
+    /// There are more than 2^32 sets.
     #[error("{path}:{line}: more than 2^32 sets; their ids have 32 bits")]
     TooManySets {
         /// The file.
@@ -126,16 +128,16 @@ pub enum ReadError {
         /// The line, from 1.
         line: u64,
     },
-    /// The length of a file is not a multiple of the size of its items.
-    #[error("{path}: {left} of {width} bytes of an item are left over at byte {offset}")]
+    /// The length of a file is not a multiple of the item size.
+    #[error("{path}: incomplete item at byte {offset}: {left} of {width} bytes")]
     PartialItem {
         /// The file.
         path: Arc<str>,
-        /// Where the incomplete item begins, after decompression.
+        /// Offset of the incomplete item, in bytes after decompression.
         offset: u64,
-        /// How many bytes of it there are.
+        /// Bytes of the item that are there.
         left: usize,
-        /// How many bytes an item has.
+        /// Bytes of an item.
         width: usize,
     },
 }

@@ -1,23 +1,24 @@
-//! Files that grow: lines are read as they are written, through rotation and truncation.
+//! Source of files that grow: lines are read as they are written, through rotation and
+//! truncation.
 //!
 //! ```text
 //! look, once a second ──► files that match and are new ──► followed files
 //! turn: a file that has grown ──► whole lines from its position on ──► rows
 //! ```
 //!
-//! A file is known by device and inode, and stays open. When it is renamed, what is still written
-//! to it is read too, until it matches no pattern any more and has been quiet for some seconds;
-//! then its last line counts even without a line end. The file that comes in its place is another
-//! one. A file that has become shorter is read again from its beginning.
+//! Files are identified by device and inode and stay open. A renamed file is read on until no
+//! pattern matches it and it has been quiet for some seconds; then its last line counts even
+//! without a line end. The file that replaces it is a new file. A file that has become shorter is
+//! read again from its beginning.
 //!
-//! The position of a file is the beginning of the first line that is not complete. Bytes after it
-//! are read again when the file has grown, so that one buffer serves all files.
+//! The position of a file is the beginning of its first incomplete line. Bytes after it are read
+//! again when the file has grown, so that one buffer serves all files.
 //!
-//! The runtime is asked to call again after a tenth of a second, rather than when the system says
-//! that a file has changed: that works on every file system.
+//! Files are polled every 100 ms instead of by notifications of the system, which not every file
+//! system has.
 //!
-//! Left out: lines that are truncated away between two looks cannot be seen, and a file that was
-//! emptied and has grown beyond its old size in between is not known to be new.
+//! Limits: lines that are truncated away between two polls are lost, and a file that was emptied
+//! and has outgrown its old size between two polls is taken for the old one.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -33,25 +34,26 @@ use trommel_engine::operator::{
 
 use super::compression::Compression;
 use super::error::ReadError;
+use super::file_id::FileId;
 use super::input::Inputs;
 use super::lines::{Added, LineBuffer, LineFormat, Place, STEPS_MAX};
-use super::paths::{FileId, is_pattern};
+use super::paths::is_pattern;
 use super::walk::Walk;
 use crate::parameters::BATCH_BYTES;
 
-/// Files that are followed at once; each is open.
+/// Maximum files followed at once; each is open.
 const FILES_MAX: usize = 512;
-/// Blocks that are read from a file before it is the turn of the next one.
+/// Maximum blocks read from a file before the next file has its turn.
 const TURN_BLOCKS_MAX: usize = 16;
 
-/// How often and how long things are waited for.
+/// Intervals of polling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// Between two looks at files that have not grown.
+    /// Between two polls of files that have not grown.
     pub(super) poll: Duration,
-    /// Between two looks for files.
+    /// Between two searches for new files.
     pub(super) look: Duration,
-    /// For a file that no pattern matches any more to be quiet before it is closed.
+    /// Quiet time after which a file that no pattern matches any more is closed.
     pub(super) quiet: Duration,
 }
 
@@ -61,14 +63,15 @@ pub(super) const TIMES: Times = Times {
     quiet: Duration::from_secs(5),
 };
 
-/// A path or a pattern.
+/// Parsed entry of `paths`: a path or a pattern.
 #[derive(Debug)]
 pub(super) enum Named {
     Path(PathBuf),
     Pattern(Walk),
 }
 
-/// Checks the paths that are to be followed. A pattern need not match anything yet.
+/// Parses and checks `paths`. A pattern need not match anything yet; a path must be a file if
+/// `must_exist`.
 pub(super) fn named(paths: &[String], must_exist: bool) -> Result<Vec<Named>, ReadError> {
     let named = paths.iter().map(|path| {
         if is_pattern(path) {
@@ -87,14 +90,14 @@ pub(super) fn named(paths: &[String], must_exist: bool) -> Result<Vec<Named>, Re
     named.collect()
 }
 
-/// Whether a file can be followed.
+/// Identity of the file if it can be followed.
 fn check(path: &Path) -> io::Result<FileId> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::other("`follow` is for regular files"));
+        return Err(io::Error::other("`follow` supports regular files only"));
     }
     if Compression::of_name(path) != Compression::None {
-        return Err(io::Error::other("`follow` is for files that are not compressed"));
+        return Err(io::Error::other("`follow` does not support compressed files"));
     }
     Ok(FileId::of(&metadata))
 }
@@ -108,48 +111,48 @@ struct Followed {
     id: FileId,
     path: PathBuf,
     file: File,
-    /// Where the first line begins that has not been read.
+    /// Offset of the first unread line, in bytes.
     position: u64,
-    /// The state of the lines there.
+    /// Line number and state at `position`.
     place: Place,
-    /// How far it has been looked at.
+    /// Offset up to which bytes have been read, including an incomplete line.
     seen: u64,
-    /// Whether the last look for files has found it.
+    /// True if the last search found it.
     is_found: bool,
-    /// When it was last found or has last grown.
+    /// Time when it was last found or last grew.
     active: Instant,
 }
 
-/// A file that is left out. It is not open, so another one may come to have its inode.
+/// A file that is left out. It is not open, so its inode may be reused by another file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Refused {
     path: PathBuf,
     id: FileId,
-    /// When it was made, where the file system knows.
+    /// Creation time, where the file system records it.
     born: Option<SystemTime>,
 }
 
-/// The file whose turn it is.
+/// Turn of one file.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     index: usize,
-    /// Where the next read begins.
+    /// Offset of the next read, in bytes.
     offset: u64,
     blocks: usize,
-    /// It is read for the last time.
+    /// The file is closed after this turn.
     is_last: bool,
 }
 
-/// Follows files; a batch may hold lines of several.
+/// Follows files; a batch may hold lines of several files.
 pub(super) struct FollowSource<F> {
     inputs: Inputs,
     named: Vec<Named>,
     files: Vec<Followed>,
-    /// The files that are followed. They are open, so no other file has their inode.
+    /// Identities of the followed files. They are open, so no other file can have them.
     known: HashSet<FileId>,
-    /// Files that the last look has found and that are left out.
+    /// Files that the last search found and that are left out.
     refused: HashSet<Refused>,
-    /// Where the search for a file that has grown goes on.
+    /// Index at which the search for a grown file continues.
     next: usize,
     turn: Option<Turn>,
     lines: LineBuffer,
@@ -211,7 +214,7 @@ impl<F: LineFormat> FollowSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
-    /// Looks for files that are new, if it is time to.
+    /// Searches for new files if the last search is old enough.
     fn look(&mut self, now: Instant) -> Result<(), ReadError> {
         if self.looked.is_some_and(|looked| now.duration_since(looked) < self.times.look) {
             return Ok(());
@@ -222,7 +225,7 @@ impl<F: LineFormat> FollowSource<F> {
         for named in &self.named {
             match named {
                 Named::Path(path) => paths.push(path.clone()),
-                // A folder may vanish at any time; what is in it is not new.
+                // Folders may vanish at any time; their files are not new.
                 Named::Pattern(walk) => walk.for_each(&mut |path, error| {
                     if error.is_none() {
                         paths.push(path);
@@ -236,7 +239,7 @@ impl<F: LineFormat> FollowSource<F> {
         paths.into_iter().try_for_each(|path| self.meet(path, &refused, now))
     }
 
-    /// Follows a file unless it is known, or was `refused` by the last look.
+    /// Follows the file at `path` unless it is known or was `refused` by the last search.
     fn meet(
         &mut self,
         path: PathBuf,
@@ -244,7 +247,7 @@ impl<F: LineFormat> FollowSource<F> {
         now: Instant,
     ) -> Result<(), ReadError> {
         let Ok(metadata) = fs::metadata(&path) else {
-            // It has vanished, or is a link to nothing yet.
+            // The file has vanished, or it is a dangling link.
             return Ok(());
         };
         let id = FileId::of(&metadata);
@@ -292,8 +295,9 @@ impl<F: LineFormat> FollowSource<F> {
         }
     }
 
-    /// Begins the turn of the next file that has something to read; false if there is none.
+    /// Begins the turn of the next file with unread bytes; false if there is none.
     fn begin_turn(&mut self, now: Instant) -> Result<bool, ReadError> {
+        // Round robin: a file that always grows does not starve the others.
         for step in 0..self.files.len() {
             let index = (self.next + step) % self.files.len();
             let file = &mut self.files[index];
@@ -304,6 +308,7 @@ impl<F: LineFormat> FollowSource<F> {
                     return Ok(true);
                 }
             };
+            // Truncated: the content is new.
             if size < file.seen {
                 self.truncated += 1;
                 (file.position, file.seen, file.place) = (0, 0, Place::default());
@@ -325,10 +330,10 @@ impl<F: LineFormat> FollowSource<F> {
         Ok(false)
     }
 
-    /// Reads once from the file whose turn it is.
+    /// Reads one block of the file whose turn it is.
     fn read_block(&mut self, turn: Turn) -> Result<(), ReadError> {
         let file = &self.files[turn.index];
-        // Only after a whole line, so that a long one comes to its end.
+        // Only after at least one whole line, so that a line longer than a turn is finished.
         if turn.blocks >= TURN_BLOCKS_MAX && self.lines.place() != file.place {
             return self.end_turn(turn);
         }
@@ -353,7 +358,7 @@ impl<F: LineFormat> FollowSource<F> {
         }
     }
 
-    /// All whole lines of the file have been read.
+    /// Ends the turn: stores the position after the last whole line.
     fn end_turn(&mut self, turn: Turn) -> Result<(), ReadError> {
         self.turn = None;
         if turn.is_last {
@@ -365,12 +370,14 @@ impl<F: LineFormat> FollowSource<F> {
             self.bytes += turn.offset - file.position;
             self.closed += 1;
             if self.files.len() + 1 == FILES_MAX {
-                // There is room for one that there was none for.
+                // A file refused for lack of room may be followed now.
                 self.refused.clear();
             }
             return Ok(());
         }
         let place = self.lines.place();
+        // The incomplete line is read again with the next turn, since the buffer now serves
+        // another file.
         let partial = self.lines.abandon() as u64;
         let file = &mut self.files[turn.index];
         let position = turn.offset - partial;
@@ -379,7 +386,7 @@ impl<F: LineFormat> FollowSource<F> {
         Ok(())
     }
 
-    /// Leaves out the rest of a file, or fails.
+    /// Stops following a file with this error, or fails.
     fn give_up(
         &mut self,
         index: usize,
@@ -400,7 +407,7 @@ impl<F: LineFormat> FollowSource<F> {
         self.files.remove(index)
     }
 
-    /// Ends the turn at what has been read, and says how far each file has been read.
+    /// Ends the turn and logs the position of each file.
     fn conclude(&mut self) -> Result<(), ReadError> {
         if let Some(turn) = self.turn {
             self.end_turn(Turn { is_last: false, ..turn })?;

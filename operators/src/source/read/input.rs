@@ -1,4 +1,4 @@
-//! The files of a source, opened one after the other.
+//! Input files of a source, opened one after the other.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -15,61 +15,63 @@ use super::raw::Pause;
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
 
-/// Files that are left out and named, each in a warning and in the report; the others are counted.
+/// Files left out that are named, each in a warning and in the report; further ones are only
+/// counted.
 const NAMED_MAX: usize = 20;
 
-/// The files that are still to be read, the open one, and what was met so far.
+/// Remaining files, the open one, and counts so far.
 pub(super) struct Inputs {
     left: std::vec::IntoIter<Entry>,
     open: Option<Stream>,
-    /// The open file, for messages.
+    /// Name of the open file, for messages.
     path: Arc<str>,
     bytes_closed: u64,
     bytes_total: Option<u64>,
     files: u64,
     skipped: u64,
     files_skipped: u64,
-    /// The first files that were left out, and why.
+    /// The first [`NAMED_MAX`] files left out, each with its error.
     left_out: Vec<Arc<str>>,
     unfinished_bytes: u64,
-    /// Whether what cannot be used is left out.
+    /// True if unusable lines and files are left out instead of ending the run.
     skips: bool,
-    /// Whether files hold text, so that their first bytes say how they are compressed.
+    /// True if files hold text, so that compression can be recognised by their first bytes.
     is_text: bool,
     is_stopped: bool,
 }
 
-/// A file to be read; tests put streams of their own here.
+/// Remaining file; tests add streams of their own.
 enum Entry {
     Place(super::paths::Place),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
 }
 
-/// What a read brought.
+/// Outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Got {
-    /// This many bytes, at least one.
+    /// Number of bytes read, at least 1.
     Bytes(usize),
-    /// Nothing at present: wait for [`Inputs::descriptor`].
+    /// No data at present: wait for [`Inputs::descriptor`].
     Nothing,
-    /// Nothing yet; there may be more at once.
+    /// No data yet, but another read may bring some at once.
     Again,
-    /// The end of the open file; it is still the open one.
+    /// End of the open file, which is still open.
     FileEnd,
-    /// The rest of the open file cannot be used; it is still the open one.
+    /// The rest of the open file cannot be used; it is still open.
     Broken,
-    /// Nothing is taken from the open file any more; it is still the open one.
+    /// The source is stopped and the open file, which is still open, gives nothing more.
     Stopped,
 }
 
-/// Whether there is a file to read from.
+/// Answer of [`Inputs::open_next`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
+    /// A file is open.
     Yes,
-    /// The next one was left out.
+    /// The next file was left out; another may follow.
     Skipped,
-    /// There is none left.
+    /// No file is left.
     NoMore,
 }
 
@@ -110,7 +112,7 @@ impl Inputs {
         Self::of_entries(entries.collect(), None, on_error)
     }
 
-    /// Inputs for a source that opens files itself.
+    /// Inputs without files, for a source that opens files itself.
     pub(super) fn none(on_error: OnError) -> Self {
         Self::of_entries(Vec::new(), None, on_error)
     }
@@ -146,7 +148,7 @@ impl Inputs {
         Ok(Opened::Yes)
     }
 
-    /// Reads from the open file what there is at present.
+    /// Reads available bytes of the open file into `target`.
     pub(super) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
         let open = self.open.as_mut().expect("a file is open");
         let error = match open.pull(target) {
@@ -154,6 +156,8 @@ impl Inputs {
             Ok(Pull::Pause(Pause::Empty)) => return Ok(Got::Nothing),
             Ok(Pull::Pause(Pause::Spent)) => return Ok(Got::Again),
             Ok(Pull::Pause(Pause::Stopped)) => return Ok(Got::Stopped),
+            // A regular file that ends before its size at opening was truncated by another
+            // process.
             Ok(Pull::End) => match open.bytes_before_cut() {
                 Ok(None) => return Ok(Got::FileEnd),
                 Ok(Some(bytes)) => {
@@ -173,7 +177,8 @@ impl Inputs {
         self.open.as_ref().and_then(Stream::descriptor)
     }
 
-    /// Takes nothing more from any file. What was taken from the open one is still read.
+    /// Stops taking bytes from all files. Bytes already taken from the open one can still be
+    /// read.
     pub(super) fn stop(&mut self) {
         if !std::mem::replace(&mut self.is_stopped, true) {
             self.say_how_many_were_left_out();
@@ -188,14 +193,14 @@ impl Inputs {
         self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());
     }
 
-    /// Closes the open file, of which nothing is taken any more, with this many bytes of an item
-    /// that is not complete.
+    /// Closes the open file of a stopped source; `unfinished_bytes` bytes of an incomplete item
+    /// are dropped and counted.
     pub(super) fn close_stopped(&mut self, unfinished_bytes: usize) {
         self.count_unfinished(unfinished_bytes as u64);
         self.close();
     }
 
-    /// Leaves out what `error` says about the open file and counts it, or fails.
+    /// Counts an unusable line or item of the open file as skipped, or fails with `error`.
     pub(super) fn refuse(
         &mut self,
         error: impl FnOnce(Arc<str>) -> ReadError,
@@ -207,7 +212,8 @@ impl Inputs {
         Err(error(self.path()))
     }
 
-    /// Leaves out a file, or the rest of it, and says why; or fails.
+    /// Counts a file that is left out, whole or in part, and names it with its `error`; or fails
+    /// with it.
     pub(super) fn leave_out(&mut self, error: ReadError) -> Result<(), ReadError> {
         if !self.skips {
             return Err(error);
@@ -227,22 +233,22 @@ impl Inputs {
         }
     }
 
-    /// The path of the open file, for messages.
+    /// Path of the open file, for messages.
     pub(super) fn path(&self) -> Arc<str> {
         Arc::clone(&self.path)
     }
 
-    /// Names the file that messages are about, for a source that opens files itself.
+    /// Sets the path for messages, for a source that opens files itself.
     pub(super) fn set_path(&mut self, path: Arc<str>) {
         self.path = path;
     }
 
-    /// Counts a file that a source has opened itself.
+    /// Counts a file opened by the source itself.
     pub(super) fn count_file(&mut self) {
         self.files += 1;
     }
 
-    /// Counts bytes of an item that is not complete.
+    /// Counts `bytes` of an incomplete item.
     pub(super) fn count_unfinished(&mut self, bytes: u64) {
         self.unfinished_bytes += bytes;
     }

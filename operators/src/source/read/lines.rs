@@ -1,4 +1,4 @@
-//! Lines: cutting blocks of bytes into them, and making text or sets of them.
+//! Source of lines: cuts blocks of bytes into lines and makes text or sets of them.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -18,40 +18,41 @@ use super::input::{Got, Inputs, Opened};
 use crate::columns::{SetsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
-/// What is read from a file at a time: large enough for the system call, small enough for the
-/// second-level cache.
+/// Bytes of one read: large enough to amortise the system call, small enough for the second-level
+/// cache.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Blocks, files or runs of lines that one call handles at most, so that it returns even if it
-/// finds nothing to send.
+/// Maximum blocks, files or runs of lines per call, so that a call returns even if it finds
+/// nothing to send.
 pub(super) const STEPS_MAX: usize = 64;
-/// The longest piece of a bad token that a message repeats.
+/// Bytes of an invalid token that a message repeats.
 const TOKEN_BYTES_SHOWN: usize = 40;
 
-/// Makes rows of lines.
+/// Conversion of lines to rows.
 pub(super) trait LineFormat: Send {
+    /// Schema of the rows.
     fn schema(&self) -> &SchemaRef;
-    /// Adds the rows of `run`. A line that cannot be used goes to [`Inputs::refuse`].
+    /// Adds the rows of `run`; calls [`Inputs::refuse`] for each unusable line.
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
-    /// Called for a line that is refused before it gets here.
+    /// Called for the number of a line that was refused while it was read.
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
-    /// All lines of the open file have come.
+    /// Called at the end of the open file.
     fn end_file(&mut self, _inputs: &Inputs) {}
-    /// The lines of the open file break off: drops a row that is not complete. Returns its bytes.
+    /// Called when the open file breaks off: drops an incomplete row and returns its bytes.
     fn abandon(&mut self) -> usize {
         0
     }
-    /// Rows so far.
+    /// Number of rows so far.
     fn rows(&self) -> usize;
     /// Bytes of the rows so far.
     fn bytes(&self) -> usize;
-    /// The rows so far; it starts again.
+    /// Takes the rows so far.
     fn take(&mut self) -> RecordBatch;
 }
 
-/// Consecutive lines of a file.
+/// Run of consecutive lines of a file.
 pub(super) struct Run<'a> {
     bytes: &'a [u8],
-    /// Where each line ends in `bytes`: at a newline, or at the end of the file.
+    /// End of each line in `bytes`: the index of its newline, or the end of the file.
     ends: &'a [usize],
     /// Number of the first line in its file, from 1.
     first_line: u64,
@@ -59,17 +60,19 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Where each line lies in `bytes`, without its line end.
+    /// Range of each line in `bytes`, without its line end.
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<'a> {
         let (bytes, mut start) = (self.bytes, 0);
         self.ends.iter().map(move |&end| {
+            // A carriage return before the newline belongs to the line end.
             let content = start..end - usize::from(end > start && bytes[end - 1] == b'\r');
             start = end + 1;
             content
         })
     }
 
-    /// Each line with its number; lines that are too long are refused.
+    /// Calls `accept` with the number and the bytes of each line; without bytes for a line that
+    /// is too long and has been refused.
     pub(super) fn for_each_accepted(
         &self,
         inputs: &mut Inputs,
@@ -88,12 +91,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The mark with which a text in UTF-8 may begin; no part of its first line.
+/// Byte order mark with which a UTF-8 text may begin; not part of its first line.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The marks with which a text in UTF-16 begins.
+/// Byte order marks of UTF-16.
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// How a file of text begins.
+/// Encoding by the first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     /// Too few bytes to tell.
@@ -102,36 +105,38 @@ enum Start {
     Utf16,
 }
 
-/// What bytes have made of the file.
+/// Outcome of adding bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
-    /// Nothing to speak of.
+    /// The bytes were added.
     Bytes,
-    /// The line of this number has just become too long.
+    /// The line with this number has just become too long.
     TooLong(u64),
-    /// It is no text in UTF-8.
+    /// The file is UTF-16.
     Utf16,
 }
 
-/// A place in a file where a line begins.
+/// Position in a file at the beginning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// Number of the line, from 1.
     pub(super) line: u64,
-    /// Whether the first bytes of the file have been looked at.
+    /// True if the byte order mark of the file has been checked.
     has_begun: bool,
-    /// The line is too long: what comes up to the next newline is dropped.
+    /// The line is too long: bytes up to the next newline are dropped.
     dropping: bool,
 }
 
 impl Default for Place {
-    /// The beginning of a file.
+    /// Beginning of a file.
     fn default() -> Self {
         Self { line: 1, has_begun: false, dropping: false }
     }
 }
 
 /// Cuts the bytes of a file into lines.
+///
+/// Indices into the buffer:
 ///
 /// ```text
 /// buffer  | consumed | whole lines      | beginning of a line | free |
@@ -143,7 +148,7 @@ pub(super) struct LineBuffer {
     complete: usize,
     filled: usize,
     ends: Vec<usize>,
-    /// What is known about the line at `start`.
+    /// Number and state of the line at `start`.
     place: Place,
     line_bytes_max: usize,
 }
@@ -169,18 +174,18 @@ impl LineBuffer {
         self.line_bytes_max
     }
 
-    /// The place of the first line that has not been taken.
+    /// Place of the first line not taken.
     pub(super) fn place(&self) -> Place {
         self.place
     }
 
-    /// Goes on in a file from a place in it; nothing is left of another one.
+    /// Continues a file from `place` and drops all bytes of another one.
     pub(super) fn resume(&mut self, place: Place) {
         self.abandon();
         self.place = place;
     }
 
-    /// Looks at the first bytes of the file when they have come, and passes over a mark of UTF-8.
+    /// Checks the first bytes of a file once there are enough, and skips a UTF-8 byte order mark.
     fn begin(&mut self) -> Start {
         let text = &self.buffer[self.start..self.filled];
         let is_mark = |mark: &&[u8]| text.starts_with(mark);
@@ -199,8 +204,7 @@ impl LineBuffer {
         Start::Text
     }
 
-    /// The file breaks off: drops the line that is not complete and starts again with the next
-    /// file. Returns the bytes of that line.
+    /// Drops an incomplete line and prepares for the next file. Returns the bytes of the line.
     pub(super) fn abandon(&mut self) -> usize {
         let bytes = self.filled - self.start;
         self.last_run();
@@ -211,17 +215,19 @@ impl LineBuffer {
         self.start < self.complete
     }
 
-    /// Free space for a read: moves the beginning of a line to the front and grows if that fills
-    /// the buffer.
+    /// Free space for a read. Moves an incomplete line to the front, and doubles the buffer if
+    /// that line fills it.
     pub(super) fn free(&mut self) -> &mut [u8] {
         if self.start > 0 {
+            // At most one incomplete line is moved per block: whole lines are taken before the
+            // next read.
             self.buffer.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
             self.complete = 0;
             self.start = 0;
         }
         if self.filled == self.buffer.len() {
-            // A line that is not too long yet has at most this many bytes, with its line end.
+            // A line within the limit has at most this many bytes, with its line end.
             let longest = self.line_bytes_max + 2;
             let bytes = (self.buffer.len() * 2).min(longest);
             self.buffer.resize(bytes, 0);
@@ -229,7 +235,7 @@ impl LineBuffer {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes over `bytes` that were read into [`Self::free`].
+    /// Adds `bytes` bytes that were read into [`Self::free`].
     pub(super) fn add(&mut self, bytes: usize) -> Added {
         let added = self.filled..self.filled + bytes;
         self.filled = added.end;
@@ -243,17 +249,18 @@ impl LineBuffer {
         if self.place.dropping {
             self.drop_to_newline(added.start);
         }
+        // Only the last newline is needed now; `run` finds the others in the same cache-warm
+        // bytes.
         if let Some(newline) = memrchr(b'\n', &self.buffer[added.start.max(self.start)..added.end])
         {
             self.complete = added.start.max(self.start) + newline + 1;
         }
         let beginning = self.complete.max(self.start);
-        // One more byte may still be the carriage return of the line end.
+        // One more byte may be the carriage return of the line end.
         if self.place.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
             return Added::Bytes;
         }
-        // Reported as soon as it is seen, with the lines before it still waiting: their numbers
-        // come first.
+        // The lines before it come first, so that reports are in the order of lines.
         if self.has_lines() {
             return Added::Bytes;
         }
@@ -274,11 +281,12 @@ impl LineBuffer {
         self.complete = self.start;
     }
 
-    /// The next whole lines: at most `lines_max`, and about `bytes_max` bytes, but at least one
-    /// line.
+    /// Takes the next whole lines: at most `lines_max`, at least one, and about `bytes_max`
+    /// bytes.
     pub(super) fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
         let bytes = &self.buffer[self.start..self.complete];
         self.ends.clear();
+        // One vectorised pass over the block instead of a search per line.
         for newline in memchr_iter(b'\n', bytes).take(lines_max) {
             self.ends.push(newline);
             if newline >= bytes_max {
@@ -293,8 +301,8 @@ impl LineBuffer {
         Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
-    /// The line that the file ends with when it does not end with a newline; starts again with the
-    /// next file.
+    /// Takes the last line of a file that does not end with a newline, and prepares for the next
+    /// file.
     pub(super) fn last_run(&mut self) -> Option<Run<'_>> {
         let bytes = &self.buffer[self.start..self.filled];
         let first_line = self.place.line;
@@ -352,7 +360,7 @@ impl<F: LineFormat> LineSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
-    /// Reads once.
+    /// Reads one block.
     fn read_block(&mut self) -> Result<Got, ReadError> {
         let got = self.inputs.read(self.lines.free())?;
         match got {
@@ -403,6 +411,7 @@ impl<F: LineFormat> Source for LineSource<F> {
             }
             match self.inputs.open_next()? {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
+                    // Rows on hand are sent at once: the input may stay silent for hours.
                     if self.format.rows() == 0 {
                         return Ok(SourceFlow::AwaitReadable(Duration::MAX));
                     }
@@ -441,7 +450,7 @@ impl<F: LineFormat> Source for LineSource<F> {
     }
 }
 
-/// Text: a row a line.
+/// Format `lines`: one row per line.
 pub(super) struct TextLines {
     schema: SchemaRef,
     text: StringBuilder,
@@ -467,8 +476,11 @@ impl LineFormat for TextLines {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        // A short run holds no long line: no need to look at each.
         let is_short = run.bytes.len() <= run.line_bytes_max
             || run.ranges().all(|range| range.len() <= run.line_bytes_max);
+        // Fast path: the whole run is validated at once. Line ends are ASCII, so slices of valid
+        // text at line ends are valid.
         if is_short && let Ok(text) = simdutf8::basic::from_utf8(run.bytes) {
             run.ranges().for_each(|range| self.push(&text[range]));
             return Ok(());
@@ -499,6 +511,7 @@ impl LineFormat for TextLines {
     }
 
     fn take(&mut self) -> RecordBatch {
+        // Sized by the last batch, so that steady streams do not grow the buffers again.
         let next = StringBuilder::with_capacity(self.batch.min(self.rows * 2), self.bytes());
         let mut full = std::mem::replace(&mut self.text, next);
         self.rows = 0;
@@ -506,7 +519,7 @@ impl LineFormat for TextLines {
     }
 }
 
-/// Sets: a row a line, numbered over all files; a line that is left out has a number too.
+/// Format `sets`: one row per line. Ids count all lines of all files, including lines left out.
 pub(super) struct SetLines {
     sets: SetsBuilder,
     next_id: u64,
@@ -572,7 +585,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Adds the numbers of a line to `tokens`, or returns the first token that is not one.
+/// Appends the integers of a line to `tokens`, or returns the first invalid token.
 fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8]> {
     let mut at = 0;
     while at < line.len() {
@@ -582,6 +595,7 @@ fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8
         }
         let start = at;
         let mut value = 0_u64;
+        // The bound stops long runs of digits before `value` overflows.
         while at < line.len() && line[at].is_ascii_digit() && value <= u64::from(u32::MAX) {
             value = value * 10 + u64::from(line[at] - b'0');
             at += 1;

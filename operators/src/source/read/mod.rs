@@ -5,16 +5,17 @@
 //!                                        └──► aligned words ──────────► integers
 //! ```
 //!
-//! Files are read one after the other in large blocks; a batch may span files. Text is validated
-//! once for each run of lines, and only a run that is not valid is looked at line by line, to name
-//! the first bad one. Integers are read straight into the buffer that becomes the Arrow column.
+//! Files are read one after the other in blocks of 256 KiB; a batch may span files. Text is
+//! validated once per run of lines; only an invalid run is checked line by line, to name the
+//! first bad one. Integers are read directly into the buffer that becomes the Arrow column.
 //!
-//! No call waits: pipes, terminals and devices are asked before each read (`raw.rs`), below the
-//! decompressor, and the runtime waits for their descriptor. A stop takes nothing more from the
-//! input and sends the rows of all bytes that were taken.
+//! No call waits. Pipes, terminals and devices are polled before each read (`raw.rs`), below the
+//! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
+//! from its input and sends the rows of all bytes taken so far.
 
 mod compression;
 mod error;
+mod file_id;
 mod follow;
 mod input;
 mod lines;
@@ -50,89 +51,109 @@ use words::{Word, WordSource};
 
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 
-/// How the bytes of a file are read.
+/// Format of the input files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadFormat {
-    /// Lines of UTF-8 text: column `line`.
+    /// Lines of UTF-8 text; column `line`.
     #[default]
     Lines,
-    /// Paragraphs of UTF-8 text, which blank lines separate: columns `path`, `line_number` (of the
-    /// first line, from 1) and `text`.
+    /// Paragraphs of UTF-8 text, separated by blank lines; columns `path`, `line_number` (first
+    /// line of the paragraph, from 1) and `text`.
     Paragraphs,
-    /// Whole files of UTF-8 text: columns `path` and `text`. An empty file has no row.
+    /// Whole files of UTF-8 text, one row per file; columns `path` and `text`. An empty file has
+    /// no row.
     Files,
-    /// Little-endian 32-bit integers without a sign: column `item`.
+    /// Little-endian unsigned 32-bit integers; column `item`.
     U32le,
-    /// Little-endian 64-bit integers without a sign: column `item`.
+    /// Little-endian unsigned 64-bit integers; column `item`.
     U64le,
-    /// A set of integers a line, separated by blanks, in any order: columns `id` (line number from
-    /// 0 over all files) and `set`.
+    /// Sets of unsigned 32-bit integers, one set per line, separated by blanks, in any order;
+    /// columns `id` (line number from 0, counted over all files) and `set`.
     Sets,
 }
 
-/// What happens to a line or a file that cannot be used.
+/// Action for a line or a file that cannot be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnError {
-    /// The run ends with an error that names the place.
+    /// End the run with an error that names the file and the line.
     #[default]
     Fail,
-    /// It is left out: a line is counted in `skipped`; a file is counted in `files_skipped` and
-    /// named in a warning and in the report, up to 20 of them. The rows of a file up to its damage
-    /// stay.
+    /// Leave it out. A line is counted in `skipped`; a file is counted in `files_skipped`, and
+    /// the first 20 are named in a warning and in the report. Rows of a damaged file up to the
+    /// damage are kept.
     Skip,
 }
 
-/// Reads files and standard input.
+/// Reads files or standard input.
 ///
 /// # Ports
-/// Out: `line` (Utf8); `path`, `text` (Utf8), and for paragraphs `line_number` (UInt64); `item`
-/// (UInt32 or UInt64); or `id` (UInt32) and `set` (`List<UInt32>`, strictly ascending).
+/// Out, by format: `line` (Utf8); `path` and `text` (Utf8), with `line_number` (UInt64) for
+/// paragraphs; `item` (UInt32 or UInt64); or `id` (UInt32) and `set` (`List<UInt32>`, strictly
+/// ascending).
 ///
 /// # Ends
-/// A run that is stopped takes nothing more from the input. All complete rows that were taken pass
-/// through; bytes of a line, an item or a text that is not complete are counted in
-/// `unfinished_bytes`.
+/// A stopped run takes nothing more from the input. All complete rows read so far pass through;
+/// bytes of an incomplete line, item or text are counted in `unfinished_bytes`.
 ///
 /// # Errors
-/// When it is bound: a file that does not exist, a pattern without a match, a directory. While it
-/// runs: what [`ReadError`] lists. Lines and files that cannot be used are left out instead if
-/// [`OnError::Skip`] says so, files that do not exist among them.
+/// At bind: a file that does not exist, a pattern without a match, or a directory. While running:
+/// a [`ReadError`]. With [`OnError::Skip`], lines and files that cannot be used are left out
+/// instead, including files that do not exist.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Read, ReadFormat};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("words.txt");
+/// std::fs::write(&path, "one\ntwo\nthree\n")?;
+///
+/// let mut graph = Graph::new();
+/// let lines = graph.add("lines", Read::new([path.to_string_lossy()], ReadFormat::Lines));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(lines, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Read {
-    /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. Each file is read once,
-    /// however it is named, and no link to a folder is followed in circles. As in a shell, a
-    /// wildcard does not match hidden files. Files that end in .gz or .zst are decompressed; text
-    /// that is compressed in this way is also recognised without the name, by its first bytes. A
-    /// zstd window of up to 2 GiB (`--long=31`) is accepted, which takes as much memory.
+    /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. A file is read once,
+    /// even if several names or links lead to it; links to folders that form a circle are
+    /// followed once. As in a shell, wildcards do not match hidden files. Files ending in .gz or
+    /// .zst are decompressed; compressed text is also recognised by its first bytes. A zstd
+    /// window may have up to 2 GiB (`--long=31`) and takes as much memory.
     #[schemars(length(min = 1))]
     paths: Vec<String>,
-    /// How the bytes of a file are read.
+    /// Format of the files.
     #[serde(default)]
     format: ReadFormat,
-    /// Goes on when the end of a file has come: waits for more, through rotation and truncation,
-    /// and for files that match a pattern later; ends when the run is stopped. Files are read from
-    /// their beginning; a file that is replaced is another file. For regular files of `lines` or
-    /// `sets` that are not compressed, 512 at once. A copy of a file that matches too is read as
-    /// well, so that its lines come twice.
+    /// Follow files that grow: wait for more at the end of a file, through rotation and
+    /// truncation, and look for new files that match a pattern, until the run is stopped. Files
+    /// are read from their beginning; a replaced file counts as a new file. Only for uncompressed
+    /// regular files of format `lines` or `sets`, at most 512 at once. The lines of a copy that
+    /// matches a pattern too are read twice.
     #[serde(default)]
     follow: bool,
-    /// Items a batch. A batch is smaller when it holds long lines or when the input has no more at
-    /// present.
+    /// Maximum rows per batch. A batch has fewer when its lines are long or the input has no more
+    /// at present.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// What happens to a line that cannot be used: not UTF-8, too long, or not a set; a paragraph
-    /// or a file of the format `files` with such a line cannot be used either. And to a file that
-    /// is missing, cannot be opened, is damaged, or is cut while it is read.
+    /// Action for a line that is not UTF-8, is too long or is not a set, for a text that has such
+    /// a line, and for a file that is missing, cannot be opened, is damaged, or is truncated
+    /// while it is read.
     #[serde(default)]
     on_error: OnError,
-    /// The longest line that is accepted, or paragraph, or file of the format `files`, in bytes.
+    /// Maximum length of a line, in bytes; for `paragraphs` and `files`, of a text.
     #[serde(default = "default_line_bytes_max")]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     line_bytes_max: usize,
@@ -143,7 +164,7 @@ fn default_line_bytes_max() -> usize {
 }
 
 impl Read {
-    /// Reads `paths` (files, patterns, or `-` for standard input) in this format.
+    /// Reads `paths` (files, patterns, or `-` for standard input) in this `format`.
     pub fn new(paths: impl IntoIterator<Item = impl Into<String>>, format: ReadFormat) -> Self {
         Self {
             paths: paths.into_iter().map(Into::into).collect(),
@@ -155,28 +176,28 @@ impl Read {
         }
     }
 
-    /// Sets how many items a batch has: 1 to 1,048,576.
+    /// Sets the maximum rows per batch: 1 to 1,048,576.
     #[must_use]
     pub fn batch(mut self, items: usize) -> Self {
         self.batch = items;
         self
     }
 
-    /// Goes on when the end of a file has come, until the run is stopped.
+    /// Follows files that grow, until the run is stopped.
     #[must_use]
     pub fn follow(mut self) -> Self {
         self.follow = true;
         self
     }
 
-    /// Sets what happens to a line or a file that cannot be used.
+    /// Sets the action for a line or a file that cannot be used.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
     }
 
-    /// Sets the longest line that is accepted, in bytes: 1 to 2^30.
+    /// Sets the maximum length of a line or a text, in bytes: 1 to 2^30.
     #[must_use]
     pub fn line_bytes_max(mut self, bytes: usize) -> Self {
         self.line_bytes_max = bytes;
@@ -189,21 +210,21 @@ impl Read {
         Fragment::source(Load::Heavy, source, schema)
     }
 
-    /// Follows files, if their format and their paths allow it.
+    /// Binds a source that follows files; refuses formats and paths that cannot be followed.
     fn bind_following(&self) -> Result<Fragment, BindError> {
         let refuse = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
             Err(BindErrorKind::Value { value, allowed }.at("follow"))
         };
         if self.reads_stdin() {
-            return refuse("true beside standard input", "it is for files");
+            return refuse("true with standard input", "only files can be followed");
         }
         let named = follow::named(&self.paths, self.on_error == OnError::Fail)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
             ReadFormat::Lines => Ok(self.following(named, TextLines::new(self.batch))),
             ReadFormat::Sets => Ok(self.following(named, SetLines::new())),
-            _ => refuse("true", "it goes with `format`: `lines` or `sets`"),
+            _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
     }
 

@@ -1,22 +1,22 @@
-//! From patterns to the list of files that are read.
+//! Resolution of paths and patterns to the list of input files.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::OnError;
 use super::error::ReadError;
+use super::file_id::FileId;
 use super::walk::Walk;
 
-/// The path that stands for standard input.
+/// Path that stands for standard input.
 pub(super) const STDIN: &str = "-";
 
-/// Files of one source. Each costs its path and some 100 bytes.
+/// Maximum files of one source; each costs its path and about 100 bytes.
 const FILES_MAX: usize = 1 << 24;
 
-/// Where a file comes from.
+/// Origin of an input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Stdin,
@@ -24,7 +24,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// How messages name it.
+    /// Name for messages.
     pub(super) fn name(&self) -> Arc<str> {
         match self {
             Self::Stdin => "standard input".into(),
@@ -33,29 +33,16 @@ impl Place {
     }
 }
 
-/// What a file is, however it is named: device and inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct FileId {
-    device: u64,
-    inode: u64,
-}
-
-impl FileId {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino() }
-    }
-}
-
-/// Files to read, in order, each once.
+/// Input files in order, each once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
     pub(super) places: Vec<Place>,
-    /// Size of all files together; `None` when one of them is a pipe or the like.
+    /// Total size of all files in bytes; `None` if one of them is a pipe or a device.
     pub(super) bytes: Option<u64>,
 }
 
-/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`] a
-/// file that cannot be looked at stays in the list: opening it says why.
+/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
+/// an inaccessible file stays in the list, so that opening it reports the reason.
 pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<Files>, ReadError> {
     let mut finding = Finding {
         files: Files { places: Vec::new(), bytes: Some(0) },
@@ -76,15 +63,15 @@ pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<F
     Ok((!finding.files.places.is_empty()).then_some(finding.files))
 }
 
-/// Whether wildcards count: a file may have brackets or stars in its name, so a path that exists is
-/// no pattern.
+/// True if `path` is a pattern. File names may contain brackets and stars, so an existing path is
+/// not a pattern.
 pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '[']) && fs::symlink_metadata(path).is_err()
 }
 
 struct Finding {
     files: Files,
-    /// Files that are in the list, and paths that could not be looked at.
+    /// Files in the list, and inaccessible paths.
     seen: HashSet<Seen>,
     skips: bool,
 }
@@ -97,11 +84,7 @@ enum Seen {
 
 impl Finding {
     fn add_stdin(&mut self) {
-        let id = rustix::fs::fstat(rustix::stdio::stdin());
-        let seen = match id {
-            Ok(stat) => Seen::File(FileId { device: stat.st_dev, inode: stat.st_ino }),
-            Err(_) => Seen::Unknown(Place::Stdin),
-        };
+        let seen = FileId::of_stdin().map_or(Seen::Unknown(Place::Stdin), Seen::File);
         if self.seen.insert(seen) {
             self.files.places.push(Place::Stdin);
             self.files.bytes = None;
@@ -127,6 +110,7 @@ impl Finding {
         if found.is_empty() {
             return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
         }
+        // `read_dir` has no order; sorted paths make a run repeatable.
         found.sort();
         for (path, is_file) in found {
             if is_file {
@@ -138,7 +122,7 @@ impl Finding {
         Ok(())
     }
 
-    /// Adds what cannot be looked at.
+    /// Adds a path whose metadata cannot be read.
     fn add_unknown(&mut self, path: PathBuf) {
         let place = Place::File(path);
         if self.seen.insert(Seen::Unknown(place.clone())) {
@@ -146,7 +130,7 @@ impl Finding {
         }
     }
 
-    /// Adds a file unless it is there already, by whatever name.
+    /// Adds a file unless it is in the list, under this or another name.
     fn add(&mut self, path: PathBuf) -> Result<(), ReadError> {
         let metadata = match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => {

@@ -1,4 +1,4 @@
-//! The bytes of one open file as the system hands them over, without ever waiting for them.
+//! Bytes of one open file as the system returns them, without ever waiting for them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -11,22 +11,22 @@ use rustix::io::Errno;
 
 use super::paths::Place;
 
-/// Bytes that one pull may take, so that a call returns even if they decompress to nothing.
+/// Maximum bytes of one pull, so that a call returns even if they decompress to nothing.
 const PULL_BYTES: usize = 4 << 20;
 
-/// An open file. A read that would have to wait fails with [`ErrorKind::WouldBlock`].
+/// An open file; a read that would wait fails with [`ErrorKind::WouldBlock`].
 ///
-/// A pipe, a terminal or a device is asked by `poll` before every read: standard input shares its
-/// open file with other processes, so it is never switched to non-blocking itself. A FIFO is opened
-/// without waiting for its writer; `poll` is silent until one has come, and a read before that
-/// would look like the end.
+/// Pipes, terminals and devices are polled before each read. Standard input is never made
+/// non-blocking, because other processes share its open file. A FIFO is opened without waiting
+/// for a writer; until one comes `poll` reports nothing, whereas a read would look like the end
+/// of the file.
 pub(super) struct Raw {
     origin: Origin,
     /// Bytes taken so far.
     bytes: u64,
-    /// Bytes there were to read when it was opened; `None` for what is no regular file.
+    /// Bytes to read at the time of opening; `None` unless it is a regular file.
     bytes_at_open: Option<u64>,
-    /// Bytes that the pull may still take.
+    /// Remaining bytes of the current pull.
     allowance: usize,
     is_stopped: bool,
 }
@@ -37,18 +37,19 @@ enum Origin {
     Reader(Box<dyn Read + Send>),
 }
 
-/// Why a read brought nothing although the file has not ended.
+/// Reason for a read without bytes before the end of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// There is nothing at present.
+    /// No data at present.
     Empty,
-    /// The pull has taken all that it may.
+    /// The pull has used up its allowance.
     Spent,
-    /// Nothing is taken any more.
+    /// The source has been stopped.
     Stopped,
 }
 
 impl Raw {
+    /// Opens `place`; refuses folders.
     pub(super) fn open(place: &Place) -> io::Result<Self> {
         let file = match place {
             Place::Stdin => File::from(rustix::stdio::stdin().try_clone_to_owned()?),
@@ -81,30 +82,30 @@ impl Raw {
         self.bytes
     }
 
-    /// Bytes that the file had when it was opened, if it has been cut since and all that is left
-    /// has been read.
+    /// Size of the file when it was opened, in bytes, if it has been truncated since and the rest
+    /// has been read; otherwise `None`.
     pub(super) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
         let Some(before) = self.bytes_at_open.filter(|&before| self.bytes < before) else {
             return Ok(None);
         };
-        // The files of some file systems, such as sysfs, are shorter than they say.
+        // Files of some file systems, such as sysfs, are shorter than their metadata says.
         let Some(file) = self.file() else { return Ok(None) };
         let position = rustix::fs::tell(file)?;
         let now = file.metadata()?.len();
         Ok((now < position - self.bytes + before).then_some(before))
     }
 
-    /// Begins a pull.
+    /// Begins a pull: allows [`PULL_BYTES`] more bytes.
     pub(super) fn allow(&mut self) {
         self.allowance = PULL_BYTES;
     }
 
-    /// Takes nothing more.
+    /// Stops: no read takes any more bytes.
     pub(super) fn stop(&mut self) {
         self.is_stopped = true;
     }
 
-    /// Why the last read brought nothing.
+    /// Reason why the last read returned `WouldBlock`.
     pub(super) fn pause(&self) -> Pause {
         if self.is_stopped {
             Pause::Stopped
@@ -115,7 +116,7 @@ impl Raw {
         }
     }
 
-    /// The descriptor to wait for.
+    /// Descriptor to wait for.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.file().map(File::as_fd)
     }
@@ -128,8 +129,9 @@ impl Raw {
         }
     }
 
-    /// Whether a read returns at once.
+    /// True if a read would return at once.
     fn is_ready(&self) -> io::Result<bool> {
+        // `poll` always reports regular files as readable: spare the system call.
         if self.bytes_at_open.is_some() {
             return Ok(true);
         }
@@ -161,12 +163,13 @@ impl Read for Raw {
     }
 }
 
-/// Opens a file without waiting for anybody.
+/// Opens a file without waiting for a writer.
 fn open(path: &Path) -> io::Result<File> {
+    // NONBLOCK keeps `open` from waiting for the writer of a FIFO; NOCTTY from taking a terminal.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => Ok(File::from(file)),
-        Err(Errno::NXIO) => Err(io::Error::other("it is a socket, or a device that is not there")),
+        Err(Errno::NXIO) => Err(io::Error::other("it is a socket, or its device does not exist")),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,8 +5,8 @@
 //!                                        └── no ─────────────────────────────► pull
 //! ```
 //!
-//! The decoders keep their state when [`Raw`] has nothing at present, so a compressed pipe is
-//! waited for as a plain one is.
+//! Decoders keep their state when [`Raw`] has no data at present, so the runtime waits for a
+//! compressed pipe as for a plain one.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::os::fd::BorrowedFd;
@@ -17,48 +17,48 @@ use super::compression::{Compression, START_BYTES};
 use super::paths::Place;
 use super::raw::{Pause, Raw};
 
-/// Bytes that a decompressor reads at a time.
+/// Bytes that a decompressor reads at once.
 const COMPRESSED_BYTES: usize = 128 << 10;
 
-/// The longest window of a zstd frame, as a power of two: all that the format allows with `--long`.
-/// The decoder keeps as many bytes as the frame names, at most 2 GiB.
+/// Longest window of a zstd frame, as a power of two: the maximum of the format with `--long`.
+/// The decoder allocates the window that the frame names, at most 2 GiB.
 const WINDOW_LOG_MAX: u32 = 31;
 
 /// An open file.
 pub(super) struct Stream {
     state: State,
     named: Compression,
-    /// Whether the first bytes decide if the name says nothing.
+    /// True if the first bytes decide when the name says nothing.
     sniffs: bool,
 }
 
-/// What was looked at, and what comes after it.
+/// Bytes that were looked at, followed by the rest of the file.
 type Source = Chain<Cursor<Vec<u8>>, Raw>;
 
 enum State {
-    /// The first bytes are collected.
+    /// Collecting the first bytes.
     Start(Raw, Vec<u8>),
     Plain(Source),
     Gzip(Gzip),
     Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Source>>>),
-    /// It cannot be read.
+    /// Unreadable.
     Failed,
 }
 
-/// What a pull brought.
+/// Outcome of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pull {
-    /// This many bytes, at least one.
+    /// Number of bytes, at least 1.
     Bytes(usize),
-    /// Nothing.
+    /// No bytes, for this reason.
     Pause(Pause),
-    /// The end.
+    /// End of the file.
     End,
 }
 
 impl Stream {
-    /// Opens a file, which is decompressed if its name says so, or if `sniffs` and its first bytes
-    /// say so.
+    /// Opens `place`. It is decompressed if its name says so or, with `sniffs`, if its first
+    /// bytes do.
     pub(super) fn open(place: &Place, sniffs: bool) -> io::Result<Self> {
         let named = match place {
             Place::Stdin => Compression::None,
@@ -71,7 +71,7 @@ impl Stream {
         Self { state: State::Start(raw, Vec::new()), named, sniffs }
     }
 
-    /// Takes nothing more from the file.
+    /// Takes no more bytes from the file.
     pub(super) fn stop(&mut self) {
         if let Some(raw) = self.state.raw_mut() {
             raw.stop();
@@ -83,7 +83,7 @@ impl Stream {
         self.state.raw().map_or(0, Raw::bytes)
     }
 
-    /// The descriptor to wait for after [`Pause::Empty`].
+    /// Descriptor to wait for after [`Pause::Empty`].
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.state.raw().and_then(Raw::descriptor)
     }
@@ -96,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Reads once, what there is and fits into `target`.
+    /// Reads once into `target`, without waiting.
     pub(super) fn pull(&mut self, target: &mut [u8]) -> io::Result<Pull> {
         if let Some(raw) = self.state.raw_mut() {
             raw.allow();
@@ -115,7 +115,7 @@ impl Stream {
         if let State::Start(raw, start) = &mut self.state {
             let compression = look(raw, start, self.named, self.sniffs)?;
             let State::Start(raw, start) = std::mem::replace(&mut self.state, State::Failed) else {
-                unreachable!("it was so a line above")
+                unreachable!("matched in the line above")
             };
             self.state = decoder(Cursor::new(start).chain(raw), compression)?;
         }
@@ -160,7 +160,8 @@ impl State {
     }
 }
 
-/// Collects the first bytes in `start` until they say how the file is compressed.
+/// Collects first bytes in `start` until they determine the compression; `named` is that of the
+/// file name.
 fn look(
     raw: &mut Raw,
     start: &mut Vec<u8>,
@@ -174,6 +175,7 @@ fn look(
         let found = Compression::of_start(start);
         match found {
             None => {}
+            // The name promises a format: collect START_BYTES before contradicting it.
             Some(Compression::None) if named != Compression::None => {}
             Some(found) if named == Compression::None || named == found => return Ok(found),
             Some(found) => {
@@ -184,13 +186,14 @@ fn look(
         }
         let have = start.len();
         if have < START_BYTES {
+            // Read into the tail of `start`, then cut off the unfilled rest.
             start.resize(START_BYTES, 0);
             let read = raw.read(&mut start[have..]);
             start.truncate(have + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => {}
                 Ok(_) => continue,
-                // What cannot be told apart any more is what it was taken for.
+                // A stopped file is not read further, so its name decides.
                 Err(_) if raw.pause() == Pause::Stopped => return Ok(named),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -224,27 +227,28 @@ fn decoder(source: Source, compression: Compression) -> io::Result<State> {
         Compression::Bzip2 | Compression::Xz => {
             let name = compression.name();
             Err(io::Error::other(format!(
-                "it is compressed by {name}, which is not read here; `{name} -dc FILE | trommel …` is"
+                "{name} is not supported; decompress it: `{name} -dc FILE | trommel …`"
             )))
         }
     }
 }
 
-/// The members of a gzip file, one after the other, and zeros after the last one, with which tapes
-/// and block devices are filled up.
+/// Members of a gzip file, one after the other, and zeros after the last one, which pad tapes and
+/// block devices.
 struct Gzip {
-    /// The member in hand; always there between two calls.
+    /// Current member; `None` only within [`Gzip::read`].
     member: Option<Box<GzDecoder<BufReader<Source>>>>,
-    /// Zeros have come after a member.
+    /// Zeros were read after a member.
     is_padding: bool,
 }
 
 impl Gzip {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        /// The first byte of a member.
+        /// First byte of a member.
         const MEMBER: u8 = 0x1f;
         loop {
             let Some(member) = &mut self.member else { return Ok(0) };
+            // A finished member returns 0 for ever; the next one may follow in the same buffer.
             let bytes = if self.is_padding { 0 } else { member.read(target)? };
             if bytes > 0 {
                 return Ok(bytes);
@@ -259,11 +263,13 @@ impl Gzip {
                     reader.consume(zeros);
                 }
                 Some(&MEMBER) if !self.is_padding => {
+                    // The buffer may hold bytes of the next member, so the reader moves to its
+                    // decoder.
                     let reader = self.member.take().map(|member| member.into_inner());
                     self.member = reader.map(|reader| Box::new(GzDecoder::new(reader)));
                 }
                 Some(_) => {
-                    return Err(io::Error::other("there is something else after the gzip data"));
+                    return Err(io::Error::other("unexpected bytes after the gzip data"));
                 }
             }
         }

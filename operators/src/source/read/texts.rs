@@ -10,27 +10,27 @@ use super::error::ReadError;
 use super::input::Inputs;
 use super::lines::{LineFormat, Run};
 
-/// What a row is.
+/// Text of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Lines without a blank one between them.
+    /// Consecutive lines without a blank one.
     Paragraph,
-    /// All lines.
+    /// All lines of a file.
     File,
 }
 
-/// A text that is not complete.
+/// Incomplete text.
 #[derive(Debug)]
 struct Open {
-    /// Its first line, from 1.
+    /// Number of its first line, from 1.
     line: u64,
     text: String,
-    /// It cannot be used, which has been said.
+    /// The text cannot be used, which has been reported.
     is_refused: bool,
 }
 
-/// Texts of several lines, with the path of their file; lines end with `\n`, the last one with
-/// nothing.
+/// Format of texts of several lines, with the path of their file. Lines are joined by `\n`; the
+/// last one has no line end.
 pub(super) struct Texts {
     unit: Unit,
     schema: SchemaRef,
@@ -43,7 +43,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Texts of at most so many bytes.
+    /// Texts of at most `bytes_max` bytes each.
     pub(super) fn new(unit: Unit, bytes_max: usize) -> Self {
         let mut fields = vec![Field::new("path", DataType::Utf8, false)];
         if unit == Unit::Paragraph {
@@ -62,7 +62,8 @@ impl Texts {
         }
     }
 
-    /// Adds a line, or, if it cannot be used, leaves out the text that it is in.
+    /// Adds the line with number `line`. Without `bytes` the line cannot be used, and the text
+    /// that contains it is dropped.
     fn add(
         &mut self,
         inputs: &mut Inputs,
@@ -77,6 +78,7 @@ impl Texts {
         let is_first = self.open.is_none();
         let new = || Open { line, text: String::new(), is_refused: false };
         let open = self.open.get_or_insert_with(new);
+        // The rest of an unusable text is passed over up to its end.
         if open.is_refused {
             return Ok(());
         }
@@ -84,6 +86,7 @@ impl Texts {
             open.is_refused = true;
             return Ok(());
         };
+        // The newline before this line counts too.
         let breaks = usize::from(!is_first);
         if open.text.len() + breaks + bytes.len() > self.bytes_max {
             open.is_refused = true;
@@ -106,7 +109,7 @@ impl Texts {
         }
     }
 
-    /// Makes a row of the open text, if there is one.
+    /// Closes the open text, if any, and makes a row of it unless it is refused.
     fn close(&mut self, inputs: &Inputs) {
         if let Some(Open { line, text, .. }) = self.open.take().filter(|open| !open.is_refused) {
             self.paths.append_value(inputs.path());

@@ -1,10 +1,10 @@
-//! Walking folders by a pattern such as `logs/**/*.gz`.
+//! Walk over folders by a pattern such as `logs/**/*.gz`.
 //!
-//! A pattern is a list of steps, one between two slashes: a name, a pattern of names, or `**` for
-//! any number of folders. The walk carries pairs of a folder and the step that comes next. Each
-//! pair is taken up once, by the device and inode of the folder, so links that form circles end and
-//! no folder is listed more often than there are steps. Folders come before links to folders, so
-//! that a file goes by its own path where it has one.
+//! A pattern is a list of steps, the parts between its slashes: a name, a pattern of names, or
+//! `**` for any number of folders. The walk has a queue of visits, pairs of a folder and the next
+//! step. Each pair is visited once, by device and inode of the folder, so circles of links end
+//! and no folder is listed more often than there are steps. Folders are visited before links to
+//! folders, so that a file is reported under its own path if that matches.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern, PatternError};
 
 use super::error::ReadError;
-use super::paths::FileId;
+use super::file_id::FileId;
 
-/// As in a shell, wildcards do not match hidden files, which keeps `**` out of version control
-/// folders.
+/// As in a shell, wildcards do not match hidden files, which keeps `**` out of folders such as
+/// `.git`.
 const MATCH: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -27,30 +27,34 @@ const MATCH: MatchOptions = MatchOptions {
 /// A pattern of paths.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Where it begins: the root or the current folder.
+    /// Start of the walk: the root or, as the empty path, the current folder.
     start: PathBuf,
     steps: Vec<Step>,
 }
 
 #[derive(Debug)]
 enum Step {
+    /// One name without wildcards, looked up and not listed.
     Name(String),
+    /// Names that match.
     Names(Pattern),
+    /// `**`.
     Folders,
 }
 
-/// A folder, and the step that its entries are held against.
+/// Folder, and the index of the step to match its entries with.
 struct Visit {
     folder: PathBuf,
     step: usize,
 }
 
-/// Takes a file that matches, or a folder or a link that cannot be followed and why.
+/// Called with a matching file, or with an inaccessible folder or link and its error.
 type Found<'a> = dyn FnMut(PathBuf, Option<io::Error>) -> Result<(), ReadError> + 'a;
 
 impl Walk {
+    /// Parses `pattern`; an error gives the position in it.
     pub(super) fn new(pattern: &str) -> Result<Self, PatternError> {
-        // The whole pattern, so that an error names the position in it.
+        // Check the whole pattern first: then an error gives the position in it.
         Pattern::new(pattern)?;
         let mut steps = Vec::new();
         for name in pattern.split('/').filter(|name| !name.is_empty()) {
@@ -62,14 +66,14 @@ impl Walk {
             }
         }
         if pattern.ends_with('/') {
-            // Folders only, so no file.
+            // The pattern matches folders only, hence no file.
             steps.push(Step::Folders);
         }
         let start = if pattern.starts_with('/') { "/" } else { "" };
         Ok(Self { start: PathBuf::from(start), steps })
     }
 
-    /// Calls `found` for every file that matches; folders are no files.
+    /// Calls `found` for every matching file; folders do not count as files.
     pub(super) fn for_each(&self, found: &mut Found<'_>) -> Result<(), ReadError> {
         let mut seen: HashSet<(FileId, usize)> = HashSet::new();
         let mut waiting = VecDeque::from([Visit { folder: self.start.clone(), step: 0 }]);
@@ -81,15 +85,16 @@ impl Walk {
                     continue;
                 }
             };
+            // A folder reached again by a link, with the same step, has the same matches.
             if seen.insert((FileId::of(&metadata), visit.step)) {
-                self.take_up(&visit, &mut waiting, found)?;
+                self.expand(&visit, &mut waiting, found)?;
             }
         }
         Ok(())
     }
 
-    /// Takes one step from a folder.
-    fn take_up(
+    /// Matches the entries of a folder with one step.
+    fn expand(
         &self,
         visit: &Visit,
         waiting: &mut VecDeque<Visit>,
@@ -113,10 +118,11 @@ impl Walk {
                 Ok(())
             }),
             Some(Step::Folders) => {
+                // `**` also matches no folder at all.
                 waiting.push_front(Visit { folder: visit.folder.clone(), step: next });
                 self.list(visit, found, &mut |path, name, _| {
                     if !name.starts_with('.') && path.is_dir() {
-                        go(Visit { folder: path, step: visit.step }, waiting);
+                        enqueue(Visit { folder: path, step: visit.step }, waiting);
                     }
                     Ok(())
                 })
@@ -124,7 +130,7 @@ impl Walk {
         }
     }
 
-    /// The steps up to `step` lead to `path`.
+    /// Handles `path`, which matches all steps before `step`.
     fn reach(
         &self,
         path: PathBuf,
@@ -134,15 +140,15 @@ impl Walk {
     ) -> Result<(), ReadError> {
         let is_last = step == self.steps.len();
         match (path.is_dir(), is_last) {
-            (true, false) => go(Visit { folder: path, step }, waiting),
+            (true, false) => enqueue(Visit { folder: path, step }, waiting),
             (false, true) => found(path, None)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Calls `each` for the entries of a folder; bytes of a name that are no text look like a
-    /// character.
+    /// Calls `each` for the entries of a folder. Bytes of a name that are not UTF-8 count as one
+    /// replacement character.
     fn list(
         &self,
         visit: &Visit,
@@ -166,8 +172,8 @@ impl Walk {
     }
 }
 
-/// Folders before links to folders.
-fn go(visit: Visit, waiting: &mut VecDeque<Visit>) {
+/// Queues a visit: folders at the front, links to folders at the back.
+fn enqueue(visit: Visit, waiting: &mut VecDeque<Visit>) {
     if visit.folder.is_symlink() {
         waiting.push_back(visit);
     } else {
@@ -179,7 +185,7 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The empty path is the current folder.
+/// Returns `.` for the empty path, which stands for the current folder.
 fn or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }

@@ -1,4 +1,4 @@
-//! Raw little-endian integers, read straight into Arrow buffers.
+//! Source of little-endian integers, read directly into Arrow buffers.
 
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -18,12 +18,12 @@ use super::input::{Got, Inputs, Opened};
 use super::lines::STEPS_MAX;
 use crate::columns::{column_batch, column_schema};
 
-/// The room for items at first; it doubles while reads fill it.
+/// Initial size of the buffer in bytes; it doubles whenever reads fill it.
 const BYTES_MIN: usize = 4 << 10;
 
-/// An integer that files hold in little-endian order.
+/// Integer type of a file in little-endian order.
 pub(super) trait Word: ArrowPrimitiveType {
-    /// Brings a value whose bytes were read from a file into the machine's order.
+    /// Converts a value from little-endian to the byte order of the machine.
     fn from_file(value: Self::Native) -> Self::Native;
 }
 
@@ -44,10 +44,10 @@ pub(super) struct WordSource<T: Word> {
     inputs: Inputs,
     schema: SchemaRef,
     batch_bytes: usize,
-    /// What was read and not sent, from its beginning on; at most as long as a batch.
+    /// Bytes read and not sent, the first `filled` ones; at most as long as a batch.
     buffer: MutableBuffer,
     filled: usize,
-    /// Bytes read of the open file, after decompression.
+    /// Bytes of the open file so far, after decompression.
     file_bytes: u64,
     word: PhantomData<fn() -> T>,
 }
@@ -72,21 +72,25 @@ impl<T: Word> WordSource<T> {
         &self.schema
     }
 
-    /// Sends the whole items; the bytes of an incomplete one stay.
+    /// Sends the complete items and keeps the bytes of an incomplete one.
     fn send(&mut self, out: &mut Output) {
         let left = self.filled % Self::WIDTH;
         let whole = self.filled - left;
         if whole == 0 {
             return;
         }
+        // Arrow aligns its buffers to 64 bytes and items start at offset 0, so the words are
+        // aligned.
         let values = ScalarBuffer::new(self.take(whole), 0, whole / Self::WIDTH);
         let items = PrimitiveArray::<T>::new(values, None);
+        // Decided at compile time: on little-endian machines the bytes of the file are the
+        // column.
         let items = if cfg!(target_endian = "big") { items.unary(T::from_file) } else { items };
         out.send(column_batch(&self.schema, Arc::new(items)));
     }
 
-    /// The first `whole` bytes: a copy if they are few, so that an item costs what it takes and not
-    /// a batch; otherwise the buffer itself.
+    /// Takes the first `whole` bytes: a copy if they fill at most half of the buffer, so that a
+    /// few items do not hold the memory of a batch; otherwise the buffer itself.
     fn take(&mut self, whole: usize) -> Buffer {
         let rest = whole..self.filled;
         self.filled = rest.len();
@@ -95,6 +99,7 @@ impl<T: Word> WordSource<T> {
             self.buffer.as_slice_mut().copy_within(rest, 0);
             return items;
         }
+        // The full buffer becomes the column; reads continue in a new one.
         let mut next = MutableBuffer::from_len_zeroed(self.buffer.len());
         next.as_slice_mut()[..rest.len()].copy_from_slice(&self.buffer.as_slice()[rest]);
         let mut full = std::mem::replace(&mut self.buffer, next);
@@ -102,14 +107,14 @@ impl<T: Word> WordSource<T> {
         Buffer::from(full)
     }
 
-    /// Drops the bytes of the open file that are no whole item; returns how many there were.
+    /// Drops the incomplete item at the end of the buffer; returns its bytes.
     fn drop_partial(&mut self) -> usize {
         let left = self.filled % Self::WIDTH;
         self.filled -= left;
         left
     }
 
-    /// Closes the open file at its end; bytes that are no whole item are refused.
+    /// Closes the open file at its end; refuses an incomplete item.
     fn close(&mut self) -> Result<(), ReadError> {
         let (left, width) = (self.drop_partial(), Self::WIDTH);
         if left > 0 {
@@ -156,6 +161,7 @@ impl<T: Word> Source for WordSource<T> {
             }
             match self.inputs.open_next()? {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
+                    // Items on hand are sent at once: the input may stay silent for hours.
                     if self.filled < Self::WIDTH {
                         return Ok(SourceFlow::AwaitReadable(Duration::MAX));
                     }

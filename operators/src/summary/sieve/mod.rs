@@ -69,8 +69,8 @@
 //! # Secrets
 //!
 //! Each sieve draws the hash of its cells and the secret of the codes of text at random, and the
-//! hash of its [index](super::index) independently of both. So an item that was chosen without
-//! knowledge of them costs, in every stream, at most one cell, one short chain, and the
+//! hash of its `index` independently of both. So an item that was chosen without
+//! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
 //! replacement of a counter. The cells decide which items enter, so counts differ from run to
 //! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
 //! the cells and the codes: with it, items that share cells and texts that share codes can be

@@ -1,5 +1,5 @@
-//! An operator of three parts over any kernel: numbers go in, are packed into chunks, answered, and
-//! sent on in their order.
+//! An operator of three parts over any kernel: numbers go in, are packed into chunks, answered,
+//! and sent on in their order.
 
 mod flights;
 
@@ -236,8 +236,8 @@ fn devices_are_named_as_they_are_read() {
     assert_eq!("cuda:0".parse(), Ok(Device::Cuda(0)));
     for name in ["", "gpu", "cuda:", "cuda:16", "cuda:-1", "cuda:+1", "cuda:01", "CPU"] {
         let error = name.parse::<Device>().unwrap_err().to_string();
-        let allowed = "allowed: \"auto\", \"cpu\", \"cuda\", \"cuda:0\" to \"cuda:15\"";
-        assert_eq!(error, format!("{name:?} is no device; {allowed}"));
+        let allowed = "expected \"auto\", \"cpu\", \"cuda\", \"cuda:0\" to \"cuda:15\"";
+        assert_eq!(error, format!("invalid device {name:?}: {allowed}"));
     }
     let schema = schemars::schema_for!(Device);
     let names = schema.get("enum").unwrap().as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Files that are damaged, missing, or not of the kind that is expected.
+//! Files that are damaged, missing, or of an unexpected kind.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Reads one stream of this name, a byte or so at a time, with pauses.
+/// Reads one stream of this name, about one byte at a time, with pauses.
 fn read_named(
     name: &'static str,
     bytes: &[u8],
@@ -32,7 +32,7 @@ fn decoders_keep_their_state_while_a_pipe_is_empty() {
     named.write_all(head).unwrap();
     let members = [named.finish().unwrap(), gzip(b""), gzip(tail)].concat();
     let frames = [zstd(head), zstd(b""), zstd(tail)].concat();
-    // By name, and by the first bytes.
+    // Recognised by name, and by the first bytes.
     for (name, bytes) in
         [("a.gz", &members), ("a", &members), ("a.zst", &frames), ("a", &frames), ("a", &plain)]
     {
@@ -120,20 +120,16 @@ fn a_name_that_does_not_fit_the_content_is_told() {
         ("a.gz", &zstd(b"x\n")[..], "its name says gzip, but it holds zstd data"),
         ("a.zst", &gzip(b"x\n")[..], "its name says zstd, but it holds gzip data"),
         ("a.gz", b"", "unexpected end of file"),
-        (
-            "a",
-            b"\xfd7zXZ\0rest",
-            "it is compressed by xz, which is not read here; `xz -dc FILE | trommel …` is",
-        ),
+        ("a", b"\xfd7zXZ\0rest", "xz is not supported; decompress it: `xz -dc FILE | trommel …`"),
         (
             "a.xz",
             b"\xfd7zXZ\0rest",
-            "it is compressed by xz, which is not read here; `xz -dc FILE | trommel …` is",
+            "xz is not supported; decompress it: `xz -dc FILE | trommel …`",
         ),
         (
             "a",
             b"BZh61AY&SYrest",
-            "it is compressed by bzip2, which is not read here; `bzip2 -dc FILE | trommel …` is",
+            "bzip2 is not supported; decompress it: `bzip2 -dc FILE | trommel …`",
         ),
     ] {
         check_error(
@@ -165,7 +161,7 @@ fn the_mark_of_utf8_is_no_part_of_the_first_line_and_that_of_utf16_is_an_error()
             assert_eq!(lines, ["12345", "b"], "{sizes:?}");
             for mark in [&b"\xff\xfeh\0i\0\n\0"[..], b"\xfe\xff\0h\0i\0\n"] {
                 let error = read_lines(&[mark], sizes, OnError::Fail).unwrap_err().to_string();
-                assert!(error.starts_with("a.txt begins with the mark of UTF-16"), "{error}");
+                assert!(error.starts_with("a.txt is UTF-16"), "{error}");
                 let (lines, counters) = read_lines(&[mark, b"good"], sizes, OnError::Skip).unwrap();
                 assert_eq!((lines.len(), counter(&counters, "files_skipped")), (1, 1));
             }
@@ -202,7 +198,7 @@ fn a_file_that_is_cut_while_it_is_read_is_told() {
             continue;
         }
         let error = end.unwrap_err().to_string();
-        let start = format!("{} was cut while it was read: it had 800000 bytes", path.display());
+        let start = format!("{} was truncated while it was read: 800000 bytes", path.display());
         assert!(error.starts_with(&start), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::follow::{FollowSource, Times, named};
 use super::*;
 
-/// Looks for files in every call, and waits for nothing.
+/// Searches for files in every call and waits for nothing.
 const AT_ONCE: Times =
     Times { poll: Duration::ZERO, look: Duration::ZERO, quiet: Duration::from_secs(1000) };
 
@@ -34,7 +34,7 @@ impl Log {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// All that has been written since the last call.
+    /// All lines written since the last call.
     fn read(&mut self) -> Vec<String> {
         let (mut out, mut batches) = (Output::new(), Vec::new());
         loop {
@@ -74,7 +74,7 @@ fn lines_come_when_they_are_complete() {
 
 #[test]
 fn what_is_written_after_a_rotation_is_read_from_both_files() {
-    // The renamed file matches no pattern any more, or matches it under its new name.
+    // The renamed file matches no pattern any more, or matches under its new name.
     for pattern in ["a.log", "a.log*"] {
         let mut log = Log::new(pattern, AT_ONCE, OnError::Fail);
         log.append("a.log", "1\n2\nhalf ");
@@ -103,7 +103,7 @@ fn a_file_that_is_gone_and_quiet_is_closed_with_its_last_line() {
     fs::rename(log.path("a.log"), log.path("other")).unwrap();
     assert_eq!(log.read(), ["no line end"]);
     assert_eq!((log.counter("files_followed"), log.counter("files_closed")), (0, 1));
-    // When it comes back, it is a new file.
+    // When the file returns, it is a new file.
     fs::rename(log.path("other"), log.path("a.log")).unwrap();
     assert_eq!(log.read(), ["1"]);
 }
@@ -132,7 +132,7 @@ fn files_that_appear_later_are_read_once() {
 }
 
 /// Writers append, rotate and truncate while the files are read in small steps: every line comes
-/// once, those of a file in order.
+/// once, lines of a file in order.
 #[test]
 fn no_line_is_lost_or_doubled() {
     let mut log = Log::new("*.log", AT_ONCE, OnError::Fail);
@@ -152,7 +152,7 @@ fn no_line_is_lost_or_doubled() {
         match round % 11 {
             3 => fs::rename(log.path(&file), log.path(&format!("{file}.old"))).unwrap_or(()),
             7 => {
-                // Truncation loses what nobody has read, so it is read before.
+                // Truncation loses unread lines, so they are read before.
                 read.extend(log.read());
                 fs::write(log.path(&file), "").unwrap();
             }
@@ -191,11 +191,11 @@ fn what_cannot_be_followed_is_refused() {
     };
     let read = |path: &str, format| Read::new([path], format);
     for (spec, parameter, said) in [
-        (read("-", ReadFormat::Lines), "follow", "it is for files"),
+        (read("-", ReadFormat::Lines), "follow", "only files can be followed"),
         (read(&missing, ReadFormat::U32le), "paths", "No such file"),
-        (read("/dev/null", ReadFormat::Lines), "paths", "`follow` is for regular files"),
-        (read(&packed, ReadFormat::Lines), "paths", "files that are not compressed"),
-        (read("a[", ReadFormat::Lines), "paths", "the pattern `a[` is wrong"),
+        (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
+        (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
+        (read("a[", ReadFormat::Lines), "paths", "invalid pattern `a[`"),
     ] {
         let (found, text) = message(spec);
         assert_eq!(found, parameter);
@@ -207,14 +207,14 @@ fn what_cannot_be_followed_is_refused() {
         assert_eq!(message(read(&plain, format)).0, "follow");
     }
 
-    // Of a pattern, such files are left out and named once.
+    // Such files of a pattern are left out and named once.
     let mut log = Log::new("*", AT_ONCE, OnError::Skip);
     fs::copy(&packed, log.path("a.gz")).unwrap();
     log.append("a.log", "x\n");
     fs::write(log.path("utf16"), b"\xff\xfex\0").unwrap();
     assert_eq!((log.read(), log.read()), (vec!["x".to_owned()], vec![]));
     assert_eq!(log.counter("files_skipped"), 2);
-    // Another file of the same name is met, whatever was left out before.
+    // Another file of the same name is followed, even if the last one was left out.
     fs::remove_file(log.path("utf16")).unwrap();
     log.append("utf8", "y\n");
     fs::rename(log.path("utf8"), log.path("utf16")).unwrap();

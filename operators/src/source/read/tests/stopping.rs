@@ -4,7 +4,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
 
-/// Stops a source and takes all that it still sends; each call is bounded.
+/// Stops a source and takes all of its remaining output; each call is bounded.
 fn stop(source: &mut dyn Source, batch: usize) -> Vec<RecordBatch> {
     let (mut out, mut batches) = (Output::new(), Vec::new());
     loop {
@@ -30,8 +30,8 @@ fn fifo(folder: &tempfile::TempDir, name: &str) -> String {
     path
 }
 
-/// Items taken from a pipe by one call are sent by `stop`, and what is still in the pipe stays
-/// there: nothing is lost between the two.
+/// Items that one call took from a pipe are sent by `stop`; unread ones stay in the pipe. None is
+/// lost between the two.
 #[test]
 fn a_stop_sends_what_was_taken_and_takes_nothing() {
     // Format, bytes an item, an item that is not complete.

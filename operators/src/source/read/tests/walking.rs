@@ -67,7 +67,7 @@ fn names_that_are_no_text_match_wildcards() {
     assert_eq!(read(&folder, &["b?.txt"]), ["odd"]);
 }
 
-/// The walk finds what the crate `glob` finds, in trees without links.
+/// The walk finds the files that the crate `glob` finds, in trees without links.
 #[test]
 fn patterns_mean_what_they_mean_to_glob() {
     let folder = folder_of(&[

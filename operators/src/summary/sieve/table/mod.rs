@@ -14,9 +14,10 @@
 //! # Numbers
 //!
 //! Sums have 32 bits. Hits are handed over to the 64-bit counter of the resident when they reach
-//! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it is an upper bound, which may be rounded up. The scale
-//! is 0 until the entry line reaches 2^31 - 2, and then keeps its units below that: it changes at
-//! most 34 times, and a unit is less than a 2^29th of the line. Alpha is never more than the line
+//! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it is an
+//! upper bound, and may be too high. The scale is 0 until the entry line reaches 2^31 - 2, and then
+//! keeps its units below that: it changes at most 34 times, and a unit is less than a 2^29th of
+//! the line. Alpha is never more than the line
 //! ([`Table::alpha`]).
 //!
 //! # Vacant cells

@@ -1,67 +1,80 @@
 //! The test of a tile by signatures.
 
-use super::call::{Signatures, Tile, Tiles};
-use super::registers::{GROUP, Kernel, Registers};
+use super::call::Tiles;
+use super::distance::{DistanceTest, GROUP};
+use super::signed::Signatures;
 use super::survivors::Survivors;
-use super::{STRIP, SURVIVORS_MAX};
+use super::tile::{STRIP, Tile};
+use crate::simd::{Call, RunOn, Scalar};
+
+/// Survivors of a tile, after which their overlaps are found.
+pub(super) const SURVIVORS_MAX: usize = 1 << 12;
 
 /// Sets of a strip.
 const LANES: usize = STRIP as usize;
 
-/// A call, to be run on some level.
-pub(super) struct Sift<'a> {
+/// Adds the survivors of a tile, strip by strip until there are [`SURVIVORS_MAX`]; the answer is
+/// the candidate after the last strip.
+pub(super) struct TestTile<'a> {
     pub(super) signatures: &'a Signatures,
     pub(super) tiles: Tiles<'a>,
     pub(super) tile: Tile,
     pub(super) survivors: &'a mut Survivors,
 }
 
-impl Kernel for Sift<'_> {
+impl Call for TestTile<'_> {
     type Output = u32;
+}
 
-    fn scalar(self) -> u32 {
-        self.by_strips(|sift, strip| sift.one_by_one(strip))
-    }
-
+impl RunOn<Scalar> for TestTile<'_> {
     #[inline(always)]
-    fn groups<R: Registers>(self, registers: R) -> u32 {
+    fn run_on(self, _: Scalar) -> u32 {
+        self.by_strips(|call, strip| call.one_by_one(strip))
+    }
+}
+
+impl<L: DistanceTest> RunOn<L> for TestTile<'_> {
+    /// The number of words is a constant of each loop, so that a signature is registers.
+    #[inline(always)]
+    fn run_on(self, level: L) -> u32 {
         match self.signatures.words() {
             1 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<R, 1>(registers, strip),
+                |call, strip| call.by_groups::<L, 1>(level, strip),
             ),
             2 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<R, 2>(registers, strip),
+                |call, strip| call.by_groups::<L, 2>(level, strip),
             ),
             4 => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<R, 4>(registers, strip),
+                |call, strip| call.by_groups::<L, 4>(level, strip),
             ),
             _ => self.by_strips(
                 #[inline(always)]
-                |sift, strip| sift.by_groups::<R, 8>(registers, strip),
+                |call, strip| call.by_groups::<L, 8>(level, strip),
             ),
         }
     }
 }
 
-/// What a strip is tested by.
+/// The bounds of a strip.
 struct Strip {
     number: u32,
-    /// By lane: what the overlap of a pair has to be.
+    /// By lane: the required overlap.
     required: [u32; LANES],
     /// By lane: signatures that differ in fewer bits pass; 0 where no pair can.
     bounds: [u64; LANES],
 }
 
-impl Sift<'_> {
+impl TestTile<'_> {
     /// Goes through the strips until there are enough survivors.
     #[inline(always)]
     fn by_strips(mut self, test: impl Fn(&mut Self, &Strip)) -> u32 {
         let Tile { candidate_begin, candidate_end, .. } = self.tile;
         for number in candidate_begin / STRIP..candidate_end.div_ceil(STRIP) {
             let strip = self.strip(number);
+            // No size of the strip can be similar to that of the probes.
             if strip.bounds != [0; LANES] {
                 test(&mut self, &strip);
             }
@@ -80,11 +93,12 @@ impl Sift<'_> {
         let probe = size(tile.probe_begin);
         let first = number * STRIP;
         for lane in 0..STRIP {
-            // A strip may end behind the greatest number.
+            // The last strip may reach past the greatest number.
             let Some(candidate) = first.checked_add(lane) else { break };
             if !(tile.candidate_begin..tile.candidate_end).contains(&candidate) {
                 continue;
             }
+            // All probes have one size, so the bound of a lane is the same for each of them.
             let needed = tiles.required(tile, candidate);
             let candidate = size(candidate);
             if needed <= probe.min(candidate) {
@@ -96,7 +110,7 @@ impl Sift<'_> {
         Strip { number, required, bounds }
     }
 
-    /// Adds a pair whose signatures pass, if it is one that the tile still has.
+    /// Adds a pair whose signatures pass, if the tile still has it.
     #[inline(always)]
     fn survives(&mut self, strip: &Strip, probe: u32, lane: usize) {
         let candidate = strip.number * STRIP + u32::try_from(lane).expect("below 32");
@@ -124,7 +138,7 @@ impl Sift<'_> {
 
     /// All lanes of the strip against each probe.
     #[inline(always)]
-    fn by_groups<R: Registers, const WORDS: usize>(&mut self, registers: R, strip: &Strip) {
+    fn by_groups<L: DistanceTest, const WORDS: usize>(&mut self, level: L, strip: &Strip) {
         let signatures = self.signatures;
         let (lanes, _) = signatures.bits().as_chunks::<LANES>();
         let (strips, _) = lanes.as_chunks::<WORDS>();
@@ -133,17 +147,19 @@ impl Sift<'_> {
             let own = &strips[probe as usize / LANES];
             let signature: [u64; WORDS] =
                 std::array::from_fn(|word| own[word][probe as usize % LANES]);
+            // 32 lanes are tested before the first branch on an answer.
             let mut passed = 0;
             for group in (0..LANES).step_by(GROUP) {
                 let of_word = |word: usize| -> &[u64; GROUP] {
                     candidates[word][group..].first_chunk().expect("full groups")
                 };
                 let bounds = strip.bounds[group..].first_chunk().expect("full groups");
-                let fewer = registers.fewer(signature, std::array::from_fn(of_word), bounds);
+                let fewer = level.fewer(signature, std::array::from_fn(of_word), bounds);
                 passed |= fewer << group;
             }
             while passed != 0 {
                 self.survives(strip, probe, passed.trailing_zeros() as usize);
+                // Clears the lowest bit.
                 passed &= passed - 1;
             }
         }

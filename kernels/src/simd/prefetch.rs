@@ -1,8 +1,9 @@
-//! Asks for memory before it is needed.
+//! Fetches memory into the cache before it is needed.
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a prefetch takes a pointer"))]
 
-/// Asks for the element at `index`, which may be behind the end.
+/// Prefetches the cache line of the element at `index`, which may be past the end of the slice.
+/// Does nothing on architectures without such an instruction.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

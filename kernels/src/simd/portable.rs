@@ -1,20 +1,12 @@
-//! The filter on the 128-bit vectors of `wide`, which every target has or emulates.
+//! The 128-bit vectors of `wide`, which every target has or emulates.
 //!
 //! `wide` chooses its instructions when it is compiled: SSE2 in a default x86-64 build, NEON on
 //! AArch64.
 
 use wide::{u32x4, u64x2};
 
-use super::lanes::{Kernel, Lanes, Simd, WideLanes};
-
-/// Runs a kernel on 128-bit registers.
-pub(super) fn run<T: Kernel>(kernel: T) -> T::Output {
-    kernel.vector(Portable)
-}
-
-/// The instruction set that needs no proof.
-#[derive(Clone, Copy)]
-pub(super) struct Portable;
+use super::call::Portable;
+use super::lanes::{Lanes, Simd, WideLanes};
 
 impl Simd for Portable {
     type U32 = U32x4;
@@ -23,11 +15,11 @@ impl Simd for Portable {
 
 /// Four 32-bit lanes.
 #[derive(Clone, Copy)]
-pub(super) struct U32x4(u32x4);
+pub(crate) struct U32x4(u32x4);
 
 /// Two 64-bit lanes.
 #[derive(Clone, Copy)]
-pub(super) struct U64x2(u64x2);
+pub(crate) struct U64x2(u64x2);
 
 macro_rules! lanes {
     ($register:ident, $vector:ident, $key:ident, $count:literal) => {
@@ -86,7 +78,10 @@ macro_rules! lanes {
                 let dropped = dropped.to_bitmask() as usize;
                 let mut kept = 0;
                 for (lane, key) in self.0.to_array().into_iter().enumerate() {
-                    // The mask is no change: at most `lane` keys are kept before this one.
+                    // Every lane is stored, and the next one overwrites it if it is dropped: no
+                    // branch depends on the data. The `&` changes nothing, as at most `lane` keys
+                    // are kept before this one, and tells the compiler that the index is in
+                    // range.
                     keys[kept & ($count - 1)] = key;
                     kept += 1 - (dropped >> lane & 1);
                 }

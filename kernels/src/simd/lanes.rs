@@ -1,18 +1,16 @@
-//! A register of lanes as a trait, so that each loop of the filter is written once for all
-//! instruction sets.
+//! A register of lanes as a trait, so that a loop over registers is written once for all levels.
 //!
-//! A [`Simd`] value is the proof that the processor has an instruction set: only the `run` function
-//! of a backend makes one, and a register comes from nothing but such a proof ([`Lanes::splat`],
-//! [`Lanes::load`]) or from another register. That makes every method safe. Implementations are
-//! `#[inline(always)]`: they become code inside `run`, which is compiled with the instruction set
-//! enabled.
+//! A register comes from a level, which is the proof that the processor has its instructions
+//! ([`Lanes::splat`], [`Lanes::load`]), or from another register. That makes every method safe.
 
 #![expect(
     unnameable_types,
     reason = "the seal of `Key`: reachable as its supertrait, nameable by nobody"
 )]
 
-/// The proof that an instruction set is there, and its two kinds of registers.
+use std::fmt::Debug;
+
+/// A level with registers of lanes of both widths.
 pub trait Simd: Copy {
     /// A register of 32-bit lanes.
     type U32: Lanes<Simd = Self, Key = u32>;
@@ -22,9 +20,9 @@ pub trait Simd: Copy {
 
 /// One register of [`Self::COUNT`] lanes.
 pub trait Lanes: Copy {
-    /// The instruction set.
+    /// The level.
     type Simd: Copy;
-    /// What a lane holds.
+    /// The content of a lane.
     type Key: Copy + Default;
     /// The answer of a comparison, one truth value per lane.
     type Mask: Copy;
@@ -35,15 +33,11 @@ pub trait Lanes: Copy {
     fn splat(simd: Self::Simd, key: Self::Key) -> Self;
     /// The register with the [`Self::COUNT`] keys of the slice; panics if it has another length.
     fn load(simd: Self::Simd, keys: &[Self::Key]) -> Self;
-    /// Asks for the cache line `ahead` keys behind the start of the slice, which may be outside of
-    /// it; a level without such an instruction does nothing.
-    #[inline(always)]
-    fn prefetch(_: Self::Simd, _keys: &[Self::Key], _ahead: usize) {}
     /// Writes the lanes to the slice of [`Self::COUNT`] keys; panics if it has another length.
     fn store(self, keys: &mut [Self::Key]);
     /// Compares lane by lane.
     fn matches(self, other: Self) -> Self::Mask;
-    /// One in each lane, as [`Self::count`] wants it.
+    /// One in each lane, for [`Self::count`].
     fn one(simd: Self::Simd) -> Self;
     /// Adds one, wrapping, to the lanes that are set in the mask; `one` comes from [`Self::one`].
     fn count(self, mask: Self::Mask, one: Self) -> Self;
@@ -52,8 +46,8 @@ pub trait Lanes: Copy {
     /// The mask as bits, lane 0 lowest; zero above [`Self::COUNT`].
     fn bits(mask: Self::Mask) -> u64;
     /// Writes the lanes that are not set in the mask to the front of `keys`, in their order, and
-    /// returns how many they are; what is behind them may be overwritten. Panics if `keys` has not
-    /// room for [`Self::COUNT`].
+    /// returns their number; keys past them may be overwritten. Panics if `keys` has not room for
+    /// [`Self::COUNT`].
     fn compress(self, dropped: Self::Mask, keys: &mut [Self::Key]) -> usize;
 }
 
@@ -63,7 +57,16 @@ pub trait WideLanes: Lanes<Key = u64> {
     fn add(self, mask: Self::Mask, weights: Self) -> Self;
 }
 
-/// The register of a key type; also seals [`Key`](super::Key).
+/// A key that vectors can hold: `u32` or `u64`. Sealed.
+pub trait Key:
+    KeyLanes + Copy + Eq + Ord + From<u8> + Into<u64> + Debug + Send + Sync + 'static
+{
+}
+
+impl Key for u32 {}
+impl Key for u64 {}
+
+/// The register of a key type; also seals [`Key`].
 pub trait KeyLanes: Sized + Default {
     /// The register of `S` that holds such keys.
     type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
@@ -87,15 +90,4 @@ impl KeyLanes for u64 {
     fn to_count(self) -> u64 {
         self
     }
-}
-
-/// A call of a primitive with its arguments, to be run on some level.
-pub(crate) trait Kernel {
-    /// What the call returns.
-    type Output;
-    /// The reference.
-    fn scalar(self) -> Self::Output;
-    /// The loop over registers; `#[inline(always)]`, so that it is compiled for the level that
-    /// calls it.
-    fn vector<S: Simd>(self, simd: S) -> Self::Output;
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::Base;
 
 /// The definition.
 fn by_hand(postings: &[Posting], look_ups: &[LookUp]) -> Vec<Hit> {
@@ -20,14 +21,14 @@ fn by_hand(postings: &[Posting], look_ups: &[LookUp]) -> Vec<Hit> {
     hits
 }
 
-/// In steps of at most so many hits more.
+/// In steps of about `step` hits.
 fn check(postings: &[Posting], look_ups: &[LookUp], step: usize) {
     let expected = by_hand(postings, look_ups);
     for isa in Isa::available() {
         let (mut hits, mut done) = (Vec::new(), 0);
         while done < look_ups.len() {
             let (seen, hits_max) = (hits.len(), hits.len() + step);
-            let of_step = sift(isa, postings, &look_ups[done..], &mut hits, hits_max);
+            let of_step = probe_lists(isa, postings, &look_ups[done..], &mut hits, hits_max);
             let begin = u32::try_from(done).unwrap();
             hits[seen..].iter_mut().for_each(|hit| hit.look_up += begin);
             assert!(of_step > 0, "{isa}: a step does something");
@@ -36,6 +37,11 @@ fn check(postings: &[Posting], look_ups: &[LookUp], step: usize) {
             done += of_step;
         }
         assert_eq!(hits, expected, "{isa}");
+        // Also where the level runs with an extension.
+        hits.clear();
+        let call = ProbeLists { postings, look_ups, hits: &mut hits, hits_max: usize::MAX };
+        dispatch::<Base, _>(isa, call);
+        assert_eq!(hits, expected, "{isa} without extension");
     }
 }
 
@@ -108,5 +114,5 @@ fn borders_are_within() {
 #[should_panic(expected = "out of range")]
 fn a_list_outside_of_the_postings_is_refused() {
     let look_up = LookUp { begin: 0, len: 2, ..LookUp::default() };
-    sift(Isa::Scalar, &[Posting::default()], &[look_up], &mut Vec::new(), 1);
+    probe_lists(Isa::Scalar, &[Posting::default()], &[look_up], &mut Vec::new(), 1);
 }

@@ -1,9 +1,9 @@
-//! The table of the set-similarity join: every algorithm at every threshold, over files of sets or
+//! Table of the set-similarity join: every algorithm at every threshold, over files of sets or
 //! generated ones, every count checked.
 //!
-//! In the clock of a join as a library: counting and building the index, finding candidates,
-//! verifying and counting them. Not in it: reading, numbering tokens, sorting sets. How long that
-//! takes is printed by itself.
+//! The clock of a join as a library covers counting and building the index, finding candidates,
+//! verifying and counting them. It excludes reading, numbering tokens and sorting sets, whose
+//! time is printed separately.
 
 mod data;
 mod figures;
@@ -35,71 +35,73 @@ use self::summary::{Line, Summary};
 use self::waves::{Measured, Waves};
 use crate::python::Python;
 
-/// What is measured.
+/// Options of `set-join`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// A folder with files of sets (`*.txt`, a set a line) and perhaps with right answers
-    /// (`ssj_truth.tsv`: a line of names; then, by tabs, file, similarity, threshold in percent or
-    /// tokens, pairs of all sets, pairs of an even and an odd one); generated sets unless given.
+    /// Folder with files of sets (`*.txt`, one set per line) and optionally correct answers
+    /// (`ssj_truth.tsv`: a line of names; then, separated by tabs, file, similarity, threshold in
+    /// percent or tokens, pairs of all sets, pairs of an even and an odd one); generated sets by
+    /// default.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Files of that folder, without extension; all unless given.
+    /// Files of that folder, without extension; by default all.
     #[arg(long, value_delimiter = ',')]
     files: Vec<String>,
-    /// `jaccard`, `cosine`, `dice`, `overlap`.
+    /// Similarities: `jaccard`, `cosine`, `dice`, `overlap`.
     #[arg(long, value_delimiter = ',', default_value = "jaccard", value_parser = similarity)]
     similarities: Vec<Similarity>,
     /// Thresholds in percent, or in tokens for the overlap.
     #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
     thresholds: Vec<u32>,
-    /// `auto`, `all_pairs`, `pp_join`, `group_join`, `gpu_signatures`; all unless given.
+    /// Algorithms: `auto`, `all_pairs`, `pp_join`, `group_join`, `gpu_signatures`; by default
+    /// all.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,
-    /// Levels of the processor; the best one unless given.
+    /// Levels of the processor; by default the best one.
     #[arg(long, value_delimiter = ',')]
     levels: Vec<Isa>,
-    /// Verify candidates in waves, by each of these: `cpu`, and on a GPU `auto`, `a`, `b`, `c`,
-    /// `warp`; those of one algorithm only by `ALGORITHM:MODE`, such as `pp_join:b`.
+    /// Verify candidates in waves by each of these: `cpu`, and on a GPU `auto`, `a`, `b`, `c`,
+    /// `warp`; `ALGORITHM:MODE`, such as `pp_join:b`, for one algorithm only.
     #[arg(long, value_delimiter = ',', value_parser = verify)]
     verify: Vec<Verify>,
-    /// What joins in waves are asked for: `count`, `pairs`.
+    /// Outputs of joins in waves: `count`, `pairs`.
     #[arg(long, value_delimiter = ',', default_value = "count", value_parser = output)]
     outputs: Vec<JoinOutput>,
-    /// Bytes of a chunk of a wave.
+    /// Bytes per chunk of a wave.
     #[arg(long, value_delimiter = ',', default_value = "5242880")]
     chunk_bytes: Vec<usize>,
-    /// Join two inputs: the sets with even numbers and those with odd ones.
+    /// Join two inputs: sets with even numbers and sets with odd ones.
     #[arg(long)]
     two_sided: bool,
-    /// Join the sets as a stream, in a random order, by Jaccard: each to those before it in a
-    /// window of so many sets, for each of these.
+    /// Join the sets as a stream in random order, by Jaccard: each set to the sets before it in a
+    /// window. Sizes of windows, in sets.
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels"])]
     windows: Vec<usize>,
-    /// Sets of a batch of the stream.
+    /// Sets per batch of the stream.
     #[arg(long, default_value_t = data::BATCH_SETS, requires = "windows")]
     batch: usize,
-    /// Drop the sets of the stream that have an earlier similar one, instead of finding pairs.
+    /// Drop sets of the stream that have an earlier similar one, instead of finding pairs.
     #[arg(long, requires = "windows")]
     deduplicate: bool,
-    /// Take only so many sets of each input, evenly spaced.
+    /// Number of sets to take of each input, evenly spaced; by default all.
     #[arg(long)]
     sets: Option<usize>,
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Fewer rounds of a join that has taken so many seconds in all.
+    /// Seconds of all rounds of a join after which no further round is run.
     #[arg(long, default_value_t = f64::INFINITY)]
     seconds: f64,
-    /// Draw what is printed into this folder.
+    /// Folder for figures of the tables.
     #[arg(long)]
     figures: Option<PathBuf>,
-    /// Measure Python packages and SQL instead, beside `auto`, by Jaccard: SetSimilaritySearch,
-    /// py_stringsimjoin, DuckDB. Takes their packages from the network once.
+    /// Measure Python packages and SQL next to `auto` instead, by Jaccard: SetSimilaritySearch,
+    /// py_stringsimjoin, DuckDB. Downloads the packages once.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities"])]
     python_peers: bool,
 }
 
-/// The names are those of configurations.
+/// Parses the name of a similarity, as in configurations.
 fn similarity(name: &str) -> Result<Similarity, String> {
     match name {
         "jaccard" => Ok(Similarity::Jaccard),
@@ -120,7 +122,7 @@ fn algorithm(name: &str) -> Result<JoinAlgorithm, String> {
         .ok_or_else(|| format!("expected one of {:?}", JoinAlgorithm::ALL.map(JoinAlgorithm::name)))
 }
 
-/// How candidates are verified: those of one algorithm, or those of all.
+/// Way to verify candidates, of one algorithm or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Verify {
     of: Option<JoinAlgorithm>,
@@ -146,7 +148,7 @@ fn output(name: &str) -> Result<JoinOutput, String> {
     }
 }
 
-/// How often a join is measured.
+/// Limits of repetition.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     rounds: usize,
@@ -154,12 +156,12 @@ struct Patience {
 }
 
 impl Patience {
-    /// At most so many times; at least once.
+    /// Maximum rounds, at least 1.
     fn rounds(self) -> usize {
         self.rounds.max(1)
     }
 
-    /// Whether the runs so far, which took so many seconds, are enough.
+    /// True if runs that took `seconds` in total are enough.
     fn is_over(self, seconds: f64) -> bool {
         seconds > 0.0 && seconds >= self.seconds
     }
@@ -222,7 +224,7 @@ pub(crate) fn run(arguments: &Arguments) {
     }
 }
 
-/// Measures all rows in waves, prints and draws.
+/// Measures all rows in waves, prints tables and draws figures.
 fn in_waves(
     arguments: &Arguments,
     input: &Input,
@@ -248,7 +250,7 @@ fn patience(arguments: &Arguments) -> Patience {
     Patience { rounds: arguments.rounds, seconds: arguments.seconds }
 }
 
-/// What is joined, and what thresholds are.
+/// Description of the input, and label of the thresholds.
 fn named(row: &Row<'_>) -> (String, &'static str) {
     let sets = row.collection.len();
     let (mean, similarity) = (row.collection.tokens() / sets.max(1), name_of(row.similarity));
@@ -256,7 +258,7 @@ fn named(row: &Row<'_>) -> (String, &'static str) {
     (format!("{sets} sets of {mean} tokens, {similarity}"), x)
 }
 
-/// The sets as a stream, with each window at each threshold.
+/// Measures the sets as a stream, with each window at each threshold.
 fn streams(arguments: &Arguments, isa: Isa, input: &Input) {
     let streamed = Streamed::new(input, arguments.batch);
     println!("{}, {isa}, batches of {} sets\n", input.name, arguments.batch);
@@ -270,7 +272,7 @@ fn streams(arguments: &Arguments, isa: Isa, input: &Input) {
     println!();
 }
 
-/// The sets ready to be joined, and how long that took; prints both.
+/// Collects the sets, ready to be joined; prints and returns the time of that.
 fn numbered(input: &Input, is_two_sided: bool) -> (Arc<SetCollection>, Duration) {
     let begin = Instant::now();
     let collection = Arc::new(input.collect(is_two_sided));
@@ -281,7 +283,7 @@ fn numbered(input: &Input, is_two_sided: bool) -> (Arc<SetCollection>, Duration)
     (collection, time)
 }
 
-/// Measures all rows, prints each and then all of them as columns.
+/// Measures all rows, prints each, then all of them as columns.
 fn summary<'a>(
     arguments: &'a Arguments,
     runs: &[(JoinAlgorithm, Isa)],
@@ -314,7 +316,7 @@ fn draw(summary: &Summary<'_>, folder: &Path, input: &Input, row: &Row<'_>) -> i
     summary.draw(folder, &name, [&format!("Joins of {sets}"), x])
 }
 
-/// Python packages over each input, beside our join.
+/// Measures Python packages on each input, next to our join.
 ///
 /// # Errors
 /// If Python or its packages are missing.
@@ -340,7 +342,7 @@ fn beside_python(arguments: &Arguments, isa: Isa, inputs: &[Input]) -> io::Resul
     Ok(())
 }
 
-/// Each algorithm on each level.
+/// All algorithms on all levels.
 fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
     chosen_algorithms(arguments)
         .into_iter()
@@ -348,7 +350,7 @@ fn runs(arguments: &Arguments, levels: &[Isa]) -> Vec<(JoinAlgorithm, Isa)> {
         .collect()
 }
 
-/// Each algorithm with each way to verify, each output and each size of chunks.
+/// All algorithms with all ways to verify, outputs and sizes of chunks.
 fn waves(arguments: &Arguments) -> Vec<Waves> {
     let mut all = Vec::new();
     for algorithm in chosen_algorithms(arguments) {
@@ -371,7 +373,7 @@ fn chosen_algorithms(arguments: &Arguments) -> Vec<JoinAlgorithm> {
     }
 }
 
-/// One similarity and threshold.
+/// Row of a table: one similarity and threshold.
 struct Row<'a> {
     collection: &'a Arc<SetCollection>,
     similarity: Similarity,
@@ -392,7 +394,7 @@ impl Row<'_> {
         );
     }
 
-    /// Runs everything in turn, and checks that all counts are equal, and right if the answer is
+    /// Runs all joins in turn and checks that all counts are equal, and correct if the answer is
     /// known; prints and returns the medians.
     fn measure(&self, runs: &[(JoinAlgorithm, Isa)], patience: Patience) -> Vec<Time> {
         let mut answer = self.answer;
@@ -431,7 +433,7 @@ impl Row<'_> {
         times
     }
 
-    /// Runs one of them once.
+    /// Runs one join once.
     fn run(&self, algorithm: JoinAlgorithm, isa: Isa) -> (JoinCounters, Time) {
         let begin = Instant::now();
         let mut join = self.join(algorithm, isa);
@@ -458,11 +460,11 @@ impl Row<'_> {
     }
 }
 
-/// How long a join took.
+/// Time of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Time {
     total: Duration,
-    /// The part of it in which pairs were verified.
+    /// Time of verification within it.
     verifying: Duration,
 }
 

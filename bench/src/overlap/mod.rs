@@ -1,4 +1,4 @@
-//! The table of the overlap of candidate pairs: every level of the processor on one core, every
+//! Table of the overlap of candidate pairs: every level of the processor on one core, every
 //! kernel of a GPU, every answer checked.
 
 mod gpu;
@@ -16,7 +16,7 @@ use trommel_kernels::{Isa, overlap};
 use self::gpu::Alone;
 use self::workload::Workload;
 
-/// What is measured.
+/// Options of `overlap`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Candidate pairs.
@@ -25,16 +25,16 @@ pub(crate) struct Arguments {
     /// Mean sizes of the sets.
     #[arg(long, value_delimiter = ',', default_value = "14,50,120,500")]
     sizes: Vec<usize>,
-    /// Candidates of a probe.
+    /// Candidates per probe.
     #[arg(long, default_value_t = 20)]
     candidates: usize,
-    /// Chunks that the pairs go to the device in.
+    /// Number of chunks in which the pairs are sent to the device.
     #[arg(long, default_value_t = 16)]
     chunks: usize,
     /// Chunks in flight at once.
     #[arg(long, default_value_t = 3)]
     slots: usize,
-    /// Threads of a block, to tune the kernels; the policy of each kernel unless given.
+    /// Threads of a block, to tune the kernels; by default the policy of each kernel.
     #[arg(long, value_delimiter = ',')]
     threads: Vec<u32>,
     /// Levels of the processor to leave out, such as `scalar`.
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Draw the kernels over the threads of a block into this folder.
+    /// Folder for figures of the kernels by the threads of a block.
     #[arg(long, requires = "threads")]
     figures: Option<PathBuf>,
 }
@@ -83,8 +83,8 @@ pub(crate) fn run(arguments: &Arguments) {
     }
 }
 
-/// The kernels over the threads of a block, after Bellas, Gounaris, *Speeding-up the Verification
-/// Phase of Set Similarity Joins in the GPGPU paradigm*, 2018, Fig. 15.
+/// Draws the kernels by the threads of a block, after Bellas, Gounaris, *Speeding-up the
+/// Verification Phase of Set Similarity Joins in the GPGPU paradigm*, 2018, Fig. 15.
 fn draw(size: usize, workload: &Workload, kernels: &[Alone], folder: &Path) -> io::Result<()> {
     let mut threads: Vec<u32> = kernels.iter().map(|alone| alone.threads).collect();
     threads.sort_unstable();
@@ -136,7 +136,7 @@ fn line(name: &str, workload: &Workload, time: Duration) {
     println!("| {name:<30} | {:>9.1} | {:>6.1} |", workload.rate(time), workload.gigabytes(time));
 }
 
-/// The median of what `run` returns in so many rounds, after one that is not counted.
+/// Median of `rounds` results of `run`, after one that is not counted.
 fn median(rounds: usize, mut run: impl FnMut() -> Duration) -> Duration {
     run();
     let mut times: Vec<Duration> = (0..rounds.max(1)).map(|_| run()).collect();

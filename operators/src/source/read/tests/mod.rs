@@ -37,7 +37,7 @@ fn sets_of(batches: &[RecordBatch]) -> Rows {
     rows
 }
 
-/// Hands over at most `step` bytes a read; every other read has nothing at present.
+/// Reader of at most `step` bytes per call; every other call has no data yet.
 struct Trickle {
     bytes: io::Cursor<Vec<u8>>,
     step: usize,
@@ -61,7 +61,7 @@ impl io::Read for Trickle {
     }
 }
 
-/// How a test reads its bytes: sizes that put boundaries everywhere.
+/// Sizes of reads and batches that put boundaries at every place.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     batch: usize,
@@ -126,8 +126,8 @@ fn words_of<T: Word>(
     Ok((items.collect(), source.counters()))
 }
 
-/// Lines as byte strings, by the definition: what stands between newlines, without a carriage
-/// return at its end.
+/// Lines as byte strings, by definition: the text between newlines, without a carriage return at
+/// the end.
 fn split_lines(file: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
     if lines.last().is_some_and(|line| line.is_empty()) {
@@ -136,7 +136,7 @@ fn split_lines(file: &[u8]) -> Vec<&[u8]> {
     lines.iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }
 
-/// The set of a line, or nothing if it is not one.
+/// Set of a line, or `None` if the line is invalid.
 fn set_oracle(line: &[u8]) -> Option<Vec<u32>> {
     let text = std::str::from_utf8(line).ok()?;
     let tokens = text.split([' ', '\t']).filter(|token| !token.is_empty());
@@ -158,7 +158,7 @@ fn skipped(counters: &Counters) -> usize {
     counter(counters, "skipped")
 }
 
-/// What a source answers that has nothing at present.
+/// Answer of a source without data.
 const WAIT: SourceFlow = SourceFlow::AwaitReadable(std::time::Duration::MAX);
 
 fn any_sizes() -> impl Strategy<Value = Sizes> {
@@ -265,7 +265,7 @@ fn tokens_outside_the_range_are_named() {
         check_error(
             read_sets(&[format!("1 2\n3 {token} 4\n").as_bytes()], ROOMY, OnError::Fail),
             &format!(
-                "a.txt:2: `{token}` is not an item of a set; \
+                "a.txt:2: invalid item `{token}` of a set; \
                  expected whole numbers from 0 to 4294967295, separated by blanks"
             ),
         );
@@ -297,7 +297,7 @@ fn text_that_is_not_utf8_is_located() {
         read_lines(&[b"good\nf\xc3\xa9\xff\n"], ROOMY, OnError::Fail),
         "a.txt:2: byte 3 of the line is not valid UTF-8",
     );
-    // Two halves of a character on two lines are two bad lines, not one good character.
+    // Two halves of a character on two lines are two invalid lines, not one valid character.
     let (lines, counters) = read_lines(&[b"\xc3\n\xa9\nok\n"], ROOMY, OnError::Skip).unwrap();
     assert_eq!((lines, skipped(&counters)), (vec!["ok".to_owned()], 2));
 }
@@ -306,7 +306,7 @@ fn text_that_is_not_utf8_is_located() {
 fn bytes_left_over_are_located() {
     check_error(
         words_of::<UInt32Type>(&[b"12345678", b"1234567"], ROOMY, OnError::Fail),
-        "b.txt: 3 of 4 bytes of an item are left over at byte 4",
+        "b.txt: incomplete item at byte 4: 3 of 4 bytes",
     );
 }
 
@@ -444,7 +444,7 @@ fn paths_are_checked_when_it_is_bound() {
     let pattern = format!("{here}/*.log");
     assert_eq!(message(&pattern), format!("no file matches the pattern `{pattern}`"));
     assert_eq!(message(&here), format!("{here} is a directory; `{here}/*` names the files in it"));
-    assert!(message("a[").starts_with("the pattern `a[` is wrong: "));
+    assert!(message("a[").starts_with("invalid pattern `a[`: "));
     let error = bind(Read::new([""; 0], ReadFormat::Lines), &[]).unwrap_err();
     assert_eq!(error.to_string(), "an empty list is not allowed here; name at least one file");
 }
@@ -499,7 +499,7 @@ fn the_configuration_is_strict() {
     }
 }
 
-/// Paragraphs by the definition: path, number of the first line, text.
+/// Paragraphs by definition: path, number of the first line, text.
 fn paragraphs_of(files: &[&[u8]]) -> Vec<(String, u64, String)> {
     let mut rows = Vec::new();
     for (name, file) in ["a.txt", "b.txt", "c.txt"].into_iter().zip(files) {
@@ -557,7 +557,7 @@ fn a_text_that_cannot_be_used_is_left_out_as_a_whole() {
         let sizes = Sizes { line_bytes_max: bytes_max, ..ROOMY };
         read_with(Texts::new(unit, bytes_max), &files, sizes, on_error)
     };
-    // Of lines that are too long, each one counts.
+    // Each line that is too long counts.
     for (bytes_max, skipped) in [(20, 2), (9, 3), (21, 1)] {
         let (batches, counters) = read(Unit::Paragraph, bytes_max, OnError::Skip).unwrap();
         let mut expected = vec!["a\nb", "e", "f"];

@@ -1,19 +1,19 @@
-//! Files that are written: by sinks, for states and for reports.
+//! Output files: of sinks, of states and of reports.
 //!
 //! ```text
-//! path ──► Destination ──► replace() ──► NewFile under a temporary name ──► commit() gives it its name
-//!          links resolved,  └──► append() ──► OutputFile, the file itself
+//! path ──► Destination ──► replace() ──► NewFile under a temporary name ──► commit() renames it
+//!          links resolved,  └──► append() ──► File, the file itself
 //!          kind known
 //! ```
 //!
-//! A file that is replaced is written beside its place, under a name that nobody else has and that
-//! cannot be foreseen, and renamed when it is whole and on the disk. So its name stands for the old
-//! bytes or for all of the new ones, whatever happens, also when two processes write it. A link
-//! stays a link: its target is replaced. An existing file keeps its mode, and its owner where the
-//! system allows that; a new one gets the mode that any new file gets.
+//! A replacement is written next to the file, under a unique and unpredictable name, and renamed
+//! when it is complete and on the disk. So the name always leads to all of the old bytes or all
+//! of the new ones, even when two processes write it. A link stays a link: its target is
+//! replaced. An existing file keeps its mode and, where the system allows it, its owner; a new
+//! file gets the usual mode.
 //!
-//! Pipes and devices are written to where they are, and never replaced. Where a pipe or a terminal
-//! is non-blocking, a write waits until there is room. Sockets and folders are refused.
+//! Pipes and devices are written directly and never replaced. If one is non-blocking, a write
+//! waits for room. Sockets and folders are refused.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, Permissions};
@@ -29,26 +29,26 @@ use tempfile::NamedTempFile;
 use thiserror::Error;
 use trommel_engine::operator::Claim;
 
-/// Links that are followed one after the other, as in Linux.
+/// Maximum links followed in a row, as in Linux.
 const LINKS_MAX: usize = 40;
-/// Bytes of a file's name that its temporary name begins with: with the rest, below the 255 that
-/// file systems allow.
+/// Maximum bytes of the file name in the temporary name, which stays below the limit of 255 bytes
+/// of file systems.
 const PREFIX_BYTES: usize = 200;
-/// The mode of a new file before the process's mask is applied.
+/// Mode of a new file before the umask is applied.
 const NEW_MODE: u32 = 0o666;
-/// The mode of a temporary file while it is to replace another one, whose mode it then gets.
+/// Mode of a temporary file that will replace another one and then get its mode.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// Why a file cannot be written.
+/// Error of an output file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The operating system refused to open, write or rename the file.
+    /// The file could not be opened, written or renamed.
     #[error("cannot write {path}: {source}")]
     Io {
         /// The file.
         path: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The path is a folder.
@@ -63,7 +63,7 @@ pub enum FileError {
         /// The socket.
         path: String,
     },
-    /// The folder that the file would be in does not exist.
+    /// The folder of the file does not exist.
     #[error("cannot write {path}: there is no folder {folder}")]
     NoFolder {
         /// The file.
@@ -73,8 +73,22 @@ pub enum FileError {
     },
 }
 
-/// Where something is written: a file that exists or could be made, a pipe or device, or standard
-/// output. Nothing is opened or made before it is written to.
+/// Place of output: an existing or new file, a pipe or device, or standard output. Creating a
+/// destination opens and writes nothing.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::files::Destination;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("report.json");
+/// let mut file = Destination::file(&path)?.replace()?;
+/// file.write(b"{}")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"{}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Destination {
     name: String,
@@ -84,9 +98,9 @@ pub struct Destination {
 #[derive(Debug, Clone)]
 enum Kind {
     Stdout,
-    /// A pipe or a device: written to where it is.
+    /// Pipe or device, written directly.
     Special(PathBuf),
-    /// The path without links.
+    /// File, by its path without links.
     File(PathBuf),
 }
 
@@ -97,11 +111,12 @@ impl Destination {
         Self { name: "standard output".to_owned(), kind: Kind::Stdout }
     }
 
-    /// A path whose file is written as a whole. Checks what can be known without writing.
+    /// Destination of a file that is written as a whole. Checks all that can be checked without
+    /// writing.
     ///
     /// # Errors
-    /// If it is a folder or a socket, its folder does not exist, or the process may not make files
-    /// there.
+    /// If `path` is a folder or a socket, its folder does not exist, or the process may not
+    /// create files there.
     pub fn file(path: &Path) -> Result<Self, FileError> {
         let destination = Self::resolve(path)?;
         if let Kind::File(path) = &destination.kind {
@@ -110,7 +125,7 @@ impl Destination {
         Ok(destination)
     }
 
-    /// A path whose file is written to behind its end. Checks what can be known without writing.
+    /// Destination of a file to append to. Checks all that can be checked without writing.
     ///
     /// # Errors
     /// As [`Self::file`], and if the process may not read and write the file.
@@ -154,13 +169,13 @@ impl Destination {
         access(path, wanted).map_err(|error| self.error(error.into()))
     }
 
-    /// How messages name it.
+    /// Name for messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file without links; `None` for a pipe, a device or standard output.
+    /// Path of the file without links; `None` for a pipe, a device or standard output.
     #[must_use]
     pub fn as_file(&self) -> Option<&Path> {
         match &self.kind {
@@ -173,8 +188,9 @@ impl Destination {
         matches!(self.kind, Kind::Stdout)
     }
 
-    /// The claim to it, by device and inode, or by those of the folder for a file that does not
-    /// exist; `None` for a device that any number may write to, such as `/dev/null`.
+    /// Claim to this destination for a stage, named by `parameter`: by device and inode, or by
+    /// those of the folder if the file does not exist; `None` for a device that several stages
+    /// may write, such as `/dev/null`.
     #[must_use]
     pub fn claim(&self, parameter: &'static str) -> Option<Claim> {
         let existing = |found: &Metadata| format!("file {} {}", found.dev(), found.ino());
@@ -200,15 +216,14 @@ impl Destination {
                     key.extend(path.file_name().unwrap_or_default().as_bytes());
                     key
                 }
-                // Its folder has just gone; writing will say so.
+                // The folder has vanished; writing will report it.
                 (Err(_), Err(_)) => path.as_os_str().as_bytes().to_vec(),
             },
         };
         Some(Claim::new(key, self.name.clone(), parameter))
     }
 
-    /// Makes sure that [`Self::replace`] would work now, by making a temporary file and removing
-    /// it.
+    /// Checks that [`Self::replace`] would work now, by creating and removing a temporary file.
     ///
     /// # Errors
     /// As [`Self::replace`].
@@ -219,7 +234,7 @@ impl Destination {
         }
     }
 
-    /// Begins what shall take the place of the file, for a stream of rows: a pipe waits for its
+    /// Opens a replacement of the file, for a stream of rows. Opening a pipe waits for its
     /// reader.
     ///
     /// # Errors
@@ -228,8 +243,8 @@ impl Destination {
         self.open(OFlags::empty())
     }
 
-    /// As [`Self::replace`], for what is written at the end of a run: a pipe that nobody reads is
-    /// an error, because nothing would end the wait for a reader.
+    /// As [`Self::replace`], for output at the end of a run. A pipe without a reader is an error,
+    /// since nothing would end the wait for one.
     ///
     /// # Errors
     /// As [`Self::replace`].
@@ -252,7 +267,7 @@ impl Destination {
         Ok(NewFile { destination: self.clone(), staged })
     }
 
-    /// Opens the file, which is made if it does not exist, to write behind its end.
+    /// Opens the file for appending; creates it if it does not exist.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -261,7 +276,7 @@ impl Destination {
             Kind::File(path) | Kind::Special(path) => path,
             Kind::Stdout => unreachable!("only files are appended to"),
         };
-        // Read, too: what its last line is decides on what comes next.
+        // Opened for reading too: the caller checks how the last line ends.
         let file = File::options().read(true).append(true).create(true).open(path);
         file.map_err(|error| self.error(error))
     }
@@ -271,8 +286,8 @@ impl Destination {
     }
 }
 
-/// Something that is written to take the place of a file, or to a pipe or device. It is not there,
-/// and removed when it is dropped, before [`Self::commit`].
+/// Output that replaces a file, or goes directly to a pipe or device. Before [`Self::commit`] the
+/// file does not appear; dropping a `NewFile` removes it.
 #[derive(Debug)]
 pub struct NewFile {
     destination: Destination,
@@ -298,14 +313,15 @@ impl NewFile {
         write_all(file, bytes).map_err(|error| self.destination.error(error))
     }
 
-    /// Gives the file its name, when its bytes are on the disk.
+    /// Renames the file to its final name once its bytes are on the disk.
     ///
     /// # Errors
-    /// If that fails; what was there before is still there, unless only the last step failed, which
-    /// writes the folder to the disk.
+    /// If that fails. The old file is still there, unless only the last step failed, which syncs
+    /// the folder.
     pub fn commit(self) -> Result<(), FileError> {
         let Self { destination, staged } = self;
         let Staged::Temporary { file, path } = staged else { return Ok(()) };
+        // Data before name: a crash must not leave the name on incomplete bytes.
         let committed = adopt(file.as_file(), &path)
             .and_then(|()| file.as_file().sync_all())
             .and_then(|()| file.persist(&path).map_err(|error| error.error))
@@ -314,7 +330,7 @@ impl NewFile {
     }
 }
 
-/// Writes all bytes, also where the file is non-blocking: then it waits for room.
+/// Writes all bytes; if the file is non-blocking, waits for room.
 pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -335,16 +351,16 @@ fn wait_for_room(file: &File) -> io::Result<()> {
     }
 }
 
-/// Writes down on the disk which files the folder of `path` has.
+/// Syncs the folder of `path`, so that a rename in it survives a crash.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match File::open(folder_of(path)).and_then(|folder| folder.sync_all()) {
-        // A file system that cannot do this for folders says so in this way.
+        // Reported by file systems that cannot sync folders.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result,
     }
 }
 
-/// Opens a pipe or a device. What was a pipe or a device and is a file now is not cut.
+/// Opens a pipe or a device without truncating, in case it has become a regular file.
 fn open_special(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
     match openat(CWD, path, flags, Mode::empty()) {
@@ -356,7 +372,7 @@ fn open_special(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// A new file beside `path`, under a name of its own.
+/// Creates a temporary file in the folder of `path`.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let mode = if path.exists() { PRIVATE_MODE } else { NEW_MODE };
     let name = path.file_name().unwrap_or_default().as_bytes();
@@ -370,12 +386,12 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder_of(path))
 }
 
-/// Gives `file` the owner and the mode of the file that it will replace, if there is one.
+/// Gives `file` the owner and mode of the file at `path` that it will replace, if any.
 fn adopt(file: &File, path: &Path) -> io::Result<()> {
     let Ok(old) = fs::metadata(path) else { return Ok(()) };
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only the superuser may give files away; anybody else's file is the writer's then.
+        // Only the superuser may change owners; otherwise the file belongs to the writer.
         let _ = fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(Permissions::from_mode(old.mode() & 0o777))
@@ -388,7 +404,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Why a path cannot become a file.
+/// Reason why no file can be created at a path.
 enum Missing {
     Folder(PathBuf),
     Io(io::Error),
@@ -406,7 +422,7 @@ impl Missing {
     }
 }
 
-/// The file that a path without a file stands for, behind all links.
+/// Path of the file to create for `path`, after following dangling links.
 fn new_path(path: &Path) -> Result<PathBuf, Missing> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -420,10 +436,10 @@ fn new_path(path: &Path) -> Result<PathBuf, Missing> {
         };
         path = folder.join(name);
         match fs::read_link(&path) {
-            // An absolute one takes the place of the folder, too.
+            // `join` with an absolute target replaces the folder.
             Ok(target) => path = folder.join(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
-            // No link: it has come into being since it was looked for.
+            // Not a link: a file was created since the check.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(path),
             Err(error) => return Err(Missing::Io(error)),
         }

@@ -1,0 +1,70 @@
+//! The signatures of sets, in strips.
+
+use super::tile::STRIP;
+use crate::sets::{Sets, sign};
+
+/// The widths of signatures, in words of 64 bits.
+pub const WORDS: [usize; 4] = [1, 2, 4, 8];
+
+/// The signatures of sets, laid out in strips: `[set / 32][word][set % 32]`, the last strip
+/// filled up with zeros. A word of the 32 candidates of a strip is 32 neighbouring lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signatures {
+    words: usize,
+    sets: usize,
+    bits: Vec<u64>,
+}
+
+impl Signatures {
+    /// Signatures of `words` words: 1, 2, 4 or 8.
+    ///
+    /// # Cost
+    ///
+    /// A multiplication and a store for each token; 8 B a word and set.
+    ///
+    /// # Panics
+    ///
+    /// If `words` is another number.
+    #[must_use]
+    pub fn new(sets: Sets<'_>, words: usize) -> Self {
+        let len = sets.len();
+        let mut bits = vec![0; Self::len(len, words)];
+        let mut signature = [0; WORDS[WORDS.len() - 1]];
+        let strip = STRIP as usize;
+        for set in 0..len {
+            sign(sets.set(set), &mut signature[..words]);
+            for (word, bits_of) in signature[..words].iter().enumerate() {
+                bits[(set / strip * words + word) * strip + set % strip] = *bits_of;
+            }
+        }
+        Self { words, sets: len, bits }
+    }
+
+    /// The number of words of all signatures of `sets` sets.
+    pub(crate) fn len(sets: usize, words: usize) -> usize {
+        sets.next_multiple_of(STRIP as usize) * words
+    }
+
+    /// The bytes of the signatures of `sets` sets.
+    #[must_use]
+    pub fn bytes(sets: usize, words: usize) -> usize {
+        Self::len(sets, words) * size_of::<u64>()
+    }
+
+    /// The number of signed sets.
+    pub(super) fn sets(&self) -> usize {
+        self.sets
+    }
+
+    /// Words of a signature.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The words of all signatures, as laid out.
+    #[must_use]
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+}

@@ -1,0 +1,52 @@
+//! Calls with their arguments, and the levels that need no proof.
+
+/// A call of a primitive: its arguments, checked.
+pub(crate) trait Call {
+    /// The answer.
+    type Output;
+}
+
+/// The code of a call for the level `L`.
+pub(crate) trait RunOn<L>: Call {
+    /// Runs the call. `#[inline(always)]`, so that it is compiled for the level.
+    fn run_on(self, level: L) -> Self::Output;
+}
+
+/// One element at a time, in plain Rust: the reference of every primitive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scalar;
+
+/// 128-bit vectors that every target has or emulates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portable;
+
+/// An extension of AVX-512, which a processor may have beyond
+/// [`Isa::Avx512`](crate::Isa::Avx512).
+pub(crate) trait Extension: Copy {
+    /// Whether it counts the bits of 64-bit lanes.
+    const COUNTS_BITS: bool;
+}
+
+/// No extension.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base;
+
+/// The population count of 64-bit lanes: VPOPCNTDQ, which most processors with AVX-512 have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Popcount;
+
+/// The intersection of two registers: VP2INTERSECT, which few processors have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vp2Intersect;
+
+impl Extension for Base {
+    const COUNTS_BITS: bool = false;
+}
+
+impl Extension for Popcount {
+    const COUNTS_BITS: bool = true;
+}
+
+impl Extension for Vp2Intersect {
+    const COUNTS_BITS: bool = false;
+}

@@ -1,0 +1,137 @@
+//! From the name of a level to its code.
+
+#[cfg(target_arch = "x86_64")]
+use super::call::Base;
+use super::call::{Portable, RunOn, Scalar};
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512, Level};
+use crate::isa::Isa;
+
+/// Runs a call on one level; the only place where a level becomes code. On [`Isa::Avx512`] it
+/// runs with the extension `E` if the processor has it.
+///
+/// # Panics
+///
+/// If this machine lacks the level.
+pub(crate) fn dispatch<E, C: RunOnAll<E>>(isa: Isa, call: C) -> C::Output {
+    match isa {
+        Isa::Scalar => call.run_on(Scalar),
+        Isa::Portable => call.run_on(Portable),
+        Isa::Avx2 | Isa::Avx512 => call.run_on_x86(isa),
+    }
+}
+
+/// A call that has code for all levels of the architecture, and for AVX-512 with the extension
+/// `E`.
+pub(crate) trait RunOnAll<E>: RunOn<Scalar> + RunOn<Portable> {
+    /// Runs the call on a level of x86-64.
+    fn run_on_x86(self, isa: Isa) -> Self::Output;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<E, C> RunOnAll<E> for C
+where
+    C: RunOn<Scalar> + RunOn<Portable> + RunOn<Avx2> + RunOn<Avx512<Base>> + RunOn<Avx512<E>>,
+    Avx512<E>: Level,
+{
+    fn run_on_x86(self, isa: Isa) -> C::Output {
+        // Each `enter` asks the processor itself, so the answer cannot be that of another level.
+        let entered = match isa {
+            Isa::Avx512 => Avx512::<E>::enter(self).or_else(Avx512::<Base>::enter),
+            _ => Avx2::enter(self),
+        };
+        entered.unwrap_or_else(|_| lacks(isa))
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl<E, C: RunOn<Scalar> + RunOn<Portable>> RunOnAll<E> for C {
+    fn run_on_x86(self, isa: Isa) -> C::Output {
+        lacks(isa)
+    }
+}
+
+#[cold]
+fn lacks(isa: Isa) -> ! {
+    panic!("this machine lacks the instruction-set level {isa}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::{Base, Call, Popcount, Vp2Intersect};
+    use super::*;
+
+    /// Answers with the level that it runs on.
+    struct Level;
+
+    impl Call for Level {
+        type Output = Isa;
+    }
+
+    impl RunOn<Scalar> for Level {
+        fn run_on(self, _: Scalar) -> Isa {
+            Isa::Scalar
+        }
+    }
+
+    impl RunOn<Portable> for Level {
+        fn run_on(self, _: Portable) -> Isa {
+            Isa::Portable
+        }
+    }
+
+    #[test]
+    fn a_call_runs_on_its_level_with_and_without_extensions() {
+        for isa in Isa::available() {
+            assert_eq!(dispatch::<Base, _>(isa, Level), isa);
+            assert_eq!(dispatch::<Popcount, _>(isa, Level), isa);
+            assert_eq!(dispatch::<Vp2Intersect, _>(isa, Level), isa);
+        }
+    }
+
+    #[test]
+    fn a_level_that_is_missing_is_refused() {
+        for isa in Isa::ALL.into_iter().filter(|isa| !isa.is_available()) {
+            let refused = std::panic::catch_unwind(|| dispatch::<Base, _>(isa, Level));
+            assert!(refused.is_err(), "{isa}");
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    mod x86 {
+        use super::super::super::x86;
+        use super::*;
+
+        impl RunOn<Avx2> for Level {
+            fn run_on(self, _: Avx2) -> Isa {
+                Isa::Avx2
+            }
+        }
+
+        impl<E> RunOn<Avx512<E>> for Level {
+            fn run_on(self, _: Avx512<E>) -> Isa {
+                Isa::Avx512
+            }
+        }
+
+        /// An extension that no processor has.
+        struct Absent;
+
+        impl x86::Level for Avx512<Absent> {
+            fn is_available() -> bool {
+                false
+            }
+
+            fn enter<C: RunOn<Self>>(call: C) -> Result<C::Output, C> {
+                Err(call)
+            }
+        }
+
+        #[test]
+        fn without_its_extension_a_call_runs_on_the_level_alone() {
+            for isa in Isa::available() {
+                assert_eq!(dispatch::<Absent, _>(isa, Level), isa);
+            }
+        }
+    }
+}

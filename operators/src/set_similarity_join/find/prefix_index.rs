@@ -1,0 +1,202 @@
+//! The index of AllPairs, PPJoin and GroupJoin: each entry is looked up among the entries before
+//! it, and then added.
+//!
+//! An *entry* is a set, or a group of sets with equal sizes and equal prefixes, of which the
+//! first set is read. Entries come by ascending size.
+
+use std::sync::Arc;
+
+use trommel_kernels::overlap::Start;
+
+use super::JoinCounters;
+use super::prefix::{PostingRange, SizeRange, empty_lists, list_of, lists_bytes};
+use crate::budget::Budget;
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::{SetCollection, SizeRun};
+
+/// An entry of the index, by its first set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// Number of the entry, from 0 on without a gap.
+    pub(super) number: u32,
+    /// Its first set.
+    pub(super) set: u32,
+}
+
+/// An entry that has a token in its prefix.
+#[derive(Debug, Clone, Copy, Default)]
+struct PrefixPosting {
+    entry: u32,
+    /// Rank of its size.
+    rank: u32,
+    /// Number of tokens from this one on.
+    left: u32,
+}
+
+/// An entry that passed the filters of the last look-up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) entry: u32,
+    /// Rank of its size.
+    rank: u32,
+}
+
+/// Verification of a pair: the overlap that it requires, and the first positions to compare.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verification {
+    pub(super) required: u32,
+    pub(super) start: Start,
+}
+
+/// Posting lists of the prefixes of all entries so far.
+///
+/// Without `POSITIONAL`, only the size filter is applied.
+pub(super) struct PrefixIndex<const POSITIONAL: bool> {
+    collection: Arc<SetCollection>,
+    bounds: Bounds,
+    /// By rank of the size: prefix length by which an entry is indexed.
+    prefixes: Vec<usize>,
+    lists: Vec<PostingRange>,
+    postings: Vec<PrefixPosting>,
+    /// Partner sizes of the last entry.
+    pub(super) range: SizeRange,
+    /// By entry: number of tokens that its prefix and the last entry's have in common. 0 unless
+    /// the entry is in `found`.
+    matches: Vec<u32>,
+    /// Candidates of the last entry.
+    pub(super) found: Vec<Candidate>,
+}
+
+impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
+    /// An empty index with room for `entries`, which are first sets.
+    ///
+    /// # Errors
+    /// If it does not fit the memory.
+    pub(super) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        entries: impl ExactSizeIterator<Item = u32>,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        // Per entry: its matches, and a place among the candidates.
+        let of_entry = size_of::<u32>() + size_of::<Candidate>();
+        budget.take("the index", lists_bytes(collection) + of_entry * entries.len())?;
+        let prefix = |run: &SizeRun| bounds.index_prefix(run.size) as usize;
+        let prefixes: Vec<usize> = collection.sizes().iter().map(prefix).collect();
+        let matches = vec![0; entries.len()];
+        let (sizes, mut rank) = (collection.sizes(), 0);
+        let with_prefix = |set| {
+            while set >= sizes[rank].end {
+                rank += 1;
+            }
+            (set, prefixes[rank])
+        };
+        let (lists, room) = empty_lists(collection, entries.map(with_prefix));
+        budget.take("the index", room * size_of::<PrefixPosting>())?;
+        Ok(Self {
+            collection: Arc::clone(collection),
+            bounds,
+            prefixes,
+            lists,
+            postings: vec![PrefixPosting::default(); room],
+            range: SizeRange::default(),
+            matches,
+            found: Vec::new(),
+        })
+    }
+
+    /// Replaces the candidates by those of `entry`, and adds `entry` to the index.
+    pub(super) fn join(&mut self, Entry { number, set }: Entry, counters: &mut JoinCounters) {
+        let Self { collection, range, lists, postings, matches, found, .. } = self;
+        found.clear();
+        let sizes = collection.sizes();
+        if number == 0 {
+            range.move_to(0, sizes, self.bounds);
+        } else if set == sizes[range.rank].end {
+            range.move_to(range.rank + 1, sizes, self.bounds);
+        }
+        let side = collection.side(set);
+        let partner_side = collection.partner_side(side);
+        let tokens = collection.set(set);
+        let rank_of = |rank: usize| u32::try_from(rank).expect("below the number of sets");
+        let (rank, rank_min) = (rank_of(range.rank), rank_of(range.rank_min));
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.probe_prefix]) {
+            let list = &mut lists[list_of(collection, partner_side, token)];
+            let of_list = &postings[list.begin as usize..list.end as usize];
+            // Entries are added and looked up by ascending size. So the entries that are too
+            // small are at the front of the list, and too small for all that follow: they are
+            // dropped.
+            let small = of_list.iter().take_while(|posting| posting.rank < rank_min).count();
+            list.begin += u32::try_from(small).expect("lists have 32-bit ends");
+            counters.postings += of_list.len() as u64;
+            counters.pre_candidates += (of_list.len() - small) as u64;
+            for posting in &of_list[small..] {
+                let matches = &mut matches[posting.entry as usize];
+                // The positional filter is applied at the first common token only. A pair that
+                // passes goes on being counted, because its verification begins after the counted
+                // tokens. A pair that fails has fewer tokens left at each later match, so it
+                // fails there, too.
+                if *matches == 0 {
+                    let is_lost = POSITIONAL
+                        && left.min(posting.left) < range.required[posting.rank as usize];
+                    if is_lost {
+                        continue;
+                    }
+                    found.push(Candidate { entry: posting.entry, rank: posting.rank });
+                }
+                *matches += 1;
+            }
+        }
+        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.index_prefix]) {
+            let list = &mut lists[list_of(collection, side, token)];
+            postings[list.end as usize] = PrefixPosting { entry: number, rank, left };
+            list.end += 1;
+        }
+    }
+
+    /// Takes the matches of `candidate` with the last entry: from these follows the verification
+    /// of `probe`, a set of that entry, with `set`, one of the candidate.
+    #[inline]
+    pub(super) fn take(&mut self, candidate: Candidate, probe: u32, set: u32) -> Verification {
+        let matches = std::mem::take(&mut self.matches[candidate.entry as usize]);
+        let rank = candidate.rank as usize;
+        let start = start_after_prefix(
+            Prefix { set: self.collection.set(probe), len: self.range.probe_prefix },
+            Prefix { set: self.collection.set(set), len: self.prefixes[rank] },
+            matches,
+        );
+        Verification { required: self.range.required[rank], start }
+    }
+}
+
+/// A set and the length of its prefix.
+#[derive(Debug, Clone, Copy)]
+struct Prefix<'a> {
+    set: &'a [u32],
+    /// At least 1.
+    len: usize,
+}
+
+impl Prefix<'_> {
+    fn last(self) -> u32 {
+        self.set[self.len - 1]
+    }
+
+    fn end(self) -> u32 {
+        u32::try_from(self.len).expect("prefixes are below 2^31")
+    }
+}
+
+/// Start of the verification of a pair whose prefixes share `matches` tokens: after the prefix
+/// with the smaller last token, and after `matches` tokens of the other set.
+///
+/// All common tokens up to the end of the first prefix are in the other prefix, too, so they have
+/// been counted; and the other set has at least `matches` tokens that are not greater.
+fn start_after_prefix(probe: Prefix<'_>, candidate: Prefix<'_>, matches: u32) -> Start {
+    if probe.last() < candidate.last() {
+        Start { probe: probe.end(), candidate: matches, overlap: matches }
+    } else {
+        Start { probe: matches, candidate: candidate.end(), overlap: matches }
+    }
+}

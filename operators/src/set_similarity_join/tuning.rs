@@ -1,0 +1,55 @@
+//! Sizes of a join that are no parameters: they change its speed and its limits, not its results.
+
+/// Sizes and limits of a join. Tests make them small to reach each limit with little data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    /// Bytes of a batch of carried columns.
+    pub(crate) carried_batch_bytes: usize,
+    /// Smallest slice of the index of `auto`, in postings. Each slice costs a pass over all sets.
+    pub(crate) slice_postings_min: usize,
+    /// Stream: maximum sets in the window. Half of `u32`, so that wrapping differences keep set
+    /// numbers ordered.
+    pub(crate) window_sets_max: usize,
+    /// Stream: maximum postings, with the free places of their lists.
+    pub(crate) postings_max: usize,
+    /// Stream: look-ups of a round. The lists of one round are still in the nearest caches, where
+    /// they were added to.
+    pub(crate) look_ups: usize,
+    /// Stream: candidates found before they are verified, when each pair is asked for.
+    pub(crate) candidates: usize,
+    /// Stream: the same when only duplicates are asked for. Few, because a set with one similar
+    /// set need not be looked up further.
+    pub(crate) candidates_first: usize,
+    /// Stream: [position bounds](super::stream) of all sizes, after which the cache is emptied.
+    pub(crate) position_bounds_max: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            carried_batch_bytes: 1 << 26,
+            slice_postings_min: 1 << 16,
+            window_sets_max: (1 << 31) - 1,
+            postings_max: u32::MAX as usize,
+            look_ups: 1 << 11,
+            candidates: 1 << 14,
+            candidates_first: 1 << 8,
+            position_bounds_max: 1 << 18,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tuning {
+    /// Sizes that small tests exceed.
+    pub(crate) const SMALL: Self = Self {
+        carried_batch_bytes: 1 << 9,
+        slice_postings_min: 8,
+        window_sets_max: 1 << 13,
+        postings_max: 1 << 19,
+        look_ups: 8,
+        candidates: 16,
+        candidates_first: 4,
+        position_bounds_max: 32,
+    };
+}
