@@ -386,7 +386,7 @@ fn wrong_columns_and_sizes_are_refused_with_the_parameter() {
     let bins = error(
         FrequentItems::new().item("line").counters(8).filter_bins(8).algorithm(Algorithm::Filter),
     );
-    assert!(bins.contains("leave none behind 8 filter bins"), "{bins}");
+    assert!(bins.contains("leave none after 8 filter bins"), "{bins}");
     let none = error(FrequentItems::new().item("line").counters(0));
     assert!(none.contains("0 is not allowed here"), "{none}");
 }

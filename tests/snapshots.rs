@@ -149,7 +149,10 @@ fn a_file_that_does_not_fit_is_refused_with_the_reason() {
     let items = refused(restore(Algorithm::Sieve), &[1], 2);
     assert!(items.contains("items of u32 (number 1); expected text"), "{items}");
     let counters = refused(restore(Algorithm::Sieve).counters(31), &[1], 0);
-    assert!(counters.contains("31 counters and one with 30 do not go together"), "{counters}");
+    assert!(
+        counters.contains("31 counters and one with 30: the numbers must be equal"),
+        "{counters}"
+    );
     let mut bytes = fs::read(&file).unwrap();
     bytes.truncate(100);
     fs::write(&file, bytes).unwrap();

@@ -8,7 +8,8 @@
 //! their number. A name is the beginning of the item followed by 128 bits of hash over the whole
 //! item: among n different items with the same beginning, two share a name with a probability of
 //! about n² / 2^129. The hash is the same in every run, so states can be merged. It is not
-//! cryptographic: an adversary who chooses the items can make two of them count as one.
+//! cryptographic: an adversary who chooses the items can make two of them count as one. They cannot
+//! make counting slow: a name is hashed with the secret of the summary, as any text.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, StringArray};

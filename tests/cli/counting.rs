@@ -156,10 +156,10 @@ fn counts_are_saved_and_loaded() {
         check_exact(loaded, 20, &count(both.lines()));
     }
     let other = trommel(["top", "--load", &state, "-k", "77"]).input("a").end().refused(2);
-    assert!(other.contains("77 counters and one with 10000 do not go together"), "{other}");
+    assert!(other.contains("77 counters and one with 10000: the numbers must be equal"), "{other}");
     let text = files.write("text", "not a state at all, but long enough for one");
     let text = trommel(["top", "--load", &text]).input("a").end().refused(2);
-    assert!(text.contains("this is no snapshot: it begins with"), "{text}");
+    assert!(text.contains("invalid snapshot: it begins with"), "{text}");
     let missing = trommel(["top", "--load", &files.path("none")]).input("a").end().refused(2);
     assert!(missing.contains("No such file"), "{missing}");
     let folder = trommel(["top", "--save", "no/such/state"]).input("a").end().refused(2);

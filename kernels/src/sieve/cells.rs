@@ -70,6 +70,22 @@ pub fn cell_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
 ///
 /// If the number of cells is not a power of two from 2 to 2^32, or there are fewer than `start`
 /// codes.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
+///
+/// let (hash, log) = (CodeHash::from_seed(1), 10);
+/// let mut cells = vec![Cell::<u32>::default(); 1 << log];
+/// let cell = cell_of(hash, 32 - log, 7_u32);
+/// cells[cell].key = 7;
+/// // The fourth 7 would pass the limit.
+/// let end = absorb(Isa::selected()?, hash, &mut cells, [3, 9], &[7, 7, 7, 7, 7], 0);
+/// assert_eq!((end, cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 3, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn absorb<C: Key>(
     isa: Isa,
     hash: CodeHash,

@@ -38,6 +38,17 @@ const SHIFT: u32 = 9;
 /// A member of the family, fixed by its two multipliers.
 ///
 /// Code 0 has the hash 0. The multipliers are not shown.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::sieve::CodeHash;
+///
+/// let hash = CodeHash::from_seed(7);
+/// let place = hash.of(12_345_u64) >> (32 - 10);
+/// assert!(place < 1 << 10);
+/// assert_ne!(hash.of(1_u32), CodeHash::from_seed(8).of(1_u32));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CodeHash {
     wide: u64,
@@ -110,7 +121,7 @@ pub fn split_mix(seed: u64, step: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Pairs of codes that share one of 2^log places, over those expected of random places.
+    /// Pairs of codes that share one of 2^log places, over the number expected of random places.
     fn crowding(hash: CodeHash, codes: &[u64], log: u32) -> f64 {
         let mut places = vec![0_u64; 1 << log];
         codes.iter().for_each(|&code| places[(hash.of(code) >> (32 - log)) as usize] += 1);

@@ -70,6 +70,19 @@ use crate::simd::{Base, dispatch};
 /// # Panics
 ///
 /// If `isa` is not available, or a shape is not as above. Checked once per call.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
+///
+/// let items = [7_u32, 3, 7, 9, 5];
+/// let (mut hits, mut missed) = ([0; 2], [0; 5 + MISSED_SLACK]);
+/// let end = sift(Isa::selected()?, &[7, 3], &items, &mut hits, &mut missed);
+/// assert_eq!((hits, &missed[..end]), ([2, 1], &[9, 5][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn sift<K: Key>(
     isa: Isa,
     keys: &[K],

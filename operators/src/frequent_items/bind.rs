@@ -31,7 +31,7 @@ use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
 
-/// What the operator shares: its work among cores, its memory with the pipeline.
+/// Shares of the operator: of its work among cores, and of the memory of the pipeline.
 pub(super) struct Sharing {
     /// Summaries that count alternating batches.
     pub(super) shards: usize,
@@ -39,7 +39,7 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    /// The memory of a summary that takes this many bytes without text.
+    /// The memory of a summary that takes `bytes` without text.
     fn state(&self, bytes: usize) -> Result<StateMemory, BindError> {
         StateMemory::new(&self.memory, bytes).map_err(|error| blame("counters", error.into()))
     }
@@ -149,7 +149,7 @@ impl FrequentItems {
         }
     }
 
-    /// Whether what was counted is forgotten again.
+    /// Whether counts are forgotten again.
     fn fades(&self) -> bool {
         self.window.is_some() || self.decay.is_some()
     }

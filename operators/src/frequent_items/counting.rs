@@ -17,45 +17,33 @@ use super::ranked::ranked_schema;
 use super::rows::Outbox;
 use super::snapshot_file::SnapshotFile;
 use crate::items::{Column, StoredItem};
-use crate::summary::{Counted, Decayed, Stored, Summary, free_bytes_max};
+use crate::summary::{Counted, Counts, Decayed, Stored, Summary, free_bytes_max};
 
-/// What the operator asks of its state.
-pub(super) trait Tally<K: Column>: Send + 'static {
-    /// What may be asked.
-    const QUERIES: &'static [&'static str];
+/// Counts with the queries and the state that the operator offers.
+pub(super) trait Tally<K: Column>: Counts<K> {
+    /// The queries that are answered.
+    const QUERIES: &'static [&'static str] = QUERIES;
 
-    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, entered: Instant);
-    fn monitored(&self) -> impl Iterator<Item = Counted<&K>>;
-    fn observed(&self) -> u64;
-    fn count_min(&self) -> u64;
-    fn state_bytes(&self) -> usize;
-    fn snapshot(&self) -> Option<Vec<u8>>;
-    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError>;
-    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError>;
+    /// The state as bytes, if it has a format.
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Replaces the state by this one.
+    fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
+    }
+
+    /// Adds this state.
+    fn merge(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
+        Err(Box::new(NoState))
+    }
 }
+
+impl<K: Column, S: Summary<K>> Tally<K> for Decayed<S> {}
 
 impl<K: Column, S: Stored<K>> Tally<K> for S {
     const QUERIES: &'static [&'static str] = STATE_QUERIES;
-
-    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, _entered: Instant) {
-        Summary::observe(self, items, weights);
-    }
-
-    fn monitored(&self) -> impl Iterator<Item = Counted<&K>> {
-        self.iter()
-    }
-
-    fn observed(&self) -> u64 {
-        Summary::observed(self)
-    }
-
-    fn count_min(&self) -> u64 {
-        Summary::count_min(self)
-    }
-
-    fn state_bytes(&self) -> usize {
-        Summary::state_bytes(self)
-    }
 
     fn snapshot(&self) -> Option<Vec<u8>> {
         Some(Stored::snapshot(self))
@@ -72,48 +60,12 @@ impl<K: Column, S: Stored<K>> Tally<K> for S {
     }
 }
 
-impl<K: Column, S: Summary<K>> Tally<K> for Decayed<S> {
-    const QUERIES: &'static [&'static str] = QUERIES;
-
-    fn observe(&mut self, items: &K::Batch, weights: Option<&[u64]>, entered: Instant) {
-        Decayed::observe(self, items, weights, entered);
-    }
-
-    fn monitored(&self) -> impl Iterator<Item = Counted<&K>> {
-        self.iter()
-    }
-
-    fn observed(&self) -> u64 {
-        Decayed::observed(self)
-    }
-
-    fn count_min(&self) -> u64 {
-        Decayed::count_min(self)
-    }
-
-    fn state_bytes(&self) -> usize {
-        Decayed::state_bytes(self)
-    }
-
-    fn snapshot(&self) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
-        Err(Box::new(NoState))
-    }
-
-    fn merge(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
-        Err(Box::new(NoState))
-    }
-}
-
 /// The summary that was written down, which has to be like `configured`.
 pub(super) fn restore_like<K: StoredItem, S: Stored<K>>(
     configured: &S,
     state: &[u8],
 ) -> Result<S, OperatorError> {
-    // What is like the one that is there takes no more, beside its strings.
+    // A summary like the configured one takes no more, strings left out.
     let state_bytes_max = free_bytes_max(state).saturating_add(configured.state_bytes_max());
     let restored = configured.restored(state, state_bytes_max)?;
     configured.check_like(&restored)?;
@@ -143,7 +95,7 @@ impl<K: Column, T: Tally<K>> Counting<K, T> {
     }
 
     fn selected(&self) -> Vec<Counted<K>> {
-        self.emission.report.select(self.tally.monitored(), self.tally.observed())
+        self.emission.report.select(self.tally.iter(), self.tally.observed())
     }
 }
 
@@ -157,7 +109,8 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         self.outbox.check()?;
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let Observations { items, weights } = self.input.read(&input.into_records())?;
-        self.tally.observe(K::lend(items.as_ref()), weights.as_deref(), entered);
+        self.tally.enter(entered);
+        self.tally.observe(K::lend(items.as_ref()), weights.as_deref());
         self.memory.counted(&items, || self.tally.state_bytes())?;
         if !self.emission.is_due(items.len()) {
             return Ok(Flow::NeedInput);
@@ -192,7 +145,7 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        let (monitored, observed) = (self.tally.monitored(), self.tally.observed());
+        let (monitored, observed) = (self.tally.iter(), self.tally.observed());
         if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");
             return Ok(Response::Answer(snapshot_row(monitored, state)?));

@@ -1,8 +1,8 @@
-//! What a summary takes of the memory of the pipeline.
+//! The share of a summary in the memory of the pipeline.
 //!
 //! The counters are allocated at once and reserved when the operator is bound. The text of items
-//! comes and goes with them, so it is measured, and measured again when a quarter as much, or some
-//! megabytes, have come since: a summary cannot grow by more. So a measurement, which visits all
+//! comes and goes with them, so it is measured, and again after text of a quarter of its size, or
+//! of some megabytes, has come: a summary cannot grow by more. So a measurement, which visits all
 //! counters, costs little beside the items between two of them.
 
 use arrow_array::Array;

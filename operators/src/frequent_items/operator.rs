@@ -1,4 +1,4 @@
-//! `frequent_items` as an operator of a pipeline: its parameters, and what they are bound to.
+//! `frequent_items` as an operator of a pipeline: its parameters.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub enum Algorithm {
     Filter,
     /// The same as two parts, which run on two cores while there are cores.
     ParallelFilter,
-    /// SpaceSaving behind cells for what is cold and a SIMD filter for what is hot: the fastest.
+    /// SpaceSaving after cells for cold items and a SIMD filter for hot ones: the fastest.
     /// Monitors some more items than `counters`, as its proof needs them.
     Sieve,
 }
@@ -39,7 +39,7 @@ pub enum Parallel {
     Auto,
     /// They do not: one core counts.
     Off,
-    /// One core filters, one counts what the filter misses: `parallel_filter`.
+    /// One core filters, one counts the items that the filter misses: `parallel_filter`.
     Pipeline,
     /// Each core counts its share of the batches in a summary of its own; these are merged at the
     /// end and for every query. As many as the stage was given `cores`, or two.
@@ -61,10 +61,11 @@ pub enum Emit {
 /// Counts the most frequent items of a stream in bounded memory.
 ///
 /// # Ports
-/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights (UInt64).
-/// Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`, `count`,
-/// `error` (UInt64), the most frequent first; with `window`, behind `window_start`, `window_end`
-/// and `complete` (Boolean). They leave in batches of at most 8,192 rows and 16 MiB of text.
+/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights
+/// (UInt64). Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`,
+/// `count`, `error` (UInt64), the most frequent first; with `window`, after `window_start`,
+/// `window_end` and `complete` (Boolean). They leave in batches of at most 8,192 rows and 16 MiB
+/// of text.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -110,7 +111,7 @@ pub struct FrequentItems {
     /// A column of weights (UInt64); without it every item counts once.
     #[serde(default)]
     pub(super) weight: Option<String>,
-    /// How many items are monitored, k: counts are at most N / k too high.
+    /// Number of monitored items, k: counts are at most N / k too high.
     #[serde(default = "default_counters")]
     #[schemars(range(min = 1, max = 67_108_864))]
     pub(super) counters: usize,
@@ -127,8 +128,8 @@ pub struct FrequentItems {
     pub(super) state_bytes_max: Option<usize>,
     /// Makes the counts of the sieve repeatable: for equal batches, equal seeds give equal
     /// counts. When left out, each run draws a seed, and the counts of the sieve differ within
-    /// their bounds; those of the other algorithms never do. A state that is restored brings its
-    /// own seed. A client that knows the seed can send items that make counting slow.
+    /// their bounds; the counts of the other algorithms never do. A state that is restored brings
+    /// its own seed. A client that knows the seed can send items that make counting slow.
     #[serde(default)]
     pub(super) seed: Option<u64>,
     /// The longest text item that is kept as it is, in bytes. For a longer one stands a name of at
@@ -137,7 +138,7 @@ pub struct FrequentItems {
     #[serde(default = "default_item_bytes_max")]
     #[schemars(range(min = 64, max = 1_073_741_824))]
     pub(super) item_bytes_max: usize,
-    /// How many of the counters the filter searches by SIMD; fewer than `counters`.
+    /// Number of the counters that the filter searches by SIMD; fewer than `counters`.
     #[serde(default = "default_filter_bins")]
     #[schemars(range(min = 1, max = 64))]
     pub(super) filter_bins: usize,
@@ -145,7 +146,7 @@ pub struct FrequentItems {
     /// fraction such as "1/3", taken exactly.
     #[serde(default)]
     pub(super) threshold: Option<Share>,
-    /// Emit only this many items; all that are monitored when left out.
+    /// Maximum number of items to emit; all monitored ones when left out.
     #[serde(default)]
     pub(super) n: Option<usize>,
     /// When rows are emitted.
@@ -155,23 +156,24 @@ pub struct FrequentItems {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) every: Option<u64>,
-    /// Count in windows: {"items": 1000000} or {"seconds": 10}, and with "slide" how far each
-    /// begins behind the last one. A window emits its rows when it closes, with the columns
-    /// `window_start`, `window_end` and `complete`, which is false for a window that the stream did
-    /// not fill. Windows of seconds begin at whole multiples of their slide since 1970.
+    /// Count in windows: {"items": 1000000} or {"seconds": 10}, with "slide" for the distance
+    /// between the beginnings of two windows. A window emits its rows when it closes, with the
+    /// columns `window_start`, `window_end` and `complete`, which is false for a window that the
+    /// stream did not fill. Windows of seconds begin at whole multiples of their slide since
+    /// 1970.
     #[serde(default)]
     pub(super) window: Option<Window>,
-    /// Let counts fade: {"half_life_items": 1000000} or {"half_life_seconds": 60}. What was seen a
-    /// half-life ago counts half.
+    /// Let counts fade: {"half_life_items": 1000000} or {"half_life_seconds": 60}. An occurrence
+    /// of a half-life ago counts half.
     #[serde(default)]
     pub(super) decay: Option<Decay>,
     /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same
     /// algorithm, counters and type of items.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
-    /// Write the state to this file when the input has ended, as a whole or not at all: what the
-    /// file held stays until then. A link, a pipe or a device stays one. When the state cannot be
-    /// written, the rows go on all the same, and the run fails at its end.
+    /// Write the state to this file when the input has ended, as a whole or not at all: the file
+    /// keeps its content until then. A link, a pipe or a device stays one. When the state cannot
+    /// be written, the rows go on all the same, and the run fails at its end.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
 }
@@ -237,7 +239,7 @@ impl FrequentItems {
         self
     }
 
-    /// Monitors this many items.
+    /// Monitors `counters` items.
     #[must_use]
     pub fn counters(mut self, counters: usize) -> Self {
         self.counters = counters;
@@ -258,7 +260,7 @@ impl FrequentItems {
         self
     }
 
-    /// Lets the sieve take this many bytes, strings left out.
+    /// Lets the sieve take `bytes` bytes, strings left out.
     #[must_use]
     pub fn state_bytes_max(mut self, bytes: usize) -> Self {
         self.state_bytes_max = Some(bytes);
@@ -273,15 +275,14 @@ impl FrequentItems {
         self
     }
 
-    /// Keeps text items of up to this many bytes as they are, 64 to 2^30, and names for longer
-    /// ones.
+    /// Keeps text items of up to `bytes` bytes as they are, 64 to 2^30, and names for longer ones.
     #[must_use]
     pub fn item_bytes_max(mut self, bytes: usize) -> Self {
         self.item_bytes_max = bytes;
         self
     }
 
-    /// Gives this many of the counters to the filter.
+    /// Gives `bins` of the counters to the filter.
     #[must_use]
     pub fn filter_bins(mut self, bins: usize) -> Self {
         self.filter_bins = bins;
@@ -289,6 +290,15 @@ impl FrequentItems {
     }
 
     /// Emits only items with at least this share of the stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_operators::FrequentItems;
+    ///
+    /// let frequent = FrequentItems::new().threshold("0.07".parse()?);
+    /// # let _ = frequent;
+    /// # Ok::<(), trommel_operators::ShareError>(())
+    /// ```
     #[must_use]
     pub fn threshold(mut self, share: Share) -> Self {
         self.threshold = Some(share);

@@ -9,8 +9,8 @@
 //! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
 //! 2012, §4.1 (Figures 9 and 10) and §5 (queries). Missed items are sent without waiting; only an
 //! exchange is a round trip, during which the filter is in the middle of a batch. Messages keep
-//! their order, so Y does what it would do behind the sequential filter, and the results are the
-//! same, whatever the cores.
+//! their order, so Y does the same as after the sequential filter, and the results do not depend
+//! on the cores.
 //!
 //! Departures from the paper: a message is a batch's worth of missed items, not one item. And where
 //! the paper sends bXmin and receives bYmax, once for every exchange, here all of X travels to the
@@ -31,7 +31,7 @@ use super::snapshot_file::SnapshotFile;
 use crate::items::{Column, Item};
 use crate::summary::{Counted, Filter, FilterFront, SpaceSaving, exchange_while_due};
 
-/// What the filter sends to the counter: some missed items, and behind them what is to be done.
+/// A message of the filter to the counter: some missed items, and the next step.
 struct ToCounter<K: Item> {
     observations: Observations,
     /// Positions of the missed items.
@@ -56,14 +56,14 @@ struct Work {
     position: usize,
 }
 
-/// X: absorbs what is most frequent, sends the rest on.
+/// X: absorbs the most frequent items, sends the others on.
 pub(super) struct FilterPart<K: Column> {
     /// `None` while it is with the counter, in the middle of a batch.
     front: Option<FilterFront<K>>,
     input: Input,
     emission: Emission,
     work: Option<Work>,
-    /// Room for the positions that one batch can miss.
+    /// Room for the missed positions of one batch.
     missed: Vec<u32>,
     /// Items that X has seen and its bytes, as of when it left last.
     observed: u64,
@@ -72,7 +72,7 @@ pub(super) struct FilterPart<K: Column> {
     forwarded: u64,
 }
 
-/// Y: counts what the filter sends, and answers for both.
+/// Y: counts the items that the filter sends, and answers for both.
 pub(super) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
     report: Report,
@@ -157,8 +157,7 @@ impl<K: Column> FilterPart<K> {
 }
 
 fn send<K: Column>(message: ToCounter<K>, out: &mut Output) {
-    // The batch is shared with whoever else holds it, but while the message waits it is this queue
-    // that keeps it.
+    // Others may hold the batch too, but while the message waits, this queue keeps it alive.
     let weights = message.observations.weights.as_ref().map_or(0, |weights| weights.len() * 8);
     let bytes =
         message.observations.items.get_array_memory_size() + weights + message.missed.len() * 4;
@@ -195,7 +194,7 @@ impl<K: Column> Operator for FilterPart<K> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        // Read here for its errors: what does not fit is not sent on.
+        // Read here for its errors: an invalid query is not sent on.
         if !is_snapshot(request) {
             Question::<K>::read(request, STATE_QUERIES)?;
         }
@@ -307,7 +306,7 @@ mod tests {
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
         let (input, emission) = (Input::new(0, None, 1024), Emission::new(report, None));
         let (mut part, _) = parts(filter, input, emission, None, memory);
-        // First all counters are taken; then one of those behind overtakes the filter.
+        // First all counters are taken; then a counter of Y overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);
         let column: ArrayRef = Arc::new(UInt32Array::from_iter_values(items));
         let records = RecordBatch::try_from_iter([("item", column)]).unwrap();

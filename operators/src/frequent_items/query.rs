@@ -1,4 +1,4 @@
-//! What is asked of a summary: by queries while it runs, and by the configuration when it emits.
+//! Questions to a summary: of queries while it runs, and of the configuration when it emits.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::summary::{Counted, HEAP_MAX, largest, top, top_borrowed};
 
 /// The queries of the operator.
 pub(super) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
-/// Those where the state is one summary.
+/// The queries where the state is one summary.
 pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPSHOT];
 
 const SNAPSHOT: &str = "snapshot";
 
-/// The most bytes that an answer may have: 1 GiB, half of what a column of text or bytes can hold.
+/// The most bytes of an answer: 1 GiB, half of the limit of a column of text or bytes.
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a row of an answer besides the item.
 const ROW_BYTES: usize = 20;
@@ -87,7 +87,7 @@ struct EstimateParameters {
 }
 
 impl<K: Column> Question<K> {
-    /// `queries` are those that there are, for whoever asks for another.
+    /// `queries` are the queries that exist, for the error of another one.
     pub(super) fn read(
         request: &Request,
         queries: &'static [&'static str],
@@ -110,8 +110,8 @@ impl<K: Column> Question<K> {
     /// is the most that any other item can have been seen.
     ///
     /// # Cost
-    /// O(m) for m monitored items, and a copy of those that were asked for. When they are more than
-    /// some thousand, the thread that asked ranks them.
+    /// O(m) for m monitored items, and a copy of the rows of the answer. More than a thousand
+    /// rows are ranked by the thread that asked.
     pub(super) fn answer<'a>(
         &self,
         schema: &SchemaRef,
@@ -159,7 +159,7 @@ impl<K: Column> Question<K> {
     }
 }
 
-/// Which items an operator emits: at most `n`, and only those with at least this share of the
+/// The items that an operator emits: at most `n`, and only items with at least this share of the
 /// stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {

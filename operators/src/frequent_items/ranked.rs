@@ -1,4 +1,4 @@
-//! Counted items as rows: ranked ones, a single estimate, and those that are ranked elsewhere.
+//! Counted items as rows: ranked ones, a single estimate, and items that another thread ranks.
 
 use std::cmp::Reverse;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use arrow_select::take::take;
 use crate::items::Column;
 use crate::summary::Counted;
 
-/// `rank`, `item`, `count`, `error`: what the operator emits and answers.
+/// `rank`, `item`, `count`, `error`: the rows of emissions and answers.
 pub(super) fn ranked_schema(item: DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("rank", DataType::UInt32, false),
@@ -38,7 +38,7 @@ pub(super) fn ranked_rows<'a, K: Column>(
     RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
 }
 
-/// Counted items in columns, before they are ranked. They own what they hold, so that another
+/// Counted items in columns, before they are ranked. The columns are owned, so that another
 /// thread can rank them.
 pub(super) struct Unranked<K> {
     items: ArrayRef,

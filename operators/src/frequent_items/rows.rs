@@ -1,4 +1,4 @@
-//! What leaves the operator: rows in batches of bounded size, and at the end its state.
+//! Output of the operator: rows in batches of bounded size, and its state at the end.
 //!
 //! A summary of text can hold more bytes than a column of text, whose offsets have 31 bits, and
 //! more than one call of an operator should write. So the ranked items wait here, and each call
@@ -65,7 +65,7 @@ impl<K: Column> Rows<K> {
     }
 }
 
-/// How much one call may still send.
+/// Rows and bytes that one call may still send.
 #[derive(Debug)]
 pub(super) struct Budget {
     rows: usize,

@@ -1,4 +1,4 @@
-//! How much of the stream counts: all of it, a window, or what has not faded.
+//! The part of the stream that counts: all of it, a window, or recent items by decay.
 
 use std::time::Duration;
 
@@ -18,18 +18,27 @@ const WINDOW_BYTES_MAX: usize = 1 << 30;
 const SECONDS_MIN: f64 = 0.001;
 const SECONDS_MAX: f64 = 1e9;
 
-/// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, each behind the last one, or with
-/// `slide` overlapping.
+/// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, one after the other, or
+/// overlapping with `slide`.
 ///
 /// When a window closes, its rows are emitted, with the columns `window_start`, `window_end` and
 /// `complete`. For a window of items, the borders are positions in the stream from 0, the end not
-/// included (UInt64); it closes exactly behind its last item. For a window of time they are times
+/// included (UInt64); it closes exactly after its last item. For a window of time they are times
 /// (Timestamp, UTC), whole multiples of the slide since 1970: windows of 60 seconds begin with the
 /// minute, in every run. A batch belongs to the window in which it entered the pipeline, and a
 /// window closes when its time has passed, also if nothing comes. When the stream ends, the last
 /// window closes too. `complete` is false for a window that the stream did not fill: it began
 /// before the first batch came, or had not ended when the stream did. Windows in which nothing came
 /// have no rows.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::{FrequentItems, Window};
+///
+/// let last_minute = Window::seconds(60.0).slide(10.0);
+/// let top = FrequentItems::new().n(10).window(last_minute);
+/// # let _ = top;
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -42,27 +51,27 @@ pub struct Window {
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
     seconds: Option<f64>,
-    /// How far it slides, in items or seconds; the window must be a multiple of it, up to 1,000
-    /// times. Its own length when left out.
+    /// Distance between the beginnings of two windows, in items or seconds; the window must be a
+    /// multiple of it, up to 1,000 times. Its own length when left out.
     #[serde(default)]
     #[schemars(range(min = 0.001))]
     slide: Option<f64>,
 }
 
 impl Window {
-    /// Windows of so many items.
+    /// Windows of `items` items.
     #[must_use]
     pub fn items(items: u64) -> Self {
         Self { items: Some(items), seconds: None, slide: None }
     }
 
-    /// Windows of so many seconds.
+    /// Windows of `seconds` seconds.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
         Self { items: None, seconds: Some(seconds), slide: None }
     }
 
-    /// Lets a window begin so many items or seconds behind the last one.
+    /// Lets a window begin `by` items or seconds after the last one.
     #[must_use]
     pub fn slide(mut self, by: f64) -> Self {
         self.slide = Some(by);
@@ -131,32 +140,40 @@ fn panes(panes: u64) -> Result<usize, BindError> {
 
 /// Lets counts fade: `{"half_life_items": 1000000}` or `{"half_life_seconds": 60}`.
 ///
-/// An item that was seen a half-life ago counts half as much as one that is seen now, two
-/// half-lives ago a quarter. Age is counted in steps of a 64th of a half-life. N, `count` and
-/// `error` are of the counts as they have faded by the newest item, rounded to whole numbers so
-/// that the bounds stay bounds, which makes errors up to 2 larger.
+/// An occurrence of a half-life ago counts half, of two half-lives ago a quarter. Age is counted
+/// in steps of a 64th of a half-life. N, `count` and `error` are of the counts as they have faded
+/// by the newest item, rounded to whole numbers so that the bounds stay bounds, which makes
+/// errors up to 2 larger.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::{Decay, FrequentItems};
+///
+/// let trending = FrequentItems::new().n(10).decay(Decay::seconds(300.0));
+/// # let _ = trending;
+/// ```
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Decay {
-    /// After so many items, a count is worth half.
+    /// Items after which a count is worth half.
     #[serde(default)]
     #[schemars(range(min = 1, max = 274_877_906_944_u64))]
     half_life_items: Option<u64>,
-    /// After so many seconds, a count is worth half.
+    /// Seconds after which a count is worth half.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
     half_life_seconds: Option<f64>,
 }
 
 impl Decay {
-    /// A half-life of so many items.
+    /// A half-life of `half_life` items.
     #[must_use]
     pub fn items(half_life: u64) -> Self {
         Self { half_life_items: Some(half_life), half_life_seconds: None }
     }
 
-    /// A half-life of so many seconds.
+    /// A half-life of `half_life` seconds.
     #[must_use]
     pub fn seconds(half_life: f64) -> Self {
         Self { half_life_items: None, half_life_seconds: Some(half_life) }
@@ -183,7 +200,7 @@ fn one_of_two(parameter: &'static str, first: &str, second: &str) -> BindError {
     BindErrorKind::Value { value, allowed }.at(parameter)
 }
 
-/// What of the stream counts.
+/// The part of the stream that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope {
     All,
@@ -206,7 +223,7 @@ impl Scope {
     }
 }
 
-/// Refuses a window of so many panes that would take too much memory.
+/// Refuses a window of `panes` panes that would take too much memory.
 pub(super) fn check_bytes(panes: usize, bytes: usize) -> Result<(), BindError> {
     if bytes <= WINDOW_BYTES_MAX {
         return Ok(());

@@ -5,19 +5,19 @@
 //!           summary                                  summary                         summary
 //! ```
 //!
-//! Every shard keeps its share of the batches that reach it and sends the others on, untouched. At
-//! the end the summaries travel the same way and are merged ([`merge`](super::merge)), so that the
-//! bounds of the result are those of one summary over the whole stream. A query takes along what
-//! each shard knows, exactly as of the batch boundary at which it was asked, and the bounds of all
-//! shards are put together by the thread that asked: a shard only copies its counters.
+//! Every shard keeps its share of the batches that reach it and sends the others on, untouched.
+//! At the end the summaries travel the same way and are merged ([`merge`](super::merge)), so that
+//! the bounds of the result are those of one summary over the whole stream. A query collects the
+//! bounds of each shard, exactly as of the batch boundary at which it was asked, and the thread
+//! that asked adds them: a shard only copies its counters.
 //!
 //! Source: merging as in Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm for
 //! frequent items and the Hurwitz zeta distribution*, Information Sciences 329 (2016). The
 //! alternative is the pipeline of filter and counter ([`parallel`](super::parallel)), whose cores
 //! share one summary.
 //!
-//! What each batch is added to depends on its position in the stream alone, not on which core is
-//! faster: results are repeatable.
+//! The shard of a batch depends on the position of the batch in the stream alone, not on which
+//! core is faster: results are repeatable.
 
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
@@ -34,11 +34,11 @@ use super::snapshot_file::SnapshotFile;
 use crate::items::Column;
 use crate::summary::{Bounds, Counted, Stored, Summary};
 
-/// What a shard sends to the next one.
+/// A message of a shard to the next one.
 enum Message<K, S> {
     /// A batch that it did not keep.
     Batch(Observations),
-    /// The rows of an emission are due; this is what the shards so far know.
+    /// The rows of an emission are due; these are the bounds of the shards so far.
     Emit(Vec<Bounds<K>>),
     /// The stream has ended; this is the summary of the shards so far.
     End(S),
@@ -54,7 +54,7 @@ pub(super) struct Shard<K, S> {
     outbox: Outbox<K>,
     memory: StateMemory,
     is_first: bool,
-    /// Shards behind this one.
+    /// Shards after this one.
     behind: usize,
     /// Batches sent on since the last one that was kept.
     passed: usize,
@@ -117,13 +117,13 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
         self.summary.as_mut().expect("the summary leaves when the stream has ended")
     }
 
-    /// Adds what this shard knows; nothing if that has been sent on.
+    /// Adds the bounds of this shard; nothing if its summary has been sent on.
     fn tell(&self, mut shards: Vec<Bounds<K>>) -> Vec<Bounds<K>> {
         shards.extend(self.summary.as_ref().map(Bounds::of));
         shards
     }
 
-    /// The rows of an emission are due: those of the last shard go out.
+    /// The rows of an emission are due: the last shard emits them.
     fn emit(&mut self, before: Vec<Bounds<K>>, out: &mut Output) {
         let shards = self.tell(before);
         if self.behind > 0 {
@@ -212,7 +212,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
 
     fn counters(&self) -> Counters {
         let mut counters = if self.is_first { self.input.counters() } else { Counters::new() };
-        let state_bytes = self.summary.as_ref().map_or(self.state_bytes, Summary::state_bytes);
+        let state_bytes = self.summary.as_ref().map_or(self.state_bytes, S::state_bytes);
         counters.push(("state_bytes", state_bytes as u64));
         if let Some(merged) = self.summary.as_ref().filter(|_| self.behind == 0) {
             counters.push(("observed", merged.observed()));

@@ -20,7 +20,7 @@ pub enum SnapshotFileError {
     Io {
         /// The file.
         path: String,
-        /// What happened.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is larger than any snapshot.
@@ -29,7 +29,7 @@ pub enum SnapshotFileError {
         /// The file.
         path: String,
     },
-    /// Writing failed; what the file held before it still holds.
+    /// Writing failed; the file keeps its content.
     #[error("the state was not saved: {0}")]
     NotSaved(#[source] FileError),
 }
@@ -70,8 +70,8 @@ impl SnapshotFile {
         Ok(self.destination.probe().map_err(SnapshotFileError::NotSaved)?)
     }
 
-    /// Writes the file as a whole: whatever happens, its name stands for the old bytes or the new
-    /// ones.
+    /// Writes the file as a whole: its name stands for the old bytes or the new ones, also after
+    /// a crash.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
         let written = self.destination.replace_now().and_then(|mut file| {
             file.write(bytes)?;

@@ -1,7 +1,7 @@
 //! The operator over windows: rows for each window when it closes.
 //!
-//! A window of items closes exactly behind its last item: a batch is divided there. A window of
-//! time closes with the first batch that entered the stream behind its end, or, when none comes,
+//! A window of items closes exactly after its last item: a batch is divided there. A window of
+//! time closes with the first batch that entered the stream after its end, or, when none comes,
 //! when the engine says that the time has passed; a batch that entered before and arrives later
 //! than that counts in the next window.
 //!
@@ -56,7 +56,7 @@ impl Grid {
         u128::from(index) * self.window / self.panes
     }
 
-    /// The pane that a time is in: the last one that does not begin behind it.
+    /// The pane that a time is in: the last one that does not begin after it.
     fn index(self, time: u128) -> u64 {
         u64::try_from(((time + 1) * self.panes - 1) / self.window).unwrap_or(u64::MAX - 1)
     }
@@ -97,7 +97,7 @@ impl Borders {
         Self::Items { pane, position: 0 }
     }
 
-    /// Windows of this length, each of so many panes.
+    /// Windows of this length, each of `panes` panes.
     pub(super) fn time(window: Duration, panes: usize) -> Self {
         let grid = Grid { window: window.as_nanos(), panes: panes as u128 };
         Self::Time { grid, start: None, index: 0 }
@@ -149,7 +149,7 @@ struct Extent {
     is_whole: bool,
 }
 
-/// What the operator emits: the columns of the window, and those of [`ranked_schema`].
+/// The rows that are emitted: the columns of the window, and the columns of [`ranked_schema`].
 pub(super) fn window_schema(item: DataType, borders: Borders) -> SchemaRef {
     let border = |name| Arc::new(Field::new(name, borders.column_type(), false));
     let complete = Arc::new(Field::new("complete", DataType::Boolean, false));
@@ -242,7 +242,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             self.close();
             return true;
         }
-        // Nothing is said of windows in which nothing came.
+        // Empty windows have no rows.
         *index = live.max(*index);
         self.passed = None;
         false
@@ -357,7 +357,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        // What the last window has said already is not said again.
+        // The last window is not emitted twice.
         if self.panes.live().observed() > 0 {
             self.emit(false);
         }

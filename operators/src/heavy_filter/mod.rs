@@ -7,13 +7,13 @@
 //!                               └─► `counts`: an item and how often it was taken out
 //! ```
 //!
-//! In a skewed stream a handful of items make up most of it. Counted where they pass by, they cost
-//! a compare and an addition in a register, and what is behind the filter sees only the rest. This
-//! is the filter that stands in front of [`frequent_items`](crate::frequent_items), by the same
-//! rule and the same kernel (Roy, Teubner, Alonso: *Efficient Frequent Item Counting in Multi-Core
-//! Hardware*, KDD 2012, §3: a filter in front of any counting algorithm). What is hot is found by
-//! counting a sample, one row in [`SAMPLED`], and chosen anew as the stream changes. What is chosen
-//! decides only the speed: nothing is lost or counted twice.
+//! In a skewed stream a handful of items make up most of it. Counted where they pass by, they
+//! cost a compare and an addition in a register, and operators after the filter see only the
+//! rest. This is the filter that stands in front of [`frequent_items`](crate::frequent_items), by
+//! the same rule and the same kernel (Roy, Teubner, Alonso: *Efficient Frequent Item Counting in
+//! Multi-Core Hardware*, KDD 2012, §3: a filter in front of any counting algorithm). Hot items
+//! are found by counting a sample, one row in [`SAMPLED`], and chosen again as the stream
+//! changes. The choice decides only the speed: nothing is lost or counted twice.
 //!
 //! Left out: weights; a row counts once.
 
@@ -36,7 +36,7 @@ use self::operator::Filtering;
 use crate::columns::find_column;
 use crate::items::{Column, Text};
 
-/// One row in so many is counted to find out what is hot.
+/// One row in `SAMPLED` is counted to find the hot items.
 const SAMPLED: usize = 32;
 
 /// Takes the hottest items out of a stream and counts them; the other rows pass.
@@ -56,7 +56,7 @@ const SAMPLED: usize = 32;
 /// A stream with nothing hot passes untouched but for the sample. Otherwise, for a stream of one
 /// column of integers, that of [`sift`](trommel_kernels::sieve::sift): each item is read once and
 /// each that is left written once. With other columns, or text, each row is compared with up to 8
-/// keys and what is left is copied.
+/// keys and the other rows are copied.
 ///
 /// # Examples
 /// ```
@@ -96,9 +96,9 @@ impl Default for HeavyFilter {
 }
 
 impl HeavyFilter {
-    /// The output port of the rows that are not hot.
+    /// The output port of the rows whose item is not hot.
     pub const REST: usize = 0;
-    /// The output port of the counts of those that are.
+    /// The output port of the counts of hot items.
     pub const COUNTS: usize = 1;
 
     /// Filters by the column `item`.

@@ -1,4 +1,4 @@
-//! The state of the filter, and what it does with a batch.
+//! The state of the filter, and the processing of a batch.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
 use crate::items::{Column, Items};
 use crate::secret::random_seed;
-use crate::summary::{SpaceSaving, hottest};
+use crate::summary::{SpaceSaving, Summary, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
 const SAMPLE_COUNTERS: usize = 128;
@@ -30,7 +30,7 @@ pub(super) struct Filtering<K: Column> {
     counts: SchemaRef,
     /// The index of the column of items.
     item: usize,
-    /// What is hot, at most [`KEYS_MAX`], with its codes and the rows taken out.
+    /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
     keys: Vec<K>,
     codes: Vec<K::Code>,
     hits: Vec<u64>,

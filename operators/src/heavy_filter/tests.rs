@@ -32,7 +32,7 @@ fn count_rows(records: &RecordBatch, counts: &mut Counts) {
     }
 }
 
-/// What leaves through the ports: rows of `rest`, in order, and the summed `counts`.
+/// The output of both ports: rows of `rest`, in order, and the summed `counts`.
 fn run(batches: &[RecordBatch]) -> (Vec<RecordBatch>, Counts) {
     let schema = batches[0].schema();
     let fragment = bind(HeavyFilter::new(), &[schema]).expect("it binds");

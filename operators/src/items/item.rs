@@ -1,8 +1,8 @@
-//! What is counted: integer and text items, and batches of them.
+//! Items that are counted: integers and texts, and batches of them.
 //!
-//! An [`Item`] is what a summary keeps; its borrowed form [`Item::Ref`] is what a batch lends, so
-//! that a look-up allocates nothing. Each item has a *code*, an integer that the hash index and the
-//! SIMD filter work with:
+//! A summary keeps an [`Item`]; a batch lends its borrowed form [`Item::Ref`], so that a look-up
+//! allocates nothing. Each item has a *code*, an integer that the hash index and the SIMD filter
+//! work with:
 //!
 //! | item | borrowed | code | equal codes mean |
 //! |---|---|---|---|
@@ -32,6 +32,67 @@ use trommel_kernels::filter::Key;
 /// that make counting slow. Each summary draws a secret of its own and keeps its items under the
 /// codes that belong to it; an item that comes from another summary is given its code again
 /// ([`Self::rekey`]).
+///
+/// # Examples
+///
+/// Pairs of ports, whose code is the pair itself:
+///
+/// ```
+/// use trommel_operators::frequent_items::{Item, Items, SpaceSaving};
+///
+/// #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// struct Ports(u16, u16);
+///
+/// impl Item for Ports {
+///     type Code = u32;
+///     type Secret = ();
+///     type Ref<'a> = (u16, u16);
+///     const CODE_IS_ITEM: bool = true;
+///
+///     fn secret(_: u64) {}
+///     fn code_of((from, to): (u16, u16), (): &()) -> u32 {
+///         u32::from(from) << 16 | u32::from(to)
+///     }
+///     fn new((from, to): (u16, u16), _: u32) -> Self {
+///         Self(from, to)
+///     }
+///     fn assign(&mut self, (from, to): (u16, u16), _: u32) {
+///         *self = Self(from, to);
+///     }
+///     fn code(&self) -> u32 {
+///         Self::code_of((self.0, self.1), &())
+///     }
+///     fn rekey(&mut self, (): &()) {}
+///     fn borrowed(&self) -> (u16, u16) {
+///         (self.0, self.1)
+///     }
+///     fn is(&self, item: (u16, u16), _: u32) -> bool {
+///         (self.0, self.1) == item
+///     }
+///     fn heap_bytes(&self) -> usize {
+///         0
+///     }
+///     fn from_code(code: &u32) -> Option<(u16, u16)> {
+///         Some(((code >> 16) as u16, *code as u16))
+///     }
+/// }
+///
+/// struct Packets(Vec<(u16, u16)>);
+///
+/// impl Items<Ports> for Packets {
+///     fn len(&self) -> usize {
+///         self.0.len()
+///     }
+///     fn item(&self, position: usize) -> (u16, u16) {
+///         self.0[position]
+///     }
+/// }
+///
+/// let mut summary = SpaceSaving::new(100)?;
+/// summary.observe(&Packets(vec![(4000, 443), (4000, 80), (4000, 443)]));
+/// assert_eq!(summary.top(1)[0].item, Ports(4000, 443));
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     /// The integer that stands for the item in hash indexes and SIMD registers.
     type Code: Key;
@@ -146,8 +207,8 @@ macro_rules! integer_item {
 integer_item!(u32);
 integer_item!(u64);
 
-/// A string with a place for its code. Ordered as strings are; two different strings are different
-/// items, whatever their codes.
+/// A string with a place for its code. Ordered as strings are; two different strings are
+/// different items, also if their codes are equal.
 ///
 /// # Examples
 ///
@@ -299,8 +360,8 @@ impl fmt::Display for Text {
 /// A batch of items of type `K`, by position: `[u32]`, `[u64]`, and for [`Text`] `[&str]`,
 /// [`StringArray`] and [`LargeStringArray`].
 ///
-/// A null of a string array is an item like any other, the empty string; whoever counts nulls
-/// differently filters them before.
+/// A null of a string array is counted as the empty string; to count nulls differently, filter
+/// them before.
 pub trait Items<K: Item> {
     /// Items in the batch.
     fn len(&self) -> usize;

@@ -7,7 +7,7 @@ use super::item::{Item, Text};
 /// [`Self::read`] must take the bytes that [`Self::write`] appended for an equal item, and refuse
 /// all others. It need not know the code: the summary that reads the item gives it one.
 pub trait StoredItem: Item {
-    /// A number for the type; those below 128 are taken.
+    /// A number for the type; numbers below 128 are taken.
     const NUMBER: u8;
 
     /// Appends the item.

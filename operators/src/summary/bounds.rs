@@ -1,4 +1,4 @@
-//! The bounds that a summary gives, as a list: what is left of a summary that counts no more.
+//! The bounds that a summary gives, as a list: a summary that has stopped counting.
 //!
 //! ```text
 //! monitored      a 7±0   c 5±1   k 9±2   …      ascending by item
@@ -56,12 +56,13 @@ impl<K: Item> Bounds<K> {
         self.observed
     }
 
-    /// Becomes the bounds of both streams together: the sums of those of each.
+    /// Becomes the bounds of both streams together: the sums of the bounds of each.
     pub(crate) fn add(&mut self, other: &Self) {
         let ours = std::mem::take(&mut self.monitored).into_iter();
         let mut theirs = other.monitored.iter().peekable();
         let mut sums = Vec::with_capacity(ours.len() + theirs.len());
         let (our_most, their_most) = (self.unmonitored, other.unmonitored);
+        // Both lists ascend, so that one pass meets every item once and in order.
         for counted in ours {
             while let Some(their) = theirs.next_if(|their| their.item < counted.item) {
                 sums.push(their.clone().plus(our_most, our_most));
@@ -78,7 +79,7 @@ impl<K: Item> Bounds<K> {
     }
 
     /// Keeps the `most` items with the largest upper bounds, at least 1; of equal ones the first.
-    /// The others join those without bounds of their own.
+    /// The others lose their own bounds.
     pub(crate) fn keep(&mut self, most: usize) {
         if self.monitored.len() <= most {
             return;
@@ -105,7 +106,7 @@ impl<K: Item> Bounds<K> {
         size_of::<Self>() + Self::bytes(self.monitored.capacity()) + self.heap_bytes()
     }
 
-    /// Bytes of a list of so many items, without their strings.
+    /// Bytes of a list of `items` items, without their strings.
     pub(crate) const fn bytes(items: usize) -> usize {
         items.saturating_mul(size_of::<Counted<K>>())
     }

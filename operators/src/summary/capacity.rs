@@ -22,8 +22,8 @@ pub enum CapacityError {
         /// The number that was asked for.
         bins: usize,
     },
-    /// All counters are bins of the filter, none is left behind it.
-    #[error("{counters} counters leave none behind {bins} filter bins: at least {} are needed", bins + 1)]
+    /// All counters are bins of the filter, none is left after it.
+    #[error("{counters} counters leave none after {bins} filter bins: at least {} are needed", bins + 1)]
     NoBackCounters {
         /// The counters that were asked for, bins included.
         counters: usize,
@@ -37,7 +37,7 @@ pub enum CapacityError {
         counters: usize,
         /// The memory that is allowed.
         bytes: usize,
-        /// The least memory for so many counters.
+        /// The least memory for `counters` counters.
         bytes_min: usize,
     },
 }

@@ -1,36 +1,47 @@
-//! What SpaceSaving, the filter and the sieve have in common: what windows, decay, merging and the
-//! operator are written against.
+//! Traits of SpaceSaving, the filter and the sieve, for windows, decay, merging and the operator.
 
 use std::fmt::Debug;
+use std::time::Instant;
 
 use super::counted::Counted;
+use super::filter::Filter;
+use super::sieve::Sieve;
+use super::space_saving::SpaceSaving;
 use super::stored::RestoreError;
 use crate::items::{Item, Items, StoredItem};
 
-/// A summary of a stream in bounded memory.
+/// Counts of the items of a stream.
 ///
-/// With N the weight observed and k the counters, every implementor promises: `count - error <=
-/// true count <= count` for what is monitored, and at most [`Self::unmonitored`] for each item that
-/// is not; neither an error nor such a bound is above N / k. Whoever uses only this keeps the
-/// promises.
-pub(crate) trait Summary<K: Item>: Clone + Debug + Send + 'static {
+/// With N the weight observed, `count - error <= true count <= count` for monitored items, and
+/// the true count of all others is at most [`Self::count_min`].
+pub(crate) trait Counts<K: Item>: Send + 'static {
+    /// Says when the batches that follow entered the stream.
+    fn enter(&mut self, _at: Instant) {}
     /// Counts each item once, or with its weight.
     fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>);
     /// The monitored items, in no particular order.
     fn iter(&self) -> impl Iterator<Item = Counted<&K>>;
-    /// The counter of an item, if it is monitored.
-    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
-    /// The most that an item that is not monitored can have been seen.
-    fn unmonitored(&self) -> impl Fn(&K) -> u64;
     /// The most that any unmonitored item can have been seen.
     fn count_min(&self) -> u64;
     /// N.
     fn observed(&self) -> u64;
-    /// The most items that are monitored.
-    fn monitored_max(&self) -> usize;
     /// Bytes of memory, itself included.
     fn state_bytes(&self) -> usize;
-    /// The most that [`Self::state_bytes`] becomes, strings left out.
+}
+
+/// A summary of a stream in bounded memory.
+///
+/// With k the counters, every implementor promises beside the bounds of [`Counts`]: an item that is
+/// not monitored was seen at most [`Self::unmonitored`] times; neither an error nor such a bound is
+/// above N / k. Code that uses only this trait keeps the promises.
+pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
+    /// The counter of an item, if it is monitored.
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
+    /// The most that an item that is not monitored can have been seen.
+    fn unmonitored(&self) -> impl Fn(&K) -> u64;
+    /// The most items that are monitored.
+    fn monitored_max(&self) -> usize;
+    /// The most that [`Counts::state_bytes`] becomes, strings left out.
     fn state_bytes_max(&self) -> usize;
     /// An empty summary that was made with the same numbers.
     fn to_empty(&self) -> Self;
@@ -51,16 +62,63 @@ pub(crate) trait Stored<K: StoredItem>: Summary<K> {
     fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError>;
 }
 
-/// Why two summaries cannot be merged, or one cannot take the place of the other: they were made
-/// with different numbers, so that the bounds of the result would not be those of both.
+/// Implements [`Counts`] by the public methods of a summary, which have the same names.
+macro_rules! counts {
+    ($summary:ident) => {
+        impl<K: Item> Counts<K> for $summary<K> {
+            fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
+                match weights {
+                    None => $summary::observe(self, batch),
+                    Some(weights) => self.observe_weighted(batch, weights),
+                }
+            }
+
+            fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
+                $summary::iter(self)
+            }
+
+            fn count_min(&self) -> u64 {
+                $summary::count_min(self)
+            }
+
+            fn observed(&self) -> u64 {
+                $summary::observed(self)
+            }
+
+            fn state_bytes(&self) -> usize {
+                $summary::state_bytes(self)
+            }
+        }
+    };
+}
+
+counts!(SpaceSaving);
+counts!(Filter);
+counts!(Sieve);
+
+/// Why two summaries cannot be merged, or one cannot replace the other: they were made with
+/// different numbers, so that the result would not keep the bounds of both.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::SpaceSaving;
+///
+/// let mut left = SpaceSaving::<u32>::new(100)?;
+/// let error = left.merge(&SpaceSaving::new(200)?).unwrap_err();
+/// assert_eq!((error.what, error.left, error.right), ("counters", 100, 200));
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a summary with {left} {what} and one with {right} do not go together: make them alike")]
+#[error(
+    "invalid merge of a summary with {left} {what} and one with {right}: the numbers must be equal"
+)]
 pub struct MergeError {
-    /// What there are different numbers of: counters, bins or cells.
+    /// The numbers that differ: of counters, bins or cells.
     pub what: &'static str,
-    /// How many the one has that was to become both.
+    /// The number of the summary that was to become both.
     pub left: usize,
-    /// How many the other one has.
+    /// The number of the other summary.
     pub right: usize,
 }
 

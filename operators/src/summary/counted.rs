@@ -4,13 +4,26 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// An item with bounds on how often it was seen: `count - error <= true count <= count`.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::{Counted, SpaceSaving};
+///
+/// let mut summary = SpaceSaving::new(1)?;
+/// summary.observe(&["a", "a", "b"][..]);
+/// let Counted { item, count, error } = &summary.top(1)[0];
+/// assert_eq!((&**item, *count, *error), ("b", 3, 2));
+/// assert_eq!(summary.top(1)[0].count_min(), 1);
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counted<K> {
     /// The item.
     pub item: K,
     /// The upper bound: never below the true count.
     pub count: u64,
-    /// The most by which `count` exceeds the true count; 0 says that it is exact.
+    /// The most by which `count` exceeds the true count; 0 if it is exact.
     pub error: u64,
 }
 
@@ -21,7 +34,7 @@ impl<K> Counted<K> {
         self.count - self.error
     }
 
-    /// Bounds in two streams together, from those in each.
+    /// Bounds in two streams together, from the bounds in each.
     pub(crate) fn plus(self, count: u64, error: u64) -> Self {
         let least = self.count_min().saturating_add(count - error);
         let count = self.count.saturating_add(count);
@@ -53,6 +66,18 @@ pub(crate) const HEAP_MAX: usize = 1024;
 ///
 /// O(m log n) for m items, with n of them in memory, or all if n is above a thousand; only n are
 /// cloned.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_operators::frequent_items::{SpaceSaving, top};
+///
+/// let mut summary = SpaceSaving::new(9)?;
+/// summary.observe(&[5_u32, 4, 4, 8, 8, 3][..]);
+/// let even = summary.iter().filter(|counted| counted.item % 2 == 0);
+/// assert_eq!(top(even, 1)[0].item, 4);
+/// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+/// ```
 pub fn top<'a, K: Clone + Ord + 'a>(
     counted: impl IntoIterator<Item = Counted<&'a K>>,
     n: usize,

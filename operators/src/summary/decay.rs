@@ -1,9 +1,9 @@
-//! Counts that fade: what was seen a half-life ago counts half.
+//! Counts that fade: an occurrence of a half-life ago counts half.
 //!
 //! Source: Cormode, Shkapenyuk, Srivastava, Xu, *Forward Decay: A Practical Time Decay Model for
-//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Nothing that was counted is touched
-//! when it ages. Instead, what arrives later weighs more, and whoever asks divides by what an item
-//! weighs now; the ratio of two weights is all that matters.
+//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Counts are not touched when they
+//! age. Instead, later items weigh more, and an answer divides by the present weight of an item;
+//! only the ratio of two weights matters.
 //!
 //! # The curve
 //!
@@ -25,7 +25,7 @@
 //! # Guarantees
 //!
 //! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors
-//! and the counts of what is not reported are at most N / k + 2. Counts are whole numbers.
+//! and the counts of unmonitored items are at most N / k + 2. Counts are whole numbers.
 //!
 //! 1. *Between divisions* the summary sees a weighted stream, and keeps its bounds: its N and its
 //!    true counts are the decayed ones times the present W.
@@ -41,24 +41,24 @@
 
 use std::time::{Duration, Instant};
 
-use super::contract::Summary;
+use super::contract::{Counts, Summary};
 use super::counted::Counted;
 use crate::items::{Item, Items, Part};
 
 /// Steps of a half-life.
 const STEPS: u64 = 64;
-/// Weights begin at 2^16, and counts are divided after so many half-lives.
+/// Weights begin at 2^16, and counts are divided after `HALF_LIVES` half-lives.
 const WEIGHT_BITS: i32 = 16;
 const HALF_LIVES: u64 = 8;
 /// The most items of a half-life.
 pub(crate) const HALF_LIFE_ITEMS_MAX: u64 = 1 << 38;
 
-/// What ages the counts.
+/// The unit of age.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HalfLife {
-    /// So many items, at least 1.
+    /// A number of items, at least 1.
     Items(u64),
-    /// So much time, more than none.
+    /// A time, more than none.
     Time(Duration),
 }
 
@@ -77,6 +77,8 @@ pub(crate) struct Decayed<S> {
     position: u64,
     /// When the first batch entered.
     start: Option<Instant>,
+    /// The step of the time at which the batch in hand entered.
+    time: u64,
     /// The weights of a batch.
     weights: Vec<u64>,
 }
@@ -92,8 +94,17 @@ impl<S> Decayed<S> {
     pub(crate) fn new(empty: S, half_life: HalfLife) -> Self {
         let rise = |step: u64| (step as f64 / STEPS as f64 + f64::from(WEIGHT_BITS)).exp2();
         let curve = (0..STEPS).map(|step| rise(step).round() as u64).collect();
-        let (weights, start) = (Vec::new(), None);
-        Self { summary: empty, half_life, curve, base: 0, step: 0, position: 0, start, weights }
+        Self {
+            summary: empty,
+            half_life,
+            curve,
+            base: 0,
+            step: 0,
+            position: 0,
+            start: None,
+            time: 0,
+            weights: Vec::new(),
+        }
     }
 
     /// The step of the item at this position of the stream, and where the next step begins.
@@ -119,34 +130,6 @@ impl<S> Decayed<S> {
     fn weight(&self, step: u64) -> u64 {
         let remainder = usize::try_from(step % STEPS).expect("below 64");
         self.curve[remainder] << (step / STEPS - self.base)
-    }
-
-    /// Counts each item of the batch, which entered at that time, with its weight.
-    pub(crate) fn observe<K: Item, B: Items<K> + ?Sized>(
-        &mut self,
-        batch: &B,
-        weights: Option<&[u64]>,
-        entered: Instant,
-    ) where
-        S: Summary<K>,
-    {
-        let time = self.step_of(entered);
-        let mut buffer = std::mem::take(&mut self.weights);
-        let mut done = 0;
-        while done < batch.len() {
-            self.rebase(self.step_at(self.position, time).0 / STEPS);
-            buffer.clear();
-            let last = self.fill(&mut buffer, batch.len() - done, time);
-            let end = done + buffer.len();
-            if let Some(weights) = weights {
-                let own = &weights[done..end];
-                buffer.iter_mut().zip(own).for_each(|(sum, &own)| *sum = sum.saturating_mul(own));
-            }
-            self.summary.observe(&Part::new(batch, done..end), Some(&buffer));
-            self.step = last;
-            done = end;
-        }
-        self.weights = buffer;
     }
 
     /// Lets b be `base`, if that makes weights too large otherwise.
@@ -178,12 +161,34 @@ impl<S> Decayed<S> {
         }
         last
     }
+}
 
-    /// The monitored items with their decayed counts as of the newest item.
-    pub(crate) fn iter<K: Item>(&self) -> impl Iterator<Item = Counted<&K>>
-    where
-        S: Summary<K>,
-    {
+/// Counts as of the newest item.
+impl<K: Item, S: Summary<K>> Counts<K> for Decayed<S> {
+    fn enter(&mut self, at: Instant) {
+        self.time = self.step_of(at);
+    }
+
+    fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
+        let mut buffer = std::mem::take(&mut self.weights);
+        let mut done = 0;
+        while done < batch.len() {
+            self.rebase(self.step_at(self.position, self.time).0 / STEPS);
+            buffer.clear();
+            let last = self.fill(&mut buffer, batch.len() - done, self.time);
+            let end = done + buffer.len();
+            if let Some(weights) = weights {
+                let own = &weights[done..end];
+                buffer.iter_mut().zip(own).for_each(|(sum, &own)| *sum = sum.saturating_mul(own));
+            }
+            self.summary.observe(&Part::new(batch, done..end), Some(&buffer));
+            self.step = last;
+            done = end;
+        }
+        self.weights = buffer;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
         let weight = self.weight(self.step);
         self.summary.iter().map(move |counted| {
             let (count, least) = (counted.count.div_ceil(weight), counted.count_min() / weight);
@@ -191,27 +196,16 @@ impl<S> Decayed<S> {
         })
     }
 
-    /// The decayed N, rounded up.
-    pub(crate) fn observed<K: Item>(&self) -> u64
-    where
-        S: Summary<K>,
-    {
-        self.summary.observed().div_ceil(self.weight(self.step))
-    }
-
-    /// The most that the decayed count of an unmonitored item can be.
-    pub(crate) fn count_min<K: Item>(&self) -> u64
-    where
-        S: Summary<K>,
-    {
+    fn count_min(&self) -> u64 {
         self.summary.count_min().div_ceil(self.weight(self.step))
     }
 
-    /// Bytes of memory.
-    pub(crate) fn state_bytes<K: Item>(&self) -> usize
-    where
-        S: Summary<K>,
-    {
+    /// Rounded up.
+    fn observed(&self) -> u64 {
+        self.summary.observed().div_ceil(self.weight(self.step))
+    }
+
+    fn state_bytes(&self) -> usize {
         let words = self.curve.capacity() + self.weights.capacity();
         size_of::<Self>() + self.summary.state_bytes() + words * size_of::<u64>()
     }

@@ -6,20 +6,20 @@
 //! ```
 //!
 //! Replacing an item is the hot operation (with little skew it happens for nearly every one), and
-//! it costs a walk along two short chains: no tombstone, no rehash, no allocation. New items go to
-//! the end of their chain: they are seldom the frequent ones, which so come to the front as what
-//! was before them is replaced (measured: 2 to 3 times the throughput at Zipf 1.5 and 2 against new
-//! items in front).
+//! it costs a walk along two short chains: no tombstone, no rehash, no allocation. New items go
+//! to the end of their chain: they are seldom the frequent ones, which so come to the front as
+//! the nodes before them are replaced (measured: 2 to 3 times the throughput at Zipf 1.5 and 2
+//! against new items in front).
 //!
 //! # Length of chains
 //!
 //! The head of a chain is the top bits of the code times a random odd number (multiply-shift:
 //! Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable Randomized Algorithm for the
 //! Closest-Pair Problem*, Journal of Algorithms 25, 1997). Two different codes that were chosen
-//! without knowledge of that number share one of h chains with a probability of at most 2 / h. The
-//! number decides nothing but the order of chains, which no answer depends on, and is written to no
-//! snapshot. So the items that are in the index at some time do not depend on it, and an item meets
-//! at most 2 k / h <= 1/2 others in its chain in expectation, whatever the stream is.
+//! without knowledge of that number share one of h chains with a probability of at most 2 / h.
+//! The number decides nothing but the order of chains, which no answer depends on, and is written
+//! to no snapshot. So the items that are in the index at some time do not depend on it, and an
+//! item meets at most 2 k / h <= 1/2 others in its chain in expectation, for every stream.
 //!
 //! Some numbers are bad for some sets of items: one in a hundred turns consecutive integers into
 //! chains that are 5 to 10 times too long. So linking counts the nodes that it passes. When they
@@ -91,16 +91,22 @@ impl<K: Item> ItemIndex<K> {
         index
     }
 
-    /// Draws the multiplier again if chains are too long. So many `items` will be looked up before
-    /// the next call.
+    /// Draws the multiplier again if chains are too long. Before the next call, at most `items`
+    /// will be looked up.
     #[inline]
     pub(super) fn refresh(&mut self, items: usize) {
         self.items = self.items.saturating_add(items);
         if self.passed > self.items.max(self.nodes.capacity()) {
-            self.multiplier = random_seed() | 1;
-            self.heads.fill(NONE);
-            self.link_all();
+            self.redraw();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn redraw(&mut self) {
+        self.multiplier = random_seed() | 1;
+        self.heads.fill(NONE);
+        self.link_all();
     }
 
     /// Links all nodes while no chain has any.

@@ -15,11 +15,11 @@
 //!
 //! # Guarantees
 //!
-//! For [`SpaceSaving`] and [`Filter`]. Of summary i, let N_i be the weight and u_i the smallest of
-//! the k counts, where a free counter has count 0; let N = N_1 + N_2, as long as that does not
-//! saturate. What a summary has to fulfil, so that the proof of [the module](super) holds from then
-//! on, is: bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i
-//! times, and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
+//! For [`SpaceSaving`] and [`Filter`]. Of summary i, let N_i be the weight and u_i the smallest
+//! of the k counts, where a free counter has count 0; let N = N_1 + N_2, as long as that does not
+//! saturate. For the proof of [the module](super) to hold from then on, a summary has to fulfil:
+//! bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i times,
+//! and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
 //!
 //! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each is the sum of
 //!    two, none of which is above N_i / k.
@@ -30,7 +30,7 @@
 //! 3. *No unmonitored item was seen more than the smallest count.* While a counter is free, nothing
 //!    was dropped and neither summary had all its counters taken. Otherwise: an item that was
 //!    monitored in neither was seen at most u_1 + u_2 times, which no combined count is below; one
-//!    that was dropped had no larger combined count than those that stay.
+//!    that was dropped had no larger combined count than each item that stays.
 //! 4. *With at most k distinct items in both streams, all counts are exact*, if they were: an item
 //!    to which u_i > 0 is added is one more than the k items of summary i.
 //!
@@ -141,31 +141,45 @@ impl<K: Item> SpaceSaving<K> {
         Ok(())
     }
 
-    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())
+    /// A summary of the same size and secret that monitors these instead.
+    fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
+        Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
+    }
+}
+
+impl<K: Item> Summary<K> for SpaceSaving<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        SpaceSaving::estimate(self, item)
     }
 
-    pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
-        Self::state_bytes_max(self.counters())
+    fn monitored_max(&self) -> usize {
+        self.counters()
     }
 
-    pub(crate) fn to_empty(&self) -> Self {
+    fn state_bytes_max(&self) -> usize {
+        Self::bytes_max(self.counters())
+    }
+
+    fn to_empty(&self) -> Self {
         self.with_counted(0, Vec::new())
     }
 
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
-        let observed = scaled_up(self.observed(), bits);
-        *self = self.with_counted(observed, scaled(self.iter(), bits));
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())
     }
 
-    /// A summary of the same size and secret that monitors these instead.
-    fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
-        Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        SpaceSaving::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
+        let observed = scaled_up(self.observed(), bits);
+        *self = self.with_counted(observed, scaled(self.iter(), bits));
     }
 }
 
@@ -189,26 +203,40 @@ impl<K: Item> Filter<K> {
         *self = self.rebuilt(self.observed().saturating_add(other.observed()), counted);
         Ok(())
     }
+}
 
-    pub(super) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("bins", self.bins(), other.bins())
+impl<K: Item> Summary<K> for Filter<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        Filter::estimate(self, item)
     }
 
-    pub(super) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         let most = self.count_min();
         move |_| most
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
-        self.to_empty().state_bytes() + SpaceSaving::<K>::state_bytes_max(self.counters())
+    fn monitored_max(&self) -> usize {
+        self.counters()
     }
 
-    pub(super) fn to_empty(&self) -> Self {
+    fn state_bytes_max(&self) -> usize {
+        self.to_empty().state_bytes() + SpaceSaving::<K>::bytes_max(self.counters())
+    }
+
+    fn to_empty(&self) -> Self {
         self.rebuilt(0, Vec::new())
     }
 
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("bins", self.bins(), other.bins())
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Filter::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
         let mut counted = scaled(self.iter(), bits);
         keep_largest(&mut counted, self.counters());
         *self = self.rebuilt(scaled_up(self.observed(), bits), counted);

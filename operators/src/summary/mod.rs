@@ -17,7 +17,7 @@
 //!
 //! # Guarantees
 //!
-//! What follows is about [`SpaceSaving`] and [`Filter`]; the [`sieve`] has a proof of its own, of
+//! This section is about [`SpaceSaving`] and [`Filter`]; the [`sieve`] has a proof of its own, of
 //! the same bounds.
 //!
 //! Let N be the weight of the stream so far, k the counters, m the smallest of the k counts, where
@@ -26,9 +26,9 @@
 //! so that nothing saturates:
 //!
 //! 1. *No unmonitored item has a true count above m.* An item that never had a counter has true
-//!    count 0: whatever arrives gets one. One that has lost its counter lost it, the last time,
-//!    when its count was m, and that was not below its true count (2); since then it has not
-//!    arrived, and m has not fallen.
+//!    count 0: every item that arrives gets one. One that has lost its counter lost it, the last
+//!    time, when its count was m, and that was not below its true count (2); since then it has
+//!    not arrived, and m has not fallen.
 //! 2. *`count - error <= true count <= count` for each counter.* When an item gets a free counter,
 //!    no item has lost one yet, it arrives for the first time, and its count is exact. When it
 //!    replaces another, its true count before was between 0 and m (1), so that after it, it is
@@ -50,10 +50,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `contract` | the trait of all summaries, for windows, decay and merging |
+//! | `contract` | the traits of all summaries, for windows, decay and merging |
 //! | `space_saving`, `filter`, `sieve` | the summaries |
 //! | `index` | the slot of an item |
-//! | `victims` | the smallest count |
+//! | `min_queue` | the smallest count |
 //! | `counted` | a counted item, and rankings |
 //! | `merge` | two summaries become one |
 //! | `decay` | counts that fade |
@@ -68,23 +68,22 @@ mod contract;
 mod counted;
 mod decay;
 mod filter;
-mod implementors;
 mod index;
 mod merge;
+mod min_queue;
 mod pane_queue;
 pub mod sieve;
 mod space_saving;
 mod stored;
 #[cfg(test)]
 mod tests;
-mod victims;
 
 pub use trommel_kernels::filter::Absorbed;
 
 pub(crate) use self::bounds::Bounds;
 pub use self::capacity::{COUNTERS_MAX, CapacityError};
 pub use self::contract::MergeError;
-pub(crate) use self::contract::{Stored, Summary};
+pub(crate) use self::contract::{Counts, Stored, Summary};
 pub use self::counted::{Counted, top};
 pub(crate) use self::counted::{HEAP_MAX, largest, top_borrowed};
 pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};

@@ -27,27 +27,27 @@
 //! 1. *Both hold when a pane ends.* [`SpaceSaving`](super::SpaceSaving) and
 //!    [`Filter`](super::Filter) have C = k, L = 0, and k counts of at least u that sum to at most
 //!    N, or u = 0. Of the [`Sieve`](super::Sieve), u is its line and the excess over L is at most
-//!    N; if the line is above L, no count is below it ([`sieve`](super::sieve)). A summary that
-//!    had more counters than its pane had items is exact, whatever its number of counters:
-//!    u = 0, b = L, and the counts sum to N.
+//!    N; if the line is above L, no count is below it ([`sieve`](super::sieve)). A summary with
+//!    more counters than its pane has items is exact, also with fewer than k counters: u = 0, b =
+//!    L, and the counts sum to N.
 //! 2. *Both hold for the sum of two lists.* Let b = b_1 + b_2; it is at least u_1 + u_2, and at
-//!    least L, which is linear in N. A combined count exceeds b by at most what its counts exceed
-//!    b_1 and b_2: the sum over all items is at most N - C (b - L). An error is the sum of two,
-//!    each an error or u_i.
+//!    least L, which is linear in N. A combined count exceeds b by at most the sum of the
+//!    excesses of its counts over b_1 and b_2: the sum over all items is at most N - C (b - L).
+//!    An error is the sum of two, each an error or u_i.
 //! 3. *Both hold when the C largest are kept.* Let d be the largest count that is dropped; u
 //!    becomes the larger one of u and d. If d <= b, the new b' <= b, and each of at most C counts
 //!    exceeds b' by at most b - b' more than b. Otherwise b' = d, the C counts that are kept are
 //!    at least d, and the sum loses C (d - b). Both times (1) holds with b'.
-//! 4. *With at most C distinct items in the window, counts are exact if those of the panes are*:
-//!    nothing is dropped.
+//! 4. *With at most C distinct items in the window, counts are exact if the counts of the panes
+//!    are*: nothing is dropped.
 //!
 //! The bounds of the window are the sum of the ended panes, reduced to C items, and of the live
-//! one, so up to 2 C items are monitored. True counts that saturate stay within their bounds;
-//! those by N / k end when N saturates.
+//! one, so up to 2 C items are monitored. True counts that saturate stay within their bounds; the
+//! bounds by N / k end when N saturates.
 //!
 //! # Cost
 //!
-//! Four additions of lists a pane, whatever their number: the ended panes are kept as two stacks.
+//! Four additions of lists a pane, for any number of panes: the ended panes are kept as two stacks.
 //! `newer` holds the panes that ended last, with their sum. When `older` is used up, it takes all
 //! of them, the newest at the bottom, so that the oldest leaves from its top. (The technique is
 //! folklore: a queue of two stacks.) The sums from the bottom up to each pane are kept for the
@@ -73,7 +73,7 @@ pub(crate) struct PaneQueue<K, S> {
     /// Panes that ended last, the newest at the end, and their sum.
     newer: Vec<Bounds<K>>,
     newer_sum: Bounds<K>,
-    /// Panes before them, the oldest at the end, without those of `sums`.
+    /// Panes before them, the oldest at the end, without the panes of `sums`.
     older: Vec<Bounds<K>>,
     /// Before each block of `older`: the sum of the panes up to it.
     bases: Vec<Bounds<K>>,
@@ -82,7 +82,7 @@ pub(crate) struct PaneQueue<K, S> {
 }
 
 impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
-    /// A window of so many panes, at least 1, with `empty` in the first. `monitored_max` is the
+    /// A window of `panes` panes, at least 1, with `empty` in the first. `monitored_max` is the
     /// number of counters asked for or, if that is more, the number of items that `empty` monitors.
     pub(crate) fn new(empty: S, panes: usize, monitored_max: usize) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
         live.state_bytes_max() + Bounds::<K>::bytes(items)
     }
 
-    /// The pane that takes what arrives.
+    /// The pane that counts arriving items.
     pub(crate) fn live(&mut self) -> &mut S {
         &mut self.live
     }
@@ -137,6 +137,7 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
     }
 
     fn drop_oldest(&mut self) {
+        // While `older` has panes, `sums` is not empty: its last element is their sum.
         if self.sums.is_empty() {
             self.turn_over();
         }
@@ -221,7 +222,7 @@ mod tests {
     use crate::summary::{Filter, Sieve, SpaceSaving};
     use crate::testing::streams::Random;
 
-    /// Checks a window of so many panes against the items in it.
+    /// Checks a window of `panes` panes against the items in it.
     fn check<S: Summary<u32>>(empty: &S, panes: usize, (counters, pane_items): (usize, usize)) {
         let monitored_max = counters.max(empty.monitored_max());
         let mut queue = PaneQueue::new(empty.clone(), panes, monitored_max);

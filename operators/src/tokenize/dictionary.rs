@@ -65,7 +65,7 @@ struct Generation {
     text: Vec<u8>,
     /// Where each string ends in `text`.
     ends: Vec<usize>,
-    /// What it has reserved of the memory of the pipeline, once it takes some.
+    /// Its reservation of the memory of the pipeline, once it takes some.
     reserved: Option<Reservation>,
 }
 
@@ -127,7 +127,8 @@ impl Dictionary {
         }
     }
 
-    /// Numbers given out: the distinct tokens, and those that were forgotten and came back again.
+    /// Numbers given out: one for each distinct token, and another one for each that came back
+    /// after it was forgotten.
     pub(super) fn numbered(&self) -> u64 {
         self.numbered
     }

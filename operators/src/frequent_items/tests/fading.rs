@@ -1,4 +1,4 @@
-//! Windows and decay against naive counts of what they say they count.
+//! Windows and decay against naive counts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn rows(records: &RecordBatch) -> Vec<Row> {
     items.iter().zip(bounds).map(|(&i, (&count, &error))| (i.into(), count, error)).collect()
 }
 
-/// The guarantees for exact counts, with so much room for rounding.
+/// The guarantees for exact counts, with `room` for rounding.
 fn check_rows(rows: &[Row], truth: &HashMap<u64, f64>, counters: usize, room: f64) {
     let observed: f64 = truth.values().sum();
     let bound = observed / counters as f64 + room;
@@ -321,7 +321,7 @@ fn a_batch_that_is_late_counts_in_the_open_window() {
     assert_eq!(driven.sent.iter().map(rows).collect::<Vec<_>>(), [[(1, 1, 0)], [(2, 1, 0)]]);
 }
 
-/// What an item of a step weighs, if one of the step `now` weighs 1.
+/// The weight of an item of a step, if one of the step `now` weighs 1.
 fn faded(step: u64, now: u64) -> f64 {
     let rise = |step: u64| 2_f64.powf(16.0 + (step % 64) as f64 / 64.0).round();
     rise(step) / rise(now) * 2_f64.powf((step / 64) as f64 - (now / 64) as f64)

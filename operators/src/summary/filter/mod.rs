@@ -31,13 +31,14 @@ const MISSED_MAX: usize = 2048;
 ///
 /// # Guarantees
 ///
-/// Those of [`SpaceSaving`] with k = |X| + |Y| counters: see there, and [`FilterFront`] for why.
-/// The result depends neither on how the stream was cut into batches nor on the instruction set.
+/// The guarantees of [`SpaceSaving`] with k = |X| + |Y| counters: see there, and [`FilterFront`]
+/// for why. The result depends neither on how the stream was cut into batches nor on the
+/// instruction set.
 ///
 /// # Cost
 ///
-/// One SIMD search per item, and the cost of SpaceSaving for those that are not in X; at most |X|
-/// exchanges per |Y| forwarded items, one in sixteen of which looks at all counters.
+/// One SIMD search per item, and the cost of SpaceSaving for each item that is not in X; at most
+/// |X| exchanges per |Y| forwarded items, one in sixteen of which looks at all counters.
 ///
 /// # Examples
 ///
@@ -160,7 +161,7 @@ impl<K: Item> Filter<K> {
         self.front.observed()
     }
 
-    /// k: how many items can be monitored, |X| + |Y|.
+    /// k: the most items that can be monitored, |X| + |Y|.
     #[must_use]
     pub fn counters(&self) -> usize {
         self.front.bins() + self.back.counters()
@@ -170,10 +171,6 @@ impl<K: Item> Filter<K> {
     #[must_use]
     pub fn bins(&self) -> usize {
         self.front.bins()
-    }
-
-    pub(super) fn isa(&self) -> Isa {
-        self.front.isa()
     }
 
     /// The filter of two halves that belong together.

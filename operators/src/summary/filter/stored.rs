@@ -8,6 +8,7 @@ use super::{Filter, MISSED_MAX};
 use crate::items::StoredItem;
 use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::space_saving::{SpaceSaving, check_sums};
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
@@ -19,6 +20,20 @@ impl<K: StoredItem> Filter<K> {
     /// # Cost
     ///
     /// As [`SpaceSaving::snapshot`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Filter;
+    ///
+    /// let isa = Isa::selected()?;
+    /// let mut filter = Filter::new(isa, 100, 8)?;
+    /// filter.observe(&[7_u64, 7, 1][..]);
+    /// let again = Filter::<u64>::restore(isa, &filter.snapshot())?;
+    /// assert_eq!(again.top(2), filter.top(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let mut writer = Writer::new::<K>(SummaryKind::Filter);
@@ -60,5 +75,15 @@ impl<K: StoredItem> Filter<K> {
         check_sums(&reader, filter.iter(), filter.counters(), filter.observed())?;
         reader.finish()?;
         Ok(filter)
+    }
+}
+
+impl<K: StoredItem> Stored<K> for Filter<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        Filter::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(self.front.isa(), state, state_bytes_max)
     }
 }

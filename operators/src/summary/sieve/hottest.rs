@@ -1,4 +1,4 @@
-//! Which items are worth a place in a vertical filter.
+//! The choice of items for a vertical filter.
 //!
 //! A key is worth its compares if its share of a window is at least a [`KEY_SHARE`]th, and the
 //! filter is worth its pass over the items if its keys together have at least a [`FILTER_SHARE`]th.
@@ -14,8 +14,7 @@ const KEY_SHARE: u64 = 64;
 const FILTER_SHARE: u64 = 4;
 
 /// The candidates that are worth a filter, most frequent first: none, or up to [`KEYS_MAX`]. Each
-/// comes with how often it was seen in a window of so many items; of equals the first ones are
-/// taken.
+/// comes with its count in a window of `window` items; of equals the first ones are taken.
 pub(crate) fn hottest<T>(
     window: u64,
     candidates: impl Iterator<Item = (u64, T)>,

@@ -1,7 +1,7 @@
 //! Two sieves become one of both streams, or one is divided by a power of 2: a sieve made of
 //! bounds.
 //!
-//! Sources: those of [`summary::merge`](super::super::merge), carried over to alphas and the line.
+//! Sources: as in [`summary::merge`](super::super::merge), carried over to alphas and the line.
 //!
 //! # How
 //!
@@ -12,28 +12,30 @@
 //! - the C items with the largest upper bounds stay monitored; d is the largest of the others, 0 if
 //!   there are none;
 //! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
-//! - the cells are those of the sieve that becomes both. The alpha of a cell is its own plus that
-//!   of the same cell of the other sieve, if the secrets are equal, or plus the largest alpha of
-//!   the other sieve; and it is at least the bounds of the items of the cell that were dropped;
+//! - the hash is the one of the sieve that becomes both. The alpha of a cell is its own plus the
+//!   alpha of the same cell of the other sieve, if the secrets are equal, or plus the largest alpha
+//!   of the other sieve; and it is at least the bounds of the items of the cell that were dropped;
 //! - if l > L, counts below l are raised to it, and their errors with them.
 //!
 //! # Guarantees
 //!
-//! Below, (1) to (5) are those of [the sieve](super), and E_i the excess of sieve i. As long as N
-//! does not saturate, the result fulfils what they need, so that they hold for whatever follows:
+//! Below, (1) to (5) are the statements of [the sieve](super), and E_i is the excess of sieve i.
+//! As long as N does not saturate, the result fulfils their conditions, so that they hold for the
+//! stream that follows:
 //!
-//! - *Bounds are true, alpha <= l bounds what is unmonitored, errors are at most N / k* (2, 3):
+//! - *Bounds are true, alpha <= l bounds unmonitored items, errors are at most N / k* (2, 3):
 //!   sums of true bounds are true, where each sieve bounds an item by its own cell of the item;
 //!   an item that is monitored in neither was seen at most alpha_1 + alpha_2 times, with the
 //!   alphas of its cells, and alpha_2 is that of the same cell, or at most the largest; alphas
 //!   are at most l_1 + l_2 and dropped bounds at most d; an error is the sum of two, each at most
 //!   l_i <= N_i / k, or else at most l.
-//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the sum
-//!   of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i of
-//!   max(0, c - b_i) is at most N_i - C (b_i - L_i): if b_i <= L_i, it is at most E_i + C (L_i -
-//!   b_i); otherwise b_i = l_i > L_i, no count is below l_i (1), and it is E_i - C (l_i - L_i). A
-//!   combined bound exceeds b by at most what its counts exceed b_1 and b_2, for alphas exceed
-//!   nothing: the sum over all items of max(0, bound - b) is at most N - C (b - L_1 - L_2).
+//! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the
+//!   sum of two numbers b_i with l_i <= b_i <= max(l_i, L_i). The sum over the counts of sieve i
+//!   of max(0, c - b_i) is at most `N_i - C (b_i - L_i)`: if b_i <= L_i, it is at most
+//!   `E_i + C (L_i - b_i)`; otherwise b_i = l_i > L_i, no count is below l_i (1), and it is
+//!   `E_i - C (l_i - L_i)`. A combined bound exceeds b by at most the excesses of its counts over
+//!   b_1 and b_2, for alphas exceed nothing: the sum over all items of max(0, bound - b) is at most
+//!   `N - C (b - L_1 - L_2)`.
 //! - *l <= N / k* (5): l_1 + l_2 is the sum of two such. If d > b, C bounds and d itself are at
 //!   least d, and `C (d - b) <= N - C (b - L_1 - L_2)`, so d <= L_1 + L_2 + N / C <= N e / (k C) +
 //!   N / C = N / k. If d <= b, it is not above the larger one of l_1 + l_2 and L.
@@ -54,15 +56,13 @@
 //! most N / k + 2; after any number of divisions by 2^b each, N / k + 2 (1 + 2^-b + 2^-2b ...) <= N
 //! / k + 4.
 
-use trommel_kernels::Isa;
-
 use super::{ItemIndex, Sieve};
 use crate::items::Item;
-use crate::summary::contract::MergeError;
+use crate::summary::contract::{MergeError, Summary};
 use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
 
-/// What a sieve is made of anew.
+/// The bounds that a sieve is made of.
 struct Bounds<K, A> {
     observed: u64,
     /// Any number; the largest stay.
@@ -117,37 +117,6 @@ impl<K: Item> Sieve<K> {
         Ok(())
     }
 
-    pub(in crate::summary) fn check_like(&self, other: &Self) -> Result<(), MergeError> {
-        MergeError::check("counters", self.counters(), other.counters())?;
-        MergeError::check("cells", self.cells(), other.cells())
-    }
-
-    pub(in crate::summary) fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    pub(in crate::summary) fn unmonitored(&self) -> impl Fn(&K) -> u64 {
-        // The item may be one of another summary, under the secret of that.
-        |item| self.table.alpha(self.table.cell(self.index.code_of(item.borrowed())))
-    }
-
-    pub(in crate::summary) fn bytes_max(&self) -> usize {
-        self.shape.state_bytes_max::<K>()
-    }
-
-    pub(in crate::summary) fn to_empty(&self) -> Self {
-        Self::with_shape(self.isa, self.shape, self.secret)
-    }
-
-    pub(in crate::summary) fn scale_down(&mut self, bits: u32) {
-        *self = self.rebuilt(Bounds {
-            observed: scaled_up(self.observed, bits),
-            counted: scaled(self.iter(), bits),
-            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
-            line: scaled_up(self.table.line(), bits),
-        });
-    }
-
     /// A sieve of the same shape.
     fn rebuilt(&self, bounds: Bounds<K, impl Fn(usize) -> u64>) -> Self {
         let Bounds { observed, mut counted, alpha, line } = bounds;
@@ -187,6 +156,47 @@ impl<K: Item> Sieve<K> {
         for item in self.index.items() {
             self.table.house(self.table.cell(item.code()), item.code());
         }
+    }
+}
+
+impl<K: Item> Summary<K> for Sieve<K> {
+    fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
+        Sieve::estimate(self, item)
+    }
+
+    fn unmonitored(&self) -> impl Fn(&K) -> u64 {
+        // The item may be one of another summary, under the secret of that.
+        |item| self.table.alpha(self.table.cell(self.index.code_of(item.borrowed())))
+    }
+
+    fn monitored_max(&self) -> usize {
+        Sieve::monitored_max(self)
+    }
+
+    fn state_bytes_max(&self) -> usize {
+        self.shape.state_bytes_max::<K>()
+    }
+
+    fn to_empty(&self) -> Self {
+        Self::with_shape(self.isa, self.shape, self.secret)
+    }
+
+    fn check_like(&self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check("counters", self.counters(), other.counters())?;
+        MergeError::check("cells", self.cells(), other.cells())
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Sieve::merge(self, other)
+    }
+
+    fn scale_down(&mut self, bits: u32) {
+        *self = self.rebuilt(Bounds {
+            observed: scaled_up(self.observed, bits),
+            counted: scaled(self.iter(), bits),
+            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
+            line: scaled_up(self.table.line(), bits),
+        });
     }
 }
 

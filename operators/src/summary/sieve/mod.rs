@@ -1,5 +1,4 @@
-//! The sieve: SpaceSaving behind cells that catch what is cold, and a filter that takes out what is
-//! hot.
+//! The sieve: SpaceSaving after cells that catch cold items, and a filter that takes out hot ones.
 //!
 //! ```text
 //!                 hot: 0 to 8 keys             cells { key, hits, alpha }         k + e counters
@@ -38,10 +37,10 @@
 //!    is never above the larger one of L and m; at a replacement it is L if m <= L, and otherwise
 //!    m.
 //! 2. *alpha <= l, and no unmonitored item of a cell was seen more than alpha times.* While a
-//!    counter is free, alpha is 0 and what arrived is monitored. Later, an unmonitored item that
-//!    arrives and stays out adds as much to alpha as to its true count; one that is replaced has
-//!    the count v <= l, which is not below its true count (3), and raises alpha to it. Alpha is
-//!    otherwise never lowered.
+//!    counter is free, alpha is 0 and every item that arrived is monitored. Later, an unmonitored
+//!    item that arrives and stays out adds its weight to alpha and to its true count; one that is
+//!    replaced has the count v <= l, which is not below its true count (3), and raises alpha to
+//!    it. Alpha is otherwise never lowered.
 //! 3. *`count - error <= true count <= count`, and `error <= l`.* Upon entry the true count was
 //!    between 0 and alpha <= a (2), and w has been added: it is between w = count - error and a + w
 //!    \= count. Later arrivals add to both sides.
@@ -60,10 +59,10 @@
 //!
 //! The proof takes items in any order and batch: it holds after every prefix of every stream, and
 //! therefore for a block whose hot items are counted before the others. It does not mention the
-//! hash function: who knows it can make the sieve slow, but not wrong. e is free to choose: e = k
-//! makes it the rule "monitor 2 k and enter at N / 2 k", and no slack, L = 0, e = 0, is Homem and
-//! Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N / cells, six times what an
-//! alpha gets from a uniform stream, so that neither cold items nor the many of middling
+//! hash function: knowledge of it can make the sieve slow, but not wrong. e is free to choose: e
+//! = k makes it the rule "monitor 2 k and enter at N / 2 k", and no slack, L = 0, e = 0, is Homem
+//! and Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N / cells, six times the
+//! alpha that a uniform stream gives, so that neither cold items nor the many of middling
 //! frequency reach it often; for 1,000 counters and 32,768 cells that takes 184 extra ones. (With
 //! 2 N / cells, Zipf 0.8 to 1 was a quarter slower; more than 6 gains nothing.)
 //!
@@ -74,16 +73,16 @@
 //! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
 //! replacement of a counter. The cells decide which items enter, so counts differ from run to
 //! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
-//! the cells and the codes: who has read one can make items share cells, and texts share codes.
-//! The hash of the index is nowhere written down.
+//! the cells and the codes: with it, items that share cells and texts that share codes can be
+//! found. The hash of the index is never written.
 //!
 //! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
 //! for true counts that saturate likewise, and the bounds by N / k end.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `table` | the cells, and the loop over the codes of a batch |
-//! | `hot` | which items the filter takes out |
+//! | `hot` | the items that the filter takes out |
 //! | `merge` | two sieves become one |
 //! | `stored` | a sieve as bytes |
 
@@ -104,13 +103,13 @@ use self::table::Table;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
-use super::victims::Victims;
+use super::min_queue::MinQueue;
 use crate::items::{Item, Items};
 use crate::secret::Secret;
 
 /// The fewest and the most cells that are chosen by default, the latter unless there are more
-/// counters: what fits into the second-level cache, and for `u32` into as many pages of 4 KiB as a
-/// processor has at hand.
+/// counters: a table that fits into the second-level cache, and for `u32` into the pages of 4 KiB
+/// that a processor has at hand.
 const CELLS_MIN: usize = 1 << 10;
 const CELLS_MAX: usize = 1 << 15;
 
@@ -143,12 +142,12 @@ const BLOCK_MAX: usize = 8192;
 ///
 /// # Cost
 ///
-/// One multiplication, one cell and one well-predicted branch per item; less for the items that the
-/// filter takes out. Amortized O(log k) for those that enter, and for monitored ones that share
-/// their cell with another. Integers are fastest; an item whose code may be shared is compared with
-/// each hit. Memory: 12 or 16 bytes a cell, 32 cells a counter but at most 32,768, and about 150
-/// bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except for the strings
-/// of text items.
+/// One multiplication, one cell and one well-predicted branch per item; less for the items that
+/// the filter takes out. Amortized O(log k) for items that enter, and for monitored ones that
+/// share their cell with another. Integers are fastest; an item whose code may be shared is
+/// compared with each hit. Memory: 12 or 16 bytes a cell, 32 cells a counter but at most 32,768,
+/// and about 150 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
+/// for the strings of text items.
 ///
 /// # Examples
 ///
@@ -173,7 +172,7 @@ pub struct Sieve<K: Item> {
     /// By slot, as `errors`; without the hits in the cells.
     counts: Vec<u64>,
     errors: Vec<u64>,
-    victims: Victims,
+    min_queue: MinQueue,
     /// L.
     slack: u64,
     spare: Spare,
@@ -183,7 +182,7 @@ pub struct Sieve<K: Item> {
     observed: u64,
     /// The codes of a block, where the batch does not hold them.
     codes: Vec<K::Code>,
-    /// What the filter leaves of a block.
+    /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
 }
 
@@ -235,7 +234,7 @@ impl Shape {
         size_of::<Sieve<K>>()
             + Table::<K::Code>::bytes(self.cells)
             + ItemIndex::<K>::bytes(self.slots())
-            + Victims::bytes_max(self.slots())
+            + MinQueue::bytes_max(self.slots())
             + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
             + KEYS_MAX * (code + size_of::<u32>())
             + (3 * self.block() + MISSED_SLACK) * code
@@ -262,13 +261,25 @@ impl<K: Item> Sieve<K> {
     }
 
     /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
-    /// beside the counters; what strings take is not counted. Fewer cells are slower and give
-    /// larger errors, within the same bounds.
+    /// beside the counters, strings left out. Fewer cells are slower and give larger errors,
+    /// within the same bounds.
     ///
     /// # Errors
     ///
     /// As for [`Self::new`], and [`CapacityError::StateBytes`] if the counters and 2 cells do not
     /// fit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_operators::frequent_items::Sieve;
+    ///
+    /// let mut sieve = Sieve::within(Isa::selected()?, 100, 64_000)?;
+    /// sieve.observe(&(0..100_000_u32).collect::<Vec<_>>()[..]);
+    /// assert!(sieve.state_bytes() <= 64_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn within(
         isa: Isa,
         counters: usize,
@@ -320,7 +331,7 @@ impl<K: Item> Sieve<K> {
             index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
-            victims: Victims::default(),
+            min_queue: MinQueue::default(),
             slack: 0,
             spare: Spare { slots: Vec::with_capacity(slots), slack: 0 },
             hot: Hot::new(slots),
@@ -379,7 +390,7 @@ impl<K: Item> Sieve<K> {
         self.codes = scratch;
     }
 
-    /// Does what is due before a block of so many `items`.
+    /// Prepares for a block of `items` items.
     fn start(&mut self, items: usize) {
         if self.is_full() {
             self.slack = self.shape.slack(self.observed);
@@ -406,6 +417,7 @@ impl<K: Item> Sieve<K> {
     fn absorb<'a>(&mut self, codes: &[K::Code], item: impl Fn(usize) -> K::Ref<'a>) {
         let mut done = 0;
         loop {
+            // The kernel returns at an item that its cell cannot count.
             done = self.table.absorb(self.isa, codes, done);
             if done == codes.len() {
                 return;
@@ -421,13 +433,14 @@ impl<K: Item> Sieve<K> {
         missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
+        // One pass takes the hot items out, so that they cost neither a hash nor a cell.
         let end = sift(self.isa, self.hot.codes(), codes, hits, &mut missed);
         for (&slot, hits) in self.hot.slots().iter().zip(hits) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
         self.absorb(&missed[..end], |position| {
-            K::from_code(&missed[position]).expect("what is sifted is its code")
+            K::from_code(&missed[position]).expect("a sifted item is its code")
         });
         self.missed = missed;
     }
@@ -436,6 +449,7 @@ impl<K: Item> Sieve<K> {
     #[inline(never)]
     fn settle(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
         let cell = self.table.cell(code);
+        // An item that is neither resident nor in a crowded cell is not monitored: no look-up.
         if self.table.may_hold(cell, code) {
             self.detours += usize::from(!self.table.is_resident(cell, code));
             if let Some(slot) = self.index.find(item, code) {
@@ -478,14 +492,14 @@ impl<K: Item> Sieve<K> {
                 let min = self.counts[slot as usize];
                 self.table.raise_line(min);
                 if self.table.add_alpha(cell, weight) {
-                    self.victims.put_back(slot, min, self.shape.slots());
+                    self.min_queue.put_back(slot, min, self.shape.slots());
                     return;
                 }
                 slot
             }
         };
-        // Alpha and the weight were rounded up to units: what passes the line only by that is
-        // lifted above it.
+        // Alpha and the weight were rounded up to units: an item that passes the line only by
+        // that is lifted above it.
         let above = self.table.line().saturating_add(1).saturating_sub(weight);
         let error = self.table.alpha(cell).max(above);
         let count = error.saturating_add(weight);
@@ -494,7 +508,7 @@ impl<K: Item> Sieve<K> {
         self.table.house(cell, code);
         self.counts[slot as usize] = count;
         self.errors[slot as usize] = error;
-        self.victims.put_back(slot, count, self.shape.slots());
+        self.min_queue.put_back(slot, count, self.shape.slots());
         self.hot.replaced(slot, error);
     }
 
@@ -515,20 +529,20 @@ impl<K: Item> Sieve<K> {
         None
     }
 
-    /// Takes a counter with the smallest count out of the victims, its hits included.
+    /// Takes a counter with the smallest count out of the queue, its hits included.
     ///
-    /// The victims know the counts without the hits in the cells, which are lower bounds: a
-    /// smallest one of those that has no hits is a smallest one with them.
+    /// The queue knows the counts without the hits in the cells, which are lower bounds: a
+    /// smallest one of them that has no hits is a smallest one with hits.
     fn take_min(&mut self) -> u32 {
         loop {
-            let slot = self.victims.take_min(&self.counts);
+            let slot = self.min_queue.take_min(&self.counts);
             let before = self.counts[slot as usize];
             self.flush(slot);
             let count = self.counts[slot as usize];
             if count == before {
                 return slot;
             }
-            self.victims.put_back(slot, count, self.shape.slots());
+            self.min_queue.put_back(slot, count, self.shape.slots());
         }
     }
 
@@ -543,7 +557,7 @@ impl<K: Item> Sieve<K> {
         *count = count.saturating_add(hits);
     }
 
-    /// Chooses the residents anew, the most frequent items first.
+    /// Chooses the residents again, the most frequent items first.
     #[cold]
     fn rehouse(&mut self) {
         let mut slots: Vec<u32> = (0..).zip(&self.counts).map(|(slot, _)| slot).collect();
@@ -594,25 +608,25 @@ impl<K: Item> Sieve<K> {
         self.observed
     }
 
-    /// k: the guarantees are those of so many counters.
+    /// k: the number of counters in the guarantees.
     #[must_use]
     pub fn counters(&self) -> usize {
         self.shape.counters
     }
 
-    /// C = k + e: how many items can be monitored.
+    /// C = k + e: the most items that can be monitored.
     #[must_use]
     pub fn monitored_max(&self) -> usize {
         self.shape.slots()
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.shape.cells
     }
 
-    /// How many items are monitored.
+    /// The number of monitored items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -632,7 +646,7 @@ impl<K: Item> Sieve<K> {
             + self.table.heap_bytes()
             + self.index.heap_bytes()
             + (self.counts.capacity() + self.errors.capacity()) * size_of::<u64>()
-            + self.victims.heap_bytes()
+            + self.min_queue.heap_bytes()
             + self.spare.slots.capacity() * size_of::<u32>()
             + self.hot.heap_bytes()
             + (self.codes.capacity() + self.missed.capacity()) * size_of::<K::Code>()

@@ -2,10 +2,11 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare, Victims};
+use super::{CELLS_LOG_MAX, Hot, ItemIndex, MinQueue, Shape, Sieve, Spare};
 use crate::items::StoredItem;
 use crate::secret::Secret;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
@@ -49,7 +50,7 @@ impl<K: StoredItem> Sieve<K> {
             writer.counted(&Counted { item, count, error });
             self.table.write_place(&mut writer, item.code());
         }
-        self.victims.write(&mut writer);
+        self.min_queue.write(&mut writer);
         writer.u64(self.spare.slack);
         writer.len(self.spare.slots.len());
         self.spare.slots.iter().for_each(|&slot| writer.u32(slot));
@@ -93,7 +94,7 @@ impl<K: StoredItem> Sieve<K> {
         (sieve.observed, sieve.detours) = (observed, detours);
         sieve.table.read(&mut reader, line_max)?;
         sieve.read_counters(&mut reader, len)?;
-        sieve.victims = Victims::read(&mut reader, &sieve.counts, shape.slots())?;
+        sieve.min_queue = MinQueue::read(&mut reader, &sieve.counts, shape.slots())?;
         sieve.spare = read_spare(&mut reader, len)?;
         let counted: Vec<(K::Code, u64)> =
             sieve.iter().map(|counted| (counted.item.code(), counted.count)).collect();
@@ -120,7 +121,7 @@ impl<K: StoredItem> Sieve<K> {
         self.check_excess(reader)
     }
 
-    /// Refuses what (1) and (4) of the proof exclude.
+    /// Refuses counts that (1) and (4) of the proof exclude.
     fn check_excess(&self, reader: &Reader<'_>) -> Result<(), RestoreError> {
         let slack = if self.is_full() { self.shape.slack(self.observed) } else { 0 };
         let (mut min, mut excess) = (u64::MAX, 0_u128);
@@ -136,6 +137,16 @@ impl<K: StoredItem> Sieve<K> {
             return Err(reader.refuse("the sum of the counts above the slack", excess, expected));
         }
         Ok(())
+    }
+}
+
+impl<K: StoredItem> Stored<K> for Sieve<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        Sieve::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(self.isa, state, state_bytes_max)
     }
 }
 

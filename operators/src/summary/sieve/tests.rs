@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::*;
 use crate::items::Text;
 use crate::secret::Secret;
-use crate::summary::top;
+use crate::summary::{Summary, top};
 
 const SEED: u64 = 1;
 

@@ -10,25 +10,25 @@
 //!                                    min = { x, count: min.count + 1, error: min.count }
 //! ```
 //!
-//! Departures: the two structures behind it are not a hash table and the list of lists of Fig. 3,
-//! but a table of chains ([`index`](super::index)) and a lazy search for the minimum
-//! ([`victims`](super::victims)), which leaves a hit with nothing to do but one increment. Items
-//! may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter) is an
-//! operation of its own.
+//! Departures: its two structures are not a hash table and the list of lists of Fig. 3, but a
+//! table of chains ([`index`](super::index)) and a lazy search for the minimum
+//! ([`min_queue`](super::min_queue)), which leaves a hit with nothing to do but one increment.
+//! Items may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter)
+//! is an operation of its own.
 
-mod leaders;
+mod max_cache;
 mod stored;
 
-use self::leaders::Leaders;
+use self::max_cache::MaxCache;
 pub(super) use self::stored::check_sums;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
-use super::victims::Victims;
+use super::min_queue::MinQueue;
 use crate::items::{Item, Items};
 use crate::secret::random_seed;
 
-/// A summary of a stream in `counters` counters, whatever its length and number of distinct items.
+/// A summary of a stream in `counters` counters, for any length and number of distinct items.
 ///
 /// # Guarantees
 ///
@@ -67,8 +67,8 @@ pub struct SpaceSaving<K: Item> {
     /// By slot, as `errors`.
     counts: Vec<u64>,
     errors: Vec<u64>,
-    victims: Victims,
-    leaders: Leaders,
+    min_queue: MinQueue,
+    max_cache: MaxCache,
     observed: u64,
 }
 
@@ -107,8 +107,8 @@ impl<K: Item> SpaceSaving<K> {
             index: ItemIndex::of(counters, secret, items),
             counts,
             errors,
-            victims: Victims::default(),
-            leaders: Leaders::default(),
+            min_queue: MinQueue::default(),
+            max_cache: MaxCache::default(),
             observed,
         }
     }
@@ -139,6 +139,18 @@ impl<K: Item> SpaceSaving<K> {
     /// # Panics
     ///
     /// If there are not as many weights as items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_operators::frequent_items::SpaceSaving;
+    ///
+    /// let mut bytes = SpaceSaving::new(100)?;
+    /// bytes.observe_weighted(&["/a", "/b", "/a"][..], &[1_500, 40, 200]);
+    /// assert_eq!(bytes.estimate("/a").map(|counted| counted.count), Some(1_700));
+    /// assert_eq!((bytes.estimate("/c"), bytes.count_min()), (None, 0));
+    /// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
+    /// ```
     pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
         let (items, weights_len) = (batch.len(), weights.len());
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
@@ -165,11 +177,11 @@ impl<K: Item> SpaceSaving<K> {
         self.add_all(batch, positions.len(), |index| positions[index] as usize, weight);
     }
 
-    /// Prepares for a batch of so many `items` that have `weight` in all.
+    /// Prepares for a batch of `items` items that have `weight` in all.
     fn start(&mut self, items: usize, weight: u64) {
         self.index.refresh(items);
         self.observed = self.observed.saturating_add(weight);
-        self.leaders.forget();
+        self.max_cache.forget();
     }
 
     /// Counts `len` items, each at its position with the weight of that.
@@ -194,18 +206,19 @@ impl<K: Item> SpaceSaving<K> {
         }
         let code = self.index.code_of(item);
         if let Some(slot) = self.index.find(item, code) {
+            // The queue of minima is not told: it sees when the turn of the counter comes.
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(weight);
         } else if self.index.len() < self.counters {
             self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
         } else {
-            let slot = self.victims.take_min(&self.counts);
+            let slot = self.min_queue.take_min(&self.counts);
             let min = self.counts[slot as usize];
             let count = min.saturating_add(weight);
             self.counts[slot as usize] = count;
             self.errors[slot as usize] = min;
             self.index.assign(slot, item, code);
-            self.victims.put_back(slot, count, self.counters);
+            self.min_queue.put_back(slot, count, self.counters);
         }
     }
 
@@ -222,7 +235,7 @@ impl<K: Item> SpaceSaving<K> {
     ///
     /// Without `x_min` the counter it hands over is free afterwards; the answer is `None` only if
     /// no item was monitored. After the call no count is above the one handed over. N does not
-    /// change: it says what was observed, and is no longer the sum of the counts.
+    /// change: it is the observed weight, and no longer the sum of the counts.
     ///
     /// # Cost
     ///
@@ -233,7 +246,7 @@ impl<K: Item> SpaceSaving<K> {
     ///
     /// In debug builds, if the item of `x_min` is monitored.
     pub fn exchange(&mut self, x_min: Option<Counted<K>>) -> Option<Counted<K>> {
-        let max = self.leaders.take_max(&self.counts);
+        let max = self.max_cache.take_max(&self.counts);
         match (x_min, max) {
             (None, None) => None,
             (None, Some((_, slot))) => Some(self.remove(slot)),
@@ -241,15 +254,15 @@ impl<K: Item> SpaceSaving<K> {
                 Some(self.replace(slot, x_min))
             }
             (Some(x_min), _) => {
-                self.leaders.forget();
+                self.max_cache.forget();
                 Some(x_min)
             }
         }
     }
 
     fn remove(&mut self, slot: u32) -> Counted<K> {
-        self.victims.forget();
-        self.leaders.forget();
+        self.min_queue.forget();
+        self.max_cache.forget();
         Counted {
             item: self.index.swap_remove(slot),
             count: self.counts.swap_remove(slot as usize),
@@ -263,8 +276,8 @@ impl<K: Item> SpaceSaving<K> {
             "{:?} is monitored",
             new.item
         );
-        self.victims.put_back(slot, new.count, self.counters);
-        self.leaders.replaced(new.count);
+        self.min_queue.put_back(slot, new.count, self.counters);
+        self.max_cache.replaced(new.count);
         Counted {
             item: self.index.replace(slot, new.item),
             count: std::mem::replace(&mut self.counts[slot as usize], new.count),
@@ -314,13 +327,13 @@ impl<K: Item> SpaceSaving<K> {
         self.observed
     }
 
-    /// k: how many items can be monitored.
+    /// k: the most items that can be monitored.
     #[must_use]
     pub fn counters(&self) -> usize {
         self.counters
     }
 
-    /// How many items are monitored.
+    /// The number of monitored items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -339,7 +352,7 @@ impl<K: Item> SpaceSaving<K> {
         size_of::<Self>()
             + self.index.heap_bytes()
             + (self.counts.capacity() + self.errors.capacity()) * size_of::<u64>()
-            + self.victims.heap_bytes()
-            + self.leaders.heap_bytes()
+            + self.min_queue.heap_bytes()
+            + self.max_cache.heap_bytes()
     }
 }

@@ -4,12 +4,13 @@ use super::SpaceSaving;
 use crate::items::{Item, StoredItem};
 use crate::secret::random_seed;
 use crate::summary::capacity::COUNTERS_MAX;
+use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::index::ItemIndex;
+use crate::summary::min_queue::MinQueue;
 use crate::summary::stored::{
     Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
 };
-use crate::summary::victims::Victims;
 
 /// A count and an error; items take more.
 const COUNTER_BYTES: usize = 16;
@@ -70,34 +71,44 @@ impl<K: StoredItem> SpaceSaving<K> {
         writer.u64(self.observed);
         writer.len(self.index.len());
         self.iter().for_each(|counted| writer.counted(&counted));
-        self.victims.write(writer);
+        self.min_queue.write(writer);
     }
 
-    /// Reads what follows the number of counters; the codes get this secret.
+    /// Reads all fields after the number of counters; the codes get this secret.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counters: usize,
         secret: K::Secret,
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
-        check_bytes(Self::state_bytes_max(counters), state_bytes_max)?;
+        check_bytes(Self::bytes_max(counters), state_bytes_max)?;
         let observed = reader.u64("the weight")?;
         let len = reader.len("the number of items", counters, COUNTER_BYTES)?;
         let counted: Vec<_> = (0..len).map(|_| reader.counted::<K>()).collect::<Result<_, _>>()?;
         reader.check_distinct(counted.iter().map(|counted| &counted.item))?;
         let mut summary = Self::from_counted(counters, secret, observed, counted);
-        summary.victims = Victims::read(reader, &summary.counts, counters)?;
+        summary.min_queue = MinQueue::read(reader, &summary.counts, counters)?;
         Ok(summary)
+    }
+}
+
+impl<K: StoredItem> Stored<K> for SpaceSaving<K> {
+    fn snapshot(&self) -> Vec<u8> {
+        SpaceSaving::snapshot(self)
+    }
+
+    fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
+        Self::restore_within(state, state_bytes_max)
     }
 }
 
 impl<K: Item> SpaceSaving<K> {
     /// The most memory that a summary takes, strings left out.
-    pub(crate) fn state_bytes_max(counters: usize) -> usize {
+    pub(crate) fn bytes_max(counters: usize) -> usize {
         size_of::<Self>()
             + ItemIndex::<K>::bytes(counters)
             + counters * 2 * size_of::<u64>()
-            + Victims::bytes_max(counters)
+            + MinQueue::bytes_max(counters)
     }
 }
 

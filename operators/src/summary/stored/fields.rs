@@ -91,8 +91,8 @@ impl<'a> Reader<'a> {
             return Err(RestoreError::Version { found: version });
         }
         reader.check_types(kind as u8, K::NUMBER)?;
-        if reader.u32("the space behind the types")? != 0 {
-            return Err(reader.refuse("the space behind the types", "in use", "zero"));
+        if reader.u32("the space after the types")? != 0 {
+            return Err(reader.refuse("the space after the types", "in use", "zero"));
         }
         let body = reader.u64("the length of the body")?;
         let expected = body.saturating_add((HEADER_BYTES + CHECKSUM_BYTES) as u64);
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         self.check(field, size, range)
     }
 
-    /// A number of elements that follow, at most `most`, of at least so many bytes each.
+    /// A number of elements that follow, at most `most`, of at least `bytes_each` bytes each.
     pub(in crate::summary) fn len(
         &mut self,
         field: &'static str,
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         self.check(field, len, &(0..=room))
     }
 
-    /// Refuses to go on unless there are bytes for so many elements.
+    /// Refuses to go on unless there are bytes for `len` elements.
     pub(in crate::summary) fn check_room(
         &self,
         field: &'static str,
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         Err(RestoreError::Field { offset, field, value, expected })
     }
 
-    /// The index of one of so many slots.
+    /// The index of one of `slots` slots.
     pub(in crate::summary) fn slot(
         &mut self,
         field: &'static str,
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Counted<K>, RestoreError> {
         self.field = self.offset;
         let Some((item, bytes)) = K::read(&self.bytes[self.offset..]) else {
-            return Err(self.refuse("an item", "no item", "what was written of one"));
+            return Err(self.refuse("an item", "no item", "an item of this type"));
         };
         self.offset += bytes;
         let count = self.u64("a count")?;
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         &self,
         items: impl Iterator<Item = &'k K>,
     ) -> Result<(), RestoreError> {
-        // Sorted rather than looked up: who forged the list may know the hash.
+        // Sorted rather than looked up: a forger of the list may know the hash.
         let mut items: Vec<&K> = items.collect();
         items.sort_unstable();
         if items.array_windows().any(|[left, right]| left == right) {
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Refuses bytes behind the last field.
+    /// Refuses bytes after the last field.
     pub(in crate::summary) fn finish(self) -> Result<(), RestoreError> {
         let left = self.bytes.len() - self.offset;
         let end = Self { field: self.offset, ..self };

@@ -13,20 +13,20 @@
 //! ```
 //!
 //! All numbers are little-endian. Nothing is allocated before the header, the length and the
-//! checksum are right; then every number is checked when it is read, and a vector is made only for
-//! as many elements as there are bytes for. What a summary allocates beyond that, for counters that
-//! are still free, is limited ([`free_bytes_max`]).
+//! checksum are right; then every number is checked when it is read, and a vector is made only
+//! for as many elements as there are bytes for. Allocations beyond that, for counters that are
+//! still free, are limited ([`free_bytes_max`]).
 //!
-//! A snapshot holds everything that the future depends on, not only the counts: which counters are
-//! next to be replaced, which items the filter holds. So the restored summary answers and continues
-//! exactly like the one that was written down. What can be computed from the rest is not in it, nor
-//! is what decides the speed alone: of the secrets of hashes, only that of the sieve is, whose
-//! answers depend on it. (Version 1 had no secrets.)
+//! A snapshot holds everything that the future depends on, not only the counts: which counters
+//! are next to be replaced, which items the filter holds. So the restored summary answers and
+//! continues exactly like the one that was written down. Fields that follow from others are left
+//! out, and so is everything that decides the speed alone: of the secrets of hashes, a snapshot
+//! has only that of the sieve, whose answers depend on it. (Version 1 had no secrets.)
 //!
 //! A checksum finds accidents; the checks of the numbers see to it that a forged snapshot cannot
 //! make a summary panic, allocate without limit or answer with bounds that contradict each other.
-//! Reading n items takes O(n log n), also if the secret was chosen so that they collide. That the
-//! counts are those of some stream, nobody can check.
+//! Reading n items takes O(n log n), also if the secret was chosen so that they collide. Nobody
+//! can check that some stream has these counts.
 
 mod fields;
 
@@ -57,18 +57,18 @@ fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
     names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)
 }
 
-/// Why bytes are no summary of the type that was asked for.
+/// Why bytes cannot be restored as a summary of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
     /// Too short for a header and a checksum.
-    #[error("{bytes} bytes are no snapshot: the shortest one has {}", HEADER_BYTES + CHECKSUM_BYTES)]
+    #[error("invalid snapshot of {bytes} bytes: the shortest one has {}", HEADER_BYTES + CHECKSUM_BYTES)]
     TooShort {
-        /// How many there are.
+        /// Their number.
         bytes: usize,
     },
     /// It does not begin as snapshots do.
-    #[error("this is no snapshot: it begins with {found:02x?}, not with {MAGIC:02x?}")]
+    #[error("invalid snapshot: it begins with {found:02x?}, not with {MAGIC:02x?}")]
     Magic {
         /// The first bytes.
         found: [u8; 8],
@@ -86,7 +86,7 @@ pub enum RestoreError {
         number: u8,
         /// Its name.
         found: &'static str,
-        /// What was asked for.
+        /// The name of the requested one.
         expected: &'static str,
     },
     /// A snapshot of other items.
@@ -96,15 +96,15 @@ pub enum RestoreError {
         number: u8,
         /// Its name.
         found: &'static str,
-        /// What was asked for.
+        /// The name of the requested one.
         expected: &'static str,
     },
     /// Bytes are missing, or there are too many.
     #[error("the snapshot should have {expected} bytes, by its header; it has {found}")]
     Length {
-        /// What the header says, with header and checksum.
+        /// The length that the header gives, with header and checksum.
         expected: u64,
-        /// How many there are.
+        /// The length that it has.
         found: usize,
     },
     /// Bytes have changed.
@@ -112,21 +112,21 @@ pub enum RestoreError {
         "the snapshot is damaged: its checksum is {found:08x}, and that of its bytes {computed:08x}"
     )]
     Checksum {
-        /// What is written at its end.
+        /// The checksum at the end.
         found: u32,
-        /// What it should be.
+        /// The checksum of the bytes.
         computed: u32,
     },
     /// A number, an item or a table that no summary has.
     #[error("byte {offset}: {field} is {value}; expected {expected}")]
     Field {
-        /// Where it stands.
+        /// Its position.
         offset: usize,
-        /// What it is.
+        /// Its name.
         field: &'static str,
         /// Its value.
         value: String,
-        /// What would be right.
+        /// The values that are allowed.
         expected: String,
     },
     /// The summary would need more memory than is allowed.
@@ -140,7 +140,7 @@ pub enum RestoreError {
 }
 
 /// The memory that restoring may take by default: 64 MiB for counters that are free, and 64 times
-/// what is there.
+/// the bytes of the snapshot.
 pub(crate) fn free_bytes_max(bytes: &[u8]) -> usize {
     (64 << 20) + bytes.len().saturating_mul(64)
 }

@@ -23,7 +23,7 @@ impl<K: TestItem> Subject<K> {
     }
 }
 
-/// A summary, what it should say, and the counters that its bounds are about.
+/// A summary, the exact counts, and the counters of its bounds.
 #[derive(Clone)]
 struct Checked<K: Item> {
     subject: Subject<K>,
@@ -255,6 +255,7 @@ fn unlike_summaries_are_not_merged() {
     let mut small = Sieve::<u32>::within(Isa::Scalar, 10, 8_000).unwrap();
     let error = small.merge(&Sieve::new(Isa::Scalar, 10).unwrap()).unwrap_err();
     assert_eq!(error.what, "cells");
-    let expected = format!("a summary with {} cells and one with 1024 do", small.cells());
+    let expected =
+        format!("invalid merge of a summary with {} cells and one with 1024: ", small.cells());
     assert!(error.to_string().starts_with(&expected), "{error}");
 }

@@ -147,7 +147,7 @@ impl TestItem for Colliding {
     }
 }
 
-/// What is tested: one of the summaries.
+/// One of the summaries under test.
 #[derive(Clone)]
 enum Subject<K: Item> {
     Plain(Box<SpaceSaving<K>>),
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// What the front half sends to the back half.
+/// A message of the front half to the back half.
 enum Message<K> {
     /// Positions in a batch.
     Missed(usize, Vec<u32>),
@@ -415,8 +415,8 @@ fn receive<K: TestItem>(
     }
 }
 
-/// Runs the halves as two parties with a queue between them, the back as far behind as it can be,
-/// and compares with the filter that runs both in turn.
+/// Runs the halves as two parties with a queue between them, the back as late as it can be, and
+/// compares with the filter that runs both in turn.
 fn check_hand_over<K: TestItem>(case: Case, room: usize) {
     let numbers = case.stream.numbers(case.len, case.counters, case.seed);
     let weights = case.weights.of(case.len, case.seed).unwrap_or_else(|| vec![1; case.len]);
@@ -561,7 +561,7 @@ fn impossible_sizes_are_refused() {
     assert_eq!(filter(100, 65), CapacityError::Bins { bins: 65 });
     assert_eq!(filter(16, 16), CapacityError::NoBackCounters { counters: 16, bins: 16 });
     assert_eq!(filter(usize::MAX, 16), CapacityError::Counters { counters: usize::MAX });
-    let message = "16 counters leave none behind 16 filter bins: at least 17 are needed";
+    let message = "16 counters leave none after 16 filter bins: at least 17 are needed";
     assert_eq!(filter(16, 16).to_string(), message);
 }
 

@@ -213,8 +213,8 @@ fn what_is_wrong_is_said() {
             seal(bytes);
         })
     };
-    assert_eq!(error(&Vec::clear), "0 bytes are no snapshot: the shortest one has 28");
-    assert!(forged(0, b'T').starts_with("this is no snapshot: it begins with [54, 72"));
+    assert_eq!(error(&Vec::clear), "invalid snapshot of 0 bytes: the shortest one has 28");
+    assert!(forged(0, b'T').starts_with("invalid snapshot: it begins with [54, 72"));
     for version in [1, 3] {
         let expected =
             format!("byte 8: the snapshot has version {version}; this program reads version 2");
@@ -224,7 +224,7 @@ fn what_is_wrong_is_said() {
     assert_eq!(forged(10, 3), kind);
     let item = "byte 11: the snapshot counts items of text (number 3); expected u32";
     assert_eq!(forged(11, 3), item);
-    assert_eq!(forged(13, 1), "byte 12: the space behind the types is in use; expected zero");
+    assert_eq!(forged(13, 1), "byte 12: the space after the types is in use; expected zero");
     let length =
         format!("should have {} bytes, by its header; it has {}", bytes.len(), bytes.len() - 1);
     assert!(error(&|bytes| bytes.truncate(bytes.len() - 1)).contains(&length));

@@ -1,4 +1,4 @@
-//! The front half of the filter: the few bins X that absorb what is most frequent.
+//! The front half of the filter: the few bins X that absorb the most frequent items.
 
 mod stored;
 
@@ -9,8 +9,8 @@ use crate::items::{Item, Items};
 use crate::summary::counted::Counted;
 use crate::summary::space_saving::SpaceSaving;
 
-/// Text items that are hashed and searched before their strings are compared: small, because what
-/// lies behind a full buffer of misses is hashed again.
+/// Text items that are hashed and searched before their strings are compared: few, because items
+/// after a full buffer of misses are hashed again.
 const BLOCK_ITEMS: usize = 128;
 
 /// The bins X of Algorithm Filter, in front of a [`SpaceSaving`] Y.
@@ -30,11 +30,11 @@ const BLOCK_ITEMS: usize = 128;
 ///
 /// # Consistency
 ///
-/// n, the sum of the counts in Y, is known here: what was forwarded, plus each count handed over,
-/// minus each received. Y has a count of at most floor(n / |Y|), where a free counter counts as 0.
-/// So an item may be forwarded while floor(n / |Y|) <= min X, that is, while `n < (min X + 1) |Y|`,
-/// where a free bin counts as 0: the smallest of all k counts is then in Y, and replacing it there
-/// is what SpaceSaving with k counters does.
+/// n, the sum of the counts in Y, is known here: the forwarded weight, plus each count handed
+/// over, minus each received. Y has a count of at most floor(n / |Y|), where a free counter
+/// counts as 0. So an item may be forwarded while floor(n / |Y|) <= min X, that is, while
+/// `n < (min X + 1) |Y|`, where a free bin counts as 0: the smallest of all k counts is then in
+/// Y, and SpaceSaving with k counters would replace it too.
 ///
 /// Counts in X only grow, so a `min X` read earlier is a lower bound (footnote 2 of the paper), and
 /// it is read again only when n reaches the limit that follows from it. Then, while `n > min X |Y|`
@@ -52,6 +52,29 @@ const BLOCK_ITEMS: usize = 128;
 ///
 /// Departure from the paper: Fig. 5 exchanges one bin and goes on, although the condition may still
 /// be violated; here it holds whenever an item is forwarded.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_operators::frequent_items::Filter;
+///
+/// let (mut front, mut back) = Filter::new(Isa::selected()?, 10, 2)?.into_halves();
+/// let (batch, mut missed) = (&[7_u32, 1, 7, 2, 7, 3][..], [0; 64]);
+/// let mut start = 0;
+/// while start < batch.len() {
+///     while front.exchange_due() {
+///         let smallest = front.take_min();
+///         front.put_max(back.exchange(smallest));
+///     }
+///     let done = front.absorb(batch, start, &mut missed);
+///     back.observe_at(batch, &missed[..done.missed]);
+///     start += done.consumed;
+/// }
+/// let seven = front.iter().chain(back.iter()).find(|counted| *counted.item == 7);
+/// assert_eq!(seven.map(|counted| counted.count), Some(3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FilterFront<K: Item> {
     isa: Isa,
@@ -61,7 +84,7 @@ pub struct FilterFront<K: Item> {
     bins_max: usize,
     /// |Y|.
     back_counters: u64,
-    /// By bin, as `counts` and `kept`: what the kernel searches.
+    /// By bin, as `counts` and `kept`: the keys of the kernel.
     codes: Vec<K::Code>,
     counts: Vec<u64>,
     /// Item and error.
@@ -131,12 +154,12 @@ impl<K: Item> FilterFront<K> {
         self.kept.push((item, error));
     }
 
-    /// Takes the items of a batch from position `start` on: counts those in X, and writes the
+    /// Takes the items of a batch from position `start` on: counts the items in X, and writes the
     /// positions of the others, to be forwarded to Y, to the front of `missed`.
     ///
-    /// Stops behind the item that fills `missed` or that uses up what may be forwarded; then, or
-    /// when an exchange is due at once, call [`Self::exchange_due`]. Consumes nothing while it is
-    /// due.
+    /// Stops after the item that fills `missed` or that uses up the weight that may be forwarded;
+    /// then, or when an exchange is due at once, call [`Self::exchange_due`]. Consumes nothing
+    /// while it is due.
     ///
     /// # Panics
     ///
@@ -223,6 +246,7 @@ impl<K: Item> FilterFront<K> {
             let end = batch.len().min(first + BLOCK_ITEMS);
             let block = batch.codes(first..end, &self.secret, &mut codes);
             lanes.resize(block.len(), NO_LANE);
+            // Codes are compared by SIMD, and strings only where a code was found.
             filter::locate(self.isa, &self.codes, block, &mut lanes);
             for ((position, &code), &lane) in (first..).zip(block).zip(&lanes) {
                 if done.missed == missed.len() || done.missed_weight >= budget {
@@ -296,7 +320,7 @@ impl<K: Item> FilterFront<K> {
         Some(Counted { item, count, error })
     }
 
-    /// Ends an exchange: puts what Y answered into the free bin. Another exchange may be due at
+    /// Ends an exchange: puts the answer of Y into the free bin. Another exchange may be due at
     /// once.
     ///
     /// # Panics

@@ -21,7 +21,7 @@ impl<K: StoredItem> FilterFront<K> {
         self.iter().for_each(|counted| writer.counted(&counted));
     }
 
-    /// Reads what follows the number of bins; [`Self::complete`] has to follow.
+    /// Reads all fields after the number of bins; [`Self::complete`] has to follow.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         isa: Isa,
@@ -42,7 +42,7 @@ impl<K: StoredItem> FilterFront<K> {
         Ok(front)
     }
 
-    /// Checks what depends on the back half.
+    /// Checks the fields that depend on the back half.
     pub(in crate::summary) fn complete(
         mut self,
         reader: &Reader<'_>,
@@ -50,12 +50,12 @@ impl<K: StoredItem> FilterFront<K> {
     ) -> Result<Self, RestoreError> {
         self.back_counters = back.counters() as u64;
         if self.iter().any(|counted| back.estimate(counted.item.borrowed()).is_some()) {
-            return Err(reader.refuse("an item in a bin", "behind the bins too", "one place"));
+            return Err(reader.refuse("an item in a bin", "in the counters too", "one place"));
         }
         let forwarded_least: u128 = back.iter().map(|counted| u128::from(counted.count)).sum();
         if self.forwarded < forwarded_least && self.observed != u64::MAX {
             let expected =
-                format_args!("at least {forwarded_least}, the counts behind").to_string();
+                format_args!("at least {forwarded_least}, the sum of the counters").to_string();
             return Err(reader.refuse("the forwarded weight", self.forwarded, expected));
         }
         // Counts below 2^64 and fewer than 2^27 counters.

@@ -1,8 +1,8 @@
-//! Which items are worth a place in the vertical filter.
+//! The items in the vertical filter.
 //!
 //! The rule ([`hottest`]) is looked at again and again, each time after twice as many items as
-//! before, up to [`WINDOW_MAX`]. Shares are those of the last window and not of the whole stream,
-//! so that the filter follows a stream that changes.
+//! before, up to [`WINDOW_MAX`]. Shares are measured in the last window and not in the whole
+//! stream, so that the filter follows a stream that changes.
 
 mod stored;
 

@@ -1,4 +1,4 @@
-//! Which items the filter takes out, in a snapshot.
+//! The items of the filter in a snapshot.
 
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
@@ -15,7 +15,8 @@ impl<C: Key> Hot<C> {
         self.slots.iter().for_each(|&slot| writer.u32(slot));
     }
 
-    /// Those of a sieve that has observed so much, with the code and the count of each slot in use.
+    /// The hot items of a sieve that has observed `observed`, with the code and the count of each
+    /// slot in use.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         slots: usize,

@@ -14,11 +14,11 @@
 //! # Numbers
 //!
 //! Sums have 32 bits. Hits are handed over to the 64-bit counter of the resident when they reach
-//! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it bounds
-//! what the unmonitored items of the cell have been seen, and a bound may be rounded up. The scale
-//! is 0 until the entry line reaches 2^31 - 2, and then keeps its units below that: it changes at
-//! most 34 times, and a unit is less than a 2^29th of the line. What alpha says is never more than
-//! the line ([`Table::alpha`]).
+//! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it is an
+//! upper bound, and may be too high. The scale is 0 until the entry line reaches 2^31 - 2, and then
+//! keeps its units below that: it changes at most 34 times, and a unit is less than a 2^29th of
+//! the line. Alpha is never more than the line
+//! ([`Table::alpha`]).
 //!
 //! # Vacant cells
 //!
@@ -59,7 +59,7 @@ pub(super) struct Table<C> {
     cells: Vec<Cell<C>>,
     /// 32 - log2(cells).
     shift: u32,
-    /// What the hits and the alpha of a cell may reach without the caller.
+    /// Limits of the hits and of the alpha of a cell; the caller handles sums beyond.
     limits: [u32; 2],
     line: u64,
     scale: u32,
@@ -82,7 +82,7 @@ impl<C: Key> Table<C> {
         }
     }
 
-    /// Bytes of a table with so many cells.
+    /// Bytes of a table with `cells` cells.
     pub(super) const fn bytes(cells: usize) -> usize {
         cells.saturating_mul(size_of::<Cell<C>>())
     }
@@ -119,6 +119,7 @@ impl<C: Key> Table<C> {
         let weighted = codes.iter().zip(weights).skip(start);
         for (position, (&code, &weight)) in (start..).zip(weighted) {
             let cell = &mut cells[cell_of(*hash, *shift, code)];
+            // An index instead of a branch, which every other item of a cell would mispredict.
             let sum = usize::from(cell.key != code);
             let added = [weight, units(weight, *scale)][sum];
             match u32::try_from(u64::from(cell.sums[sum]).saturating_add(added)) {

@@ -1,4 +1,4 @@
-//! A table as a whole: made of what is known of each cell.
+//! A table as a whole: made of the contents of its cells.
 
 use trommel_kernels::filter::Key;
 

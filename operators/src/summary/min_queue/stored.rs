@@ -1,14 +1,14 @@
-//! The candidates for replacement in a snapshot: their order decides who is replaced.
+//! The candidates for replacement in a snapshot: their order decides which counter is replaced.
 
 use std::cmp::Reverse;
 
-use super::Victims;
+use super::MinQueue;
 use crate::summary::stored::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
 const ENTRY_BYTES: usize = 12;
 
-impl Victims {
+impl MinQueue {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {
         writer.u64(self.horizon);
         writer.len(self.run.len());
@@ -20,7 +20,7 @@ impl Victims {
         heap.into_iter().for_each(|entry| write_entry(writer, entry));
     }
 
-    /// Those of these counts, none if a counter of `counters` is free.
+    /// The candidates of these counts, none if a counter of `counters` is free.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counts: &[u64],
@@ -77,25 +77,25 @@ mod tests {
     use super::*;
     use crate::summary::stored::SummaryKind;
 
-    fn restored(victims: &Victims, counts: &[u64]) -> Result<Victims, RestoreError> {
+    fn restored(min_queue: &MinQueue, counts: &[u64]) -> Result<MinQueue, RestoreError> {
         let mut writer = Writer::new::<u32>(SummaryKind::SpaceSaving);
-        victims.write(&mut writer);
+        min_queue.write(&mut writer);
         let bytes = writer.finish();
         let mut reader = Reader::new::<u32>(&bytes, SummaryKind::SpaceSaving)?;
-        Victims::read(&mut reader, counts, counts.len())
+        MinQueue::read(&mut reader, counts, counts.len())
     }
 
     #[test]
     fn a_candidate_above_the_horizon_is_refused() {
-        let forged = Victims { run: vec![(9_000, 0)], heap: BinaryHeap::new(), horizon: 0 };
+        let forged = MinQueue { run: vec![(9_000, 0)], heap: BinaryHeap::new(), horizon: 0 };
         let error = restored(&forged, &[9_000, 1]).unwrap_err().to_string();
         assert!(error.contains("the candidates is above the horizon"), "{error}");
         let heap = BinaryHeap::from([Reverse((3, 1))]);
-        let forged = Victims { run: vec![(1, 0)], heap, horizon: 2 };
+        let forged = MinQueue { run: vec![(1, 0)], heap, horizon: 2 };
         assert!(restored(&forged, &[1, 3]).is_err());
         // Saturated counts are on the horizon.
         let counts = [u64::MAX; 2];
-        let mut saturated = Victims::default();
+        let mut saturated = MinQueue::default();
         let slot = saturated.take_min(&counts);
         saturated.put_back(slot, u64::MAX, 2);
         assert!(restored(&saturated, &counts).is_ok());

@@ -1,22 +1,20 @@
-//! Which counter has the largest count: needed when a filter exchanges bins, several times in a
-//! row.
+//! The counters with the largest counts, for a filter that exchanges bins several times in a row.
 //!
 //! One pass over the counts finds the largest few; they serve the exchanges that follow, until a
 //! count changes.
 
 /// Counters found by one pass. A filter seldom exchanges more bins at a time.
-const LEADERS_MAX: usize = 16;
+const CACHED_MAX: usize = 16;
 
 /// The largest counts that are not used up, or nothing when they are not known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leaders {
+pub(super) struct MaxCache {
     /// Count and slot, ascending by count.
     ascending: Vec<(u64, u32)>,
 }
 
-impl Leaders {
-    /// Takes out the count and slot of a largest counter, the lowest slot of those that share the
-    /// count.
+impl MaxCache {
+    /// Takes out the count and slot of a largest counter, the lowest slot of equal ones.
     pub(super) fn take_max(&mut self, counts: &[u64]) -> Option<(u64, u32)> {
         if self.ascending.is_empty() {
             self.scan(counts);
@@ -24,14 +22,14 @@ impl Leaders {
         self.ascending.pop()
     }
 
-    /// Says that a counter that was taken out has become `count`; leaders that are not above it are
+    /// Says that a counter that was taken out has become `count`; counts that are not above it are
     /// forgotten.
     pub(super) fn replaced(&mut self, count: u64) {
-        let end = self.ascending.partition_point(|&(leader, _)| leader <= count);
+        let end = self.ascending.partition_point(|&(cached, _)| cached <= count);
         self.ascending.drain(..end);
     }
 
-    /// Forgets the leaders: counts have changed, or slots have moved.
+    /// Forgets the counts: they have changed, or slots have moved.
     pub(super) fn forget(&mut self) {
         self.ascending.clear();
     }
@@ -47,10 +45,10 @@ impl Leaders {
             if enough.is_none_or(|least| least < count) {
                 let place = self.ascending.partition_point(|&(other, _)| other < count);
                 self.ascending.insert(place, (count, slot));
-                if self.ascending.len() > LEADERS_MAX {
+                if self.ascending.len() > CACHED_MAX {
                     self.ascending.remove(0);
                 }
-                if self.ascending.len() == LEADERS_MAX {
+                if self.ascending.len() == CACHED_MAX {
                     enough = Some(self.ascending[0].0);
                 }
             }
@@ -70,31 +68,31 @@ mod tests {
             mut counts in prop::collection::vec(0..30_u64, 1..60),
             replacements in prop::collection::vec(0..30_u64, 1..100),
         ) {
-            let mut leaders = Leaders::default();
+            let mut cache = MaxCache::default();
             for count in replacements {
-                let (max, slot) = leaders.take_max(&counts).expect("there are counts");
+                let (max, slot) = cache.take_max(&counts).expect("there are counts");
                 prop_assert_eq!(Some(max), counts.iter().copied().max());
                 prop_assert_eq!(counts.iter().position(|&count| count == max), Some(slot as usize));
                 counts[slot as usize] = count;
-                leaders.replaced(count);
+                cache.replaced(count);
             }
         }
     }
 
     #[test]
-    fn a_replacement_above_some_leaders_is_found_in_its_turn() {
+    fn a_replacement_above_some_counts_is_found_in_its_turn() {
         let mut counts = [18; 3];
-        let mut leaders = Leaders::default();
+        let mut cache = MaxCache::default();
         for (replacement, expected) in [(6, 18), (7, 18), (0, 18), (0, 7), (0, 6)] {
-            let (max, slot) = leaders.take_max(&counts).expect("there are counts");
+            let (max, slot) = cache.take_max(&counts).expect("there are counts");
             assert_eq!(max, expected);
             counts[slot as usize] = replacement;
-            leaders.replaced(replacement);
+            cache.replaced(replacement);
         }
     }
 
     #[test]
-    fn no_count_has_no_leader() {
-        assert_eq!(Leaders::default().take_max(&[]), None);
+    fn no_count_has_no_maximum() {
+        assert_eq!(MaxCache::default().take_max(&[]), None);
     }
 }

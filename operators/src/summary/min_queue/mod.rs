@@ -1,43 +1,43 @@
-//! Which counter has the smallest count: found lazily, because counts hardly ever become smaller.
+//! The counter with the smallest count, found lazily, because counts hardly ever become smaller.
 //!
 //! ```text
 //!   counts    3 3 3 3 4 4 5 6 6 | 8 9 12 ...
-//!             run, ascending    ▲ horizon: what is above is not looked at before the run is used up
+//!             run, ascending    ▲ horizon: counts above it are not looked at before the run is used up
 //!             + a heap of counters that came back below the horizon
 //! ```
 //!
-//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. What
-//! happens to a counter afterwards costs nothing here as long as its count grows by hits: when its
-//! turn comes, its count is not the recorded one any more, and it is put back if it is still below
-//! the horizon. Only a counter whose count was replaced has to be put back at once, because the new
+//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*.
+//! Later changes of a counter cost nothing here as long as its count grows by hits: when its turn
+//! comes, its count is not the recorded one any more, and it is put back if it is still below the
+//! horizon. Only a counter whose count was replaced has to be put back at once, because the new
 //! count may be below the recorded one.
 //!
 //! Invariant: each counter whose count is below the horizon has an entry in the run or the heap
 //! whose recorded count is not above its true one. So the first entry, in the order of recorded
 //! counts, that is still true is a minimum: a smaller counter would have had its entry before.
 //!
-//! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all of
-//! them have grown to the horizon, so scans cost O(1) per update, amortized, whatever the weights
+//! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all
+//! of them have grown to the horizon, so scans cost O(1) per update, amortized, for any weights
 //! (O(log k) for the part that sorts). With unit weights the smallest count is usually shared by
 //! more than an eighth, the horizon is right above it, nothing is sorted and nothing put back:
-//! O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds each single
-//! update of weight 1 instead, but it moves a counter from one list to another on every hit, and
-//! hits are what skewed streams consist of.
+//! O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds each
+//! single update of weight 1 instead, but it moves a counter from one list to another on every
+//! hit, and skewed streams consist of hits.
 
 mod stored;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The scan keeps to the smallest count if at least one counter in so many has it.
+/// The scan keeps to the smallest count if at least one counter in `LEVEL_SHARE` has it.
 const LEVEL_SHARE: usize = 8;
 
-/// Otherwise it collects one counter in so many.
+/// Otherwise it collects one counter in `POOL_SHARE`.
 const POOL_SHARE: usize = 4;
 
 /// The candidates for replacement.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Victims {
+pub(super) struct MinQueue {
     /// Recorded count and slot, descending, so that the smallest is at the end.
     run: Vec<(u64, u32)>,
     /// The same for counters that were put back.
@@ -45,7 +45,7 @@ pub(super) struct Victims {
     horizon: u64,
 }
 
-impl Victims {
+impl MinQueue {
     /// Takes out a counter with the smallest count; the caller gives it a new count and calls
     /// [`Self::put_back`].
     ///
@@ -84,8 +84,8 @@ impl Victims {
         self.horizon = 0;
     }
 
-    /// The most bytes on the heap for so many counters: the heap has at most twice as many entries
-    /// and one, and a vector that grows doubles.
+    /// The most bytes on the heap for `counters` counters: the binary heap has at most twice as
+    /// many entries and one, and a vector that grows doubles.
     pub(super) fn bytes_max(counters: usize) -> usize {
         (2 * counters + 2 * (2 * counters + 1)) * size_of::<(u64, u32)>()
     }
@@ -146,21 +146,21 @@ mod tests {
             mut counts in prop::collection::vec(0..40_u64, 1..60),
             steps in prop::collection::vec((0..60_usize, 0..60_u64, any::<bool>(), 1..30_u64), 1..200),
         ) {
-            let mut victims = Victims::default();
+            let mut queue = MinQueue::default();
             let counters = counts.len();
             for (changed, count, may_shrink, weight) in steps {
                 let changed = changed % counters;
                 if may_shrink {
                     counts[changed] = count;
-                    victims.put_back(u32::try_from(changed).unwrap(), count, counters);
+                    queue.put_back(u32::try_from(changed).unwrap(), count, counters);
                 } else {
                     counts[changed] += count;
                 }
-                let slot = victims.take_min(&counts);
+                let slot = queue.take_min(&counts);
                 let taken = &mut counts[slot as usize];
                 *taken += weight;
                 let (before, after) = (*taken - weight, *taken);
-                victims.put_back(slot, after, counters);
+                queue.put_back(slot, after, counters);
                 prop_assert!(counts.iter().all(|&count| count >= before));
             }
         }
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn counts_at_the_end_of_their_range_are_served_for_ever() {
-        let mut victims = Victims::default();
+        let mut queue = MinQueue::default();
         for _ in 0..10 {
-            let slot = victims.take_min(&[u64::MAX; 3]);
-            victims.put_back(slot, u64::MAX, 3);
+            let slot = queue.take_min(&[u64::MAX; 3]);
+            queue.put_back(slot, u64::MAX, 3);
         }
     }
 }
