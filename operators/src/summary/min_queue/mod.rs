@@ -6,13 +6,14 @@
 //!             + a heap of counters that came back below the horizon
 //! ```
 //!
-//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*.
+//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. If
+//! many counters share the smallest count, they alone are collected, as a bit each: a *level*.
 //! Later changes of a counter cost nothing here as long as its count grows by hits: when its turn
 //! comes, its count is not the recorded one any more, and it is put back if it is still below the
 //! horizon. Only a counter whose count was replaced has to be put back at once, because the new
 //! count may be below the recorded one.
 //!
-//! Invariant: each counter whose count is below the horizon has an entry in the run or the heap
+//! Invariant: each counter whose count is below the horizon has an entry in the level, run or heap
 //! whose recorded count is not above its true one. So the first entry, in the order of recorded
 //! counts, that is still true is a minimum: a smaller counter would have had its entry before.
 //!
@@ -24,10 +25,13 @@
 //! single update of weight 1 instead, but it moves a counter from one list to another on every
 //! hit, and skewed streams consist of hits.
 
+mod level;
 mod stored;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use self::level::Level;
 
 /// The scan keeps to the smallest count if at least one counter in `LEVEL_SHARE` has it.
 const LEVEL_SHARE: usize = 8;
@@ -38,6 +42,8 @@ const POOL_SHARE: usize = 4;
 /// The candidates for replacement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinQueue {
+    /// Counters with the smallest count. The level or the run is empty.
+    level: Level,
     /// Recorded count and slot, descending, so that the smallest is at the end.
     run: Vec<(u64, u32)>,
     /// The same for counters that were put back.
@@ -79,6 +85,7 @@ impl MinQueue {
 
     /// Forgets the candidates, because slots have moved; the next call scans.
     pub(super) fn forget(&mut self) {
+        self.level.clear();
         self.run.clear();
         self.heap.clear();
         self.horizon = 0;
@@ -87,17 +94,26 @@ impl MinQueue {
     /// The most bytes on the heap for `counters` counters: the binary heap has at most twice as
     /// many entries and one, and a vector that grows doubles.
     pub(super) fn bytes_max(counters: usize) -> usize {
-        (2 * counters + 2 * (2 * counters + 1)) * size_of::<(u64, u32)>()
+        let entries = counters + 2 * (2 * counters + 1);
+        entries * size_of::<(u64, u32)>() + Level::bytes(counters)
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
-        (self.run.capacity() + self.heap.capacity()) * size_of::<(u64, u32)>()
+        let entries = self.run.capacity() + self.heap.capacity();
+        entries * size_of::<(u64, u32)>() + self.level.heap_bytes()
     }
 
     /// The entry with the smallest recorded count.
     #[inline]
     fn pop(&mut self) -> Option<(u64, u32)> {
+        if let Some(entry) = self.level.last() {
+            if self.heap.peek().is_none_or(|Reverse(heap)| *heap >= entry) {
+                self.level.pop();
+                return Some(entry);
+            }
+            return self.heap.pop().map(|entry| entry.0);
+        }
         match (self.run.last(), self.heap.peek()) {
             (Some(run), Some(Reverse(heap))) if heap < run => self.heap.pop().map(|entry| entry.0),
             (Some(_), _) => self.run.pop(),
@@ -107,11 +123,11 @@ impl MinQueue {
 
     #[cold]
     fn scan(&mut self, counts: &[u64]) {
-        let min = counts.iter().copied().min().expect("the caller has a counter");
-        self.horizon = min.saturating_add(1);
-        self.collect_equal(counts, min);
-        if self.run.len() < counts.len() / LEVEL_SHARE {
-            self.run.clear();
+        let len = self.level.collect(counts);
+        self.horizon = self.level.count().saturating_add(1);
+        if len < counts.len() / LEVEL_SHARE {
+            self.level.clear();
+            self.run.reserve_exact(counts.len());
             self.run.extend(counts.iter().copied().zip(0..));
             let (_, &mut (quantile, _), _) =
                 self.run.select_nth_unstable(counts.len() / POOL_SHARE);
@@ -119,18 +135,6 @@ impl MinQueue {
             self.run.retain(|&(count, _)| count < self.horizon);
             self.run.sort_unstable_by_key(|&entry| Reverse(entry));
         }
-    }
-
-    /// Makes the run of the counters that have this count; without a branch on it, as most scans
-    /// end here.
-    fn collect_equal(&mut self, counts: &[u64], count: u64) {
-        self.run.resize(counts.len(), (0, 0));
-        let mut found = 0;
-        for (&other, slot) in counts.iter().zip(0..) {
-            self.run[found] = (count, slot);
-            found += usize::from(other == count);
-        }
-        self.run.truncate(found);
     }
 }
 

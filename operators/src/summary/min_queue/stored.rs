@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::MinQueue;
+use super::level::Level;
 use crate::summary::stored::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
@@ -11,8 +12,11 @@ const ENTRY_BYTES: usize = 12;
 impl MinQueue {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {
         writer.u64(self.horizon);
-        writer.len(self.run.len());
-        self.run.iter().for_each(|&entry| write_entry(writer, entry));
+        // A level is a run of equal counts.
+        let level = self.level.slots().map(|slot| (self.level.count(), slot));
+        let run: Vec<(u64, u32)> = level.chain(self.run.iter().copied()).collect();
+        writer.len(run.len());
+        run.into_iter().for_each(|entry| write_entry(writer, entry));
         // Equal sets of entries come out of a heap in the same order.
         let mut heap: Vec<(u64, u32)> = self.heap.iter().map(|entry| entry.0).collect();
         heap.sort_unstable();
@@ -51,7 +55,8 @@ impl MinQueue {
             let expected = "every counter below the horizon";
             return Err(reader.refuse("the candidates", "incomplete", expected));
         }
-        Ok(Self { run, heap: heap.into_iter().map(Reverse).collect(), horizon })
+        let heap = heap.into_iter().map(Reverse).collect();
+        Ok(Self { level: Level::default(), run, heap, horizon })
     }
 }
 
@@ -87,11 +92,12 @@ mod tests {
 
     #[test]
     fn a_candidate_above_the_horizon_is_refused() {
-        let forged = MinQueue { run: vec![(9_000, 0)], heap: BinaryHeap::new(), horizon: 0 };
+        let run = vec![(9_000, 0)];
+        let forged = MinQueue { run, ..MinQueue::default() };
         let error = restored(&forged, &[9_000, 1]).unwrap_err().to_string();
         assert!(error.contains("the candidates is above the horizon"), "{error}");
         let heap = BinaryHeap::from([Reverse((3, 1))]);
-        let forged = MinQueue { run: vec![(1, 0)], heap, horizon: 2 };
+        let forged = MinQueue { run: vec![(1, 0)], heap, horizon: 2, ..MinQueue::default() };
         assert!(restored(&forged, &[1, 3]).is_err());
         // Saturated counts are on the horizon.
         let counts = [u64::MAX; 2];

@@ -121,7 +121,7 @@ impl<K: Item> SpaceSaving<K> {
     /// Counts each item of the batch once.
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
         self.start(batch.len(), batch.len() as u64);
-        self.add_all(batch, batch.len(), |index| index, |_| 1);
+        self.add_all(batch, (0..batch.len()).map(|position| (position, 1)));
     }
 
     /// Counts the items at the given positions of the batch once.
@@ -131,7 +131,7 @@ impl<K: Item> SpaceSaving<K> {
     /// If the batch has no such position.
     pub fn observe_at<B: Items<K> + ?Sized>(&mut self, batch: &B, positions: &[u32]) {
         self.start(positions.len(), positions.len() as u64);
-        self.add_all(batch, positions.len(), |index| positions[index] as usize, |_| 1);
+        self.add_all(batch, positions.iter().map(|&position| (position as usize, 1)));
     }
 
     /// Counts each item of the batch with its weight; weight 0 leaves no trace.
@@ -156,7 +156,7 @@ impl<K: Item> SpaceSaving<K> {
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
         let weight = weights.iter().fold(0, |sum: u64, &weight| sum.saturating_add(weight));
         self.start(items, weight);
-        self.add_all(batch, items, |index| index, |position| weights[position]);
+        self.add_all(batch, weights.iter().copied().enumerate());
     }
 
     /// Counts the items at the given positions of the batch with their weights; weight 0 leaves no
@@ -171,10 +171,11 @@ impl<K: Item> SpaceSaving<K> {
         weights: &[u64],
         positions: &[u32],
     ) {
-        let weight = |position: usize| weights[position];
-        let chosen = positions.iter().map(|&position| weight(position as usize));
-        self.start(positions.len(), chosen.fold(0, u64::saturating_add));
-        self.add_all(batch, positions.len(), |index| positions[index] as usize, weight);
+        let chosen = positions.iter().map(|&position| position as usize);
+        let weighted = chosen.map(|position| (position, weights[position]));
+        let weight = weighted.clone().fold(0, |sum: u64, (_, weight)| sum.saturating_add(weight));
+        self.start(positions.len(), weight);
+        self.add_all(batch, weighted);
     }
 
     /// Prepares for a batch of `items` items that have `weight` in all.
@@ -184,18 +185,15 @@ impl<K: Item> SpaceSaving<K> {
         self.max_cache.forget();
     }
 
-    /// Counts `len` items, each at its position with the weight of that.
+    /// Counts the items at the given positions of the batch, each with its weight.
     #[inline(always)]
     fn add_all<B: Items<K> + ?Sized>(
         &mut self,
         batch: &B,
-        len: usize,
-        position: impl Fn(usize) -> usize,
-        weight: impl Fn(usize) -> u64,
+        weighted: impl Iterator<Item = (usize, u64)>,
     ) {
-        for index in 0..len {
-            let position = position(index);
-            self.add(batch.item(position), weight(position));
+        for (position, weight) in weighted {
+            self.add(batch.item(position), weight);
         }
     }
 
