@@ -95,7 +95,7 @@ impl DeviceSets {
 
     /// Whether they are the sets of this store or of a clone of it.
     #[must_use]
-    pub fn are_of(&self, sets: &SetStore) -> bool {
+    pub fn is_copy_of(&self, sets: &SetStore) -> bool {
         self.version == sets.version()
     }
 

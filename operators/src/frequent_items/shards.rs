@@ -55,7 +55,7 @@ pub(super) struct Shard<K, S> {
     memory: StateMemory,
     is_first: bool,
     /// Shards after this one.
-    behind: usize,
+    later: usize,
     /// Batches sent on since the last one that was kept.
     passed: usize,
     /// Of the summary, when that has been sent on.
@@ -77,7 +77,7 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
         outbox: Outbox::new(ranked_schema(K::TYPE), file.take_if(|_| position + 1 == len)),
         memory,
         is_first: position == 0,
-        behind: len - 1 - position,
+        later: len - 1 - position,
         passed: 0,
         state_bytes: 0,
     })
@@ -86,7 +86,7 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
 impl<K: Column, S: Summary<K>> Shard<K, S> {
     /// Keeps the batch, or sends it on.
     fn share(&mut self, observations: Observations, out: &mut Output) -> Result<(), StateFull> {
-        if self.passed < self.behind {
+        if self.passed < self.later {
             self.passed += 1;
             self.send(Message::Batch(observations), out);
             return Ok(());
@@ -126,7 +126,7 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
     /// The rows of an emission are due: the last shard emits them.
     fn emit(&mut self, before: Vec<Bounds<K>>, out: &mut Output) {
         let shards = self.tell(before);
-        if self.behind > 0 {
+        if self.later > 0 {
             return self.send(Message::Emit(shards), out);
         }
         let selected = self.selected(shards);
@@ -177,7 +177,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        if self.behind == 0 {
+        if self.later == 0 {
             let selected = self.selected(self.tell(Vec::new()));
             self.outbox.put_last(selected);
             return self.resume(out);
@@ -198,7 +198,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
             *payload.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
         });
         let shards = self.tell(before);
-        if self.behind > 0 {
+        if self.later > 0 {
             return Ok(Response::Forward(Box::new(shards)));
         }
         let schema = SchemaRef::clone(self.outbox.schema());
@@ -214,7 +214,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         let mut counters = if self.is_first { self.input.counters() } else { Counters::new() };
         let state_bytes = self.summary.as_ref().map_or(self.state_bytes, S::state_bytes);
         counters.push(("state_bytes", state_bytes as u64));
-        if let Some(merged) = self.summary.as_ref().filter(|_| self.behind == 0) {
+        if let Some(merged) = self.summary.as_ref().filter(|_| self.later == 0) {
             counters.push(("observed", merged.observed()));
         }
         counters

@@ -206,7 +206,7 @@ unsafe impl Primitive for PairOverlap {
         assert!(fits, "a chunk of {pairs} pairs exceeds {limits:?}");
         let mut both = job.on_device.iter().zip(job.sets);
         assert!(
-            both.all(|(there, sets)| there.are_of(sets)),
+            both.all(|(there, sets)| there.is_copy_of(sets)),
             "the sets on the device are not those of the job"
         );
         let [left, right] = job.on_device.map(|sets| sets.words());

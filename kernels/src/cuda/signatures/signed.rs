@@ -55,8 +55,8 @@ impl SignedSets {
 
     /// Whether they are the sets of this store or of a clone of it.
     #[must_use]
-    pub fn are_of(&self, sets: &SetStore) -> bool {
-        self.sets.are_of(sets)
+    pub fn is_copy_of(&self, sets: &SetStore) -> bool {
+        self.sets.is_copy_of(sets)
     }
 
     /// The bytes of runs and signatures of `sets` sets in the device's memory, in addition to the

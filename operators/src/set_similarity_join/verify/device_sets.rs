@@ -28,7 +28,7 @@ impl CachedSets {
     /// Whether the entry can be evicted: neither a chunk in flight nor the next chunk, which
     /// needs the sets `wanted`, uses it.
     fn is_free(&self, wanted: [&SetStore; 2]) -> bool {
-        let is_wanted = wanted.iter().any(|sets| self.sets.are_of(sets));
+        let is_wanted = wanted.iter().any(|sets| self.sets.is_copy_of(sets));
         !is_wanted && Arc::strong_count(&self.sets) == 1
     }
 }
@@ -73,7 +73,7 @@ impl DeviceSetCache {
 
     /// Bytes of `sets`; 0 if they are cached.
     fn bytes_to_send(&self, sets: &SetStore, words: usize) -> usize {
-        let is_there = self.cached.iter().any(|there| there.sets.are_of(sets));
+        let is_there = self.cached.iter().any(|there| there.sets.is_copy_of(sets));
         if is_there { 0 } else { DeviceSets::bytes_of(sets.as_sets(), words) }
     }
 
@@ -90,7 +90,7 @@ impl DeviceSetCache {
         self.words = Some(words);
         let mut bytes = 0;
         for sets in wanted {
-            let place = self.cached.iter().position(|there| there.sets.are_of(sets));
+            let place = self.cached.iter().position(|there| there.sets.is_copy_of(sets));
             let cached = match place.and_then(|place| self.cached.remove(place)) {
                 Some(cached) => cached,
                 None => {
@@ -104,7 +104,7 @@ impl DeviceSetCache {
             self.cached.push_back(cached);
         }
         let sets = wanted.map(|sets| {
-            let there = self.cached.iter().find(|there| there.sets.are_of(sets));
+            let there = self.cached.iter().find(|there| there.sets.is_copy_of(sets));
             Arc::clone(&there.expect("it has been sent").sets)
         });
         Ok(UploadedSets { sets, bytes: bytes as u64 })

@@ -55,7 +55,7 @@ impl TilesFlights {
 
     pub(super) fn has_room(&self, sets: &TiledSets) -> bool {
         let store = sets.sets().probes().store();
-        let is_known = self.sets.as_ref().is_none_or(|there| there.are_of(store));
+        let is_known = self.sets.as_ref().is_none_or(|there| there.is_copy_of(store));
         self.flights.has_room() && (is_known || self.flights.is_idle())
     }
 
@@ -66,7 +66,7 @@ impl TilesFlights {
         sets: &TiledSets,
     ) -> Result<(Arc<SignedSets>, u64), DeviceError> {
         let store = sets.sets().probes().store();
-        if let Some(sets) = self.sets.as_ref().filter(|there| there.are_of(store)) {
+        if let Some(sets) = self.sets.as_ref().filter(|there| there.is_copy_of(store)) {
             return Ok((Arc::clone(sets), 0));
         }
         // Chunks in flight keep their sets alive.

@@ -120,9 +120,9 @@ impl<K: Item> Filter<K> {
     /// A filter of the same size that monitors these instead, in the order of their ranks.
     pub(super) fn rebuilt(&self, observed: u64, mut counted: Vec<Counted<K>>) -> Self {
         let others = counted.split_off(counted.len().min(self.bins()));
-        let behind = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
+        let forwarded = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
         let secret = self.back.secret().clone();
-        let back = SpaceSaving::from_counted(self.back.counters(), secret, behind, others);
+        let back = SpaceSaving::from_counted(self.back.counters(), secret, forwarded, others);
         Self {
             front: self.front.rebuilt(observed, counted, &back),
             back,

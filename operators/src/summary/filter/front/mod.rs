@@ -45,10 +45,9 @@ const BLOCK_ITEMS: usize = 128;
 /// |X| exchanges.
 ///
 /// With counts that saturated, n can exceed the sum and an exchange can fail to lower it. Therefore
-/// n is also bounded by
-/// |Y| times the count received, than which no count in Y is larger then; when Y sends the bin of X back, this
-/// bound alone fulfils the condition, so the exchanges end there too. n has 128 bits and cannot
-/// overflow.
+/// n is also bounded by |Y| times the count received, than which no count in Y is larger then; when
+/// Y sends the bin of X back, this bound alone fulfils the condition, so the exchanges end there
+/// too. n has 128 bits and cannot overflow.
 ///
 /// Departure from the paper: Fig. 5 exchanges one bin and goes on, although the condition may still
 /// be violated; here it holds whenever an item is forwarded.
@@ -278,8 +277,8 @@ impl<K: Item> FilterFront<K> {
         if self.kept[lane].0.is(item, code) {
             return Some(lane);
         }
-        let mut behind = self.kept.iter().skip(lane + 1);
-        behind.position(|(kept, _)| kept.is(item, code)).map(|offset| lane + 1 + offset)
+        let mut others = self.kept.iter().skip(lane + 1);
+        others.position(|(kept, _)| kept.is(item, code)).map(|offset| lane + 1 + offset)
     }
 
     /// Whether a bin of X has to be exchanged before anything more is forwarded; often the smallest
