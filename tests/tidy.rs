@@ -255,13 +255,13 @@ fn rooms_import_each_other_one_way() {
 }
 
 /// Sentences of comments that begin with "What", per 1,000.
-const WHAT_SENTENCES_MAX: f64 = 6.1;
+const WHAT_SENTENCES_MAX: f64 = 0.2;
 /// "so many" and "so much", per 10,000 words of comments.
-const SO_MANY_MAX: f64 = 3.9;
+const SO_MANY_MAX: f64 = 0.3;
 /// Lines of `//` comments, per 1,000 lines of code.
-const COMMENT_LINES_MIN: f64 = 14.8;
+const COMMENT_LINES_MIN: f64 = 15.0;
 /// Items with a heading of examples.
-const EXAMPLES_MIN: usize = 94;
+const EXAMPLES_MIN: usize = 109;
 
 /// The files of the product for which `key` is largest.
 fn worst(key: impl Fn(&File) -> usize) -> String {
