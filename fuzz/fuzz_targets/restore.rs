@@ -151,7 +151,7 @@ subject!(
     |bytes| Self::restore_within(isa(), bytes, STATE_BYTES_MAX)
 );
 
-/// Sets header, length and checksum to those of a valid snapshot.
+/// Writes the header, length and checksum of a valid snapshot.
 fn seal<S: Subject<Item = K>, K: FuzzItem>(bytes: &mut [u8]) {
     let end = bytes.len() - CHECKSUM_BYTES;
     bytes[..8].copy_from_slice(b"trommel\x1a");

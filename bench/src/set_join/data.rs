@@ -176,8 +176,8 @@ fn read(name: &str, text: &str) -> Input {
     input
 }
 
-/// Generates families of similar sets, small and large ones, with frequencies of tokens as
-/// unequal as those of words.
+/// Generates families of similar sets, small and large ones, whose tokens are as
+/// unequally frequent as words.
 pub(super) fn generated() -> Vec<Input> {
     [("small", 200_000, 12, 60_000), ("large", 50_000, 80, 200_000)]
         .map(|(name, sets, size, alphabet)| {

@@ -21,8 +21,7 @@ pub(super) struct Joins {
     pub(super) measured: Vec<Measured>,
 }
 
-/// Runs whose chunk size and output equal those of the first run, for inputs measured with
-/// several.
+/// Runs with the chunk size and output of the first run, for inputs measured with several.
 fn usual(measured: &[Measured]) -> impl Iterator<Item = &Measured> {
     let of = |measured: &Measured| (measured.waves.chunk_bytes, measured.waves.output);
     let first = measured.first().map(of);

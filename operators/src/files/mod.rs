@@ -188,8 +188,8 @@ impl Destination {
         matches!(self.kind, Kind::Stdout)
     }
 
-    /// Claim to this destination for a stage, named by `parameter`: by device and inode, or by
-    /// those of the folder if the file does not exist; `None` for a device that several stages
+    /// Claim to this destination for a stage, named by `parameter`: by device and inode, of
+    /// the folder if the file does not exist; `None` for a device that several stages
     /// may write, such as `/dev/null`.
     #[must_use]
     pub fn claim(&self, parameter: &'static str) -> Option<Claim> {

@@ -164,7 +164,7 @@ impl PairOverlap {
 
 // SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no
 // third parameter, so that the driver does not read it. A chunk that has been checked names
-// tokens of its sets only, and the sets on the device are those of the host. Kernels write an
+// tokens of its sets only, and the device has the sets of the host. Kernels write an
 // overlap a pair, or the counters. No policy can be made but of full warps and with the shared
 // memory that its kernel is told of.
 unsafe impl Primitive for PairOverlap {
@@ -207,7 +207,7 @@ unsafe impl Primitive for PairOverlap {
         let mut both = job.on_device.iter().zip(job.sets);
         assert!(
             both.all(|(there, sets)| there.is_copy_of(sets)),
-            "the sets on the device are not those of the job"
+            "the device has other sets than the job"
         );
         let [left, right] = job.on_device.map(|sets| sets.words());
         let has_signatures = left > 0 && left == right;

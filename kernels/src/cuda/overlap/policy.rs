@@ -32,8 +32,8 @@ pub struct Policy {
 
 impl Policy {
     /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md); the
-    /// `signed` kernels take those of the `lanes` kernels. The paper (§5.4.2) also found blocks
-    /// of 32 best for alternative B.
+    /// `signed` kernels use the threads of the `lanes` kernels. The paper (§5.4.2) also found
+    /// blocks of 32 best for alternative B.
     #[must_use]
     pub const fn of(variant: Variant) -> Self {
         let (grid, tokens_max) = match variant {

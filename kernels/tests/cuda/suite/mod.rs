@@ -160,10 +160,9 @@ fn signatures_that_are_missing_are_noticed() {
 }
 
 #[test]
-#[should_panic(expected = "the sets on the device are not those of the job")]
+#[should_panic(expected = "the device has other sets than the job")]
 fn sets_that_only_look_alike_are_noticed() {
-    let device =
-        device().expect("the sets on the device are not those of the job, and there is no device");
+    let device = device().expect("the device has other sets than the job, and there is no device");
     let bench = Bench::new(&device).unwrap();
     let alike = Case::of_sizes("as many tokens", &[4, 6], 18);
     let case = Case::of_sizes("sets", &[5, 5], 18).with_pairs(&[0, 1], 1, 19);

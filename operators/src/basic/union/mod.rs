@@ -32,7 +32,7 @@ use trommel_engine::registry::Configured;
 ///
 /// # Ports
 /// In: any number of inputs. A column has the same type in all inputs that have it; the order of
-/// columns may differ. Out: the columns of the first input, then those of later inputs that it
+/// columns may differ. Out: the columns of the first input, then columns of later inputs that it
 /// lacks.
 ///
 /// # Guarantees
@@ -94,7 +94,7 @@ impl Union {
         self
     }
 
-    /// Columns of the output: those of the first input, then further ones in the order of the
+    /// Columns of the output: the columns of the first input, then further ones in the order of the
     /// inputs.
     fn output(&self, inputs: &[SchemaRef]) -> Result<SchemaRef, BindError> {
         let mut columns: Vec<MergedColumn> = Vec::new();
