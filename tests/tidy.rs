@@ -173,6 +173,7 @@ const SHARED: &[&str] = &[
     "carry",
     "columns",
     "files",
+    "fraction",
     "items",
     "long",
     "pairs",

@@ -18,6 +18,7 @@ mod budget;
 mod carry;
 mod columns;
 pub mod files;
+mod fraction;
 pub mod frequent_items;
 mod heavy_filter;
 pub mod items;

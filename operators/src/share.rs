@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
 
-/// The most decimals: 10^38 is below 2^127.
+use crate::fraction::{self, FractionError, greatest_common_divisor};
+
+/// The most decimals that are kept.
 const DECIMALS_MAX: usize = 38;
 
 /// Every item of a stream reaches this share or a smaller one: its weight is below 2^64.
@@ -101,13 +102,6 @@ impl Default for Share {
     }
 }
 
-fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.numerator, self.denominator)
@@ -119,62 +113,23 @@ impl FromStr for Share {
 
     /// Reads a decimal number or a fraction of two whole ones, exactly.
     fn from_str(text: &str) -> Result<Self, ShareError> {
-        let out_of_range = |_| ShareError::OutOfRange { text: text.to_owned() };
-        if let Some((numerator, denominator)) = text.split_once('/') {
-            let [numerator, denominator] = [whole(numerator, text)?, whole(denominator, text)?];
-            return Self::new(numerator, denominator).map_err(out_of_range);
-        }
-        let (digits, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let decimals = decimals.trim_end_matches('0');
-        if decimals.len() > DECIMALS_MAX {
-            return Err(ShareError::TooLong { text: text.to_owned() });
-        }
-        let scale = decimals.bytes().fold(1, |scale, _| scale * 10);
-        Self::of(whole(&format!("{digits}{decimals}"), text)?, scale).map_err(out_of_range)
+        let given = || text.to_owned();
+        let (numerator, denominator) =
+            fraction::parse(text, DECIMALS_MAX).map_err(|error| match error {
+                FractionError::Syntax => ShareError::Syntax { text: given() },
+                FractionError::TooLong => ShareError::TooLong { text: given() },
+            })?;
+        Self::of(numerator, denominator).map_err(|_| ShareError::OutOfRange { text: given() })
     }
 }
 
-/// The number that `digits`, a part of `text`, stand for.
-fn whole(digits: &str, text: &str) -> Result<u64, ShareError> {
-    let text = || text.to_owned();
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(ShareError::Syntax { text: text() });
-    }
-    digits.parse::<u64>().map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow => ShareError::TooLong { text: text() },
-        _ => ShareError::Syntax { text: text() },
-    })
-}
-
-/// A number is read as the shortest decimal that stands for it: 0.07 is 7/100.
+/// A number is read as its shortest decimal form: 0.07 is 7/100.
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl Visitor<'_> for Written {
-            type Value = Share;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a decimal number from 0 to 1 or a fraction such as \"1/3\"")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Share, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Share, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Share, E> {
-                if number < 0.0 {
-                    return Err(E::invalid_value(Unexpected::Float(number), &self));
-                }
-                // Otherwise the decimals of the smallest numbers would be too many.
-                let number = if number > 0.0 { number.max(SHARE_MIN) } else { number };
-                self.visit_str(&number.to_string())
-            }
-        }
-        deserializer.deserialize_any(Written)
+        let expected = "a decimal number from 0 to 1 or a fraction such as \"1/3\"";
+        // Otherwise the decimals of the smallest numbers would be too many.
+        let round = |number: f64| if number > 0.0 { number.max(SHARE_MIN) } else { number };
+        fraction::deserialize(deserializer, expected, round)
     }
 }
 

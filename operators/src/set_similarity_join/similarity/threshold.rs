@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
+
+use crate::fraction::{self, FractionError, greatest_common_divisor};
 
 /// Maximum digits after the point of a decimal: 10^9 is below 2^32.
 const DECIMALS_MAX: usize = 9;
@@ -97,13 +98,6 @@ impl Threshold {
     }
 }
 
-fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { numerator, denominator } = self;
@@ -120,58 +114,23 @@ impl FromStr for Threshold {
 
     /// Reads a decimal number, or a fraction of two whole numbers, exactly.
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
-        if let Some((numerator, denominator)) = text.split_once('/') {
-            return Self::new(whole(numerator, text)?, whole(denominator, text)?);
-        }
-        let (digits, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let decimals = decimals.trim_end_matches('0');
-        if decimals.len() > DECIMALS_MAX {
-            return Err(ThresholdError::TooLong { text: text.to_owned() });
-        }
-        let scale = decimals.bytes().fold(1, |scale, _| scale * 10);
-        Self::new(whole(&format!("{digits}{decimals}"), text)?, scale)
+        let too_long = || ThresholdError::TooLong { text: text.to_owned() };
+        let (numerator, denominator) =
+            fraction::parse(text, DECIMALS_MAX).map_err(|error| match error {
+                FractionError::Syntax => ThresholdError::Syntax { text: text.to_owned() },
+                FractionError::TooLong => too_long(),
+            })?;
+        let numerator = u32::try_from(numerator).map_err(|_| too_long())?;
+        let denominator = u32::try_from(denominator).map_err(|_| too_long())?;
+        Self::new(numerator, denominator)
     }
-}
-
-/// Reads `digits`, a part of `text`, which the error quotes.
-fn whole(digits: &str, text: &str) -> Result<u32, ThresholdError> {
-    let text = || text.to_owned();
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(ThresholdError::Syntax { text: text() });
-    }
-    digits.parse::<u32>().map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow => ThresholdError::TooLong { text: text() },
-        _ => ThresholdError::Syntax { text: text() },
-    })
 }
 
 /// Reads a number as its shortest decimal form: 0.8 is 4/5.
 impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl Visitor<'_> for Written {
-            type Value = Threshold;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a decimal number or a fraction such as \"4/5\"")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Threshold, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Threshold, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Threshold, E> {
-                if number < 0.0 {
-                    return Err(E::invalid_value(Unexpected::Float(number), &self));
-                }
-                self.visit_str(&number.to_string())
-            }
-        }
-        deserializer.deserialize_any(Written)
+        let expected = "a decimal number or a fraction such as \"4/5\"";
+        fraction::deserialize(deserializer, expected, |number| number)
     }
 }
 
