@@ -15,6 +15,7 @@
 //! | [`postings`] | candidates by lists of postings, sorted by size |
 //! | [`stream_postings`] | candidates by lists of postings in the order of arrival |
 //! | [`signatures`] | all pairs of sets by their signatures, tile by tile |
+//! | [`supports`] | the supports of all pairs of items, in several layouts |
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
@@ -28,5 +29,6 @@ pub mod sieve;
 pub mod signatures;
 mod simd;
 pub mod stream_postings;
+pub mod supports;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -1,0 +1,89 @@
+//! Frequent pairs, the answers of a call.
+
+/// Two items and the number of transactions that hold both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
+pub struct Pair {
+    /// The item with the lower number.
+    pub left: u32,
+    /// The item with the higher number.
+    pub right: u32,
+    /// Transactions that hold both.
+    pub support: u32,
+}
+
+/// Pairs with at least a given support.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::supports::FrequentPairs;
+///
+/// let found = FrequentPairs::new(10, 1 << 16);
+/// assert!(found.pairs().is_empty() && !found.is_full());
+/// assert_eq!(found.least(), 10);
+/// ```
+#[derive(Clone, Debug)]
+pub struct FrequentPairs {
+    pairs: Vec<Pair>,
+    least: u32,
+    enough: usize,
+}
+
+impl FrequentPairs {
+    /// Room for pairs with a support of at least `least`. A call ends after the row with which
+    /// there are `enough` pairs; memory is allocated as pairs are found.
+    ///
+    /// # Panics
+    ///
+    /// If `least` is 0: pairs without a common transaction are not found.
+    #[must_use]
+    pub fn new(least: u32, enough: usize) -> Self {
+        assert!(least > 0, "the least support is 1");
+        Self { pairs: Vec::new(), least, enough }
+    }
+
+    /// The pairs found since the last [`clear`](Self::clear).
+    #[must_use]
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// The least support of a pair.
+    #[must_use]
+    pub fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// Whether there are enough pairs, so that a call ends.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.pairs.len() >= self.enough
+    }
+
+    /// Removes all pairs; the next ones have a support of at least `least`.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn clear(&mut self, least: u32) {
+        assert!(least > 0, "the least support is 1");
+        self.pairs.clear();
+        self.least = least;
+    }
+
+    /// Adds a pair if its support suffices.
+    #[inline]
+    pub(super) fn offer(&mut self, pair: Pair) {
+        if pair.support >= self.least {
+            self.push(pair);
+        }
+    }
+
+    /// Adds a pair whose support suffices.
+    #[inline]
+    pub(super) fn push(&mut self, pair: Pair) {
+        debug_assert!(pair.left < pair.right && pair.support >= self.least);
+        self.pairs.push(pair);
+    }
+}

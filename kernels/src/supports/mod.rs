@@ -1,0 +1,60 @@
+//! The supports of item pairs: the number of transactions that hold both items.
+//!
+//! Data lies vertically: an item has the ascending list of the transactions that hold it, its
+//! *tid list*. Items are numbered; of a pair, the item with the higher number is the *row* and
+//! the other one the *column*:
+//!
+//! ```text
+//!            columns 0..512        512..1024
+//!          ┌───────────────────┬──────────────
+//!   row 1  │ x                 │
+//!   row 2  │ x x               │        a pair is counted in the row of its higher item,
+//!    ..    │ x x x             │        below the diagonal
+//!   row n  │ x x x x ..        │ x x x ..
+//!          └───────────────────┴──────────────
+//! ```
+//!
+//! A *layout* is a form of the data that makes counting cheap. All layouts give the same pairs:
+//!
+//! | layout | data | cost of a pair |
+//! |---|---|---|
+//! | [`SlicedColumns`] | transactions as rows of bits of 512 columns | 1 / 512 of adding a row for each transaction of the higher item |
+//! | [`BitmapColumns`] | a bit a transaction for each item | `transactions / 8` bytes of two bitmaps |
+//! | [`ListColumns`] | tid lists | both lists |
+//! | [`SparseRows`] | transactions as lists, counters of a row | two additions for each common transaction |
+//! | [`TriangleRows`] | transactions as lists, counters of all pairs | an addition for each common transaction |
+//!
+//! If items are numbered by descending support, the blocks of columns go from dense to sparse,
+//! and each can have another layout.
+//!
+//! Source: ours (sliced columns); the others are the layouts that Amossen, Pagh, *A New Data
+//! Layout For Set Intersection on GPUs*, IPDPS 2011, §I, compares itself with or builds on.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `answer` | the pairs found |
+//! | `sliced`, `bitmap`, `lists`, `sparse`, `triangle` | a layout each |
+//! | `bit_row`, `digits` | rows of 512 bits as a trait of levels; sums of rows, digit by digit |
+//! | `shared_bits` | common bits of bitmaps, as a trait of levels |
+//! | `transactions` | transactions as lists, made of tid lists |
+
+mod answer;
+mod bit_row;
+mod bitmap;
+mod digits;
+mod lists;
+mod shared_bits;
+mod sliced;
+mod sparse;
+#[cfg(test)]
+mod tests;
+mod transactions;
+mod triangle;
+
+pub use self::answer::{FrequentPairs, Pair};
+pub use self::bit_row::COLUMNS;
+pub use self::bitmap::BitmapColumns;
+pub use self::lists::ListColumns;
+pub use self::sliced::SlicedColumns;
+pub use self::sparse::SparseRows;
+pub use self::triangle::TriangleRows;

@@ -1,0 +1,170 @@
+//! Sparse counting: for each row, the items before it in its transactions are counted one by one.
+//! This is the product of a sparse matrix with its transpose, row by row.
+//!
+//! Source: Gustavson, *Two Fast Algorithms for Sparse Matrices: Multiplication and Permuted
+//! Transposition*, ACM TOMS 4(3), 1978. Departures: only the half below the diagonal, and the
+//! largest transactions are set aside (see [`transactions`](super::transactions)).
+
+use std::ops::Range;
+
+use super::answer::FrequentPairs;
+use super::transactions::Transactions;
+use crate::Isa;
+use crate::sets::Sets;
+use crate::simd::{Base, Call, RunOn, dispatch};
+
+/// Counters are read one after the other if there are at most `SCAN` of them for each count;
+/// otherwise only those of counted items are.
+const SCAN: usize = 8;
+
+/// Counters that are compared with the least count at once.
+pub(super) const GROUP: usize = 64;
+
+/// Pairs of all items of a range, by counters of one row at a time.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sets::Sets;
+/// use trommel_kernels::supports::{FrequentPairs, Pair, SparseRows};
+///
+/// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
+/// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
+/// let mut rows = SparseRows::new(lists, 3, 1..3, 1);
+/// let mut found = FrequentPairs::new(1, 1 << 16);
+/// assert_eq!(rows.count(Isa::Scalar, lists, 1..3, &mut found), 3);
+/// assert_eq!(found.pairs(), [Pair { left: 1, right: 2, support: 1 }]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct SparseRows {
+    transactions: Transactions,
+    items: Range<u32>,
+    least: u32,
+    /// Per column; zero between rows.
+    counts: Vec<u32>,
+    /// The columns of the row that is counted, one range a transaction.
+    visited: Vec<Range<usize>>,
+}
+
+impl SparseRows {
+    /// The transactions, below `transactions`, of the items `items`, whose tid lists are `lists`;
+    /// for pairs with a support of at least `least`.
+    ///
+    /// # Cost
+    ///
+    /// 4 bytes for each transaction of each item, 12 for each transaction.
+    ///
+    /// # Panics
+    ///
+    /// If `least` is 0, an item is not in `lists`, or a transaction is not below `transactions`.
+    #[must_use]
+    pub fn new(lists: Sets<'_>, transactions: u32, items: Range<u32>, least: u32) -> Self {
+        let transactions = Transactions::new(lists, transactions, items.clone(), least);
+        let counts = vec![0; items.len().next_multiple_of(GROUP)];
+        Self { transactions, items, least, counts, visited: Vec::new() }
+    }
+
+    /// Finds the frequent pairs of the items `rows` with all items of the range before each of
+    /// them, until `found` is full. Returns the row after the last one counted. Rows are best
+    /// asked for in ascending order.
+    ///
+    /// # Shapes
+    ///
+    /// `lists`: as [`new`](Self::new) got them; `found` has the least support that was given there.
+    ///
+    /// # Cost
+    ///
+    /// Two additions or so for each pair of items of each transaction.
+    ///
+    /// # Panics
+    ///
+    /// If `isa` is not available, a row is not one of the items, or a shape is not as above.
+    pub fn count(
+        &mut self,
+        isa: Isa,
+        lists: Sets<'_>,
+        rows: Range<u32>,
+        found: &mut FrequentPairs,
+    ) -> u32 {
+        assert!(found.least() == self.least, "another least support than at first");
+        assert!(rows.end <= self.items.end, "row {} is not one of {:?}", rows.end, self.items);
+        let first = rows.start.max(self.items.start);
+        for item in first..rows.end {
+            if found.is_full() {
+                return item;
+            }
+            let row = self.transactions.seek(lists, item);
+            let counted = self.count_row(lists.set(item as usize));
+            self.transactions.end_rows(row + 1);
+            if counted * SCAN >= row as usize {
+                let Self { transactions, counts, .. } = self;
+                dispatch::<Base, _>(isa, ScanRow { transactions, counts, row, found });
+            } else {
+                self.offer_visited(row, found);
+            }
+        }
+        rows.end.max(rows.start)
+    }
+
+    /// Counts the columns of a row; returns the number of counts.
+    fn count_row(&mut self, list: &[u32]) -> usize {
+        self.visited.clear();
+        let mut counted = 0;
+        for &transaction in list {
+            let columns = self.transactions.columns(transaction);
+            for &column in &self.transactions.items()[columns.clone()] {
+                self.counts[column as usize] += 1;
+            }
+            counted += columns.len();
+            self.visited.push(columns);
+        }
+        counted
+    }
+
+    /// Offers the columns that were counted, and sets their counters to zero.
+    fn offer_visited(&mut self, row: u32, found: &mut FrequentPairs) {
+        let least = self.transactions.least_count(found.least());
+        for columns in &self.visited {
+            for &column in &self.transactions.items()[columns.clone()] {
+                let count = std::mem::take(&mut self.counts[column as usize]);
+                // A column of several transactions is zero from the second time on.
+                if count >= least {
+                    self.transactions.offer(column, row, count, found);
+                }
+            }
+        }
+    }
+}
+
+/// Offers all columns of a row, and sets their counters to zero.
+pub(super) struct ScanRow<'a> {
+    pub(super) transactions: &'a Transactions,
+    pub(super) counts: &'a mut [u32],
+    pub(super) row: u32,
+    pub(super) found: &'a mut FrequentPairs,
+}
+
+impl Call for ScanRow<'_> {
+    type Output = ();
+}
+
+/// The same loop for all levels; the compiler makes vectors of it.
+impl<L> RunOn<L> for ScanRow<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) {
+        let Self { transactions, counts, row, found } = self;
+        let least = transactions.least_count(found.least());
+        let end = (row as usize).next_multiple_of(GROUP);
+        let (groups, _) = counts[..end].as_chunks_mut::<GROUP>();
+        for (group, first) in groups.iter_mut().zip((0..).step_by(GROUP)) {
+            // Most groups have no frequent pair.
+            if group.iter().fold(0, |max, &count| count.max(max)) >= least {
+                for (column, &count) in (first..).zip(&*group).filter(|(_, c)| **c >= least) {
+                    transactions.offer(column, row, count, found);
+                }
+            }
+            group.fill(0);
+        }
+    }
+}
