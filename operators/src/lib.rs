@@ -20,6 +20,7 @@ mod columns;
 pub mod files;
 mod fraction;
 pub mod frequent_items;
+pub mod frequent_pairs;
 mod heavy_filter;
 pub mod items;
 mod long;
@@ -45,6 +46,7 @@ pub use trommel_kernels::{Isa, cuda};
 pub use crate::basic::{Map, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
+pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
@@ -68,6 +70,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<FrequentItems>()
         .register::<HeavyFilter>()
         .register::<SetSimilarityJoin>()
+        .register::<FrequentPairs>()
         .register::<Union>()
         .register::<Write>()
         .register::<Discard>();

@@ -17,20 +17,20 @@ pub struct Pair {
 /// # Examples
 ///
 /// ```
-/// use trommel_kernels::supports::FrequentPairs;
+/// use trommel_kernels::supports::FoundPairs;
 ///
-/// let found = FrequentPairs::new(10, 1 << 16);
+/// let found = FoundPairs::new(10, 1 << 16);
 /// assert!(found.pairs().is_empty() && !found.is_full());
 /// assert_eq!(found.least(), 10);
 /// ```
 #[derive(Clone, Debug)]
-pub struct FrequentPairs {
+pub struct FoundPairs {
     pairs: Vec<Pair>,
     least: u32,
     enough: usize,
 }
 
-impl FrequentPairs {
+impl FoundPairs {
     /// Room for pairs with a support of at least `least`. A call ends after the row with which
     /// there are `enough` pairs; memory is allocated as pairs are found.
     ///

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::answer::{FrequentPairs, Pair};
+use super::answer::{FoundPairs, Pair};
 use super::bit_row::{BitRow, COLUMNS};
 use super::shared_bits::SharedBits;
 use crate::Isa;
@@ -27,12 +27,12 @@ const STRIP: usize = 128;
 /// ```
 /// use trommel_kernels::Isa;
 /// use trommel_kernels::sets::Sets;
-/// use trommel_kernels::supports::{BitmapColumns, FrequentPairs, Pair};
+/// use trommel_kernels::supports::{BitmapColumns, FoundPairs, Pair};
 ///
 /// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
 /// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
 /// let mut columns = BitmapColumns::new(lists, 3, 0..2);
-/// let mut found = FrequentPairs::new(2, 1 << 16);
+/// let mut found = FoundPairs::new(2, 1 << 16);
 /// assert_eq!(columns.count(Isa::Scalar, lists, 2..3, &mut found), 3);
 /// assert_eq!(found.pairs(), [Pair { left: 0, right: 2, support: 2 }]);
 /// ```
@@ -101,7 +101,7 @@ impl BitmapColumns {
         isa: Isa,
         lists: Sets<'_>,
         rows: Range<u32>,
-        found: &mut FrequentPairs,
+        found: &mut FoundPairs,
     ) -> u32 {
         let mut supports = [0; COLUMNS];
         for row in rows.start.max(self.columns.start.saturating_add(1))..rows.end {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::answer::{FrequentPairs, Pair};
+use super::answer::{FoundPairs, Pair};
 use crate::Isa;
 use crate::overlap::{Chunk, Entry, Pairs, REJECTED, verify};
 use crate::sets::Sets;
@@ -14,11 +14,11 @@ use crate::sets::Sets;
 /// ```
 /// use trommel_kernels::Isa;
 /// use trommel_kernels::sets::Sets;
-/// use trommel_kernels::supports::{FrequentPairs, ListColumns, Pair};
+/// use trommel_kernels::supports::{FoundPairs, ListColumns, Pair};
 ///
 /// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
 /// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
-/// let mut found = FrequentPairs::new(1, 1 << 16);
+/// let mut found = FoundPairs::new(1, 1 << 16);
 /// assert_eq!(ListColumns::new(1..2).count(Isa::Scalar, lists, 2..3, &mut found), 3);
 /// assert_eq!(found.pairs(), [Pair { left: 1, right: 2, support: 1 }]);
 /// ```
@@ -57,7 +57,7 @@ impl ListColumns {
         isa: Isa,
         lists: Sets<'_>,
         rows: Range<u32>,
-        found: &mut FrequentPairs,
+        found: &mut FoundPairs,
     ) -> u32 {
         self.required.clear();
         self.required.resize(self.candidates.len(), found.least());

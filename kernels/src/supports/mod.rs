@@ -51,7 +51,7 @@ mod tests;
 mod transactions;
 mod triangle;
 
-pub use self::answer::{FrequentPairs, Pair};
+pub use self::answer::{FoundPairs, Pair};
 pub use self::bit_row::COLUMNS;
 pub use self::bitmap::BitmapColumns;
 pub use self::lists::ListColumns;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::answer::{FrequentPairs, Pair};
+use super::answer::{FoundPairs, Pair};
 use super::bit_row::{BitLanes, BitRow, COLUMNS};
 use super::digits::{DIGITS, Digits};
 use crate::Isa;
@@ -19,12 +19,12 @@ const STRIP: u32 = 4096;
 /// ```
 /// use trommel_kernels::Isa;
 /// use trommel_kernels::sets::Sets;
-/// use trommel_kernels::supports::{FrequentPairs, Pair, SlicedColumns};
+/// use trommel_kernels::supports::{FoundPairs, Pair, SlicedColumns};
 ///
 /// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
 /// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
 /// let columns = SlicedColumns::new(lists, 3, 0..3);
-/// let mut found = FrequentPairs::new(2, 1 << 16);
+/// let mut found = FoundPairs::new(2, 1 << 16);
 /// assert_eq!(columns.count(Isa::Scalar, lists, 0..3, &mut found), 3);
 /// let pair = |left, right| Pair { left, right, support: 2 };
 /// assert_eq!(found.pairs(), [pair(0, 1), pair(0, 2)]);
@@ -114,7 +114,7 @@ impl SlicedColumns {
         isa: Isa,
         lists: Sets<'_>,
         rows: Range<u32>,
-        found: &mut FrequentPairs,
+        found: &mut FoundPairs,
     ) -> u32 {
         dispatch::<Base, _>(isa, CountRows { columns: self, lists, rows, found })
     }
@@ -124,7 +124,7 @@ struct CountRows<'a> {
     columns: &'a SlicedColumns,
     lists: Sets<'a>,
     rows: Range<u32>,
-    found: &'a mut FrequentPairs,
+    found: &'a mut FoundPairs,
 }
 
 impl Call for CountRows<'_> {
@@ -177,7 +177,7 @@ fn push_reached(
     digits: &[BitRow],
     right: u32,
     first: u32,
-    found: &mut FrequentPairs,
+    found: &mut FoundPairs,
 ) {
     for (word, begin) in (0..COLUMNS / 64).zip((first..).step_by(64)) {
         let mut bits = reached.0[word];

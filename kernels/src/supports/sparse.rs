@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::answer::FrequentPairs;
+use super::answer::FoundPairs;
 use super::transactions::Transactions;
 use crate::Isa;
 use crate::sets::Sets;
@@ -27,12 +27,12 @@ pub(super) const GROUP: usize = 64;
 /// ```
 /// use trommel_kernels::Isa;
 /// use trommel_kernels::sets::Sets;
-/// use trommel_kernels::supports::{FrequentPairs, Pair, SparseRows};
+/// use trommel_kernels::supports::{FoundPairs, Pair, SparseRows};
 ///
 /// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
 /// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
 /// let mut rows = SparseRows::new(lists, 3, 1..3, 1);
-/// let mut found = FrequentPairs::new(1, 1 << 16);
+/// let mut found = FoundPairs::new(1, 1 << 16);
 /// assert_eq!(rows.count(Isa::Scalar, lists, 1..3, &mut found), 3);
 /// assert_eq!(found.pairs(), [Pair { left: 1, right: 2, support: 1 }]);
 /// ```
@@ -85,7 +85,7 @@ impl SparseRows {
         isa: Isa,
         lists: Sets<'_>,
         rows: Range<u32>,
-        found: &mut FrequentPairs,
+        found: &mut FoundPairs,
     ) -> u32 {
         assert!(found.least() == self.least, "another least support than at first");
         assert!(rows.end <= self.items.end, "row {} is not one of {:?}", rows.end, self.items);
@@ -123,7 +123,7 @@ impl SparseRows {
     }
 
     /// Offers the columns that were counted, and sets their counters to zero.
-    fn offer_visited(&mut self, row: u32, found: &mut FrequentPairs) {
+    fn offer_visited(&mut self, row: u32, found: &mut FoundPairs) {
         let least = self.transactions.least_count(found.least());
         for columns in &self.visited {
             for &column in &self.transactions.items()[columns.clone()] {
@@ -142,7 +142,7 @@ pub(super) struct ScanRow<'a> {
     pub(super) transactions: &'a Transactions,
     pub(super) counts: &'a mut [u32],
     pub(super) row: u32,
-    pub(super) found: &'a mut FrequentPairs,
+    pub(super) found: &'a mut FoundPairs,
 }
 
 impl Call for ScanRow<'_> {

@@ -100,9 +100,9 @@ impl Ask<'_> {
     fn all(
         &self,
         found: &mut Vec<Pair>,
-        mut count: impl FnMut(std::ops::Range<u32>, &mut FrequentPairs) -> u32,
+        mut count: impl FnMut(std::ops::Range<u32>, &mut FoundPairs) -> u32,
     ) {
-        let mut answer = FrequentPairs::new(self.least, self.enough);
+        let mut answer = FoundPairs::new(self.least, self.enough);
         let mut next = self.rows.start;
         while next < self.rows.end {
             let counted = count(next..self.rows.end, &mut answer);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::answer::{FrequentPairs, Pair};
+use super::answer::{FoundPairs, Pair};
 use crate::sets::Sets;
 
 /// Most transactions that are set aside: a bit of a mask each.
@@ -166,7 +166,7 @@ impl Transactions {
 
     /// Offers the pair of `column` and `row`, which `count` transactions hold that are not aside.
     #[inline(always)]
-    pub(super) fn offer(&self, column: u32, row: u32, count: u32, found: &mut FrequentPairs) {
+    pub(super) fn offer(&self, column: u32, row: u32, count: u32, found: &mut FoundPairs) {
         let aside = match &self.masks[..] {
             [] => 0,
             masks => (masks[column as usize] & masks[row as usize]).count_ones(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::answer::FrequentPairs;
+use super::answer::FoundPairs;
 use super::sparse::{GROUP, ScanRow};
 use super::transactions::Transactions;
 use crate::Isa;
@@ -19,12 +19,12 @@ const COUNTERS: usize = 1 << 18;
 /// ```
 /// use trommel_kernels::Isa;
 /// use trommel_kernels::sets::Sets;
-/// use trommel_kernels::supports::{FrequentPairs, Pair, TriangleRows};
+/// use trommel_kernels::supports::{FoundPairs, Pair, TriangleRows};
 ///
 /// // Items 0, 1, 2 are in transactions {0, 1, 2}, {0, 2}, {1, 2}.
 /// let lists = Sets::new(&[0, 3, 5, 7], &[0, 1, 2, 0, 2, 1, 2]);
 /// let mut rows = TriangleRows::new(lists, 3, 0..3, 2);
-/// let mut found = FrequentPairs::new(2, 1 << 16);
+/// let mut found = FoundPairs::new(2, 1 << 16);
 /// assert_eq!(rows.count(Isa::Scalar, lists, 0..3, &mut found), 3);
 /// let pair = |left, right| Pair { left, right, support: 2 };
 /// assert_eq!(found.pairs(), [pair(0, 1), pair(0, 2)]);
@@ -71,7 +71,7 @@ impl TriangleRows {
         isa: Isa,
         lists: Sets<'_>,
         rows: Range<u32>,
-        found: &mut FrequentPairs,
+        found: &mut FoundPairs,
     ) -> u32 {
         assert!(found.least() == self.least, "another least support than at first");
         assert!(rows.end <= self.items.end, "row {} is not one of {:?}", rows.end, self.items);
@@ -103,7 +103,7 @@ impl TriangleRows {
         self.transactions.end_rows(strip.end);
     }
 
-    fn offer_strip(&mut self, isa: Isa, strip: Range<u32>, found: &mut FrequentPairs) {
+    fn offer_strip(&mut self, isa: Isa, strip: Range<u32>, found: &mut FoundPairs) {
         let before = counters_before(strip.start);
         for row in strip {
             let [begin, end] = [row, row + 1].map(|row| counters_before(row) - before);

@@ -132,7 +132,7 @@ impl Producer for CollectionProducer {
         Ok(Filled::Nothing)
     }
 
-    fn landed(&mut self, chunk: &JoinChunk) {
+    fn landed(&mut self, chunk: &mut JoinChunk) {
         if let Some(Phase::Joining(join)) = &mut self.phase {
             join.count_survivors(chunk.survivors());
         }

@@ -62,4 +62,6 @@ pub(super) struct InWave<C> {
     pub(super) device_pays: bool,
     /// Whether prepare waits for it at the end of the stream.
     pub(super) is_awaited: bool,
+    /// Number of the kernel that answers it.
+    pub(super) worker: usize,
 }

@@ -7,8 +7,10 @@ use trommel_engine::batch::Chunk;
 use trommel_engine::operator::{Counters, Output};
 
 use super::chunk::{Cost, InWave, WaveChunk};
+use super::device::Device;
 use super::limits::Wave;
 use super::price::Price;
+use super::workers::Workers;
 
 /// A fixed number of chunks. Each is made when it is first needed, and then used again and again.
 pub(super) struct Feeder<C> {
@@ -20,11 +22,17 @@ pub(super) struct Feeder<C> {
     /// Number of chunks in the wave that can come back unfinished.
     awaited: usize,
     price: Price,
+    workers: Workers,
     sent: u64,
 }
 
 impl<C: WaveChunk> Feeder<C> {
-    pub(super) fn new(wave: Wave, make: impl FnMut() -> C + Send + 'static) -> Self {
+    /// A feeder of `workers` kernels.
+    pub(super) fn new(
+        wave: Wave,
+        workers: usize,
+        make: impl FnMut() -> C + Send + 'static,
+    ) -> Self {
         let free = Vec::with_capacity(wave.chunks);
         Self {
             wave,
@@ -33,6 +41,7 @@ impl<C: WaveChunk> Feeder<C> {
             made: 0,
             awaited: 0,
             price: Price::default(),
+            workers: Workers::new(workers),
             sent: 0,
         }
     }
@@ -44,7 +53,8 @@ impl<C: WaveChunk> Feeder<C> {
             None if self.made == self.wave.chunks => return None,
             None => {
                 self.made += 1;
-                Box::new(InWave { chunk: (self.make)(), device_pays: false, is_awaited: false })
+                let chunk = (self.make)();
+                Box::new(InWave { chunk, device_pays: false, is_awaited: false, worker: 0 })
             }
         };
         // The size follows from where the chunk will be answered, which is known before it is
@@ -73,6 +83,7 @@ impl<C: WaveChunk> Feeder<C> {
         // Decided before this chunk is charged: the CPU has to have spent the cost of the device.
         chunk.device_pays = self.device_pays();
         self.price.charge(&cost);
+        chunk.worker = if chunk.device_pays { 0 } else { self.workers.assign(cost.cpu_ns) };
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
         self.resubmit(chunk, out);
@@ -90,7 +101,8 @@ impl<C: WaveChunk> Feeder<C> {
     }
 
     fn device_pays(&self) -> bool {
-        self.wave.is_device_forced || self.price.device_pays()
+        let may_pay = self.wave.device != Device::Cpu && self.price.device_pays();
+        self.wave.is_device_forced || may_pay
     }
 
     pub(super) fn counters(&self) -> Counters {

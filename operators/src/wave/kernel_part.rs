@@ -65,6 +65,8 @@ enum Place<D> {
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
+    /// Its number among the kernels of the operator.
+    worker: usize,
     place: Place<K::OnDevice>,
     waiting: VecDeque<Held<K::Chunk>>,
     flying: VecDeque<Held<K::Chunk>>,
@@ -80,13 +82,16 @@ pub(super) struct KernelPart<K: Kernel> {
 
 impl<K: Kernel> KernelPart<K> {
     /// A part around `kernel`. With `auto`, the device is opened for the first chunk that it pays
-    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks.
-    pub(super) fn new(kernel: K, wave: Wave) -> Self {
+    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks. Only the
+    /// first `worker` of an operator opens one.
+    pub(super) fn new(kernel: K, wave: Wave, worker: usize) -> Self {
         let now = Instant::now();
+        let is_on_cpu = wave.device == Device::Cpu || worker > 0;
         Self {
             kernel,
             wave,
-            place: if wave.device == Device::Cpu { Place::Cpu } else { Place::Unopened },
+            worker,
+            place: if is_on_cpu { Place::Cpu } else { Place::Unopened },
             waiting: VecDeque::with_capacity(wave.chunks),
             flying: VecDeque::with_capacity(wave.chunks),
             first_since: now,
@@ -157,14 +162,20 @@ impl<K: Kernel> KernelPart<K> {
         Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
     }
 
-    /// Answers the next chunk on the CPU. One per call, so that the thread turns to its other
-    /// work in between.
+    /// Answers the next chunk on the CPU, after chunks of other kernels have been passed on. One
+    /// per call, so that the thread turns to its other work in between.
     fn run_one(&mut self, out: &mut Output) {
-        if let Some(mut held) = self.waiting.pop_front() {
-            let begin = Instant::now();
-            self.kernel.run(&mut held.chunk.chunk);
-            self.ledger.ran(begin.elapsed());
+        while let Some(mut held) = self.waiting.pop_front() {
+            let is_own = held.chunk.worker == self.worker;
+            if is_own {
+                let begin = Instant::now();
+                self.kernel.run(&mut held.chunk.chunk);
+                self.ledger.ran(begin.elapsed());
+            }
             send(held, out);
+            if is_own {
+                return;
+            }
         }
     }
 
@@ -298,6 +309,7 @@ impl<K: Kernel> Operator for KernelPart<K> {
 
     fn device(&self) -> Option<String> {
         match self.wave.device {
+            _ if self.worker > 0 => None,
             Device::Cpu => None,
             Device::Auto => Some("auto: a GPU where there is one and it pays".to_owned()),
             device @ Device::Cuda(_) => Some(device.to_string()),

@@ -26,6 +26,10 @@
 //! chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
 //! them, and receives shared data when a chunk first needs it.
 //!
+//! **Several kernels.** [`parallel`] makes an operator whose chunks are answered by several kernel
+//! parts, each on a core of its own while there are cores. The parts are a chain: a chunk names
+//! the one that answers it, and the others pass it on, so chunks stay in order.
+//!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a
 //! chunk can have landed, judged by the longest step of the last chunk, and then each time
@@ -176,7 +180,7 @@
 //! | `producer`, `kernel`, `consumer` | the traits of an operator; PREPARE and COLLECT |
 //! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
-//! | `feeder`, `price` | the chunks of prepare; the price of a device |
+//! | `feeder`, `price`, `workers` | the chunks of prepare; the price of a device; the kernel of a chunk |
 //! | `device`, `session` | the `device` parameter; a device that is opened once |
 //! | `ledger` | counters of the kernel part |
 
@@ -194,6 +198,7 @@ mod producer;
 mod session;
 #[cfg(test)]
 pub(crate) mod tests;
+mod workers;
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
@@ -204,7 +209,7 @@ pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::kernel::{Kernel, Landed, OnDevice};
 pub use self::kernel_part::WaveError;
 pub use self::limits::{CHUNKS_MAX, ChunkBytes, Wave};
-pub use self::operator::operator;
+pub use self::operator::{operator, parallel};
 pub(crate) use self::price::OPENING_NS;
 pub use self::producer::{Filled, Producer};
 pub use self::session::DeviceSession;

@@ -1,5 +1,7 @@
 //! Makes an operator of a producer, a kernel and a consumer.
 
+use std::borrow::Cow;
+
 use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Body, Fragment, Load, Operator, Part};
 
@@ -15,7 +17,7 @@ use super::producer::{PreparePart, Producer};
 /// `consumer`.
 ///
 /// # Panics
-/// If [`Wave::chunks`] is out of range.
+/// As [`parallel`].
 ///
 /// # Examples
 /// See [the module](super#examples).
@@ -32,20 +34,48 @@ where
     K: Kernel<Chunk = P::Chunk>,
     C: Consumer<Chunk = P::Chunk>,
 {
+    parallel(producer, vec![kernel], consumer, make, wave, outputs)
+}
+
+/// As [`operator`], with a part for each of `kernels`: on the CPU, each of them answers some of
+/// the chunks. A device belongs to the first.
+///
+/// # Panics
+/// If [`Wave::chunks`] is out of range, or there is no kernel.
+pub fn parallel<P, K, C>(
+    producer: P,
+    kernels: Vec<K>,
+    consumer: C,
+    make: impl FnMut() -> P::Chunk + Send + 'static,
+    wave: Wave,
+    outputs: Vec<SchemaRef>,
+) -> Fragment
+where
+    P: Producer,
+    K: Kernel<Chunk = P::Chunk>,
+    C: Consumer<Chunk = P::Chunk>,
+{
     let chunks = wave.chunks;
+    assert!(!kernels.is_empty(), "an operator needs a kernel");
     assert!(
         (1..=CHUNKS_MAX).contains(&chunks),
         "invalid number of chunks {chunks}: expected 1 to {CHUNKS_MAX}"
     );
-    let prepare = PreparePart::new(producer, Feeder::new(wave, make));
-    let parts = vec![
-        part("prepare", Load::Heavy, prepare),
-        part(K::NAME, Load::Heavy, KernelPart::new(kernel, wave)),
-        part("collect", Load::Light, CollectPart::new(consumer)),
-    ];
+    let prepare = PreparePart::new(producer, Feeder::new(wave, kernels.len(), make));
+    // Beside several kernels, prepare has little to do and stays with the part before it.
+    let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
+    let mut parts = vec![part("prepare".into(), load, prepare)];
+    for (worker, kernel) in kernels.into_iter().enumerate() {
+        let name = match worker {
+            0 => K::NAME.into(),
+            later => format!("{} {}", K::NAME, later + 1).into(),
+        };
+        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, worker)));
+    }
+    parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
     Fragment::new(parts, outputs)
 }
 
-fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Part {
-    Part { name: name.into(), load, body: Body::Operator(Box::new(operator)) }
+fn part(name: Cow<'static, str>, load: Load, operator: impl Operator + 'static) -> Part {
+    Part { name, load, body: Body::Operator(Box::new(operator)) }
 }

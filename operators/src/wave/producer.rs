@@ -44,8 +44,8 @@ pub trait Producer: Send + 'static {
     /// As [`Producer::take`].
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
-    /// Reads a chunk that comes back, with its answer.
-    fn landed(&mut self, _chunk: &Self::Chunk) {}
+    /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
+    fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
     /// Answers a query, or adds its part and forwards the query to the consumer.
     ///
@@ -121,7 +121,7 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
         let mut chunk: Box<InWave<P::Chunk>> = reply.into_box();
-        self.producer.landed(&chunk.chunk);
+        self.producer.landed(&mut chunk.chunk);
         if chunk.chunk.retain_unfinished() {
             self.feeder.resubmit(chunk, out);
             return Ok(Flow::HaveOutput);

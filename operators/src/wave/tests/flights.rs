@@ -342,10 +342,11 @@ fn part_with_four(script: Script) -> KernelPart<DoubleKernel> {
     let script = Script { flight: Duration::from_millis(3), ..script };
     let dear = script.dear.clone();
     let device = Device::Auto;
-    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1));
+    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
-        let chunk = InWave { chunk, device_pays: !dear.contains(&number), is_awaited: false };
+        let chunk =
+            InWave { chunk, device_pays: !dear.contains(&number), is_awaited: false, worker: 0 };
         let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
         part.process(0, chunk, &mut Output::new()).unwrap();
     }

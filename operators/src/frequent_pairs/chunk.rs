@@ -1,0 +1,89 @@
+//! The chunk of the operator: a block to be transposed, or a task to be counted.
+
+use std::sync::Arc;
+
+use trommel_kernels::supports::FoundPairs;
+
+use super::collector::TransactionBlock;
+use super::plan::Task;
+use super::transposed::TransposedBlock;
+use super::vertical::VerticalData;
+use crate::wave::{Cost, WaveChunk};
+
+/// Modelled cost of transposing an item of a transaction.
+const TRANSPOSE_NS: u64 = 3;
+
+/// Content of a chunk.
+#[derive(Debug, Default)]
+pub(super) enum Work {
+    #[default]
+    Nothing,
+    Transpose(TransactionBlock),
+    /// The result, and the memory of the block.
+    Transposed(TransposedBlock, TransactionBlock),
+    Count(Arc<VerticalData>, Task),
+}
+
+/// Work, and the pairs found by it.
+#[derive(Debug)]
+pub(super) struct PairChunk {
+    pub(super) work: Work,
+    pub(super) found: FoundPairs,
+}
+
+impl PairChunk {
+    /// A chunk that is answered when it has `pairs` pairs.
+    pub(super) fn new(pairs: usize) -> Self {
+        Self { work: Work::Nothing, found: FoundPairs::new(1, pairs) }
+    }
+}
+
+impl WaveChunk for PairChunk {
+    fn items(&self) -> usize {
+        match &self.work {
+            Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
+            Work::Transpose(block) => block.ends.len(),
+            Work::Count(_, task) => task.rows.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let work = match &self.work {
+            Work::Transpose(block) => block.bytes(),
+            Work::Transposed(block, memory) => block.bytes() + memory.bytes(),
+            Work::Nothing | Work::Count(..) => 0,
+        };
+        work + size_of_val(self.found.pairs())
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.work = Work::Nothing;
+        self.found.clear(1);
+    }
+
+    fn cost(&self) -> Cost {
+        let cpu_ns = match &self.work {
+            Work::Nothing | Work::Transposed(..) => 0,
+            Work::Transpose(block) => block.items.len() as u64 * TRANSPOSE_NS,
+            Work::Count(_, task) => task.cost / 100,
+        };
+        Cost { cpu_ns, ..Cost::default() }
+    }
+
+    fn may_be_unfinished(&self) -> bool {
+        true
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        let Work::Count(_, task) = &self.work else { return false };
+        !task.rows.is_empty()
+    }
+
+    fn release(&mut self) {
+        if let Work::Count(_, task) = &self.work
+            && task.rows.is_empty()
+        {
+            self.work = Work::Nothing;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Transactions as they arrive, in blocks.
+
+use super::numbers::ItemNumbers;
+
+/// Transactions of a block, which have 16-bit numbers there. The largest number is no transaction.
+pub(super) const BLOCK_TRANSACTIONS: usize = (1 << 16) - 1;
+
+/// Transactions as lists of item numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TransactionBlock {
+    /// End of each transaction among the items.
+    pub(super) ends: Vec<u32>,
+    pub(super) items: Vec<u32>,
+    /// Number of known items: all numbers are below it.
+    pub(super) known: usize,
+}
+
+impl TransactionBlock {
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<u32>() * (self.ends.capacity() + self.items.capacity())
+    }
+
+    /// Whether there is no transaction.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// Collects transactions.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    /// Maximum number of items of a block with several transactions.
+    block_items: usize,
+    numbers: ItemNumbers,
+    open: TransactionBlock,
+    /// Memory of a block that is not needed any more.
+    spare: TransactionBlock,
+}
+
+impl Collector {
+    /// A collector of blocks of `block_items` items.
+    pub(super) fn new(block_items: usize) -> Self {
+        Self { block_items, ..Self::default() }
+    }
+
+    /// Adds a transaction. Returns the block before it, if that is full.
+    pub(super) fn push(&mut self, items: &[u32]) -> Option<TransactionBlock> {
+        let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
+            || !self.open.is_empty() && self.open.items.len() + items.len() > self.block_items;
+        let full = if is_full { self.close() } else { None };
+        let Self { numbers, open, .. } = self;
+        open.items.extend(items.iter().map(|&item| numbers.number(item)));
+        open.ends.push(u32::try_from(open.items.len()).expect("a column has fewer than 2^31"));
+        full
+    }
+
+    /// Ends the block, and returns it unless it is empty.
+    pub(super) fn close(&mut self) -> Option<TransactionBlock> {
+        let mut block = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
+        block.known = self.numbers.len();
+        (!block.is_empty()).then_some(block)
+    }
+
+    /// Uses the memory of `block` for a later one.
+    pub(super) fn recycle(&mut self, mut block: TransactionBlock) {
+        block.ends.clear();
+        block.items.clear();
+        self.spare = block;
+    }
+
+    /// The items by number.
+    pub(super) fn items(&self) -> &[u32] {
+        self.numbers.items()
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.numbers.bytes() + self.open.bytes() + self.spare.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK_ITEMS: usize = 1 << 20;
+
+    #[test]
+    fn blocks_hold_all_transactions_in_order() {
+        let mut collector = Collector::new(BLOCK_ITEMS);
+        let mut blocks = Vec::new();
+        // Empty ones, one larger than a block, and more than a block has.
+        for transaction in 0..200_000_u32 {
+            let items: Vec<u32> = match transaction {
+                70_000 => (0..1_100_000).collect(),
+                _ => (0..transaction % 4).map(|item| item * 3).collect(),
+            };
+            blocks.extend(collector.push(&items));
+        }
+        blocks.extend(collector.close());
+        assert_eq!(collector.close(), None);
+        assert_eq!(blocks.iter().map(|block| block.ends.len()).sum::<usize>(), 200_000);
+        assert!(blocks.iter().all(|block| block.ends.len() <= BLOCK_TRANSACTIONS));
+        let alone = blocks.iter().find(|block| block.items.len() > BLOCK_ITEMS).unwrap();
+        assert_eq!(alone.ends.len(), 1);
+        let first = &blocks[0];
+        assert_eq!(
+            (&first.ends[..5], &first.items[..6]),
+            (&[0, 1, 3, 6, 6][..], &[0, 0, 1, 0, 1, 2][..])
+        );
+        assert_eq!((first.known, &collector.items()[..3]), (3, &[0, 3, 6][..]));
+    }
+}

@@ -1,0 +1,162 @@
+//! KERNEL: transposes blocks and counts the pairs of tasks.
+
+use std::ops::Range;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::{DeviceError, NoDevice};
+use trommel_kernels::supports::{
+    BitmapColumns, FoundPairs, ListColumns, SlicedColumns, SparseRows, TriangleRows,
+};
+
+use super::chunk::{PairChunk, Work};
+use super::plan::{Form, Task};
+use super::transposed::Transposition;
+use super::vertical::VerticalData;
+use crate::wave::{Kernel, Landed, OnDevice};
+
+/// The data of a task in its layout.
+enum Columns {
+    Bitmap(BitmapColumns),
+    Lists(ListColumns),
+    Sliced(SlicedColumns),
+    Sparse(SparseRows),
+    Triangle(TriangleRows),
+}
+
+impl Columns {
+    fn new(data: &VerticalData, form: Form, columns: Range<u32>) -> Self {
+        let (lists, transactions, least) = (data.lists(), data.transactions(), data.least());
+        match form {
+            Form::Bitmap => Self::Bitmap(BitmapColumns::new(lists, transactions, columns)),
+            Form::Lists => Self::Lists(ListColumns::new(columns)),
+            Form::Sliced => Self::Sliced(SlicedColumns::new(lists, transactions, columns)),
+            Form::Sparse => Self::Sparse(SparseRows::new(lists, transactions, columns, least)),
+            Form::Triangle => {
+                Self::Triangle(TriangleRows::new(lists, transactions, columns, least))
+            }
+        }
+    }
+
+    /// Columns in the memory of `self`, if the layout is the same.
+    fn reset(self, data: &VerticalData, form: Form, columns: Range<u32>) -> Self {
+        let (lists, transactions) = (data.lists(), data.transactions());
+        match (form, self) {
+            (Form::Bitmap, Self::Bitmap(mut own)) => {
+                own.reset(lists, transactions, columns);
+                Self::Bitmap(own)
+            }
+            (Form::Sliced, Self::Sliced(mut own)) => {
+                own.reset(lists, transactions, columns);
+                Self::Sliced(own)
+            }
+            _ => Self::new(data, form, columns),
+        }
+    }
+
+    /// Counts rows until `found` is full; returns the row after the last one counted.
+    fn count(
+        &mut self,
+        isa: Isa,
+        data: &VerticalData,
+        rows: Range<u32>,
+        found: &mut FoundPairs,
+    ) -> u32 {
+        let lists = data.lists();
+        match self {
+            Self::Bitmap(columns) => columns.count(isa, lists, rows, found),
+            Self::Lists(columns) => columns.count(isa, lists, rows, found),
+            Self::Sliced(columns) => columns.count(isa, lists, rows, found),
+            Self::Sparse(items) => items.count(isa, lists, rows, found),
+            Self::Triangle(items) => items.count(isa, lists, rows, found),
+        }
+    }
+}
+
+/// The columns that were counted last, which the next task may have, too.
+struct Present {
+    columns: Columns,
+    form: Form,
+    range: Range<u32>,
+    version: u64,
+}
+
+/// Transposes and counts.
+pub(super) struct PairKernel {
+    isa: Isa,
+    transposition: Transposition,
+    present: Option<Present>,
+}
+
+impl PairKernel {
+    pub(super) fn new(isa: Isa) -> Self {
+        Self { isa, transposition: Transposition::default(), present: None }
+    }
+
+    /// Counts the rows of a task, and removes those that are done.
+    fn count(&mut self, data: &VerticalData, task: &mut Task, found: &mut FoundPairs) {
+        let Task { form, columns: range, rows, .. } = task;
+        let version = data.version();
+        let is_present = |present: &Present| {
+            (present.version, present.form, &present.range) == (version, *form, range)
+        };
+        let mut present = match self.present.take() {
+            Some(present) if is_present(&present) => present,
+            other => {
+                let columns = match other {
+                    Some(other) => other.columns.reset(data, *form, range.clone()),
+                    None => Columns::new(data, *form, range.clone()),
+                };
+                Present { columns, form: *form, range: range.clone(), version }
+            }
+        };
+        rows.start = present.columns.count(self.isa, data, rows.clone(), found);
+        self.present = Some(present);
+    }
+}
+
+impl Kernel for PairKernel {
+    const NAME: &'static str = "count";
+    type Chunk = PairChunk;
+    type OnDevice = NoFlights;
+
+    fn run(&mut self, chunk: &mut PairChunk) {
+        match &mut chunk.work {
+            Work::Nothing | Work::Transposed(..) => {}
+            Work::Transpose(block) => {
+                let transposed = self.transposition.transpose(block);
+                chunk.work = Work::Transposed(transposed, std::mem::take(block));
+            }
+            Work::Count(data, task) => {
+                chunk.found.clear(data.least());
+                self.count(data, task, &mut chunk.found);
+            }
+        }
+    }
+
+    fn open(&mut self, _: Option<&PairChunk>) -> Result<NoFlights, NoDevice> {
+        Err(NoDevice::NoDriver)
+    }
+}
+
+/// Chunks in flight, of which there are none: this type has no value.
+pub(super) enum NoFlights {}
+
+impl OnDevice for NoFlights {
+    type Chunk = PairChunk;
+
+    fn has_room(&self, _: &PairChunk) -> bool {
+        match *self {}
+    }
+
+    fn submit(&mut self, _: &PairChunk) -> Result<(), DeviceError> {
+        match *self {}
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        match *self {}
+    }
+
+    fn collect(&mut self, _: &mut PairChunk) -> Result<Landed, DeviceError> {
+        match *self {}
+    }
+}

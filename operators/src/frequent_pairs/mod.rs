@@ -1,0 +1,49 @@
+//! Frequent pairs: all pairs of items that at least a given number of transactions hold.
+//!
+//! ```text
+//! transactions ──► collect: rows of item numbers ──► blocks, transposed ──► tid lists by support
+//!                    └─► prepare: tasks ──► chunk ──► count ──► chunk, pairs ──► rows
+//! ```
+//!
+//! **Collection.** Items are numbered in the order of their first occurrence. A block of about a
+//! million items is transposed while the next one is collected: for each item of the block, the
+//! transactions that hold it. When the stream or a window ends, the blocks are joined to one
+//! *tid list* for each frequent item, ordered by descending support.
+//!
+//! **Counting.** The pairs of items form a triangle, which is divided into tasks: a block of
+//! columns in one [layout](Layout) and a range of rows. Tasks are independent, so several cores
+//! count them. Only pairs that reach the support leave a task: memory is that of the input and
+//! of a block.
+//!
+//! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure:
+//! the layout `sliced`, which is ours, counts 512 columns at once
+//! (see [`supports`](trommel_kernels::supports)).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
+//! | `numbers`, `collector` | items as numbers; transactions in blocks |
+//! | `transposed`, `vertical` | a block, transposed; the tid lists of all blocks |
+//! | `plan`, `cost` | tasks and their layouts; measured costs |
+//! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
+//! | `tuning` | sizes that are no parameters |
+
+mod bind;
+mod chunk;
+mod collect;
+mod collector;
+mod cost;
+mod count;
+mod numbers;
+mod operator;
+mod options;
+mod plan;
+mod prepare;
+#[cfg(test)]
+mod tests;
+mod transposed;
+mod tuning;
+mod vertical;
+
+pub use self::operator::FrequentPairs;
+pub use self::options::{Layout, Measure, Support};

@@ -1,0 +1,117 @@
+//! Items as numbers in the order of their first occurrence.
+
+use hashbrown::HashMap;
+use rapidhash::fast::RandomState;
+
+/// Items below this are looked up in a table from the beginning.
+const TABLE_MIN: usize = 1 << 16;
+
+/// Places of the table for each known item. Up to that, a table takes less memory than a hash
+/// table, and one load instead of a hash.
+const PLACES_PER_ITEM: usize = 4;
+
+/// Bytes of an entry of a hash table that is half full.
+const ENTRY_BYTES: usize = 2 * (size_of::<(u32, u32)>() + 1) * 8 / 7;
+
+/// Numbers items from 0 on.
+#[derive(Debug, Default)]
+pub(super) struct ItemNumbers {
+    /// The items by number.
+    items: Vec<u32>,
+    /// Per small item: its number plus one, or 0.
+    table: Vec<u32>,
+    /// Numbers of the items that are not below the length of the table.
+    others: HashMap<u32, u32, RandomState>,
+}
+
+impl ItemNumbers {
+    /// The number of `item`, a new one if it has none.
+    #[inline]
+    pub(super) fn number(&mut self, item: u32) -> u32 {
+        match self.table.get(item as usize) {
+            Some(&known) if known > 0 => known - 1,
+            _ => self.number_rare(item),
+        }
+    }
+
+    #[cold]
+    fn number_rare(&mut self, item: u32) -> u32 {
+        let next = u32::try_from(self.items.len()).expect("there are 2^32 items");
+        self.grow_table(item);
+        let number = match self.table.get_mut(item as usize) {
+            Some(place) => {
+                *place = next + 1;
+                next
+            }
+            None => *self.others.entry(item).or_insert(next),
+        };
+        if number == next {
+            self.items.push(item);
+        }
+        number
+    }
+
+    /// Makes room for `item` in the table, if it is small for the number of known items.
+    fn grow_table(&mut self, item: u32) {
+        let len = TABLE_MIN.max(PLACES_PER_ITEM * self.items.len());
+        if (self.table.len()..len).contains(&(item as usize)) {
+            self.table.resize(len, 0);
+            let table = &mut self.table;
+            self.others.retain(|&other, number| match table.get_mut(other as usize) {
+                Some(place) => {
+                    *place = *number + 1;
+                    false
+                }
+                None => true,
+            });
+        }
+    }
+
+    /// Number of known items.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The items by number.
+    pub(super) fn items(&self) -> &[u32] {
+        &self.items
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<u32>() * (self.items.capacity() + self.table.capacity())
+            + self.others.len() * ENTRY_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_first_occurrence() {
+        let mut numbers = ItemNumbers::default();
+        let mut expected = HashMap::new();
+        // Small and large items, items that move into the table as it grows, the largest item.
+        let spread = (0..200_000_u32).map(|i| i.wrapping_mul(7_919) % 300_000);
+        let items = [5, 0, u32::MAX, 70_000, 5, 65_535, 65_536, u32::MAX].into_iter().chain(spread);
+        for item in items.chain((0..400_000).step_by(3)) {
+            let next = u32::try_from(expected.len()).unwrap();
+            assert_eq!(numbers.number(item), *expected.entry(item).or_insert(next), "{item}");
+        }
+        assert_eq!(numbers.len(), expected.len());
+        assert!((0..).zip(numbers.items()).all(|(number, item)| expected[item] == number));
+        assert!(numbers.table.len() > TABLE_MIN && numbers.others.len() < 3);
+    }
+
+    #[test]
+    fn scattered_items_take_no_table() {
+        let mut numbers = ItemNumbers::default();
+        for item in 0..100_000_u32 {
+            numbers.number(item.wrapping_mul(0x9E37_79B1));
+        }
+        assert!(numbers.bytes() < 100_000 * 48, "{}", numbers.bytes());
+    }
+}

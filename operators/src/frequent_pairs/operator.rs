@@ -1,0 +1,152 @@
+//! Parameters of the operator `frequent_pairs`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::registry::Configured;
+
+use super::options::{Layout, Measure, Support};
+use super::tuning::Tuning;
+
+/// Finds all pairs of items that at least a given number of transactions hold, exactly.
+///
+/// # Ports
+/// In: `set` (`List<UInt32>`), the items of a transaction, in any order. An item that comes twice
+/// counts once. A null is no transaction; an empty list is one.
+///
+/// Out: `left` and `right` (UInt32, items), `support` (UInt32, transactions that hold both), and
+/// the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no particular
+/// order.
+///
+/// # Guarantees
+/// Exact: supports are counted, and a share is a fraction. The pairs do not depend on the layout,
+/// the instruction set, the number of cores or the size of batches.
+///
+/// # State
+/// All transactions until the input has ended: about 6 bytes for each item of a transaction, and
+/// 16 for each item. More than `memory_max` bytes are an error. At most 2^31 transactions, with as
+/// many frequent items in all. The number of pairs is not limited: they leave when they are found.
+///
+/// # Division
+/// Partial for the transactions: supports of parts of a stream add up. Blocks for the counting:
+/// each task counts other pairs. With several cores, the tasks are counted on all of them; `cores`
+/// of the stage says on how many.
+///
+/// # Cost
+/// See [`supports`](trommel_kernels::supports): with `sliced`, about a nanosecond for each item of
+/// a transaction and each 512 items that have a higher support.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::builder::{ListBuilder, UInt32Builder};
+/// use arrow_array::{ArrayRef, RecordBatch, cast::AsArray, types::UInt32Type};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::frequent_pairs::Support;
+/// use trommel_operators::{Collect, FrequentPairs, Memory};
+///
+/// let mut baskets = ListBuilder::new(UInt32Builder::new());
+/// for basket in [[3, 5, 8], [5, 8, 9], [8, 5, 1]] {
+///     baskets.append_value(basket.map(Some));
+/// }
+/// let baskets: ArrayRef = Arc::new(baskets.finish());
+/// let baskets = RecordBatch::try_from_iter([("set", baskets)])?;
+///
+/// let mut graph = Graph::new();
+/// let baskets = graph.add("baskets", Memory::new(baskets.schema(), vec![baskets]));
+/// let pairs = graph.add_after(baskets, "pairs", FrequentPairs::new(Support::Count(2)));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(pairs, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+///
+/// let rows = rows.batches();
+/// let [left, right, support] =
+///     [0, 1, 2].map(|column| rows[0].column(column).as_primitive::<UInt32Type>().value(0));
+/// assert_eq!((left, right, support), (5, 8, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FrequentPairs {
+    /// Transactions that hold both items, at least: a number such as 10, or a share of all
+    /// transactions such as 0.01 or "1/300".
+    pub(super) support: Support,
+    /// Layout in which pairs are counted; all give the same pairs.
+    #[serde(default)]
+    pub(super) layout: Layout,
+    /// Measures of association, as more columns.
+    #[serde(default)]
+    pub(super) measures: Vec<Measure>,
+    /// Column of the transactions.
+    #[serde(default = "default_set")]
+    pub(super) set: String,
+    /// Maximum bytes of the transactions.
+    #[serde(default = "default_memory_max")]
+    #[schemars(range(min = 1))]
+    pub(super) memory_max: usize,
+    #[serde(skip)]
+    pub(super) tuning: Tuning,
+}
+
+fn default_set() -> String {
+    "set".to_owned()
+}
+
+fn default_memory_max() -> usize {
+    1 << 32
+}
+
+impl FrequentPairs {
+    /// The pairs that reach `support`.
+    #[must_use]
+    pub fn new(support: Support) -> Self {
+        Self {
+            support,
+            layout: Layout::Auto,
+            measures: Vec::new(),
+            set: default_set(),
+            memory_max: default_memory_max(),
+            tuning: Tuning::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets the layout in which pairs are counted.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Adds the columns of these measures.
+    #[must_use]
+    pub fn measures(mut self, measures: impl IntoIterator<Item = Measure>) -> Self {
+        self.measures = measures.into_iter().collect();
+        self
+    }
+
+    /// Sets the column of the transactions.
+    #[must_use]
+    pub fn set(mut self, column: impl Into<String>) -> Self {
+        self.set = column.into();
+        self
+    }
+
+    /// Limits the transactions to `bytes` bytes.
+    #[must_use]
+    pub fn memory_max(mut self, bytes: usize) -> Self {
+        self.memory_max = bytes;
+        self
+    }
+}
+
+impl Configured for FrequentPairs {
+    const NAME: &'static str = "frequent_pairs";
+    const SUMMARY: &'static str = "find all pairs of items that occur together often, exactly";
+}

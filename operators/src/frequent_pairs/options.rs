@@ -1,0 +1,183 @@
+//! Parameters of the operator that are enumerations or numbers with a meaning.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer};
+
+use crate::fraction;
+use crate::share::{Share, ShareError};
+
+/// Number of transactions that hold both items of a frequent pair, at least: a number of
+/// transactions, or a share of them.
+///
+/// A whole number is a number of transactions. A fraction is a share: 0.01 and `"1/100"` are one
+/// transaction of a hundred, `"1/1"` is all of them.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::frequent_pairs::Support;
+///
+/// let least = |text: &str| text.parse::<Support>().map(|support| support.least_count(1000));
+/// assert_eq!(least("7")?, 7);
+/// assert_eq!(least("0.007")?, 7);
+/// assert_eq!(least("1/3")?, 334);
+/// assert!(least("0").is_err());
+/// # Ok::<(), trommel_operators::ShareError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Support {
+    /// Transactions, at least 1.
+    Count(u32),
+    /// Share of the transactions of a window or of a stream.
+    Share(Share),
+}
+
+impl Support {
+    /// The least support of a frequent pair among `transactions`: at least 1.
+    #[must_use]
+    pub fn least_count(self, transactions: u32) -> u32 {
+        let least = match self {
+            Self::Count(count) => count,
+            Self::Share(share) => {
+                u32::try_from(share.least_count(transactions.into())).unwrap_or(u32::MAX)
+            }
+        };
+        least.max(1)
+    }
+}
+
+impl FromStr for Support {
+    type Err = ShareError;
+
+    fn from_str(text: &str) -> Result<Self, ShareError> {
+        match text.parse() {
+            Ok(0) => Err(ShareError::OutOfRange { text: text.to_owned() }),
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => text.parse().map(Self::Share),
+        }
+    }
+}
+
+impl fmt::Display for Support {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Share(share) => share.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Support {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "a number of transactions, a share below 1, or a fraction such as \"1/100\"";
+        fraction::deserialize(deserializer, expected, |number| number)
+    }
+}
+
+impl JsonSchema for Support {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Support")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["number", "string"],
+            "exclusiveMinimum": 0,
+            "maximum": u32::MAX,
+            "minLength": 1
+        })
+    }
+}
+
+/// Layout in which pairs are counted. All give the same pairs at different speeds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Layout {
+    /// For each block of items the layout that costs least, by the supports of its items.
+    #[default]
+    Auto,
+    /// A bit a transaction for each item.
+    Bitmap,
+    /// Tid lists, which are merged.
+    Lists,
+    /// Transactions as rows of bits, 512 items wide, which are added up for each item.
+    Sliced,
+    /// Transactions as lists, and a counter for each partner of an item.
+    Sparse,
+    /// Transactions as lists, and a counter for each pair.
+    Triangle,
+}
+
+impl Layout {
+    /// All layouts.
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::Bitmap, Self::Lists, Self::Sliced, Self::Sparse, Self::Triangle];
+
+    /// Name in configurations.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Bitmap => "bitmap",
+            Self::Lists => "lists",
+            Self::Sliced => "sliced",
+            Self::Sparse => "sparse",
+            Self::Triangle => "triangle",
+        }
+    }
+}
+
+/// Measure of association of a pair: more columns of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Measure {
+    /// `left_confidence` and `right_confidence`: share of the transactions with the left (right)
+    /// item that hold the other one, too.
+    Confidence,
+    /// `lift`: support, divided by the support to be expected of independent items.
+    Lift,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_json(text: &str) -> Result<Support, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn whole_numbers_are_transactions_and_fractions_are_shares() {
+        assert_eq!(of_json("10"), Ok(Support::Count(10)));
+        assert_eq!(of_json("1"), Ok(Support::Count(1)));
+        assert_eq!(of_json("\"12\""), Ok(Support::Count(12)));
+        let share = |n, d| Ok(Support::Share(Share::new(n, d).unwrap()));
+        assert_eq!(of_json("0.01"), share(1, 100));
+        assert_eq!(of_json("\"1/1\""), share(1, 1));
+        assert_eq!(of_json("\"1/300\""), share(1, 300));
+    }
+
+    #[test]
+    fn other_values_are_refused() {
+        for text in ["0", "-1", "1.5", "\"x\"", "\"3/2\"", "true", "5000000000"] {
+            assert!(of_json(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_of_no_transaction_is_one() {
+        assert_eq!(Support::Share(Share::default()).least_count(0), 1);
+        assert_eq!(Support::Share(Share::new(1, 2).unwrap()).least_count(5), 3);
+        assert_eq!(Support::Count(9).least_count(5), 9);
+    }
+}

@@ -1,0 +1,226 @@
+//! The operator in pipelines against two nested loops over each transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field};
+use proptest::prelude::*;
+use trommel_engine::graph::Graph;
+use trommel_engine::metrics::Metrics;
+use trommel_engine::placement::available_cores;
+use trommel_engine::runtime::RunOptions;
+
+use super::tuning::Tuning;
+use super::{FrequentPairs, Layout, Measure, Support};
+use crate::testing::bind;
+use crate::{Collect, Memory, Share};
+
+/// Longer than any of these runs takes.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// Items of a transaction; `None` for a null.
+type Transaction = Option<Vec<u32>>;
+
+type Pairs = BTreeMap<(u32, u32), u32>;
+
+fn batch(transactions: &[Transaction]) -> RecordBatch {
+    let item = Arc::new(Field::new_list_field(DataType::UInt32, false));
+    let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(item);
+    for transaction in transactions {
+        sets.values().append_slice(transaction.as_deref().unwrap_or_default());
+        sets.append(transaction.is_some());
+    }
+    let sets: ArrayRef = Arc::new(sets.finish());
+    RecordBatch::try_from_iter_with_nullable([("set", sets, true)]).unwrap()
+}
+
+fn run(
+    transactions: &[Transaction],
+    spec: FrequentPairs,
+    batch_len: usize,
+    kernels: usize,
+) -> (Vec<RecordBatch>, Result<Metrics, String>) {
+    let batches: Vec<RecordBatch> = transactions.chunks(batch_len).map(batch).collect();
+    let mut graph = Graph::new();
+    let source = graph.add("baskets", Memory::new(batch(&[]).schema(), batches));
+    let pairs = graph.add_after(source, "pairs", spec);
+    graph.cores(pairs, vec![available_cores()[0]; kernels]);
+    let (sink, rows) = Collect::new();
+    graph.add_after(pairs, "rows", sink);
+    let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+    assert!(running.wait(WATCHDOG), "the run hangs");
+    let ended = running.join().map_err(|error| error.to_string());
+    (rows.batches(), ended)
+}
+
+fn columns(rows: &RecordBatch) -> [Vec<u32>; 3] {
+    [0, 1, 2].map(|column| rows.column(column).as_primitive::<UInt32Type>().values().to_vec())
+}
+
+fn pairs_of(rows: &[RecordBatch]) -> Pairs {
+    let mut pairs = Pairs::new();
+    for rows in rows {
+        let [lefts, rights, supports] = columns(rows);
+        for ((left, right), support) in lefts.into_iter().zip(rights).zip(supports) {
+            assert!(left < right);
+            assert_eq!(pairs.insert((left, right), support), None, "{left} {right} comes twice");
+        }
+    }
+    pairs
+}
+
+fn by_hand(transactions: &[Transaction], least: u32) -> Pairs {
+    let mut supports = Pairs::new();
+    for items in transactions.iter().flatten() {
+        let items: BTreeSet<u32> = items.iter().copied().collect();
+        for &left in &items {
+            for &right in items.range(left + 1..) {
+                *supports.entry((left, right)).or_default() += 1;
+            }
+        }
+    }
+    supports.retain(|_, support| *support >= least);
+    supports
+}
+
+fn check(transactions: &[Transaction], least: u32, tuning: Tuning) {
+    let expected = by_hand(transactions, least);
+    for layout in Layout::ALL {
+        for (batch_len, kernels) in [(1, 1), (7, 2), (10_000, 3)] {
+            let spec = FrequentPairs::new(Support::Count(least)).layout(layout).tuning(tuning);
+            let (rows, ended) = run(transactions, spec, batch_len, kernels);
+            let shown = format!("{layout:?} {least} {batch_len} {kernels} {tuning:?}");
+            assert_eq!(pairs_of(&rows), expected, "{shown}");
+            let metrics = ended.unwrap();
+            let parts = &metrics.stage("pairs").unwrap().parts;
+            assert_eq!(parts.len(), kernels + 2, "{shown}");
+            assert!(rows.iter().all(|rows| rows.num_rows() <= tuning.batch_rows), "{shown}");
+        }
+    }
+}
+
+/// Some items in most transactions, others in few; scattered numbers.
+fn mixed(count: u32) -> Vec<Transaction> {
+    let item = |number: u32| number.wrapping_mul(0x9E37_79B1) >> 8;
+    let transaction = |t: u32| {
+        let held =
+            (0..40_u32).filter(|&i| (t.wrapping_mul(2_654_435_769) >> (i % 17)) % (i + 2) == 0);
+        held.map(item).collect()
+    };
+    (0..count).map(|t| (t % 19 != 7).then(|| transaction(t))).collect()
+}
+
+#[test]
+fn pairs_are_those_of_nested_loops() {
+    for count in [0, 1, 2, 60, 300] {
+        for least in [1, 2, 20] {
+            check(&mixed(count), least, Tuning::SMALL);
+        }
+    }
+    check(&mixed(3000), 30, Tuning::default());
+}
+
+#[test]
+fn items_that_come_twice_count_once() {
+    let transactions = [vec![7, 7, 3], vec![3, 7, 3, 7, 9, 9], vec![], vec![9], vec![7, 3]];
+    let transactions = transactions.map(Some);
+    check(&transactions, 1, Tuning::SMALL);
+    check(&transactions, 2, Tuning::SMALL);
+}
+
+#[test]
+fn one_transaction_of_all_items_among_small_ones() {
+    let mut transactions = vec![Some((0..300).collect())];
+    transactions.extend((0..300).map(|item| Some(vec![item, (item * 7) % 300])));
+    for least in [2, 3] {
+        check(&transactions, least, Tuning::SMALL);
+    }
+}
+
+#[test]
+fn a_share_is_one_of_all_transactions() {
+    let transactions = vec![Some(vec![1, 2]); 7];
+    let more = vec![Some(vec![3, 4]); 6];
+    let other = vec![None, Some(vec![]), Some(vec![5])];
+    // A null is no transaction: 15 are left, of which 7 reach 7/15 and 6 do not.
+    let all = [transactions, more, other].concat();
+    let share = Support::Share(Share::new(7, 15).unwrap());
+    let (rows, ended) = run(&all, FrequentPairs::new(share), 4, 1);
+    assert_eq!(pairs_of(&rows), Pairs::from([((1, 2), 7)]));
+    let metrics = ended.unwrap();
+    let counters = &metrics.stage("pairs").unwrap().parts[0].counters;
+    assert!(counters.contains(&("nulls", 1)) && counters.contains(&("transactions", 15)));
+}
+
+#[test]
+fn measures_are_those_of_their_definitions() {
+    let transactions = [vec![1, 2], vec![1, 2], vec![1], vec![2, 3], vec![3], vec![2]].map(Some);
+    let spec = FrequentPairs::new(Support::Count(2)).measures([Measure::Lift, Measure::Confidence]);
+    let (rows, _) = run(&transactions, spec, 100, 1);
+    let rows = &rows[0];
+    let names: Vec<String> = rows.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names[3..], ["lift", "left_confidence", "right_confidence"]);
+    let value = |column: usize| rows.column(column).as_primitive::<Float64Type>().value(0);
+    // Item 1 is in 3 of 6 transactions, item 2 in 4, both in 2.
+    assert_eq!((rows.num_rows(), value(3)), (1, 2.0 * 6.0 / (3.0 * 4.0)));
+    assert_eq!((value(4), value(5)), (2.0 / 3.0, 2.0 / 4.0));
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let transactions: Vec<Transaction> = (0..2000).map(|t| Some((t..t + 100).collect())).collect();
+    let spec = FrequentPairs::new(Support::Count(1)).memory_max(100_000);
+    let (_, ended) = run(&transactions, spec, 100, 1);
+    let error = ended.unwrap_err();
+    assert!(error.contains("not enough memory for the transactions"), "{error}");
+    assert!(error.contains("100000 allowed (`memory_max`)"), "{error}");
+}
+
+#[test]
+fn a_null_item_is_an_error_that_names_the_transaction() {
+    let mut sets = ListBuilder::new(UInt32Builder::new());
+    sets.append_value([Some(1)]);
+    sets.append_value([Some(1), None]);
+    let sets: ArrayRef = Arc::new(sets.finish());
+    let batch = RecordBatch::try_from_iter([("set", sets)]).unwrap();
+    let mut graph = Graph::new();
+    let source = graph.add("baskets", Memory::new(batch.schema(), vec![batch]));
+    let pairs = graph.add_after(source, "pairs", FrequentPairs::new(Support::Count(1)));
+    let (sink, _) = Collect::new();
+    graph.add_after(pairs, "rows", sink);
+    let error = graph.build().unwrap().run(RunOptions::new()).unwrap_err().to_string();
+    assert!(error.contains("invalid transaction 1: an item is null"), "{error}");
+}
+
+#[test]
+fn parameters_are_checked() {
+    let schema = batch(&[]).schema();
+    let inputs = std::slice::from_ref(&schema);
+    let refused = |spec: FrequentPairs| bind(spec, inputs).unwrap_err().to_string();
+    let spec = || FrequentPairs::new(Support::Count(2));
+    assert!(refused(FrequentPairs::new(Support::Count(0))).contains("at least 1"));
+    assert!(refused(spec().memory_max(0)).contains("expected 1 to"));
+    assert!(refused(spec().set("basket")).contains("basket"));
+    assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
+    assert!(bind(spec(), inputs).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn any_transactions(
+        transactions in prop::collection::vec(
+            prop::option::weighted(0.9, prop::collection::vec(0_u32..30, 0..12)),
+            0..60,
+        ),
+        least in 1_u32..4,
+    ) {
+        check(&transactions, least, Tuning::SMALL);
+    }
+}

@@ -1,0 +1,35 @@
+//! Sizes that are no parameters. Results do not depend on them, so tests make them small.
+
+use trommel_kernels::supports::Pair;
+
+/// Sizes of the parts of the work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Items of a block of transactions: few enough for the second-level cache while the block is
+    /// transposed.
+    pub(super) block_items: usize,
+    /// Pairs after which a chunk is answered.
+    pub(super) chunk_pairs: usize,
+    /// Least modelled cost of a task, if there are several kernels.
+    pub(super) task_ns_min: u64,
+    /// Rows of a batch.
+    pub(super) batch_rows: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            block_items: 1 << 20,
+            chunk_pairs: (1 << 20) / size_of::<Pair>(),
+            task_ns_min: 1_000_000,
+            batch_rows: crate::parameters::BATCH_ITEMS,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tuning {
+    /// Sizes at which every limit is reached by few transactions.
+    pub(super) const SMALL: Self =
+        Self { block_items: 20, chunk_pairs: 3, task_ns_min: 10, batch_rows: 2 };
+}
