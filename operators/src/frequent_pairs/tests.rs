@@ -108,8 +108,8 @@ fn check(transactions: &[Transaction], least: u32, tuning: Tuning) {
 fn mixed(count: u32) -> Vec<Transaction> {
     let item = |number: u32| number.wrapping_mul(0x9E37_79B1) >> 8;
     let transaction = |t: u32| {
-        let held =
-            (0..40_u32).filter(|&i| (t.wrapping_mul(2_654_435_769) >> (i % 17)) % (i + 2) == 0);
+        let held = (0..40_u32)
+            .filter(|&i| (t.wrapping_mul(2_654_435_769) >> (i % 17)).is_multiple_of(i + 2));
         held.map(item).collect()
     };
     (0..count).map(|t| (t % 19 != 7).then(|| transaction(t))).collect()
