@@ -200,7 +200,7 @@ const OPERATORS: &[&str] = &[
 /// Rooms that primitives share.
 const COMMON: &[&str] = &["isa", "sets", "simd"];
 const PRIMITIVES: &[&str] =
-    &["filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
+    &["batmap", "filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
 const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];

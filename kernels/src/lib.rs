@@ -16,9 +16,11 @@
 //! | [`stream_postings`] | candidates by lists of postings in the order of arrival |
 //! | [`signatures`] | all pairs of sets by their signatures, tile by tile |
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
+//! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
+pub mod batmap;
 pub mod cuda;
 pub mod filter;
 mod isa;
