@@ -183,6 +183,7 @@ const SHARED: &[&str] = &[
     "sets",
     "share",
     "summary",
+    "texts",
     "wave",
     "window",
 ];
@@ -190,6 +191,7 @@ const SHARED: &[&str] = &[
 const OPERATORS: &[&str] = &[
     "basic",
     "frequent_items",
+    "frequent_pairs",
     "heavy_filter",
     "set_similarity_join",
     "sink",
@@ -199,8 +201,16 @@ const OPERATORS: &[&str] = &[
 
 /// Rooms that primitives share.
 const COMMON: &[&str] = &["isa", "sets", "simd"];
-const PRIMITIVES: &[&str] =
-    &["batmap", "filter", "overlap", "postings", "sieve", "signatures", "stream_postings"];
+const PRIMITIVES: &[&str] = &[
+    "batmap",
+    "filter",
+    "overlap",
+    "postings",
+    "sieve",
+    "signatures",
+    "stream_postings",
+    "supports",
+];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
 const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];
@@ -219,7 +229,7 @@ const LAYOUTS: [Layout; 2] = [
             (DEVICE, &[COMMON]),
             (LAUNCHERS, &[COMMON, PRIMITIVES, DEVICE]),
         ],
-        exceptions: &[("postings", "overlap"), ("signatures", "overlap")],
+        exceptions: &[("postings", "overlap"), ("signatures", "overlap"), ("supports", "overlap")],
     },
 ];
 

@@ -36,6 +36,7 @@ mod source;
 pub mod summary;
 #[cfg(test)]
 mod testing;
+mod texts;
 mod tokenize;
 pub mod wave;
 mod window;

@@ -1,9 +1,5 @@
 //! Numbers for distinct strings, in the order in which they first occur.
 //!
-//! The strings lie one after the other in one buffer; the hash table holds their numbers only, so
-//! that a token that is known costs a look-up and no allocation. The hash has a key of its own in
-//! each dictionary, so that nobody can choose tokens that collide.
-//!
 //! ```text
 //! token ──► young: found ─────────────────────────────► its number
 //!             └─► old: found ──► copied to young ─────► its number
@@ -16,13 +12,11 @@
 //! is forgotten before there are more than `tokens_max`, and no call does more than its own tokens.
 //! A number is given out again after 2^32 of them, unless its token is known.
 
-use hashbrown::HashTable;
-use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 
 use super::TokenizeError;
 use crate::long;
-use crate::secret::random_seed;
+use crate::texts::{TextHash, TextTable};
 
 /// A longer token is kept by a name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
@@ -47,7 +41,7 @@ pub(super) struct Dictionary {
     memory: MemoryBudget,
     /// The memory of the pipeline has no room for the young generation.
     memory_full: Option<MemoryFull>,
-    secrets: RapidSecrets,
+    hash: TextHash,
     next: u32,
     /// Numbers of known tokens, ascending, once numbers are given out again.
     taken: Vec<u32>,
@@ -61,44 +55,29 @@ pub(super) struct Dictionary {
 /// Tokens and their numbers.
 #[derive(Default)]
 struct Generation {
-    entries: HashTable<Entry>,
-    text: Vec<u8>,
-    /// Where each string ends in `text`.
-    ends: Vec<usize>,
+    tokens: TextTable,
+    /// Number of each token.
+    numbers: Vec<u32>,
     /// Its reservation of the memory of the pipeline, once it takes some.
     reserved: Option<Reservation>,
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    /// Position in `ends`.
-    index: u32,
-    number: u32,
-}
-
 impl Generation {
-    fn number(&self, hash: u64, token: &[u8]) -> Option<u32> {
-        let is_token = |entry: &Entry| text(&self.text, &self.ends, entry.index) == token;
-        self.entries.find(hash, is_token).map(|entry| entry.number)
+    fn number(&self, hash: u64, token: &str) -> Option<u32> {
+        self.tokens.find(hash, token).map(|index| self.numbers[index as usize])
     }
 
-    fn add(&mut self, hash: u64, token: &[u8], number: u32, secrets: &RapidSecrets) {
-        let Self { entries, text: bytes, ends, .. } = self;
-        let index = u32::try_from(ends.len()).expect("the limit is below 2^31");
-        bytes.extend_from_slice(token);
-        ends.push(bytes.len());
-        entries.insert_unique(hash, Entry { index, number }, |entry| {
-            rapidhash_v3_seeded(text(bytes, ends, entry.index), secrets)
-        });
+    fn add(&mut self, hash: u64, token: &str, number: u32, hasher: &TextHash) {
+        self.tokens.add(hash, token, hasher);
+        self.numbers.push(number);
     }
 }
 
 impl Generation {
     /// Reserves the memory that it takes, in steps.
     fn account(&mut self, memory: &MemoryBudget) -> Result<(), MemoryFull> {
-        let Self { entries, text, ends, reserved } = self;
-        let ends_bytes = ends.capacity() * size_of::<usize>();
-        let bytes = entries.allocation_size() + text.capacity() + ends_bytes;
+        let Self { tokens, numbers, reserved } = self;
+        let bytes = tokens.bytes() + numbers.capacity() * size_of::<u32>();
         match reserved {
             // A dictionary that can do nothing else works in this much.
             None if bytes <= STEP_BYTES => Ok(()),
@@ -117,7 +96,7 @@ impl Dictionary {
             limits,
             memory,
             memory_full: None,
-            secrets: RapidSecrets::seed(random_seed()),
+            hash: TextHash::new(),
             next: 0,
             taken: Vec::new(),
             has_wrapped: false,
@@ -141,13 +120,13 @@ impl Dictionary {
     /// The number of `token`, which is a new one when it is not known.
     pub(super) fn number(&mut self, token: &str) -> Result<u32, TokenizeError> {
         if token.len() > TOKEN_BYTES_MAX {
-            return self.number_of(long::name(token, TOKEN_BYTES_MAX).as_bytes());
+            return self.number_of(&long::name(token, TOKEN_BYTES_MAX));
         }
-        self.number_of(token.as_bytes())
+        self.number_of(token)
     }
 
-    fn number_of(&mut self, token: &[u8]) -> Result<u32, TokenizeError> {
-        let hash = rapidhash_v3_seeded(token, &self.secrets);
+    fn number_of(&mut self, token: &str) -> Result<u32, TokenizeError> {
+        let hash = self.hash.hash(token);
         if let Some(number) = self.young.number(hash, token) {
             return Ok(number);
         }
@@ -159,7 +138,7 @@ impl Dictionary {
             }
             None => self.new_number(),
         };
-        self.young.add(hash, token, number, &self.secrets);
+        self.young.add(hash, token, number, &self.hash);
         self.memory_full = self.young.account(&self.memory).err();
         Ok(number)
     }
@@ -168,8 +147,8 @@ impl Dictionary {
     fn make_room(&mut self, bytes: usize) -> Result<(), TokenizeError> {
         let Limits { tokens_max, bytes_max, forgets } = self.limits;
         let is_full = self.memory_full.is_some()
-            || self.young.ends.len() >= tokens_max
-            || self.young.text.len() + bytes > bytes_max.max(bytes);
+            || self.young.tokens.len() >= tokens_max
+            || self.young.tokens.text_bytes() + bytes > bytes_max.max(bytes);
         if !is_full {
             return Ok(());
         }
@@ -179,7 +158,7 @@ impl Dictionary {
         if !forgets {
             return Err(TokenizeError::DictionaryFull { tokens_max, bytes_max });
         }
-        let count = self.old.ends.len() - std::mem::take(&mut self.used_again);
+        let count = self.old.tokens.len() - std::mem::take(&mut self.used_again);
         self.old = std::mem::take(&mut self.young);
         self.memory_full = None;
         if self.forgotten == 0 && count > 0 {
@@ -212,17 +191,11 @@ impl Dictionary {
     }
 
     fn collect_taken(&mut self) {
-        let known = self.young.entries.iter().chain(&self.old.entries);
-        self.taken = known.map(|entry| entry.number).collect();
+        let known = self.young.numbers.iter().chain(&self.old.numbers);
+        self.taken = known.copied().collect();
         self.taken.sort_unstable();
         self.taken.dedup();
     }
-}
-
-fn text<'a>(text: &'a [u8], ends: &[usize], index: u32) -> &'a [u8] {
-    let index = index as usize;
-    let start = if index == 0 { 0 } else { ends[index - 1] };
-    &text[start..ends[index]]
 }
 
 #[cfg(test)]
@@ -255,7 +228,7 @@ mod tests {
             if i % 90 == 0 {
                 assert_eq!(dictionary.number("hot").unwrap(), hot);
             }
-            assert!(dictionary.young.ends.len() + dictionary.old.ends.len() <= 200);
+            assert!(dictionary.young.tokens.len() + dictionary.old.tokens.len() <= 200);
         }
         assert_eq!(dictionary.numbered(), 100_001);
         assert!(dictionary.forgotten() > 99_000);
@@ -271,7 +244,8 @@ mod tests {
         for i in 0..1000 {
             let number = dictionary.number(&long(i)).unwrap();
             assert_eq!(dictionary.number(&long(i)).unwrap(), number);
-            assert!(dictionary.young.text.len() <= 10_000 && dictionary.old.text.len() <= 10_000);
+            let bytes = [&dictionary.young, &dictionary.old].map(|g| g.tokens.text_bytes());
+            assert!(bytes.into_iter().all(|bytes| bytes <= 10_000));
         }
         assert_eq!(dictionary.numbered(), 1000);
     }
