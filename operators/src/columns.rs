@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, DictionaryArray, ListArray, RecordBatch, StringArray, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use thiserror::Error;
@@ -65,6 +67,32 @@ pub(crate) fn sets_schema() -> SchemaRef {
         Field::new("id", DataType::UInt32, false),
         Field::new("set", set, false),
     ]))
+}
+
+/// Schema of a stream of sets of texts: `id`, and `set` (distinct texts, as a dictionary).
+pub(crate) fn text_sets_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("id", DataType::UInt32, false),
+        Field::new("set", DataType::List(text_token_field()), false),
+    ]))
+}
+
+fn text_token_field() -> Arc<Field> {
+    let texts = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+    Arc::new(Field::new_list_field(texts, false))
+}
+
+/// The rows of `sets` with `texts` in place of the tokens, which are their numbers.
+///
+/// # Panics
+/// If a token is not the number of a text.
+pub(crate) fn sets_of_texts(sets: &RecordBatch, texts: StringArray) -> RecordBatch {
+    let list = sets.column(1).as_list::<i32>();
+    let keys = list.values().as_primitive::<UInt32Type>().clone();
+    let tokens = DictionaryArray::new(keys, Arc::new(texts));
+    let set = ListArray::new(text_token_field(), list.offsets().clone(), Arc::new(tokens), None);
+    let columns: Vec<ArrayRef> = vec![Arc::clone(sets.column(0)), Arc::new(set)];
+    RecordBatch::try_new(text_sets_schema(), columns).expect("built to this schema")
 }
 
 fn token_field() -> Arc<Field> {

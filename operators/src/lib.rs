@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program |
 //! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] |
+//! | the papers' operators | [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Configurations shipped with Trommel: each fits the published schema, and each runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 
 use rustix::process::Signal;
@@ -47,8 +47,10 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
     assert_eq!(
         names,
         [
+            "co-occurring-words.json",
             "deduplicate.json",
             "filter-cores.json",
+            "frequent-pairs.json",
             "heavy-filter.json",
             "near-duplicates.json",
             "quickstart.json",
@@ -209,6 +211,56 @@ fn set_join_finds_the_similar_baskets() {
     found.sort_unstable();
     assert_eq!(found, expected);
     assert!(rows.iter().all(|row| row["similarity"].as_f64().is_some_and(|s| s >= 0.8)));
+}
+
+#[test]
+fn frequent_pairs_are_those_of_all_pairs() {
+    let text = fs::read_to_string(repository().join("configs/data/baskets.sets")).unwrap();
+    let baskets: Vec<BTreeSet<u32>> = text
+        .lines()
+        .map(|line| line.split_whitespace().map(|item| item.parse().unwrap()).collect())
+        .collect();
+    let holding = |items: &[u32]| {
+        baskets.iter().filter(|basket| items.iter().all(|item| basket.contains(item))).count()
+    };
+    let json = ["--set", "stages.rows.with.format=jsonl"];
+    let rows = trommel(["run", "configs/frequent-pairs.json"].into_iter().chain(json)).end().ok();
+    let rows = objects(&rows);
+    let number = |row: &Value, name: &str| u32::try_from(row[name].as_u64().expect(name)).unwrap();
+    let found: BTreeSet<[u32; 3]> =
+        rows.iter().map(|row| ["left", "right", "support"].map(|name| number(row, name))).collect();
+    let items: BTreeSet<u32> = baskets.iter().flatten().copied().collect();
+    let pairs = items.iter().flat_map(|&a| items.range(a + 1..).map(move |&b| [a, b]));
+    let supports = pairs.map(|[a, b]| [a, b, u32::try_from(holding(&[a, b])).unwrap()]);
+    let least = baskets.len().div_ceil(20);
+    let expected: BTreeSet<[u32; 3]> =
+        supports.filter(|[_, _, support]| *support as usize >= least).collect();
+    assert!(expected.len() > 20);
+    assert_eq!((found, rows.len()), (expected.clone(), expected.len()));
+    for row in rows {
+        let [left, right] = ["left", "right"].map(|name| number(&row, name));
+        let [both, one, other] = [holding(&[left, right]), holding(&[left]), holding(&[right])];
+        let is_near =
+            |name: &str, value: f64| (row[name].as_f64().expect(name) - value).abs() < 1e-9;
+        assert!(is_near("left_confidence", both as f64 / one as f64), "{row}");
+        assert!(is_near("right_confidence", both as f64 / other as f64), "{row}");
+        let lift = (both * baskets.len()) as f64 / (one * other) as f64;
+        assert!(is_near("lift", lift), "{row}");
+    }
+}
+
+#[test]
+fn co_occurring_words_are_words_of_one_paragraph() {
+    let json = ["--set", "stages.print.with.format=jsonl"];
+    let rows =
+        trommel(["run", "configs/co-occurring-words.json"].into_iter().chain(json)).end().ok();
+    let rows = objects(&rows);
+    assert!(rows.len() > 20);
+    for row in &rows {
+        let [left, right] = ["left", "right"].map(|name| row[name].as_str().expect(name));
+        assert!(left < right && !left.contains(' ') && row["support"].as_u64() > Some(1), "{row}");
+    }
+    assert!(rows.iter().any(|row| row["left"] == "the" || row["right"] == "the"));
 }
 
 #[test]

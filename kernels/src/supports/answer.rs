@@ -73,8 +73,19 @@ impl FoundPairs {
     }
 
     /// Adds a pair if its support suffices.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::supports::{FoundPairs, Pair};
+    ///
+    /// let mut found = FoundPairs::new(10, 1 << 16);
+    /// found.offer(Pair { left: 0, right: 1, support: 9 });
+    /// found.offer(Pair { left: 0, right: 2, support: 10 });
+    /// assert_eq!(found.pairs(), [Pair { left: 0, right: 2, support: 10 }]);
+    /// ```
     #[inline]
-    pub(super) fn offer(&mut self, pair: Pair) {
+    pub fn offer(&mut self, pair: Pair) {
         if pair.support >= self.least {
             self.push(pair);
         }

@@ -8,13 +8,10 @@ use std::ops::Range;
 
 use super::answer::{FoundPairs, Pair};
 use super::bit_row::{BitRow, COLUMNS};
-use super::shared_bits::SharedBits;
+use super::shared_bits::{GROUP, SharedBits};
 use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
-
-/// Columns that a row is compared with at once.
-pub(super) const GROUP: usize = 4;
 
 /// Rows of bits of a strip: 8 KiB of a row and 4 times that of its columns stay in the first-level
 /// cache.
@@ -119,6 +116,7 @@ impl BitmapColumns {
             for (left, &support) in (self.columns.start..).zip(&supports[..before as usize]) {
                 found.offer(Pair { left, right: row, support });
             }
+            // Words of the list alone: a row of a sparse item is not cleared as a whole.
             clear_bits(&mut self.own, list);
         }
         rows.end.max(rows.start)

@@ -1,8 +1,10 @@
 //! The bits that bitmaps have in common, as a trait that each level implements.
 
 use super::bit_row::BitRow;
-use super::bitmap::GROUP;
 use crate::simd::{Portable, Scalar};
+
+/// Bitmaps that one bitmap is compared with at once.
+pub(super) const GROUP: usize = 4;
 
 /// A level that counts common bits.
 pub(super) trait SharedBits: Copy {

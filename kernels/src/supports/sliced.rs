@@ -69,6 +69,7 @@ impl SlicedColumns {
             let end = begin.saturating_add(STRIP);
             for (column, list) in rest.iter_mut().enumerate() {
                 let (word, bit) = (column / 64, 1 << (column % 64));
+                // Strip by strip: all columns meet the rows while these are in the cache.
                 let len = list.iter().take_while(|&&transaction| transaction < end).count();
                 let (in_strip, after) = list.split_at(len);
                 for &transaction in in_strip {

@@ -97,6 +97,8 @@ impl SparseRows {
             let row = self.transactions.seek(lists, item);
             let counted = self.count_row(lists.set(item as usize));
             self.transactions.end_rows(row + 1);
+            // Reading all counters is one pass of vectors; going back to those of counted items is
+            // a load for each count.
             if counted * SCAN >= row as usize {
                 let Self { transactions, counts, .. } = self;
                 dispatch::<Base, _>(isa, ScanRow { transactions, counts, row, found });
@@ -113,6 +115,7 @@ impl SparseRows {
         let mut counted = 0;
         for &transaction in list {
             let columns = self.transactions.columns(transaction);
+            // The items of a transaction are distinct, so no addition waits for the one before.
             for &column in &self.transactions.items()[columns.clone()] {
                 self.counts[column as usize] += 1;
             }

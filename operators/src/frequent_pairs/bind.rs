@@ -13,6 +13,7 @@ use trommel_kernels::supports::Pair;
 use super::chunk::PairChunk;
 use super::collect::{FrequentRows, PairConsumer};
 use super::count::PairKernel;
+use super::names::ItemNames;
 use super::operator::FrequentPairs;
 use super::prepare::{PairProducer, Rules};
 use crate::columns::find_column;
@@ -40,12 +41,15 @@ impl OperatorSpec for FrequentPairs {
         if self.support == super::Support::Count(0) {
             return Err(refuse("support", "0", "expected at least 1 transaction"));
         }
-        let set = match find_column(&inputs[0], &self.set, "set")? {
-            (set, DataType::List(item)) if *item.data_type() == DataType::UInt32 => set,
-            (_, found) => {
-                let (column, expected) = (self.set.clone(), "List<UInt32>");
-                return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
-            }
+        let (set, found) = find_column(&inputs[0], &self.set, "set")?;
+        let names = match &found {
+            DataType::List(item) => ItemNames::new(item.data_type()),
+            _ => None,
+        };
+        let Some(names) = names else {
+            let expected = "List<UInt32>, List<Utf8> or List<Dictionary<UInt32, Utf8>>";
+            let column = self.set.clone();
+            return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
         };
         if let [first, rest @ ..] = &self.measures[..]
             && rest.contains(first)
@@ -60,8 +64,8 @@ impl OperatorSpec for FrequentPairs {
         let kernels = kernels.min(KERNELS_MAX);
         let Self { support, layout, memory_max, tuning, .. } = *self;
         let rules = Rules { support, layout, kernels, memory_max, tuning };
-        let producer = PairProducer::new(rules, set);
-        let rows = FrequentRows::new(self.measures);
+        let rows = FrequentRows::new(&names.item_type(), self.measures);
+        let producer = PairProducer::new(rules, set, names);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 use trommel_kernels::supports::Pair;
 
@@ -19,29 +20,12 @@ pub(super) struct FrequentRows {
     schema: SchemaRef,
 }
 
-/// A pair as its row names it: the smaller item is on the left.
-struct NamedPair {
-    items: [u32; 2],
-    /// Supports of the items.
-    supports: [u32; 2],
-    support: u32,
-}
-
-impl NamedPair {
-    fn new(data: &VerticalData, &Pair { left, right, support }: &Pair) -> Self {
-        let mut ranks = [left, right];
-        ranks.sort_unstable_by_key(|&rank| data.item(rank));
-        let [items, supports] =
-            [ranks.map(|rank| data.item(rank)), ranks.map(|rank| data.support(rank))];
-        Self { items, supports, support }
-    }
-}
-
 impl FrequentRows {
-    /// Rows with the columns of `measures`.
-    pub(super) fn new(measures: Vec<Measure>) -> Self {
-        let whole = |name| Field::new(name, DataType::UInt32, false);
-        let mut fields = vec![whole("left"), whole("right"), whole("support")];
+    /// Rows of items of type `item`, with the columns of `measures`.
+    pub(super) fn new(item: &DataType, measures: Vec<Measure>) -> Self {
+        let items = |name| Field::new(name, item.clone(), false);
+        let support = Field::new("support", DataType::UInt32, false);
+        let mut fields = vec![items("left"), items("right"), support];
         for measure in &measures {
             let names = match measure {
                 Measure::Confidence => &["left_confidence", "right_confidence"][..],
@@ -57,35 +41,47 @@ impl FrequentRows {
     }
 
     fn batch(&self, data: &VerticalData, pairs: &[Pair]) -> Result<RecordBatch, ArrowError> {
-        let pairs: Vec<NamedPair> = pairs.iter().map(|pair| NamedPair::new(data, pair)).collect();
-        let whole = |value: fn(&NamedPair) -> u32| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(pairs.iter().map(value)))
-        };
-        let mut columns = vec![
-            whole(|pair| pair.items[0]),
-            whole(|pair| pair.items[1]),
-            whole(|pair| pair.support),
-        ];
-        let share = |side: usize| -> ArrayRef {
-            let share = |pair: &NamedPair| f64::from(pair.support) / f64::from(pair.supports[side]);
-            Arc::new(Float64Array::from_iter_values(pairs.iter().map(share)))
-        };
+        let ranks = pairs.iter().map(|pair| data.sorted([pair.left, pair.right]));
+        let (lefts, rights): (Vec<u32>, Vec<u32>) =
+            ranks.map(|[left, right]| (left, right)).unzip();
+        let supports = UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.support));
+        let (lefts, rights) = (UInt32Array::from(lefts), UInt32Array::from(rights));
+        let mut columns =
+            vec![take(data.items(), &lefts, None)?, take(data.items(), &rights, None)?];
         for measure in &self.measures {
             match measure {
-                Measure::Confidence => columns.extend([share(0), share(1)]),
-                Measure::Lift => {
-                    let transactions = f64::from(data.transactions());
-                    let lift = |pair: &NamedPair| {
-                        let [left, right] = pair.supports.map(f64::from);
-                        f64::from(pair.support) * transactions / (left * right)
-                    };
-                    let lifts = pairs.iter().map(lift);
-                    columns.push(Arc::new(Float64Array::from_iter_values(lifts)));
+                Measure::Confidence => {
+                    columns.push(quotients(&supports, lefts.values(), |rank| data.support(rank)));
+                    columns.push(quotients(&supports, rights.values(), |rank| data.support(rank)));
                 }
+                Measure::Lift => columns.push(lifts(data, &supports, &lefts, &rights)),
             }
         }
+        columns.insert(2, Arc::new(supports));
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }
+}
+
+/// Supports of pairs, divided by the supports of their items `ranks`.
+fn quotients(pairs: &UInt32Array, ranks: &[u32], support: impl Fn(u32) -> u32) -> ArrayRef {
+    let pairs = pairs.values().iter().zip(ranks);
+    let quotient = |(&pair, &rank)| f64::from(pair) / f64::from(support(rank));
+    Arc::new(Float64Array::from_iter_values(pairs.map(quotient)))
+}
+
+/// Supports of pairs, divided by the supports to be expected of independent items.
+fn lifts(
+    data: &VerticalData,
+    pairs: &UInt32Array,
+    lefts: &UInt32Array,
+    rights: &UInt32Array,
+) -> ArrayRef {
+    let transactions = f64::from(data.transactions());
+    let lift = |row: usize| {
+        let [left, right] = [lefts, rights].map(|ranks| f64::from(data.support(ranks.value(row))));
+        f64::from(pairs.value(row)) * transactions / (left * right)
+    };
+    Arc::new(Float64Array::from_iter_values((0..pairs.len()).map(lift)))
 }
 
 /// Sends the rows of frequent pairs.

@@ -1,7 +1,5 @@
 //! Transactions as they arrive, in blocks.
 
-use super::numbers::ItemNumbers;
-
 /// Transactions of a block, which have 16-bit numbers there. The largest number is no transaction.
 pub(super) const BLOCK_TRANSACTIONS: usize = (1 << 16) - 1;
 
@@ -11,8 +9,6 @@ pub(super) struct TransactionBlock {
     /// End of each transaction among the items.
     pub(super) ends: Vec<u32>,
     pub(super) items: Vec<u32>,
-    /// Number of known items: all numbers are below it.
-    pub(super) known: usize,
 }
 
 impl TransactionBlock {
@@ -32,7 +28,6 @@ impl TransactionBlock {
 pub(super) struct Collector {
     /// Maximum number of items of a block with several transactions.
     block_items: usize,
-    numbers: ItemNumbers,
     open: TransactionBlock,
     /// Memory of a block that is not needed any more.
     spare: TransactionBlock,
@@ -44,21 +39,23 @@ impl Collector {
         Self { block_items, ..Self::default() }
     }
 
-    /// Adds a transaction. Returns the block before it, if that is full.
-    pub(super) fn push(&mut self, items: &[u32]) -> Option<TransactionBlock> {
+    /// Adds a transaction of items by number. Returns the block before it, if that is full.
+    pub(super) fn push(
+        &mut self,
+        items: impl ExactSizeIterator<Item = u32>,
+    ) -> Option<TransactionBlock> {
         let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
             || !self.open.is_empty() && self.open.items.len() + items.len() > self.block_items;
         let full = if is_full { self.close() } else { None };
-        let Self { numbers, open, .. } = self;
-        open.items.extend(items.iter().map(|&item| numbers.number(item)));
-        open.ends.push(u32::try_from(open.items.len()).expect("a column has fewer than 2^31"));
+        self.open.items.extend(items);
+        let end = u32::try_from(self.open.items.len()).expect("a column has fewer than 2^31");
+        self.open.ends.push(end);
         full
     }
 
     /// Ends the block, and returns it unless it is empty.
     pub(super) fn close(&mut self) -> Option<TransactionBlock> {
-        let mut block = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
-        block.known = self.numbers.len();
+        let block = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
         (!block.is_empty()).then_some(block)
     }
 
@@ -69,14 +66,9 @@ impl Collector {
         self.spare = block;
     }
 
-    /// The items by number.
-    pub(super) fn items(&self) -> &[u32] {
-        self.numbers.items()
-    }
-
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        self.numbers.bytes() + self.open.bytes() + self.spare.bytes()
+        self.open.bytes() + self.spare.bytes()
     }
 }
 
@@ -92,11 +84,11 @@ mod tests {
         let mut blocks = Vec::new();
         // Empty ones, one larger than a block, and more than a block has.
         for transaction in 0..200_000_u32 {
-            let items: Vec<u32> = match transaction {
-                70_000 => (0..1_100_000).collect(),
-                _ => (0..transaction % 4).map(|item| item * 3).collect(),
+            let items = match transaction {
+                70_000 => 0..1_100_000,
+                _ => 0..transaction % 4,
             };
-            blocks.extend(collector.push(&items));
+            blocks.extend(collector.push(items));
         }
         blocks.extend(collector.close());
         assert_eq!(collector.close(), None);
@@ -106,9 +98,8 @@ mod tests {
         assert_eq!(alone.ends.len(), 1);
         let first = &blocks[0];
         assert_eq!(
-            (&first.ends[..5], &first.items[..6]),
-            (&[0, 1, 3, 6, 6][..], &[0, 0, 1, 0, 1, 2][..])
+            (&first.ends[..5], &first.items[..4]),
+            (&[0, 1, 3, 6, 6][..], &[0, 0, 1, 0][..])
         );
-        assert_eq!((first.known, &collector.items()[..3]), (3, &[0, 3, 6][..]));
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use trommel_kernels::Isa;
+use trommel_kernels::batmap::pair_supports;
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 use trommel_kernels::supports::{
-    BitmapColumns, FoundPairs, ListColumns, SlicedColumns, SparseRows, TriangleRows,
+    BitmapColumns, FoundPairs, ListColumns, Pair, SlicedColumns, SparseRows, TriangleRows,
 };
 
 use super::chunk::{PairChunk, Work};
@@ -14,8 +15,12 @@ use super::transposed::Transposition;
 use super::vertical::VerticalData;
 use crate::wave::{Kernel, Landed, OnDevice};
 
+/// Rows whose batmaps are compared at once.
+const MAP_ROWS: u32 = 16;
+
 /// The data of a task in its layout.
 enum Columns {
+    Batmap(MapColumns),
     Bitmap(BitmapColumns),
     Lists(ListColumns),
     Sliced(SlicedColumns),
@@ -27,6 +32,7 @@ impl Columns {
     fn new(data: &VerticalData, form: Form, columns: Range<u32>) -> Self {
         let (lists, transactions, least) = (data.lists(), data.transactions(), data.least());
         match form {
+            Form::Batmap => Self::Batmap(MapColumns { columns, supports: Vec::new() }),
             Form::Bitmap => Self::Bitmap(BitmapColumns::new(lists, transactions, columns)),
             Form::Lists => Self::Lists(ListColumns::new(columns)),
             Form::Sliced => Self::Sliced(SlicedColumns::new(lists, transactions, columns)),
@@ -63,12 +69,47 @@ impl Columns {
     ) -> u32 {
         let lists = data.lists();
         match self {
+            Self::Batmap(columns) => columns.count(isa, data, rows, found),
             Self::Bitmap(columns) => columns.count(isa, lists, rows, found),
             Self::Lists(columns) => columns.count(isa, lists, rows, found),
             Self::Sliced(columns) => columns.count(isa, lists, rows, found),
             Self::Sparse(items) => items.count(isa, lists, rows, found),
             Self::Triangle(items) => items.count(isa, lists, rows, found),
         }
+    }
+}
+
+/// Columns as batmaps, which all columns of the data share.
+struct MapColumns {
+    columns: Range<u32>,
+    /// Supports of the rows that are compared at once.
+    supports: Vec<u32>,
+}
+
+impl MapColumns {
+    fn count(
+        &mut self,
+        isa: Isa,
+        data: &VerticalData,
+        rows: Range<u32>,
+        found: &mut FoundPairs,
+    ) -> u32 {
+        let maps = data.maps(isa);
+        let mut next = rows.start;
+        while next < rows.end && !found.is_full() {
+            let group = next..rows.end.min(next + MAP_ROWS);
+            let columns = self.columns.start..self.columns.end.min(group.end);
+            self.supports.resize(group.len() * columns.len(), 0);
+            pair_supports(isa, maps, group.clone(), columns.clone(), &mut self.supports);
+            for (right, supports) in group.clone().zip(self.supports.chunks(columns.len())) {
+                let before = columns.clone().zip(supports).take_while(|(left, _)| *left < right);
+                for (left, &support) in before {
+                    found.offer(Pair { left, right, support });
+                }
+            }
+            next = group.end;
+        }
+        next
     }
 }
 

@@ -22,7 +22,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
-//! | `numbers`, `collector` | items as numbers; transactions in blocks |
+//! | `names`, `numbers`, `collector` | items as numbers; transactions in blocks |
 //! | `transposed`, `vertical` | a block, transposed; the tid lists of all blocks |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
@@ -34,6 +34,7 @@ mod collect;
 mod collector;
 mod cost;
 mod count;
+mod names;
 mod numbers;
 mod operator;
 mod options;

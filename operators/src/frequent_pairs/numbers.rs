@@ -67,11 +67,6 @@ impl ItemNumbers {
         }
     }
 
-    /// Number of known items.
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
-    }
-
     /// The items by number.
     pub(super) fn items(&self) -> &[u32] {
         &self.items
@@ -101,7 +96,7 @@ mod tests {
             let next = u32::try_from(expected.len()).unwrap();
             assert_eq!(numbers.number(item), *expected.entry(item).or_insert(next), "{item}");
         }
-        assert_eq!(numbers.len(), expected.len());
+        assert_eq!(numbers.items().len(), expected.len());
         assert!((0..).zip(numbers.items()).all(|(number, item)| expected[item] == number));
         assert!(numbers.table.len() > TABLE_MIN && numbers.others.len() < 3);
     }

@@ -10,12 +10,14 @@ use super::tuning::Tuning;
 /// Finds all pairs of items that at least a given number of transactions hold, exactly.
 ///
 /// # Ports
-/// In: `set` (`List<UInt32>`), the items of a transaction, in any order. An item that comes twice
-/// counts once. A null is no transaction; an empty list is one.
+/// In: `set`, the items of a transaction, in any order: a list of numbers (UInt32) or of texts
+/// (Utf8, or a dictionary of them, such as `tokenize` makes it). An item that comes twice counts
+/// once. A null is no transaction; an empty list is one. Texts of more than 1,024 bytes are kept
+/// as their beginning and a hash.
 ///
-/// Out: `left` and `right` (UInt32, items), `support` (UInt32, transactions that hold both), and
-/// the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no particular
-/// order.
+/// Out: `left` and `right` (items, as they came in), `support` (UInt32, transactions that hold
+/// both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no
+/// particular order.
 ///
 /// # Guarantees
 /// Exact: supports are counted, and a share is a fraction. The pairs do not depend on the layout,
@@ -23,7 +25,8 @@ use super::tuning::Tuning;
 ///
 /// # State
 /// All transactions until the input has ended: about 6 bytes for each item of a transaction, and
-/// 16 for each item. More than `memory_max` bytes are an error. At most 2^31 transactions, with as
+/// 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More than
+/// `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
 /// many frequent items in all. The number of pairs is not limited: they leave when they are found.
 ///
 /// # Division

@@ -105,6 +105,8 @@ pub enum Layout {
     /// For each block of items the layout that costs least, by the supports of its items.
     #[default]
     Auto,
+    /// Batmaps: each tid in two of three hash tables of bytes (Amossen, Pagh 2011).
+    Batmap,
     /// A bit a transaction for each item.
     Bitmap,
     /// Tid lists, which are merged.
@@ -119,14 +121,22 @@ pub enum Layout {
 
 impl Layout {
     /// All layouts.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Bitmap, Self::Lists, Self::Sliced, Self::Sparse, Self::Triangle];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Batmap,
+        Self::Bitmap,
+        Self::Lists,
+        Self::Sliced,
+        Self::Sparse,
+        Self::Triangle,
+    ];
 
     /// Name in configurations.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
+            Self::Batmap => "batmap",
             Self::Bitmap => "bitmap",
             Self::Lists => "lists",
             Self::Sliced => "sliced",

@@ -17,6 +17,7 @@ const PARTS_MAX: u64 = 64;
 /// Form of the data of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
+    Batmap,
     Bitmap,
     Lists,
     Sliced,
@@ -47,6 +48,7 @@ pub(super) fn tasks(
     }
     let (dense, form) = match layout {
         Layout::Auto => (dense_items(data), Form::Sliced),
+        Layout::Batmap => (data.len(), Form::Batmap),
         Layout::Bitmap => (data.len(), Form::Bitmap),
         Layout::Lists => (data.len(), Form::Lists),
         Layout::Sliced => (data.len(), Form::Sliced),
@@ -62,6 +64,7 @@ pub(super) fn tasks(
         let form = if form == Form::Triangle { form } else { Form::Sparse };
         tasks.push(Task { form, columns: dense..data.len(), rows: dense + 1..data.len(), cost: 0 });
     }
+    // Modelled, not timed: equal runs divide and place their tasks alike.
     tasks.iter_mut().for_each(|task| task.cost = task.modelled(data));
     let total: u64 = tasks.iter().map(|task| task.cost).sum();
     let share = if kernels > 1 {
@@ -101,7 +104,7 @@ impl Task {
         let Self { columns, rows, .. } = self;
         match self.form {
             Form::Sliced => cost::sliced(data, columns, rows),
-            Form::Bitmap | Form::Lists => cost::bitmap(data, columns, rows),
+            Form::Batmap | Form::Bitmap | Form::Lists => cost::bitmap(data, columns, rows),
             Form::Sparse | Form::Triangle => cost::sparse(data, columns.start, rows),
         }
     }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
 use arrow_array::{Array, RecordBatch};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
@@ -12,6 +11,7 @@ use trommel_engine::operator::{Counters, OperatorError};
 
 use super::chunk::{PairChunk, Work};
 use super::collector::{Collector, TransactionBlock};
+use super::names::ItemNames;
 use super::options::{Layout, Support};
 use super::plan::{Task, tasks};
 use super::transposed::TransposedBlock;
@@ -43,12 +43,16 @@ pub(super) struct PairProducer {
     rules: Rules,
     /// Index of the column of transactions.
     set: usize,
+    names: ItemNames,
+    /// The items of a batch by number.
+    numbers: Vec<u32>,
     collector: Collector,
     /// Full blocks.
     blocks: VecDeque<TransactionBlock>,
     /// Number of blocks that have not come back.
     transposing: usize,
     transposed: Vec<TransposedBlock>,
+    transposed_bytes: usize,
     is_finished: bool,
     mining: Option<Mining>,
     counters: PairCounters,
@@ -70,15 +74,18 @@ struct PairCounters {
 }
 
 impl PairProducer {
-    /// A producer for transactions in the column with the index `set`.
-    pub(super) fn new(rules: Rules, set: usize) -> Self {
+    /// A producer for transactions of the items `names` in the column with the index `set`.
+    pub(super) fn new(rules: Rules, set: usize, names: ItemNames) -> Self {
         Self {
             rules,
             set,
+            names,
+            numbers: Vec::new(),
             collector: Collector::new(rules.tuning.block_items),
             blocks: VecDeque::new(),
             transposing: 0,
             transposed: Vec::new(),
+            transposed_bytes: 0,
             is_finished: false,
             mining: None,
             counters: PairCounters::default(),
@@ -87,21 +94,29 @@ impl PairProducer {
 
     fn collect(&mut self, records: &RecordBatch) -> Result<(), NullItem> {
         let sets = records.column(self.set).as_list::<i32>();
-        let items = sets.values().as_primitive::<UInt32Type>();
-        for row in 0..records.num_rows() {
+        let ends: Vec<usize> = sets
+            .value_offsets()
+            .iter()
+            .map(|&end| usize::try_from(end).expect("offsets are not negative"))
+            .collect();
+        let (first, last) = (ends[0], ends[records.num_rows()]);
+        // A batch may be a part of a larger one, whose values it has.
+        let items = sets.values().slice(first, last - first);
+        self.names.number(&items, &mut self.numbers);
+        let has_nulls = items.logical_null_count() > 0;
+        for (row, ends) in ends.windows(2).enumerate() {
             if sets.is_null(row) {
                 self.counters.nulls += 1;
                 continue;
             }
-            let [begin, end] = [row, row + 1].map(|row| {
-                usize::try_from(sets.value_offsets()[row]).expect("offsets are not negative")
-            });
-            if items.null_count() > 0 && (begin..end).any(|item| items.is_null(item)) {
+            let [begin, end] = [ends[0] - first, ends[1] - first];
+            if has_nulls && items.slice(begin, end - begin).logical_null_count() > 0 {
                 return Err(NullItem { number: self.counters.transactions });
             }
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
-            self.blocks.extend(self.collector.push(&items.values()[begin..end]));
+            let transaction = self.numbers[begin..end].iter().copied();
+            self.blocks.extend(self.collector.push(transaction));
         }
         Ok(())
     }
@@ -109,16 +124,18 @@ impl PairProducer {
     /// Checks the memory of the transactions.
     fn check_memory(&self) -> Result<(), BudgetFull> {
         let waiting: usize = self.blocks.iter().map(TransactionBlock::bytes).sum();
-        let transposed: usize = self.transposed.iter().map(|block| block.bytes()).sum();
         let mut budget = Budget::new(self.rules.memory_max);
-        budget.take("the transactions", self.collector.bytes() + waiting + transposed)
+        budget.take("the items", self.names.bytes())?;
+        let transactions = self.collector.bytes() + waiting + self.transposed_bytes;
+        budget.take("the transactions", transactions)
     }
 
     /// Ranks the items and plans the tasks, when all blocks have come back.
     fn begin_mining(&mut self) -> Result<(), OperatorError> {
         let Rules { support, layout, kernels, tuning, .. } = self.rules;
-        let data = VerticalData::new(&self.transposed, self.collector.items(), support)?;
-        self.transposed.clear();
+        let data = VerticalData::new(&self.transposed, &self.names, support)?;
+        self.transposed = Vec::new();
+        self.transposed_bytes = 0;
         let tasks = tasks(&data, layout, kernels, tuning.task_ns_min);
         self.counters.frequent_items += u64::from(data.len());
         self.counters.tasks += tasks.len() as u64;
@@ -161,6 +178,7 @@ impl Producer for PairProducer {
         match std::mem::take(&mut chunk.work) {
             Work::Transposed(block, memory) => {
                 self.transposing -= 1;
+                self.transposed_bytes += block.bytes();
                 self.transposed.push(block);
                 self.collector.recycle(memory);
             }

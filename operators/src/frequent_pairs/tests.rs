@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, DictionaryArray, ListArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
 use trommel_engine::graph::Graph;
@@ -171,14 +171,62 @@ fn measures_are_those_of_their_definitions() {
     assert_eq!((value(4), value(5)), (2.0 / 3.0, 2.0 / 4.0));
 }
 
+/// The same transactions as texts, as a dictionary of texts, and as parts of one batch.
+#[test]
+fn items_are_texts_or_numbers() {
+    let transactions = mixed(200);
+    let numbers = batch(&transactions);
+    let lists = numbers.column(0).as_list::<i32>();
+    let items = lists.values().as_primitive::<UInt32Type>();
+    let texts: StringArray = items.values().iter().map(|item| Some(format!("i{item}"))).collect();
+    let dictionary: DictionaryArray<UInt32Type> = texts.iter().collect();
+    let column = |values: ArrayRef| -> RecordBatch {
+        let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+        let sets: ArrayRef = Arc::new(ListArray::new(field, offsets, values, nulls));
+        RecordBatch::try_from_iter_with_nullable([("set", sets, true)]).unwrap()
+    };
+    let expected: BTreeSet<(String, String, u32)> = by_hand(&transactions, 3)
+        .into_iter()
+        .map(|((left, right), support)| {
+            let mut pair = [left, right].map(|item| format!("i{item}"));
+            pair.sort();
+            let [left, right] = pair;
+            (left, right, support)
+        })
+        .collect();
+    for whole in [column(Arc::new(texts)), column(Arc::new(dictionary))] {
+        let parts = (0..whole.num_rows()).step_by(33);
+        let parts: Vec<RecordBatch> =
+            parts.map(|begin| whole.slice(begin, (whole.num_rows() - begin).min(33))).collect();
+        let mut graph = Graph::new();
+        let source = graph.add("baskets", Memory::new(whole.schema(), parts));
+        let spec = FrequentPairs::new(Support::Count(3)).tuning(Tuning::SMALL);
+        let pairs = graph.add_after(source, "pairs", spec);
+        let (sink, rows) = Collect::new();
+        graph.add_after(pairs, "rows", sink);
+        graph.build().unwrap().run(RunOptions::new()).unwrap();
+        let mut found = BTreeSet::new();
+        for rows in rows.batches() {
+            let [left, right] = [0, 1].map(|column| rows.column(column).as_string::<i32>().clone());
+            let supports = rows.column(2).as_primitive::<UInt32Type>();
+            for row in 0..rows.num_rows() {
+                let [left, right] = [&left, &right].map(|texts| texts.value(row).to_owned());
+                assert!(found.insert((left, right, supports.value(row))));
+            }
+        }
+        assert_eq!(found, expected);
+    }
+}
+
 #[test]
 fn memory_has_a_limit() {
     let transactions: Vec<Transaction> = (0..2000).map(|t| Some((t..t + 100).collect())).collect();
-    let spec = FrequentPairs::new(Support::Count(1)).memory_max(100_000);
+    let spec = FrequentPairs::new(Support::Count(1)).memory_max(400_000);
     let (_, ended) = run(&transactions, spec, 100, 1);
     let error = ended.unwrap_err();
     assert!(error.contains("not enough memory for the transactions"), "{error}");
-    assert!(error.contains("100000 allowed (`memory_max`)"), "{error}");
+    assert!(error.contains("400000 allowed (`memory_max`)"), "{error}");
 }
 
 #[test]

@@ -29,13 +29,15 @@ impl Transposition {
     /// Two passes of a counting sort: items are counted, and then written to lists of these
     /// lengths.
     pub(super) fn transpose(&mut self, block: &TransactionBlock) -> TransposedBlock {
-        if self.next.len() < block.known {
-            self.next.resize(block.known, 0);
+        let known = block.items.iter().max().map_or(0, |&item| item as usize + 1);
+        if self.next.len() < known {
+            self.next.resize(known, 0);
         }
         let next = &mut self.next[..];
         let mut items = Vec::new();
         for &item in &block.items {
             let count = &mut next[item as usize];
+            // In the order of their first occurrence; a block need not look at other items.
             if *count == 0 {
                 items.push(item);
             }
@@ -98,7 +100,8 @@ mod tests {
 
     fn check(transactions: &[Vec<u32>], memory: &mut Transposition) {
         let mut collector = Collector::new(usize::MAX);
-        assert!(transactions.iter().all(|items| collector.push(items).is_none()));
+        let push = |items: &Vec<u32>| collector.push(items.iter().copied()).is_none();
+        assert!(transactions.iter().all(push));
         let Some(block) = collector.close() else { return };
         let transposed = memory.transpose(&block);
         let mut expected: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
@@ -109,10 +112,8 @@ mod tests {
                 tids.dedup();
             }
         }
-        let found: BTreeMap<u32, Vec<u16>> = transposed
-            .lists()
-            .map(|(number, tids)| (collector.items()[number as usize], tids.to_vec()))
-            .collect();
+        let found: BTreeMap<u32, Vec<u16>> =
+            transposed.lists().map(|(item, tids)| (item, tids.to_vec())).collect();
         assert_eq!(found, expected);
         assert_eq!(transposed.transactions() as usize, transactions.len());
         assert!(memory.next.iter().all(|&next| next == 0));

@@ -2,12 +2,18 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use arrow_array::ArrayRef;
 use thiserror::Error;
+use trommel_kernels::Isa;
+use trommel_kernels::batmap::{BatMaps, Permutations};
 use trommel_kernels::sets::{SetStore, Sets};
 
+use super::names::ItemNames;
 use super::options::Support;
 use super::transposed::TransposedBlock;
+use crate::secret::random_seed;
 
 /// Maximum number of transactions, and of their frequent items in all.
 const COUNT_MAX: u64 = 1 << 31;
@@ -35,48 +41,40 @@ impl TooMany {
 #[derive(Debug)]
 pub(super) struct VerticalData {
     lists: SetStore,
-    /// Per rank.
-    items: Vec<u32>,
+    /// The items by rank.
+    items: ArrayRef,
+    /// Per rank: the place among the frequent items, sorted.
+    places: Vec<u32>,
     transactions: u32,
     least: u32,
+    /// Made when they are first needed.
+    maps: OnceLock<BatMaps<2>>,
 }
 
 impl VerticalData {
-    /// The tid lists of the items that reach `support` in `blocks`. `items` are the items by
+    /// The tid lists of the items that reach `support` in `blocks`, which have the items by
     /// number.
     pub(super) fn new(
         blocks: &[TransposedBlock],
-        items: &[u32],
+        names: &ItemNames,
         support: Support,
     ) -> Result<Self, TooMany> {
         let transactions = blocks.iter().map(|block| u64::from(block.transactions())).sum();
         let transactions = TooMany::check("transactions", transactions)?;
-        let mut supports = vec![0_u32; items.len()];
+        let mut supports = vec![0_u32; names.len()];
         for block in blocks {
             for (number, tids) in block.lists() {
                 supports[number as usize] += narrow(tids.len());
             }
         }
         let least = support.least_count(transactions);
-        let ranked = rank(items, &supports, least);
-        let total = ranked.iter().map(|&number| u64::from(supports[number as usize])).sum();
+        let Ranking { numbers, places } = Ranking::new(names, &supports, least);
+        let total = numbers.iter().map(|&number| u64::from(supports[number as usize])).sum();
         let total = TooMany::check("items of transactions", total)?;
-        // Supports give way to the places of lists.
-        let mut places = supports;
-        let mut offsets = Vec::with_capacity(ranked.len() + 1);
-        let mut end = total;
-        offsets.push(end);
-        places.iter_mut().filter(|support| **support < least).for_each(|place| *place = NO_PLACE);
-        for &number in ranked.iter().rev() {
-            let place = &mut places[number as usize];
-            end -= *place;
-            *place = end;
-            offsets.push(end);
-        }
-        offsets.reverse();
-        let tids = join(blocks, &mut places, total);
-        let items = ranked.iter().map(|&number| items[number as usize]).collect();
-        Ok(Self { lists: SetStore::new(offsets, tids), items, transactions, least })
+        let offsets = supports_to_places(&mut supports, &numbers, least, total);
+        let tids = join(blocks, &mut supports, total);
+        let (lists, items) = (SetStore::new(offsets, tids), names.column(&numbers));
+        Ok(Self { lists, items, places, transactions, least, maps: OnceLock::new() })
     }
 
     /// Tid lists by rank.
@@ -91,12 +89,18 @@ impl VerticalData {
 
     /// Number of frequent items.
     pub(super) fn len(&self) -> u32 {
-        narrow(self.items.len())
+        narrow(self.places.len())
     }
 
-    /// The item of a rank.
-    pub(super) fn item(&self, rank: u32) -> u32 {
-        self.items[rank as usize]
+    /// The items by rank.
+    pub(super) fn items(&self) -> &ArrayRef {
+        &self.items
+    }
+
+    /// Ranks of a pair, the smaller item first.
+    pub(super) fn sorted(&self, mut ranks: [u32; 2]) -> [u32; 2] {
+        ranks.sort_unstable_by_key(|&rank| self.places[rank as usize]);
+        ranks
     }
 
     /// Support of the item of a rank.
@@ -115,20 +119,57 @@ impl VerticalData {
         self.transactions
     }
 
+    /// The batmaps of the items by rank. They are made by the first call; others wait for it.
+    pub(super) fn maps(&self, isa: Isa) -> &BatMaps<2> {
+        self.maps.get_or_init(|| {
+            let permutations = Permutations::new(self.transactions, random_seed());
+            BatMaps::new(isa, permutations, self.lists())
+        })
+    }
+
     /// The least support of a frequent pair.
     pub(super) fn least(&self) -> u32 {
         self.least
     }
 }
 
-/// The numbers of the frequent items by descending support. Equal supports are in the order of
-/// the items, so that ranks do not depend on the order of arrival.
-fn rank(items: &[u32], supports: &[u32], least: u32) -> Vec<u32> {
-    let frequent = (0..).zip(supports).filter(|(_, support)| **support >= least);
-    let mut ranked: Vec<u32> = frequent.map(|(number, _)| number).collect();
-    let key = |number: u32| (Reverse(supports[number as usize]), items[number as usize]);
-    ranked.sort_unstable_by_key(|&number| key(number));
-    ranked
+/// The frequent items by descending support. Equal supports are in the order of the items, so that
+/// ranks do not depend on the order of arrival.
+struct Ranking {
+    /// Per rank.
+    numbers: Vec<u32>,
+    /// Per rank: the place among the frequent items, sorted.
+    places: Vec<u32>,
+}
+
+impl Ranking {
+    fn new(names: &ItemNames, supports: &[u32], least: u32) -> Self {
+        let frequent = (0..).zip(supports).filter(|(_, support)| **support >= least);
+        let mut sorted: Vec<u32> = frequent.map(|(number, _)| number).collect();
+        names.sort(&mut sorted);
+        let mut places: Vec<u32> = (0..narrow(sorted.len())).collect();
+        let number = |place: u32| sorted[place as usize];
+        // Stable, which keeps items of equal support sorted.
+        places.sort_by_key(|&place| Reverse(supports[number(place) as usize]));
+        Self { numbers: places.iter().map(|&place| number(place)).collect(), places }
+    }
+}
+
+/// Replaces the support of each item by the place of its list, or by [`NO_PLACE`]; returns the
+/// offsets of the lists of `ranked` items, which have `total` tids.
+fn supports_to_places(supports: &mut [u32], ranked: &[u32], least: u32, total: u32) -> Vec<u32> {
+    supports.iter_mut().filter(|support| **support < least).for_each(|place| *place = NO_PLACE);
+    let mut offsets = Vec::with_capacity(ranked.len() + 1);
+    let mut end = total;
+    offsets.push(end);
+    for &number in ranked.iter().rev() {
+        let place = &mut supports[number as usize];
+        end -= *place;
+        *place = end;
+        offsets.push(end);
+    }
+    offsets.reverse();
+    offsets
 }
 
 /// The lists of all blocks, one after the other at the places of their items; `total` tids.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! text column ──► tokens of each text ──► items: one row per token
-//!                                    └──► sets: tokens numbered by a dictionary, one row per text
+//!                                    ├──► sets: tokens numbered by a dictionary, one row per text
+//!                                    └──► text_sets: tokens as texts, one row per text
 //! ```
 //!
 //! A text can have more tokens than a batch has rows, so the operator can stop within a text when
@@ -33,9 +34,11 @@ use trommel_engine::registry::Configured;
 
 use crate::carry::carried_columns;
 use crate::columns::{
-    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column,
+    SetsBuilder, column_batch, column_schema, find_text, sets_of_texts, sets_schema, text_column,
+    text_sets_schema,
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
+use crate::texts::{TextHash, TextTable};
 use dictionary::{Dictionary, Limits};
 use tokens::Tokenizer;
 
@@ -63,6 +66,9 @@ pub enum TokenizeInto {
     /// One row per text; columns `id` (position of the text in the input, from 0) and `set` (its
     /// distinct tokens, numbered in order of their first occurrence in the stream).
     Sets,
+    /// One row per text; columns `id` and `set` (its distinct tokens as texts, in an Arrow
+    /// dictionary for each batch).
+    TextSets,
 }
 
 /// Action when the dictionary is full.
@@ -81,7 +87,8 @@ pub enum DictionaryFull {
 ///
 /// # Ports
 /// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
-/// strictly ascending) and the columns in `carry`. A null has no tokens.
+/// strictly ascending, or `List<Dictionary<UInt32, Utf8>>`) and the columns in `carry`. A null has
+/// no tokens.
 ///
 /// # State
 /// With `into` = `sets`: a dictionary of tokens. It keeps at least the `dictionary_max` most
@@ -133,7 +140,7 @@ pub struct Tokenize {
     /// Form of the output: a row per token, or a set per text.
     #[serde(default)]
     into: TokenizeInto,
-    /// Input columns to copy to the output, such as the text itself; for `sets` only.
+    /// Input columns to copy to the output, such as the text itself; for sets only.
     #[serde(default)]
     carry: Vec<String>,
     /// Distinct tokens that the dictionary always keeps; for `sets` only.
@@ -231,6 +238,13 @@ impl Tokenize {
         self
     }
 
+    /// Outputs one set of texts per text instead of one row per token.
+    #[must_use]
+    pub fn into_text_sets(mut self) -> Self {
+        self.into = TokenizeInto::TextSets;
+        self
+    }
+
     /// Copies these input `columns` to the output, next to the sets.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -269,11 +283,14 @@ impl Tokenize {
     /// Indices of the columns to copy, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
         if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
-            let allowed = "`carry` is for `into`: `sets` only";
+            let allowed = "`carry` is for `into`: `sets` and `text_sets` only";
             return Err(refuse("carry", format!("`{name}`"), allowed));
         }
         let columns = carried_columns(&self.carry, input)?;
-        let sets = sets_schema();
+        let sets = match self.into {
+            TokenizeInto::TextSets => text_sets_schema(),
+            TokenizeInto::Items | TokenizeInto::Sets => sets_schema(),
+        };
         if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
             let allowed = "the output has a column of that name";
             return Err(refuse("carry", format!("`{name}`"), allowed));
@@ -345,8 +362,15 @@ impl OperatorSpec for Tokenize {
                 let state = ItemTokens { column, tokenizer, schema, batch, pending: None, items };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
-            TokenizeInto::Sets => {
+            TokenizeInto::Sets | TokenizeInto::TextSets => {
                 let outputs = vec![SchemaRef::clone(&schema)];
+                let numbers = match self.into {
+                    TokenizeInto::TextSets => TokenNumbers::of_batch(),
+                    _ => {
+                        let dictionary = Dictionary::new(self.limits(), context.memory);
+                        TokenNumbers::OfStream(Box::new(dictionary))
+                    }
+                };
                 let state = SetTokens {
                     column,
                     carry,
@@ -354,7 +378,7 @@ impl OperatorSpec for Tokenize {
                     tokenizer,
                     batch,
                     pending: None,
-                    dictionary: Dictionary::new(self.limits(), context.memory),
+                    numbers,
                     sets: SetsBuilder::new(),
                     next_id: 0,
                 };
@@ -432,7 +456,49 @@ fn row_text(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
-/// Operator for `into` = `sets`.
+/// Numbers of tokens.
+enum TokenNumbers {
+    /// The same for the whole stream.
+    OfStream(Box<Dictionary>),
+    /// Others for each batch, which carries the texts.
+    OfBatch { texts: TextTable, hash: TextHash },
+}
+
+impl TokenNumbers {
+    fn of_batch() -> Self {
+        Self::OfBatch { texts: TextTable::default(), hash: TextHash::new() }
+    }
+
+    fn number(&mut self, token: &str) -> Result<u32, TokenizeError> {
+        match self {
+            Self::OfStream(dictionary) => dictionary.number(token),
+            Self::OfBatch { texts, hash } => Ok(texts.number(token, hash)),
+        }
+    }
+
+    /// Bytes of the texts that the next batch carries.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::OfStream(_) => 0,
+            Self::OfBatch { texts, .. } => texts.text_bytes(),
+        }
+    }
+
+    /// A batch of sets, with the texts of their tokens if it carries them.
+    fn name(&mut self, sets: RecordBatch) -> RecordBatch {
+        match self {
+            Self::OfStream(_) => sets,
+            Self::OfBatch { texts, .. } => {
+                let count = u32::try_from(texts.len()).expect("fewer than 2^32 texts");
+                let named = sets_of_texts(&sets, texts.column(0..count));
+                texts.clear();
+                named
+            }
+        }
+    }
+}
+
+/// Operator for `into` = `sets` and `text_sets`.
 struct SetTokens {
     column: usize,
     /// Indices of the columns to copy.
@@ -442,19 +508,24 @@ struct SetTokens {
     batch: usize,
     /// Batch of texts in progress, and its next row.
     pending: Option<(RecordBatch, usize)>,
-    dictionary: Dictionary,
+    numbers: TokenNumbers,
     sets: SetsBuilder,
     next_id: u64,
 }
 
 impl SetTokens {
+    /// Bytes of the next batch, without carried columns.
+    fn bytes(&self) -> usize {
+        self.sets.bytes() + self.numbers.bytes()
+    }
+
     fn add(&mut self, text: &str) -> Result<(), TokenizeError> {
         let id = u32::try_from(self.next_id).map_err(|_| TokenizeError::TooManyTexts)?;
         self.next_id += 1;
         let mut result = Ok(());
-        let (tokens, dictionary) = (self.sets.tokens_mut(), &mut self.dictionary);
+        let (tokens, numbers) = (self.sets.tokens_mut(), &mut self.numbers);
         self.tokenizer.tokens(text, 0, |token| {
-            match dictionary.number(token) {
+            match numbers.number(token) {
                 Ok(number) => tokens.push(number),
                 Err(full) => result = Err(full),
             }
@@ -481,12 +552,13 @@ impl Operator for SetTokens {
         let texts = text_column(&records, self.column);
         let mut row = begin;
         // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
-        while row < texts.len() && self.sets.len() < self.batch && self.sets.bytes() < BATCH_BYTES {
+        while row < texts.len() && self.sets.len() < self.batch && self.bytes() < BATCH_BYTES {
             self.add(row_text(&texts, row))?;
             row += 1;
         }
         let carried = records.project(&self.carry)?.slice(begin, row - begin);
-        let mut columns = self.sets.take().columns().to_vec();
+        let sets = self.numbers.name(self.sets.take());
+        let mut columns = sets.columns().to_vec();
         columns.extend_from_slice(carried.columns());
         out.send(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?);
         if row == records.num_rows() {
@@ -497,9 +569,12 @@ impl Operator for SetTokens {
     }
 
     fn counters(&self) -> Counters {
-        vec![
-            ("distinct_tokens", self.dictionary.numbered()),
-            ("tokens_forgotten", self.dictionary.forgotten()),
-        ]
+        match &self.numbers {
+            TokenNumbers::OfStream(dictionary) => vec![
+                ("distinct_tokens", dictionary.numbered()),
+                ("tokens_forgotten", dictionary.forgotten()),
+            ],
+            TokenNumbers::OfBatch { .. } => Counters::new(),
+        }
     }
 }

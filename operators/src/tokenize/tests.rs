@@ -98,6 +98,40 @@ fn sets_agree_with_a_naive_dictionary_for_any_batch() {
 }
 
 #[test]
+fn text_sets_carry_the_texts_of_their_tokens() {
+    let long = "x".repeat(BATCH_BYTES / 2);
+    let lines = ["b a b", "", "c a", "Ä a", &long, &long, "b c"];
+    let expected = [vec!["b", "a"], vec![], vec!["c", "a"], vec!["Ä", "a"]];
+    for batch in [1, 2, 100] {
+        let spec = Tokenize::whitespace().into_text_sets().carry(["n"]).batch(batch);
+        let mut operator = bind_operator(spec, &texts_schema());
+        let inputs = lines.map(|line| texts(&[Some(line)]));
+        let batches = run_operator(&mut *operator, inputs).unwrap();
+        let mut found: Vec<Vec<String>> = Vec::new();
+        for records in &batches {
+            assert_eq!(records.schema().field(2).name(), "n");
+            let sets = records.column(1).as_list::<i32>();
+            for row in 0..records.num_rows() {
+                let set = sets.value(row);
+                let set = set.as_dictionary::<UInt32Type>();
+                let words = set.downcast_dict::<StringArray>().unwrap();
+                found.push(words.into_iter().flatten().map(str::to_owned).collect());
+            }
+        }
+        found
+            .iter_mut()
+            .take(4)
+            .for_each(|set| set.sort_by_key(|word| (word == "a", word.clone())));
+        assert_eq!(
+            found[..4],
+            expected.clone().map(|set| set.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        );
+        assert_eq!(found[4..6], [vec![long.clone()], vec![long.clone()]]);
+        assert_eq!(found[6].len(), 2);
+    }
+}
+
+#[test]
 fn columns_go_along_with_the_sets_of_their_rows() {
     let lines: Vec<String> = (0..100).map(|i| format!("{i} {}", i % 7)).collect();
     let lines: Vec<Option<&str>> = lines.iter().map(|line| Some(line.as_str())).collect();

@@ -1,0 +1,134 @@
+//! The items of a column: numbers or texts, each with a number of its own.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray, UInt32Array};
+use arrow_schema::DataType;
+
+use super::numbers::ItemNumbers;
+use crate::long;
+use crate::texts::{TextHash, TextTable};
+
+/// A longer text is kept by a name of this length.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// Numbers the items of a column from 0 on, in the order of their first occurrence.
+pub(super) enum ItemNames {
+    Numbers(ItemNumbers),
+    Texts { table: TextTable, hash: TextHash },
+}
+
+impl ItemNames {
+    /// Names of the items of a column of lists of type `item`; `None` if items have another type.
+    pub(super) fn new(item: &DataType) -> Option<Self> {
+        match item {
+            DataType::UInt32 => Some(Self::Numbers(ItemNumbers::default())),
+            DataType::Utf8 => Some(Self::texts()),
+            DataType::Dictionary(key, value)
+                if **key == DataType::UInt32 && **value == DataType::Utf8 =>
+            {
+                Some(Self::texts())
+            }
+            _ => None,
+        }
+    }
+
+    fn texts() -> Self {
+        Self::Texts { table: TextTable::default(), hash: TextHash::new() }
+    }
+
+    /// Type of the items.
+    pub(super) fn item_type(&self) -> DataType {
+        match self {
+            Self::Numbers(_) => DataType::UInt32,
+            Self::Texts { .. } => DataType::Utf8,
+        }
+    }
+
+    /// The numbers of the items `values`; nulls have any number.
+    ///
+    /// # Panics
+    /// If the values are of another type than the column.
+    pub(super) fn number(&mut self, values: &ArrayRef, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        match self {
+            Self::Numbers(known) => {
+                let items = values.as_primitive::<UInt32Type>().values();
+                numbers.extend(items.iter().map(|&item| known.number(item)));
+            }
+            Self::Texts { table, hash } => match values.as_string_opt::<i32>() {
+                Some(texts) => {
+                    let number = |row| number_text(table, hash, texts, row);
+                    numbers.extend((0..texts.len()).map(number));
+                }
+                None => number_keys(table, hash, values.as_dictionary(), numbers),
+            },
+        }
+    }
+
+    /// The items with these numbers.
+    pub(super) fn column(&self, numbers: &[u32]) -> ArrayRef {
+        match self {
+            Self::Numbers(known) => {
+                let items = numbers.iter().map(|&number| known.items()[number as usize]);
+                Arc::new(UInt32Array::from_iter_values(items))
+            }
+            Self::Texts { table, .. } => Arc::new(table.column(numbers.iter().copied())),
+        }
+    }
+
+    /// Sorts numbers by their items: numbers ascending, texts by their bytes.
+    pub(super) fn sort(&self, numbers: &mut [u32]) {
+        match self {
+            Self::Numbers(known) => {
+                numbers.sort_unstable_by_key(|&number| known.items()[number as usize]);
+            }
+            Self::Texts { table, .. } => {
+                numbers.sort_unstable_by_key(|&number| table.get(number));
+            }
+        }
+    }
+
+    /// Number of known items.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(known) => known.items().len(),
+            Self::Texts { table, .. } => table.len(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Numbers(known) => known.bytes(),
+            Self::Texts { table, .. } => table.bytes(),
+        }
+    }
+}
+
+/// The number of a text; of a null, any.
+fn number_text(table: &mut TextTable, hash: &TextHash, texts: &StringArray, row: usize) -> u32 {
+    let text = if texts.is_null(row) { "" } else { texts.value(row) };
+    if text.len() > TEXT_BYTES_MAX {
+        return table.number(&long::name(text, TEXT_BYTES_MAX), hash);
+    }
+    table.number(text, hash)
+}
+
+/// The numbers of the texts that keys stand for. Each text that occurs is looked up once.
+fn number_keys(
+    table: &mut TextTable,
+    hash: &TextHash,
+    dictionary: &DictionaryArray<UInt32Type>,
+    numbers: &mut Vec<u32>,
+) {
+    let texts = dictionary.values().as_string::<i32>();
+    let mut of_texts = vec![None; texts.len()];
+    numbers.extend(dictionary.keys().values().iter().map(|&key| {
+        // The key of a null may be no key.
+        let Some(known) = of_texts.get_mut(key as usize) else { return 0 };
+        *known.get_or_insert_with(|| number_text(table, hash, texts, key as usize))
+    }));
+}
