@@ -21,7 +21,7 @@ use super::query::Report;
 use super::ranked::ranked_schema;
 use super::scope::{Scope, check_bytes};
 use super::snapshot_file::{self, SnapshotFile};
-use super::windows::{Borders, Windows, window_schema};
+use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
 use crate::columns::find_column;
 use crate::items::{Column, Text};
@@ -30,6 +30,7 @@ use crate::parameters::check_range;
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
+use crate::window::borders::Borders;
 
 /// Shares of the operator: of its work among cores, and of the memory of the pipeline.
 pub(super) struct Sharing {

@@ -6,17 +6,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::error::{BindError, BindErrorKind};
 
-use super::windows::Borders;
 use crate::parameters::check_range;
 use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife};
+use crate::window::borders::Borders;
+use crate::window::slides::{Slides, one_of_two};
+use crate::window::{SECONDS_MAX, SECONDS_MIN};
 
-/// The most panes of a window.
-const PANES_MAX: u64 = 1_000;
 /// The most memory that a window may take: 1 GiB.
 const WINDOW_BYTES_MAX: usize = 1 << 30;
-/// The shortest and the longest time, in seconds.
-const SECONDS_MIN: f64 = 0.001;
-const SECONDS_MAX: f64 = 1e9;
 
 /// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, one after the other, or
 /// overlapping with `slide`.
@@ -79,63 +76,13 @@ impl Window {
     }
 
     fn resolve(&self) -> Result<Scope, BindError> {
-        match (self.items, self.seconds) {
-            (Some(items), None) => self.resolve_items(items),
-            (None, Some(seconds)) => self.resolve_time(seconds),
-            _ => Err(one_of_two("window", "items", "seconds")),
-        }
-    }
-
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a whole number from 1 to the items, which convert exactly"
-    )]
-    fn resolve_items(&self, items: u64) -> Result<Scope, BindError> {
-        check_range("window", &items, &(1..=1 << 53))?;
-        let slide = self.slide.unwrap_or(items as f64);
-        check_range("window", &slide, &(1.0..=items as f64))?;
-        let pane = slide as u64;
-        if pane as f64 != slide || !items.is_multiple_of(pane) {
-            return Err(self.uneven(items));
-        }
-        Ok(Scope::Window { panes: panes(items / pane)?, borders: Borders::items(pane) })
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a whole number from 1 to 1,000"
-    )]
-    fn resolve_time(&self, seconds: f64) -> Result<Scope, BindError> {
-        check_range("window", &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
-        let slide = self.slide.unwrap_or(seconds);
-        check_range("window", &slide, &(SECONDS_MIN..=seconds))?;
-        let ratio = seconds / slide;
-        // 0.3 / 0.1 is not 3 in binary.
-        if (ratio - ratio.round()).abs() > 1e-9 * ratio {
-            return Err(self.uneven(seconds));
-        }
-        let panes = panes(ratio.round() as u64)?;
-        let borders = Borders::time(Duration::from_secs_f64(seconds), panes);
+        let Slides { panes, borders } = match (self.items, self.seconds) {
+            (Some(items), None) => Slides::of_items(items, self.slide)?,
+            (None, Some(seconds)) => Slides::of_time(seconds, self.slide)?,
+            _ => return Err(one_of_two("window", "items", "seconds")),
+        };
         Ok(Scope::Window { panes, borders })
     }
-
-    fn uneven(&self, window: impl std::fmt::Display) -> BindError {
-        let value = format!("a slide of {}", self.slide.unwrap_or_default());
-        let allowed = format!("the window, {window}, must be a multiple of it");
-        BindErrorKind::Value { value, allowed }.at("window")
-    }
-}
-
-fn panes(panes: u64) -> Result<usize, BindError> {
-    if panes <= PANES_MAX {
-        return Ok(usize::try_from(panes).expect("at most 1,000"));
-    }
-    let value = format!("a window of {panes} slides");
-    let allowed = format!("at most {PANES_MAX} are possible");
-    Err(BindErrorKind::Value { value, allowed }.at("window"))
 }
 
 /// Lets counts fade: `{"half_life_items": 1000000}` or `{"half_life_seconds": 60}`.
@@ -192,12 +139,6 @@ impl Decay {
             _ => Err(one_of_two("decay", "half_life_items", "half_life_seconds")),
         }
     }
-}
-
-fn one_of_two(parameter: &'static str, first: &str, second: &str) -> BindError {
-    let value = "both or none of its numbers".to_owned();
-    let allowed = format!("set either `{first}` or `{second}`");
-    BindErrorKind::Value { value, allowed }.at(parameter)
 }
 
 /// The part of the stream that counts.

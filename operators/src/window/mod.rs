@@ -3,6 +3,9 @@
 //! The extent of a window is a number of items or a time. State that expires is kept per *cell*,
 //! a fraction of the window, so memory holds the window and at most one cell more.
 
+pub(crate) mod borders;
+pub(crate) mod slides;
+
 use std::time::Duration;
 
 use trommel_engine::error::BindError;
