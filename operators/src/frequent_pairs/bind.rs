@@ -15,6 +15,7 @@ use super::collect::{FrequentRows, PairConsumer};
 use super::count::PairKernel;
 use super::names::ItemNames;
 use super::operator::FrequentPairs;
+use super::options::PairWindow;
 use super::prepare::{PairProducer, Rules};
 use crate::columns::find_column;
 use crate::parameters::{check_range, refuse};
@@ -56,6 +57,7 @@ impl OperatorSpec for FrequentPairs {
         {
             return Err(refuse("measures", "a measure twice", "name each measure once"));
         }
+        let slides = self.window.map(PairWindow::resolve).transpose()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
             0 => parallelism(),
@@ -63,8 +65,12 @@ impl OperatorSpec for FrequentPairs {
         };
         let kernels = kernels.min(KERNELS_MAX);
         let Self { support, layout, memory_max, tuning, .. } = *self;
-        let rules = Rules { support, layout, kernels, memory_max, tuning };
-        let rows = FrequentRows::new(&names.item_type(), self.measures);
+        let rules = Rules { support, layout, kernels, slides, memory_max, tuning };
+        let rows = FrequentRows::new(
+            &names.item_type(),
+            self.measures,
+            slides.map(|slides| slides.borders),
+        );
         let producer = PairProducer::new(rules, set, names);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.

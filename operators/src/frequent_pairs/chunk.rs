@@ -78,12 +78,4 @@ impl WaveChunk for PairChunk {
         let Work::Count(_, task) = &self.work else { return false };
         !task.rows.is_empty()
     }
-
-    fn release(&mut self) {
-        if let Work::Count(_, task) = &self.work
-            && task.rows.is_empty()
-        {
-            self.work = Work::Nothing;
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 use trommel_kernels::supports::Pair;
@@ -12,28 +12,35 @@ use super::chunk::{PairChunk, Work};
 use super::options::Measure;
 use super::vertical::VerticalData;
 use crate::wave::{Consumer, Taken};
+use crate::window::borders::Borders;
 
 /// Makes rows of pairs.
 #[derive(Debug, Clone)]
 pub(super) struct FrequentRows {
     measures: Vec<Measure>,
+    /// Of the windows, if there are any.
+    borders: Option<Borders>,
     schema: SchemaRef,
 }
 
 impl FrequentRows {
-    /// Rows of items of type `item`, with the columns of `measures`.
-    pub(super) fn new(item: &DataType, measures: Vec<Measure>) -> Self {
+    /// Rows of items of type `item`, with the columns of `measures`, after those of windows with
+    /// the given `borders`.
+    pub(super) fn new(item: &DataType, measures: Vec<Measure>, borders: Option<Borders>) -> Self {
         let items = |name| Field::new(name, item.clone(), false);
         let support = Field::new("support", DataType::UInt32, false);
-        let mut fields = vec![items("left"), items("right"), support];
+        let window = borders.iter().flat_map(|borders| borders.fields());
+        let mut fields: Vec<FieldRef> = window.collect();
+        fields.extend([items("left"), items("right"), support].map(Arc::new));
         for measure in &measures {
             let names = match measure {
                 Measure::Confidence => &["left_confidence", "right_confidence"][..],
                 Measure::Lift => &["lift"],
             };
-            fields.extend(names.iter().map(|&name| Field::new(name, DataType::Float64, false)));
+            let share = |&name| Arc::new(Field::new(name, DataType::Float64, false));
+            fields.extend(names.iter().map(share));
         }
-        Self { measures, schema: Arc::new(Schema::new(fields)) }
+        Self { measures, borders, schema: Arc::new(Schema::new(fields)) }
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -46,8 +53,13 @@ impl FrequentRows {
             ranks.map(|[left, right]| (left, right)).unzip();
         let supports = UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.support));
         let (lefts, rights) = (UInt32Array::from(lefts), UInt32Array::from(rights));
-        let mut columns =
-            vec![take(data.items(), &lefts, None)?, take(data.items(), &rights, None)?];
+        let window = self.borders.iter();
+        let mut columns: Vec<ArrayRef> =
+            window.flat_map(|borders| borders.columns(data.window(), pairs.len())).collect();
+        for ranks in [&lefts, &rights] {
+            columns.push(take(data.items(), ranks, None)?);
+        }
+        columns.push(Arc::new(supports.clone()));
         for measure in &self.measures {
             match measure {
                 Measure::Confidence => {
@@ -57,7 +69,6 @@ impl FrequentRows {
                 Measure::Lift => columns.push(lifts(data, &supports, &lefts, &rights)),
             }
         }
-        columns.insert(2, Arc::new(supports));
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }
 }

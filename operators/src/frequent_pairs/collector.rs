@@ -59,6 +59,11 @@ impl Collector {
         (!block.is_empty()).then_some(block)
     }
 
+    /// The items of the block that is not full, by number.
+    pub(super) fn items_mut(&mut self) -> &mut [u32] {
+        &mut self.open.items
+    }
+
     /// Uses the memory of `block` for a later one.
     pub(super) fn recycle(&mut self, mut block: TransactionBlock) {
         block.ends.clear();

@@ -10,6 +10,10 @@
 //! transactions that hold it. When the stream or a window ends, the blocks are joined to one
 //! *tid list* for each frequent item, ordered by descending support.
 //!
+//! **Windows.** No block crosses the border of a *pane*, the distance between the beginnings of two
+//! windows. A window is counted when all blocks of its panes are transposed; panes that no later
+//! window has are dropped. Items that no block has any more are forgotten from time to time.
+//!
 //! **Counting.** The pairs of items form a triangle, which is divided into tasks: a block of
 //! columns in one [layout](Layout) and a range of rows. Tasks are independent, so several cores
 //! count them. Only pairs that reach the support leave a task: memory is that of the input and
@@ -23,7 +27,7 @@
 //! |---|---|
 //! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
 //! | `names`, `numbers`, `collector` | items as numbers; transactions in blocks |
-//! | `transposed`, `vertical` | a block, transposed; the tid lists of all blocks |
+//! | `transposed`, `panes`, `vertical` | a block, transposed; blocks by pane; the tid lists of a window |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
@@ -38,6 +42,7 @@ mod names;
 mod numbers;
 mod operator;
 mod options;
+mod panes;
 mod plan;
 mod prepare;
 #[cfg(test)]
@@ -47,4 +52,4 @@ mod tuning;
 mod vertical;
 
 pub use self::operator::FrequentPairs;
-pub use self::options::{Layout, Measure, Support};
+pub use self::options::{Layout, Measure, PairWindow, Support};

@@ -91,6 +91,21 @@ impl ItemNames {
         }
     }
 
+    /// Forgets the items that are not `used`, by number. The others get new numbers in the order of
+    /// their old ones.
+    pub(super) fn retain(&mut self, used: &[bool]) {
+        match self {
+            Self::Numbers(known) => *known = known.retained(used),
+            Self::Texts { table, hash } => {
+                let mut retained = TextTable::default();
+                for (number, _) in (0..).zip(used).filter(|(_, used)| **used) {
+                    retained.number(table.get(number), hash);
+                }
+                *table = retained;
+            }
+        }
+    }
+
     /// Number of known items.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -67,6 +67,15 @@ impl ItemNumbers {
         }
     }
 
+    /// The items that are `used`, by number, with new numbers in their order.
+    pub(super) fn retained(&self, used: &[bool]) -> Self {
+        let mut retained = Self::default();
+        for (&item, _) in self.items.iter().zip(used).filter(|(_, used)| **used) {
+            retained.number(item);
+        }
+        retained
+    }
+
     /// The items by number.
     pub(super) fn items(&self) -> &[u32] {
         &self.items

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
-use super::options::{Layout, Measure, Support};
+use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
 
 /// Finds all pairs of items that at least a given number of transactions hold, exactly.
@@ -17,14 +17,17 @@ use super::tuning::Tuning;
 ///
 /// Out: `left` and `right` (items, as they came in), `support` (UInt32, transactions that hold
 /// both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no
-/// particular order.
+/// particular order. With `window`, each pair comes once a window, after the columns
+/// `window_start`, `window_end` and `complete`, and windows come in their order.
 ///
 /// # Guarantees
 /// Exact: supports are counted, and a share is a fraction. The pairs do not depend on the layout,
-/// the instruction set, the number of cores or the size of batches.
+/// the instruction set or the number of cores. They do not depend on the size of batches either,
+/// but for windows of seconds, in which a batch has one time.
 ///
 /// # State
-/// All transactions until the input has ended: about 6 bytes for each item of a transaction, and
+/// All transactions until the input has ended, or those of a window and, while these are counted,
+/// of the next one: about 6 bytes for each item of a transaction, and
 /// 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More than
 /// `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
 /// many frequent items in all. The number of pairs is not limited: they leave when they are found.
@@ -81,6 +84,11 @@ pub struct FrequentPairs {
     /// Measures of association, as more columns.
     #[serde(default)]
     pub(super) measures: Vec<Measure>,
+    /// Count in windows: {"transactions": 100000} or {"seconds": 60}, with "slide" for the distance
+    /// between the beginnings of two windows. The pairs of a window come out when it closes, with
+    /// the columns `window_start`, `window_end` and `complete`.
+    #[serde(default)]
+    pub(super) window: Option<PairWindow>,
     /// Column of the transactions.
     #[serde(default = "default_set")]
     pub(super) set: String,
@@ -108,6 +116,7 @@ impl FrequentPairs {
             support,
             layout: Layout::Auto,
             measures: Vec::new(),
+            window: None,
             set: default_set(),
             memory_max: default_memory_max(),
             tuning: Tuning::default(),
@@ -131,6 +140,13 @@ impl FrequentPairs {
     #[must_use]
     pub fn measures(mut self, measures: impl IntoIterator<Item = Measure>) -> Self {
         self.measures = measures.into_iter().collect();
+        self
+    }
+
+    /// Counts in windows.
+    #[must_use]
+    pub fn window(mut self, window: PairWindow) -> Self {
+        self.window = Some(window);
         self
     }
 

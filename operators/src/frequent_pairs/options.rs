@@ -7,8 +7,11 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 
+use trommel_engine::error::BindError;
+
 use crate::fraction;
 use crate::share::{Share, ShareError};
+use crate::window::slides::{Slides, one_of_two};
 
 /// Number of transactions that hold both items of a frequent pair, at least: a number of
 /// transactions, or a share of them.
@@ -94,6 +97,70 @@ impl JsonSchema for Support {
             "maximum": u32::MAX,
             "minLength": 1
         })
+    }
+}
+
+/// Windows of transactions: `{"transactions": 100000}` or `{"seconds": 60}`, one after the other,
+/// or overlapping with `slide`.
+///
+/// When a window closes, its pairs come out with the columns `window_start`, `window_end` and
+/// `complete`, as those of [`Window`](crate::Window). A null is not counted as a transaction.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::FrequentPairs;
+/// use trommel_operators::frequent_pairs::{PairWindow, Support};
+///
+/// let last_hour = PairWindow::seconds(3600.0).slide(60.0);
+/// let pairs = FrequentPairs::new(Support::Count(100)).window(last_hour);
+/// # let _ = pairs;
+/// ```
+#[derive(Debug, Clone, Copy, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PairWindow {
+    /// Transactions of a window.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    transactions: Option<u64>,
+    /// Seconds of a window.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    seconds: Option<f64>,
+    /// Distance between the beginnings of two windows, in transactions or seconds; the window must
+    /// be a multiple of it, up to 1,000 times. Its own length when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.001))]
+    slide: Option<f64>,
+}
+
+impl PairWindow {
+    /// Windows of `transactions` transactions.
+    #[must_use]
+    pub fn transactions(transactions: u64) -> Self {
+        Self { transactions: Some(transactions), seconds: None, slide: None }
+    }
+
+    /// Windows of `seconds` seconds.
+    #[must_use]
+    pub fn seconds(seconds: f64) -> Self {
+        Self { transactions: None, seconds: Some(seconds), slide: None }
+    }
+
+    /// Lets a window begin `by` transactions or seconds after the last one.
+    #[must_use]
+    pub fn slide(mut self, by: f64) -> Self {
+        self.slide = Some(by);
+        self
+    }
+
+    /// Panes and borders of the windows.
+    pub(super) fn resolve(self) -> Result<Slides, BindError> {
+        match (self.transactions, self.seconds) {
+            (Some(transactions), None) => Slides::of_items(transactions, self.slide),
+            (None, Some(seconds)) => Slides::of_time(seconds, self.slide),
+            _ => Err(one_of_two("window", "transactions", "seconds")),
+        }
     }
 }
 

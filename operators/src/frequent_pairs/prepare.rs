@@ -1,7 +1,7 @@
 //! PREPARE: collects transactions, has their blocks transposed, then makes tasks.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -10,15 +10,16 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
 
 use super::chunk::{PairChunk, Work};
-use super::collector::{Collector, TransactionBlock};
+use super::collector::Collector;
 use super::names::ItemNames;
 use super::options::{Layout, Support};
+use super::panes::{Closed, PaneBlocks};
 use super::plan::{Task, tasks};
-use super::transposed::TransposedBlock;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
 use crate::budget::{Budget, BudgetFull};
 use crate::wave::{Filled, Producer};
+use crate::window::slides::Slides;
 
 /// An item of a transaction is null.
 #[derive(Debug, Error)]
@@ -28,12 +29,14 @@ struct NullItem {
     number: u64,
 }
 
-/// Rules of a mining run.
+/// Rules of the operator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub(super) support: Support,
     pub(super) layout: Layout,
     pub(super) kernels: usize,
+    /// Windows, if there are any.
+    pub(super) slides: Option<Slides>,
     pub(super) memory_max: usize,
     pub(super) tuning: Tuning,
 }
@@ -44,24 +47,17 @@ pub(super) struct PairProducer {
     /// Index of the column of transactions.
     set: usize,
     names: ItemNames,
+    /// Items that were known when the others were forgotten last.
+    retained: usize,
     /// The items of a batch by number.
     numbers: Vec<u32>,
     collector: Collector,
-    /// Full blocks.
-    blocks: VecDeque<TransactionBlock>,
-    /// Number of blocks that have not come back.
-    transposing: usize,
-    transposed: Vec<TransposedBlock>,
-    transposed_bytes: usize,
-    is_finished: bool,
-    mining: Option<Mining>,
+    panes: PaneBlocks,
+    /// Data whose pairs are counted, and the tasks that are left.
+    mining: Option<(Arc<VerticalData>, std::vec::IntoIter<Task>)>,
+    /// Number of tasks that are being counted.
+    counting: usize,
     counters: PairCounters,
-}
-
-/// Data whose pairs are counted, and the tasks that are left.
-struct Mining {
-    data: Arc<VerticalData>,
-    tasks: std::vec::IntoIter<Task>,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +65,7 @@ struct PairCounters {
     transactions: u64,
     nulls: u64,
     items: u64,
+    windows: u64,
     frequent_items: u64,
     tasks: u64,
 }
@@ -80,14 +77,12 @@ impl PairProducer {
             rules,
             set,
             names,
+            retained: 0,
             numbers: Vec::new(),
             collector: Collector::new(rules.tuning.block_items),
-            blocks: VecDeque::new(),
-            transposing: 0,
-            transposed: Vec::new(),
-            transposed_bytes: 0,
-            is_finished: false,
+            panes: PaneBlocks::new(rules.slides),
             mining: None,
+            counting: 0,
             counters: PairCounters::default(),
         }
     }
@@ -115,32 +110,86 @@ impl PairProducer {
             }
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
-            let transaction = self.numbers[begin..end].iter().copied();
-            self.blocks.extend(self.collector.push(transaction));
+            let full = self.collector.push(self.numbers[begin..end].iter().copied());
+            self.panes.push(full);
+            if self.panes.count_transaction() {
+                self.panes.close(self.collector.close(), true);
+            }
         }
         Ok(())
     }
 
-    /// Checks the memory of the transactions.
-    fn check_memory(&self) -> Result<(), BudgetFull> {
-        let waiting: usize = self.blocks.iter().map(TransactionBlock::bytes).sum();
-        let mut budget = Budget::new(self.rules.memory_max);
-        budget.take("the items", self.names.bytes())?;
-        let transactions = self.collector.bytes() + waiting + self.transposed_bytes;
-        budget.take("the transactions", transactions)
+    /// Closes the windows of time that have ended before `now`.
+    fn close_until(&mut self, now: Instant) {
+        while self.panes.has_passed(now) {
+            self.panes.close(self.collector.close(), true);
+        }
     }
 
-    /// Ranks the items and plans the tasks, when all blocks have come back.
-    fn begin_mining(&mut self) -> Result<(), OperatorError> {
+    /// Checks the memory of the transactions.
+    fn check_memory(&self) -> Result<(), BudgetFull> {
+        let mut budget = Budget::new(self.rules.memory_max);
+        budget.take("the items", self.names.bytes())?;
+        budget.take("the transactions", self.collector.bytes() + self.panes.bytes())
+    }
+
+    /// Whether most items may be of transactions that are gone.
+    fn has_old_items(&self) -> bool {
+        let many = 2 * self.retained + self.rules.tuning.items_min;
+        self.rules.slides.is_some() && self.names.len() > many
+    }
+
+    /// Forgets the items that no block has.
+    fn forget_old_items(&mut self) {
+        let mut used = vec![false; self.names.len()];
+        let collected = self.collector.items_mut();
+        collected.iter().for_each(|&item| used[item as usize] = true);
+        self.panes.for_each_item(|item| used[*item as usize] = true);
+        self.names.retain(&used);
+        let mut next = 0;
+        let renumber = |used: bool| {
+            let number = next;
+            next += u32::from(used);
+            number
+        };
+        let numbers: Vec<u32> = used.into_iter().map(renumber).collect();
+        let collected = self.collector.items_mut();
+        collected.iter_mut().for_each(|item| *item = numbers[*item as usize]);
+        self.panes.for_each_item(|item| *item = numbers[*item as usize]);
+        self.retained = self.names.len();
+    }
+
+    /// Ranks the items of a window, all blocks of which have come back, and plans the tasks.
+    fn begin_mining(&mut self, closed: Closed) -> Result<(), OperatorError> {
         let Rules { support, layout, kernels, tuning, .. } = self.rules;
-        let data = VerticalData::new(&self.transposed, &self.names, support)?;
-        self.transposed = Vec::new();
-        self.transposed_bytes = 0;
+        let blocks = self.panes.blocks(closed);
+        let data = VerticalData::new(blocks, &self.names, support, closed.span)?;
+        self.panes.drop_before(closed);
         let tasks = tasks(&data, layout, kernels, tuning.task_ns_min);
+        self.counters.windows += 1;
         self.counters.frequent_items += u64::from(data.len());
         self.counters.tasks += tasks.len() as u64;
-        self.mining = Some(Mining { data: Arc::new(data), tasks: tasks.into_iter() });
+        self.mining = Some((Arc::new(data), tasks.into_iter()));
         Ok(())
+    }
+
+    /// The next task, of this window or of the next one that can be counted.
+    fn next_task(&mut self) -> Result<Option<Work>, OperatorError> {
+        loop {
+            if let Some((data, tasks)) = &mut self.mining {
+                if let Some(task) = tasks.next() {
+                    self.counting += 1;
+                    return Ok(Some(Work::Count(Arc::clone(data), task)));
+                }
+                self.mining = None;
+            }
+            // A task that is unfinished comes again, and then before those of the next window.
+            if self.counting > 0 {
+                return Ok(None);
+            }
+            let Some(closed) = self.panes.next_closed() else { return Ok(None) };
+            self.begin_mining(closed)?;
+        }
     }
 }
 
@@ -148,50 +197,71 @@ impl Producer for PairProducer {
     type Chunk = PairChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        let entered = batch.origin().map_or_else(Instant::now, |origin| origin.entered);
+        self.panes.enter(entered);
+        self.close_until(entered);
         self.collect(&batch.into_records())?;
         Ok(self.check_memory()?)
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {
-        self.blocks.extend(self.collector.close());
-        self.is_finished = true;
+        // The last window is not counted twice.
+        if self.panes.is_live() {
+            self.panes.close(self.collector.close(), false);
+        }
+        Ok(())
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.panes.end()
+    }
+
+    fn wake(&mut self, now: Instant) -> Result<(), OperatorError> {
+        self.close_until(now);
         Ok(())
     }
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
-        if let Some(block) = self.blocks.pop_front() {
-            chunk.work = Work::Transpose(block);
-            self.transposing += 1;
-            return Ok(Filled::Chunk);
+        if self.has_old_items() {
+            // Blocks that are away have the old numbers.
+            if self.panes.are_away() {
+                return Ok(Filled::Nothing);
+            }
+            self.forget_old_items();
         }
-        if self.is_finished && self.transposing == 0 && self.mining.is_none() {
-            self.begin_mining()?;
-        }
-        let next =
-            self.mining.as_mut().and_then(|Mining { data, tasks }| Some((data, tasks.next()?)));
-        let Some((data, task)) = next else { return Ok(Filled::Nothing) };
-        chunk.work = Work::Count(Arc::clone(data), task);
+        let block = self.panes.next_block().map(Work::Transpose);
+        let work = match block {
+            Some(block) => Some(block),
+            None => self.next_task()?,
+        };
+        let Some(work) = work else { return Ok(Filled::Nothing) };
+        chunk.work = work;
         Ok(Filled::Chunk)
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {
         match std::mem::take(&mut chunk.work) {
             Work::Transposed(block, memory) => {
-                self.transposing -= 1;
-                self.transposed_bytes += block.bytes();
-                self.transposed.push(block);
+                self.panes.landed(block);
                 self.collector.recycle(memory);
             }
-            other => chunk.work = other,
+            Work::Count(data, task) if !task.rows.is_empty() => {
+                chunk.work = Work::Count(data, task);
+            }
+            // The data goes with its last task.
+            Work::Count(..) => self.counting -= 1,
+            Work::Nothing | Work::Transpose(_) => {}
         }
     }
 
     fn counters(&self) -> Counters {
-        let PairCounters { transactions, nulls, items, frequent_items, tasks } = self.counters;
+        let PairCounters { transactions, nulls, items, windows, frequent_items, tasks } =
+            self.counters;
         vec![
             ("transactions", transactions),
             ("nulls", nulls),
             ("items", items),
+            ("windows", windows),
             ("frequent_items", frequent_items),
             ("tasks", tasks),
         ]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type};
+use arrow_array::types::{Float64Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, DictionaryArray, ListArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
 use super::tuning::Tuning;
-use super::{FrequentPairs, Layout, Measure, Support};
+use super::{FrequentPairs, Layout, Measure, PairWindow, Support};
 use crate::testing::bind;
 use crate::{Collect, Memory, Share};
 
@@ -131,6 +131,77 @@ fn items_that_come_twice_count_once() {
     let transactions = transactions.map(Some);
     check(&transactions, 1, Tuning::SMALL);
     check(&transactions, 2, Tuning::SMALL);
+}
+
+/// Start, end and completeness of a window, and its pairs.
+type WindowPairs = BTreeMap<(u64, u64, bool), Pairs>;
+
+fn windows_of(rows: &[RecordBatch]) -> WindowPairs {
+    let mut windows = WindowPairs::new();
+    let mut last = 0;
+    for rows in rows {
+        let [start, end] =
+            [0, 1].map(|column| rows.column(column).as_primitive::<UInt64Type>().value(0));
+        let window = (start, end, rows.column(2).as_boolean().value(0));
+        assert!(end >= last, "windows come in their order");
+        last = end;
+        let pairs = pairs_of(&[rows.project(&[3, 4, 5]).unwrap()]);
+        let known = windows.entry(window).or_default();
+        assert!(pairs.keys().all(|pair| !known.contains_key(pair)));
+        known.extend(pairs);
+    }
+    windows
+}
+
+#[test]
+fn windows_are_counted_like_streams_of_their_transactions() {
+    // Items change as the stream goes on, so that old ones are forgotten.
+    let transactions: Vec<Transaction> = (0..400_u32)
+        .map(|t| (t % 13 != 5).then(|| (0..6).map(|i| t / 20 + (t * (i + 3) + i) % 9).collect()))
+        .collect();
+    let counted: Vec<Transaction> = transactions.iter().filter(|t| t.is_some()).cloned().collect();
+    for (window, slide) in [(50, 50), (60, 20), (7, 1), (1000, 1000), (1000, 500)] {
+        let mut expected = WindowPairs::new();
+        let mut end = slide;
+        loop {
+            let last = end.min(counted.len());
+            let begin = end.saturating_sub(window);
+            let pairs = by_hand(&counted[begin..last], 2);
+            if !pairs.is_empty() {
+                let is_whole = last - begin == window;
+                expected.insert((begin as u64, last as u64, is_whole), pairs);
+            }
+            if end >= counted.len() {
+                break;
+            }
+            end += slide;
+        }
+        for (batch_len, kernels) in [(1, 1), (33, 2), (1000, 3)] {
+            let windows = PairWindow::transactions(window as u64).slide(slide as f64);
+            let spec = FrequentPairs::new(Support::Count(2)).window(windows);
+            let spec = spec.tuning(Tuning::SMALL);
+            let (rows, ended) = run(&transactions, spec, batch_len, kernels);
+            assert_eq!(windows_of(&rows), expected, "{window} {slide} {batch_len} {kernels}");
+            ended.unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_window_of_time_has_times() {
+    let transactions = vec![Some(vec![1, 2]); 5];
+    let windows = PairWindow::seconds(1e6).slide(1e5);
+    let spec = FrequentPairs::new(Support::Count(2)).window(windows);
+    let (rows, _) = run(&transactions, spec, 2, 1);
+    let rows = &rows[0];
+    let names: Vec<String> = rows.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names[..3], ["window_start", "window_end", "complete"]);
+    let times = [0, 1]
+        .map(|column| rows.column(column).as_primitive::<TimestampMillisecondType>().value(0));
+    assert_eq!(times[1] - times[0], 1_000_000_000);
+    assert_eq!(times[1] % 100_000_000, 0);
+    assert!(!rows.column(2).as_boolean().value(0));
+    assert_eq!(pairs_of(&[rows.project(&[3, 4, 5]).unwrap()]), Pairs::from([((1, 2), 5)]));
 }
 
 #[test]
@@ -255,6 +326,10 @@ fn parameters_are_checked() {
     assert!(refused(spec().memory_max(0)).contains("expected 1 to"));
     assert!(refused(spec().set("basket")).contains("basket"));
     assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
+    let both: PairWindow = serde_json::from_str(r#"{"transactions": 5, "seconds": 1}"#).unwrap();
+    assert!(refused(spec().window(both)).contains("either `transactions` or `seconds`"));
+    let uneven = PairWindow::transactions(10).slide(3.0);
+    assert!(refused(spec().window(uneven)).contains("must be a multiple"));
     assert!(bind(spec(), inputs).is_ok());
 }
 

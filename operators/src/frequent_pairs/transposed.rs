@@ -78,6 +78,11 @@ impl TransposedBlock {
         self.items.iter().copied().zip(self.ranges.iter().map(list))
     }
 
+    /// The numbers of the items that occur.
+    pub(super) fn items_mut(&mut self) -> &mut [u32] {
+        &mut self.items
+    }
+
     /// Number of transactions.
     pub(super) fn transactions(&self) -> u32 {
         self.transactions

@@ -14,6 +14,8 @@ pub(super) struct Tuning {
     pub(super) task_ns_min: u64,
     /// Rows of a batch.
     pub(super) batch_rows: usize,
+    /// Windows: items that are known before those of expired transactions are forgotten.
+    pub(super) items_min: usize,
 }
 
 impl Default for Tuning {
@@ -23,6 +25,7 @@ impl Default for Tuning {
             chunk_pairs: (1 << 20) / size_of::<Pair>(),
             task_ns_min: 1_000_000,
             batch_rows: crate::parameters::BATCH_ITEMS,
+            items_min: 1 << 16,
         }
     }
 }
@@ -31,5 +34,5 @@ impl Default for Tuning {
 impl Tuning {
     /// Sizes at which every limit is reached by few transactions.
     pub(super) const SMALL: Self =
-        Self { block_items: 20, chunk_pairs: 3, task_ns_min: 10, batch_rows: 2 };
+        Self { block_items: 20, chunk_pairs: 3, task_ns_min: 10, batch_rows: 2, items_min: 4 };
 }

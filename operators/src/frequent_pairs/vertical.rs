@@ -14,6 +14,7 @@ use super::names::ItemNames;
 use super::options::Support;
 use super::transposed::TransposedBlock;
 use crate::secret::random_seed;
+use crate::window::borders::WindowSpan;
 
 /// Maximum number of transactions, and of their frequent items in all.
 const COUNT_MAX: u64 = 1 << 31;
@@ -47,6 +48,7 @@ pub(super) struct VerticalData {
     places: Vec<u32>,
     transactions: u32,
     least: u32,
+    window: WindowSpan,
     /// Made when they are first needed.
     maps: OnceLock<BatMaps<2>>,
 }
@@ -54,15 +56,16 @@ pub(super) struct VerticalData {
 impl VerticalData {
     /// The tid lists of the items that reach `support` in `blocks`, which have the items by
     /// number.
-    pub(super) fn new(
-        blocks: &[TransposedBlock],
+    pub(super) fn new<'a>(
+        blocks: impl Iterator<Item = &'a TransposedBlock> + Clone,
         names: &ItemNames,
         support: Support,
+        window: WindowSpan,
     ) -> Result<Self, TooMany> {
-        let transactions = blocks.iter().map(|block| u64::from(block.transactions())).sum();
+        let transactions = blocks.clone().map(|block| u64::from(block.transactions())).sum();
         let transactions = TooMany::check("transactions", transactions)?;
         let mut supports = vec![0_u32; names.len()];
-        for block in blocks {
+        for block in blocks.clone() {
             for (number, tids) in block.lists() {
                 supports[number as usize] += narrow(tids.len());
             }
@@ -74,7 +77,7 @@ impl VerticalData {
         let offsets = supports_to_places(&mut supports, &numbers, least, total);
         let tids = join(blocks, &mut supports, total);
         let (lists, items) = (SetStore::new(offsets, tids), names.column(&numbers));
-        Ok(Self { lists, items, places, transactions, least, maps: OnceLock::new() })
+        Ok(Self { lists, items, places, transactions, least, window, maps: OnceLock::new() })
     }
 
     /// Tid lists by rank.
@@ -127,6 +130,11 @@ impl VerticalData {
         })
     }
 
+    /// The window of the transactions.
+    pub(super) fn window(&self) -> WindowSpan {
+        self.window
+    }
+
     /// The least support of a frequent pair.
     pub(super) fn least(&self) -> u32 {
         self.least
@@ -173,7 +181,11 @@ fn supports_to_places(supports: &mut [u32], ranked: &[u32], least: u32, total: u
 }
 
 /// The lists of all blocks, one after the other at the places of their items; `total` tids.
-fn join(blocks: &[TransposedBlock], places: &mut [u32], total: u32) -> Vec<u32> {
+fn join<'a>(
+    blocks: impl Iterator<Item = &'a TransposedBlock>,
+    places: &mut [u32],
+    total: u32,
+) -> Vec<u32> {
     let mut joined = vec![0; total as usize];
     let mut first = 0;
     for block in blocks {

@@ -1,5 +1,7 @@
 //! PREPARE: the part that turns input into chunks.
 
+use std::time::Instant;
+
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -28,6 +30,19 @@ pub trait Producer: Send + 'static {
     /// # Errors
     /// As [`Producer::take`].
     fn finish(&mut self) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
+    /// Time at which it is to be called without input, such as the end of a window.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Takes the time `now`, at or after [`Producer::wake_at`]. Called like [`Producer::take`].
+    ///
+    /// # Errors
+    /// As [`Producer::take`].
+    fn wake(&mut self, _now: Instant) -> Result<(), OperatorError> {
         Ok(())
     }
 
@@ -113,6 +128,15 @@ impl<P: Producer> Operator for PreparePart<P> {
         // At the end of the stream, chunks that can be unfinished have to come back first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
         Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.producer.wake_at()
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.producer.wake(now)?;
+        self.resume(out)
     }
 
     fn takes_replies(&self) -> bool {
