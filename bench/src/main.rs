@@ -4,6 +4,7 @@
 
 mod engine;
 mod frequent_items;
+mod frequent_pairs;
 mod numbers;
 mod overlap;
 #[cfg(feature = "peers")]
@@ -40,6 +41,8 @@ enum Command {
     },
     /// Throughput and accuracy of the summaries of frequent items, by the skew of the stream.
     FrequentItems(frequent_items::Arguments),
+    /// Frequent pairs of items, whole runs in every layout, beside Python packages.
+    FrequentPairs(frequent_pairs::Arguments),
     /// Overlaps of candidate pairs of token sets, on each level of the processor and by each
     /// kernel of a GPU.
     Overlap(overlap::Arguments),
@@ -61,6 +64,13 @@ fn main() -> ExitCode {
         Command::FrequentItems(arguments) => {
             println!("{}\n", engine::machine());
             frequent_items::run(&arguments);
+        }
+        Command::FrequentPairs(arguments) => {
+            println!("{}\n", engine::machine());
+            if let Err(error) = frequent_pairs::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
         }
         Command::Overlap(arguments) => {
             println!("{}\n", engine::machine());

@@ -1,0 +1,149 @@
+//! Transactions of the bench: files in the FIMI format, or the generator of the paper.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, UInt32Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, SchemaRef};
+
+use crate::numbers::Numbers;
+
+/// Transactions of a batch.
+const BATCH: usize = 2048;
+
+/// Items whose pairs are counted by hand.
+const SAMPLE: usize = 40;
+
+/// Transactions and a least support.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) least: u32,
+    /// End of each transaction among the items.
+    ends: Vec<usize>,
+    items: Vec<u32>,
+}
+
+/// Supports of pairs: (left, right), left < right.
+pub(super) type Supports = BTreeMap<(u32, u32), u32>;
+
+impl Case {
+    /// A file in the FIMI format: a transaction a line, items as numbers.
+    pub(super) fn read(path: &str, least: u32) -> io::Result<Self> {
+        let text = fs::read_to_string(path)?;
+        let mut case = Self { name: path.to_owned(), least, ends: Vec::new(), items: Vec::new() };
+        for line in text.lines() {
+            let items: Result<BTreeSet<u32>, _> = line.split_whitespace().map(str::parse).collect();
+            let items = items.map_err(|error| io::Error::other(format!("{path}: {error}")))?;
+            case.items.extend(items);
+            case.ends.push(case.items.len());
+        }
+        Ok(case)
+    }
+
+    /// The generator of the paper (§IV-A): each of `items` items is in a transaction with the
+    /// probability `density`; transactions are added until they have `elements` items in all.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number below the items"
+    )]
+    pub(super) fn generate(items: u32, density: f64, elements: u32, least: u32) -> Self {
+        let name = format!("{items} items, {} %, {elements} elements", 100.0 * density);
+        let mut case = Self { name, least, ends: Vec::new(), items: Vec::new() };
+        let mut numbers = Numbers::default();
+        let scale = f64::from(u32::MAX) + 1.0;
+        let absent = (1.0 - density).ln();
+        while case.items.len() < elements as usize {
+            // The distance between two items of a transaction is geometric.
+            let mut item = -1.0;
+            loop {
+                let uniform = (numbers.below(1 << 32) as f64 + 0.5) / scale;
+                item += 1.0 + (uniform.ln() / absent).floor();
+                if item >= f64::from(items) {
+                    break;
+                }
+                case.items.push(item as u32);
+            }
+            case.ends.push(case.items.len());
+        }
+        case
+    }
+
+    fn each(&self) -> impl Iterator<Item = &[u32]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.items[begin..end])
+    }
+
+    /// The transactions as text in the FIMI format.
+    pub(super) fn lines(&self) -> String {
+        let line = |items: &[u32]| {
+            let items: Vec<String> = items.iter().map(u32::to_string).collect();
+            items.join(" ") + "\n"
+        };
+        self.each().map(line).collect()
+    }
+
+    /// The transactions as batches with the column `set`.
+    pub(super) fn batches(&self) -> (SchemaRef, Vec<RecordBatch>) {
+        let item = Arc::new(Field::new_list_field(DataType::UInt32, false));
+        let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(item);
+        let mut batches = Vec::new();
+        let mut finish = |sets: &mut ListBuilder<UInt32Builder>| {
+            let sets: ArrayRef = Arc::new(sets.finish());
+            let batch = RecordBatch::try_from_iter_with_nullable([("set", sets, false)]);
+            batches.push(batch.expect("one column"));
+        };
+        for (number, items) in self.each().enumerate() {
+            sets.values().append_slice(items);
+            sets.append(true);
+            if (number + 1) % BATCH == 0 {
+                finish(&mut sets);
+            }
+        }
+        finish(&mut sets);
+        (batches[0].schema(), batches)
+    }
+
+    /// Some of the frequent items, of all supports.
+    pub(super) fn sample(&self) -> BTreeSet<u32> {
+        let mut supports: BTreeMap<u32, u32> = BTreeMap::new();
+        self.items.iter().for_each(|&item| *supports.entry(item).or_default() += 1);
+        let mut frequent: Vec<(u32, u32)> = supports
+            .into_iter()
+            .filter(|&(_, support)| support >= self.least)
+            .map(|(item, support)| (support, item))
+            .collect();
+        frequent.sort_unstable();
+        let step = frequent.len().div_ceil(SAMPLE).max(1);
+        frequent.into_iter().step_by(step).map(|(_, item)| item).collect()
+    }
+
+    /// The frequent pairs of the items of `sample`, counted by nested loops.
+    pub(super) fn by_hand(&self, sample: &BTreeSet<u32>) -> Supports {
+        let mut supports = Supports::new();
+        let mut held = Vec::new();
+        let is_sampled: Vec<bool> = {
+            let last = self.items.iter().max().map_or(0, |&item| item as usize + 1);
+            let mut is_sampled = vec![false; last];
+            sample.iter().for_each(|&item| is_sampled[item as usize] = true);
+            is_sampled
+        };
+        for items in self.each() {
+            held.clear();
+            held.extend(items.iter().copied().filter(|&item| is_sampled[item as usize]));
+            for &one in &held {
+                for &other in items {
+                    // A pair of two sampled items is counted for the smaller one.
+                    if one != other && !(is_sampled[other as usize] && other < one) {
+                        *supports.entry((one.min(other), one.max(other))).or_default() += 1;
+                    }
+                }
+            }
+        }
+        supports.retain(|_, support| *support >= self.least);
+        supports
+    }
+}

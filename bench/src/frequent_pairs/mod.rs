@@ -1,0 +1,188 @@
+//! Tables of frequent pairs: whole runs of the operator from batches of transactions to rows of
+//! pairs, in every layout, on one core and on all, beside Python packages. Each answer is checked:
+//! the pairs of some items against nested loops, number of pairs and sum of supports of all runs
+//! against each other.
+
+mod data;
+mod python;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_schema::SchemaRef;
+use trommel::frequent_pairs::{Layout, Support};
+use trommel::placement::available_cores;
+use trommel::{Collect, FrequentPairs, Graph, Memory, RunOptions};
+
+use self::data::{Case, Supports};
+
+/// Options of `frequent-pairs`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Arguments {
+    /// Files in the FIMI format with a least support, such as `retail.dat:10`.
+    #[arg(long, value_delimiter = ',')]
+    files: Vec<String>,
+    /// Layouts beside `auto`, such as `bitmap,sliced`.
+    #[arg(long, value_delimiter = ',')]
+    layouts: Vec<String>,
+    /// Leave out the generated transactions.
+    #[arg(long)]
+    files_only: bool,
+    /// Generated transactions of a hundredth of the size, to try the command.
+    #[arg(long)]
+    quick: bool,
+    /// Measure Python packages, too: pyfim, scipy and mlxtend.
+    #[arg(long)]
+    python_peers: bool,
+    /// Rounds; the median is shown.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+}
+
+/// Number of pairs, and the sum of their supports.
+type Totals = (u64, u64);
+
+/// Cores of a run.
+#[derive(Clone, Copy)]
+enum Cores {
+    One,
+    All,
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// If a file or a layout is invalid, or Python fails.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    let mut layouts = vec![Layout::Auto];
+    for name in &arguments.layouts {
+        let layout = Layout::ALL.into_iter().find(|layout| layout.name() == name);
+        layouts.push(layout.ok_or_else(|| {
+            let names = Layout::ALL.map(Layout::name).join(", ");
+            io::Error::other(format!("unknown layout {name:?}; allowed are {names}"))
+        })?);
+    }
+    let python = arguments.python_peers.then(python::prepare).transpose()?;
+    println!("Seconds from batches of transactions to rows of pairs; medians.\n");
+    println!("| transactions | least support | pairs | sum of supports | run | seconds |");
+    println!("|---|---:|---:|---:|---|---:|");
+    for case in cases(arguments)? {
+        let totals = check(&case);
+        let show = |name: &str, seconds: &str| {
+            let Case { name: data, least, .. } = &case;
+            let (pairs, sum) = totals;
+            println!("| {data} | {least} | {pairs} | {sum} | {name} | {seconds} |");
+        };
+        for &layout in &layouts {
+            for (cores, on) in [(Cores::One, "one core"), (Cores::All, "all cores")] {
+                let time = measure(&case, layout, cores, totals, arguments.rounds);
+                let name = format!("trommel, `{}`, {on}", layout.name());
+                show(&name, &format!("{:.4}", time.as_secs_f64()));
+            }
+        }
+        if let Some(python) = &python {
+            for peer in python::measure(python, &case)? {
+                let (name, seconds) = peer.shown(totals);
+                show(&name, &seconds);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cases(arguments: &Arguments) -> io::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for file in &arguments.files {
+        let (path, least) = file.rsplit_once(':').unwrap_or((file, ""));
+        let least = least.parse().ok().filter(|&least| least > 0).ok_or_else(|| {
+            io::Error::other(format!("invalid file {file:?}: expected PATH:SUPPORT"))
+        })?;
+        cases.push(Case::read(path, least)?);
+    }
+    if !arguments.files_only {
+        let part = if arguments.quick { 100 } else { 1 };
+        // The instance of the paper's figure 9, and one of many items.
+        for (items, density, least) in [(4_000, 0.05, 150_u32), (64_000, 0.01, 10)] {
+            let (elements, least) = (10_000_000 / part, least.div_ceil(part));
+            cases.push(Case::generate(items, density, elements, least));
+        }
+    }
+    Ok(cases)
+}
+
+/// The operator between batches in memory and a sink, on the given cores.
+fn pairs(
+    (schema, batches): (SchemaRef, Vec<RecordBatch>),
+    least: u32,
+    layout: Layout,
+    cores: Cores,
+) -> (Duration, Vec<RecordBatch>) {
+    let mut graph = Graph::new();
+    let source = graph.add("baskets", Memory::new(schema, batches));
+    let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
+    let pairs = graph.add_after(source, "pairs", spec);
+    let (sink, rows) = Collect::new();
+    let sink = graph.add_after(pairs, "rows", sink);
+    if matches!(cores, Cores::One) {
+        for stage in [source, pairs, sink] {
+            graph.cores(stage, [available_cores()[0]]);
+        }
+    }
+    let topology = graph.build().expect("the stages fit");
+    let start = Instant::now();
+    topology.run(RunOptions::new()).expect("the transactions are valid");
+    (start.elapsed(), rows.batches())
+}
+
+fn totals(rows: &[RecordBatch]) -> Totals {
+    rows.iter().fold((0, 0), |(pairs, sum), rows| {
+        let supports = rows.column(2).as_primitive::<UInt32Type>().values();
+        let supports: u64 = supports.iter().map(|&support| u64::from(support)).sum();
+        (pairs + rows.num_rows() as u64, sum + supports)
+    })
+}
+
+/// Compares the pairs of some items with nested loops; returns the totals.
+///
+/// # Panics
+/// If they differ.
+fn check(case: &Case) -> Totals {
+    let sample: BTreeSet<u32> = case.sample();
+    let (_, rows) = pairs(case.batches(), case.least, Layout::Auto, Cores::All);
+    let mut found = Supports::new();
+    for rows in &rows {
+        let [lefts, rights, supports] =
+            [0, 1, 2].map(|column| rows.column(column).as_primitive::<UInt32Type>().values());
+        for row in 0..rows.num_rows() {
+            let pair = (lefts[row], rights[row]);
+            if sample.contains(&pair.0) || sample.contains(&pair.1) {
+                let known = found.insert(pair, supports[row]);
+                assert!(known.is_none(), "{pair:?} comes twice");
+            }
+        }
+    }
+    assert!(found == case.by_hand(&sample), "{}: wrong supports", case.name);
+    totals(&rows)
+}
+
+/// Median time of some runs after one to warm up.
+///
+/// # Panics
+/// If an answer is wrong.
+fn measure(case: &Case, layout: Layout, cores: Cores, expected: Totals, rounds: usize) -> Duration {
+    let batches = case.batches();
+    let mut times: Vec<Duration> = (0..=rounds.max(1))
+        .map(|_| {
+            let (time, rows) = pairs(batches.clone(), case.least, layout, cores);
+            assert_eq!(totals(&rows), expected, "{}: {layout:?} gives another answer", case.name);
+            time
+        })
+        .skip(1)
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,58 @@
+//! Python packages that mine frequent pairs.
+
+use std::fs;
+use std::io;
+
+use serde::Deserialize;
+
+use super::Totals;
+use super::data::Case;
+use crate::python::Python;
+
+/// Output of the script: a measurement of a peer, or the reason why it is missing.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Peer {
+    Mined { name: String, seconds: Vec<f64>, pairs: u64, sum: u64 },
+    Missing { name: String, missing: String },
+}
+
+impl Peer {
+    /// Name and time, or the reason why there is none.
+    pub(super) fn shown(self, expected: Totals) -> (String, String) {
+        match self {
+            Self::Mined { name, mut seconds, pairs, sum } => {
+                seconds.sort_by(f64::total_cmp);
+                let time = format!("{:.4}", seconds[seconds.len() / 2]);
+                let is_right = (pairs, sum) == expected;
+                let remark =
+                    if is_right { String::new() } else { format!(" (finds {pairs}, {sum})") };
+                (name, time + &remark)
+            }
+            Self::Missing { name, missing } => (name, missing),
+        }
+    }
+}
+
+/// Creates the environment of the script.
+///
+/// # Errors
+/// If Python fails.
+pub(super) fn prepare() -> io::Result<Python> {
+    Python::prepare("frequent_pairs")
+}
+
+/// Measures all peers of the script on these transactions.
+///
+/// # Errors
+/// If the script fails.
+pub(super) fn measure(python: &Python, case: &Case) -> io::Result<Vec<Peer>> {
+    let path = python.file("baskets.dat");
+    fs::write(&path, case.lines())?;
+    let measured = python.measure(&[
+        ("--baskets", &[path.display().to_string()]),
+        ("--support", &[case.least.to_string()]),
+    ]);
+    fs::remove_file(&path)?;
+    measured
+}
