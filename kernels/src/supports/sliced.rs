@@ -9,8 +9,8 @@ use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
-/// Transactions whose rows stay in the second-level cache while their bits are set.
-const STRIP: u32 = 4096;
+/// Transactions whose rows, 512 KiB, stay in the second-level cache while their bits are set.
+const STRIP: u32 = 8192;
 
 /// At most [`COLUMNS`] items, as the columns of a matrix of bits with a row a transaction.
 ///
@@ -70,12 +70,12 @@ impl SlicedColumns {
             for (column, list) in rest.iter_mut().enumerate() {
                 let (word, bit) = (column / 64, 1 << (column % 64));
                 // Strip by strip: all columns meet the rows while these are in the cache.
-                let len = list.iter().take_while(|&&transaction| transaction < end).count();
-                let (in_strip, after) = list.split_at(len);
-                for &transaction in in_strip {
+                let mut len = 0;
+                while let Some(&transaction) = list.get(len).filter(|&&tid| tid < end) {
                     self.rows[transaction as usize].0[word] |= bit;
+                    len += 1;
                 }
-                *list = after;
+                *list = &list[len..];
             }
         }
         assert!(
