@@ -52,4 +52,4 @@ mod tuning;
 mod vertical;
 
 pub use self::operator::FrequentPairs;
-pub use self::options::{Layout, Measure, PairWindow, Support};
+pub use self::options::{Layout, Measure, PairWindow, Support, SupportError};

@@ -6,11 +6,12 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
+use thiserror::Error;
 
 use trommel_engine::error::BindError;
 
 use crate::fraction;
-use crate::share::{Share, ShareError};
+use crate::share::Share;
 use crate::window::slides::{Slides, one_of_two};
 
 /// Number of transactions that hold both items of a frequent pair, at least: a number of
@@ -28,7 +29,7 @@ use crate::window::slides::{Slides, one_of_two};
 /// assert_eq!(least("0.007")?, 7);
 /// assert_eq!(least("1/3")?, 334);
 /// assert!(least("0").is_err());
-/// # Ok::<(), trommel_operators::ShareError>(())
+/// # Ok::<(), trommel_operators::frequent_pairs::SupportError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,14 +54,26 @@ impl Support {
     }
 }
 
-impl FromStr for Support {
-    type Err = ShareError;
+/// A support is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "invalid support {text:?}: expected a number of transactions from 1 to {max}, or a share such \
+     as 0.01 or \"1/100\"", max = u32::MAX
+)]
+pub struct SupportError {
+    /// The support as given.
+    pub text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, ShareError> {
+impl FromStr for Support {
+    type Err = SupportError;
+
+    fn from_str(text: &str) -> Result<Self, SupportError> {
+        let invalid = || SupportError { text: text.to_owned() };
         match text.parse() {
-            Ok(0) => Err(ShareError::OutOfRange { text: text.to_owned() }),
+            Ok(0) => Err(invalid()),
             Ok(count) => Ok(Self::Count(count)),
-            Err(_) => text.parse().map(Self::Share),
+            Err(_) => text.parse().map(Self::Share).map_err(|_| invalid()),
         }
     }
 }
@@ -248,6 +261,10 @@ mod tests {
     fn other_values_are_refused() {
         for text in ["0", "-1", "1.5", "\"x\"", "\"3/2\"", "true", "5000000000"] {
             assert!(of_json(text).is_err(), "{text}");
+        }
+        for text in ["1.5", "\"x\"", "\"3/2\"", "0"] {
+            let error = of_json(text).unwrap_err();
+            assert!(error.contains("invalid support") && error.contains("1/100"), "{error}");
         }
     }
 
