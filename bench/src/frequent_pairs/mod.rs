@@ -127,6 +127,7 @@ fn pairs(
     let pairs = graph.add_after(source, "pairs", spec);
     let (sink, rows) = Collect::new();
     let sink = graph.add_after(pairs, "rows", sink);
+    // Named cores are the only ones: one core, one thread, one kernel.
     if matches!(cores, Cores::One) {
         for stage in [source, pairs, sink] {
             graph.cores(stage, [available_cores()[0]]);

@@ -48,6 +48,7 @@ impl FrequentRows {
     }
 
     fn batch(&self, data: &VerticalData, pairs: &[Pair]) -> Result<RecordBatch, ArrowError> {
+        // Ranks are indexes of the items, so a column of items is one gather.
         let ranks = pairs.iter().map(|pair| data.sorted([pair.left, pair.right]));
         let (lefts, rights): (Vec<u32>, Vec<u32>) =
             ranks.map(|[left, right]| (left, right)).unzip();

@@ -46,6 +46,7 @@ impl Collector {
     ) -> Option<TransactionBlock> {
         let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
             || !self.open.is_empty() && self.open.items.len() + items.len() > self.block_items;
+        // Closed before the transaction, which is never divided.
         let full = if is_full { self.close() } else { None };
         self.open.items.extend(items);
         let end = u32::try_from(self.open.items.len()).expect("a column has fewer than 2^31");

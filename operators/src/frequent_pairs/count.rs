@@ -98,6 +98,7 @@ impl MapColumns {
         let mut next = rows.start;
         while next < rows.end && !found.is_full() {
             let group = next..rows.end.min(next + MAP_ROWS);
+            // Above the diagonal, the rectangle has pairs that belong to other rows.
             let columns = self.columns.start..self.columns.end.min(group.end);
             self.supports.resize(group.len() * columns.len(), 0);
             pair_supports(isa, maps, group.clone(), columns.clone(), &mut self.supports);

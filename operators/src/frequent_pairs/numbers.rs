@@ -28,6 +28,7 @@ impl ItemNumbers {
     /// The number of `item`, a new one if it has none.
     #[inline]
     pub(super) fn number(&mut self, item: u32) -> u32 {
+        // 0 stands for no number, so that a table begins as zeros, which cost nothing.
         match self.table.get(item as usize) {
             Some(&known) if known > 0 => known - 1,
             _ => self.number_rare(item),

@@ -144,6 +144,7 @@ impl PaneBlocks {
     /// The next window that has closed and whose blocks are all here.
     pub(super) fn next_closed(&mut self) -> Option<Closed> {
         let closed = *self.closed.front()?;
+        // Blocks go through each step in order, so the first one has the oldest pane.
         let first = self.away.front().or(self.collected.front().map(|(pane, _)| pane));
         if first.is_some_and(|&pane| pane <= closed.pane) {
             return None;

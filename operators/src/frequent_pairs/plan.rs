@@ -57,6 +57,7 @@ pub(super) fn tasks(
     };
     let mut tasks = Vec::new();
     for columns in blocks(dense) {
+        // The first row that has a column of the block before it, and all after it.
         let rows = columns.start + 1..data.len();
         tasks.push(Task { form, columns, rows, cost: 0 });
     }

@@ -229,6 +229,7 @@ impl Producer for PairProducer {
             }
             self.forget_old_items();
         }
+        // Blocks before tasks: other kernels transpose while this thread goes on to read.
         let block = self.panes.next_block().map(Work::Transpose);
         let work = match block {
             Some(block) => Some(block),

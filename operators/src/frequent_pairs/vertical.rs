@@ -191,6 +191,7 @@ fn join<'a>(
     for block in blocks {
         for (number, tids) in block.lists() {
             let place = &mut places[number as usize];
+            // Both sides are read and written in order, a list at a time.
             if *place != NO_PLACE {
                 let list = &mut joined[*place as usize..][..tids.len()];
                 list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));

@@ -101,6 +101,7 @@ impl<C: WaveChunk> Feeder<C> {
     }
 
     fn device_pays(&self) -> bool {
+        // The price knows nothing of the wave: without a device, it would be "paid" all the same.
         let may_pay = self.wave.device != Device::Cpu && self.price.device_pays();
         self.wave.is_device_forced || may_pay
     }
