@@ -2,6 +2,7 @@
 
 mod chunk_sum;
 pub(crate) mod signatures;
+mod supports;
 
 use std::sync::Arc;
 

@@ -1,0 +1,95 @@
+//! Transactions with items, for the kernels of supports.
+
+use trommel_kernels::sets::Sets;
+use trommel_kernels::supports::Pair;
+
+use super::cases::{Numbers, narrow};
+
+/// Transactions, each the items that it holds, and the tid lists of the items.
+#[derive(Clone, Debug)]
+pub(crate) struct TransactionCase {
+    pub(crate) name: String,
+    pub(crate) items: u32,
+    transactions: Vec<Vec<u32>>,
+    offsets: Vec<u32>,
+    tids: Vec<u32>,
+}
+
+impl TransactionCase {
+    /// Each transaction holds each item with a probability of `percent`.
+    pub(crate) fn of_density(items: u32, transactions: usize, percent: u32) -> Self {
+        let mut numbers = Numbers::new(u64::from(items) + transactions as u64);
+        let mut hold = |_| (0..items).filter(|_| numbers.below(100) < percent).collect();
+        let name = format!("{items} items, {transactions} transactions, {percent} percent");
+        Self::new(name, items, (0..transactions).map(&mut hold).collect())
+    }
+
+    pub(crate) fn new(name: String, items: u32, transactions: Vec<Vec<u32>>) -> Self {
+        let mut lists = vec![Vec::new(); items as usize];
+        for (tid, held) in (0..).zip(&transactions) {
+            held.iter().for_each(|item| lists[*item as usize].push(tid));
+        }
+        let (mut offsets, mut tids) = (vec![0], Vec::<u32>::new());
+        for list in lists {
+            tids.extend(list);
+            offsets.push(narrow(tids.len()));
+        }
+        Self { name, items, transactions, offsets, tids }
+    }
+
+    pub(crate) fn lists(&self) -> Sets<'_> {
+        Sets::new(&self.offsets, &self.tids)
+    }
+
+    pub(crate) fn transactions(&self) -> u32 {
+        narrow(self.transactions.len())
+    }
+
+    /// All pairs with a common transaction in order, by two loops over each transaction.
+    pub(crate) fn by_hand(&self) -> Vec<Pair> {
+        let items = self.items as usize;
+        let mut supports = vec![0; items * items];
+        for held in &self.transactions {
+            for (at, right) in held.iter().enumerate() {
+                for left in &held[..at] {
+                    supports[*left as usize * items + *right as usize] += 1;
+                }
+            }
+        }
+        let pairs =
+            (0..self.items).flat_map(|left| (0..self.items).map(move |right| (left, right)));
+        let pairs = pairs.zip(supports).filter(|(_, support)| *support > 0);
+        pairs.map(|((left, right), support)| Pair { left, right, support }).collect()
+    }
+}
+
+/// All cases: items around tiles, transactions around stages and blocks, and densities.
+pub(crate) fn all() -> Vec<TransactionCase> {
+    let sizes = [
+        (0, 0, 50),
+        (1, 1, 100),
+        (2, 0, 50),
+        (2, 65_535, 40),
+        (3, 65_536, 1),
+        (2, 65_537, 100),
+        (40, 1023, 10),
+        (127, 255, 3),
+        (128, 256, 100),
+        (129, 257, 50),
+        (129, 1, 100),
+        (255, 1024, 1),
+        (256, 513, 20),
+        (250, 1025, 0),
+        (257, 511, 97),
+    ];
+    let mut cases: Vec<TransactionCase> =
+        sizes.iter().map(|size| TransactionCase::of_density(size.0, size.1, size.2)).collect();
+    // Every bit of a stage alone: item `i` is in transactions `i` and `i + 1`.
+    let ladder = (0..300_u32).map(|tid| vec![tid.saturating_sub(1).min(298), tid.min(298)]);
+    let ladder = ladder.map(|mut held| {
+        held.dedup();
+        held
+    });
+    cases.push(TransactionCase::new("a ladder".to_owned(), 299, ladder.collect()));
+    cases
+}
