@@ -9,9 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use trommel::Isa;
+use trommel_kernels::batmap::{BatMaps, Permutations};
 use trommel_kernels::cuda::supports::{
-    BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs,
-    Units, tiles,
+    BLOCKS_MAX, BitRows, DeviceMaps, Job, MAP_TILE, MapJob, MapPairs, PAIRS_MIN, PairLimits,
+    Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs, Units, tiles,
 };
 use trommel_kernels::cuda::{
     CopyTimes, Device, DeviceError, Kernels, Lane, Memory, PinnedBuffer, Slot,
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
         default_value = "4000:50000:0.05:150,4000:1000000:0.05:2600,64000:15625:0.01:10"
     )]
     matrices: Vec<Matrix>,
+    /// Leaves out batmaps, which the processor makes.
+    #[arg(long)]
+    without_batmaps: bool,
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -124,7 +128,7 @@ impl Matrix {
     }
 
     fn tiles(&self) -> Vec<Tile> {
-        tiles(self.items).collect()
+        tiles(self.items, TILE).collect()
     }
 }
 
@@ -317,7 +321,74 @@ fn on_device(
         );
     }
     println!();
+    if arguments.without_batmaps { Ok(()) } else { by_batmaps(&memory, workload, arguments) }
+}
+
+/// Measures batmaps, which the processor makes and which lie on the device.
+fn by_batmaps(
+    memory: &Arc<Memory>,
+    workload: &Workload,
+    arguments: &Arguments,
+) -> Result<(), DeviceError> {
+    let Matrix { items, transactions, least, .. } = workload.matrix;
+    let isa = Isa::selected().expect("the variable names a level of this machine");
+    let begin = Instant::now();
+    let permutations = Permutations::new(transactions, 0x5EED);
+    let maps = Arc::new(BatMaps::new(isa, permutations, workload.lists()));
+    let made = begin.elapsed();
+    let begin = Instant::now();
+    let on_device = DeviceMaps::upload(memory, &maps)?;
+    let sent = begin.elapsed();
+    let tiles: Vec<Tile> = tiles(items, MAP_TILE).collect();
+    let kernels = Kernels::load(memory.device())?;
+    let lane = Arc::new(Lane::new(memory.device())?);
+    let pairs = usize::try_from(workload.answer.pairs).expect("they fit the memory");
+    // Pairs that failed insertions could complete need room, too.
+    let limits = PairLimits { tiles: tiles.len(), pairs: 2 * pairs + (1 << 20) };
+    let mut slot = Slot::<MapPairs>::new(memory, limits)?;
+    let mut times = Vec::new();
+    for _ in 0..=arguments.rounds.max(1) {
+        let maps = &on_device;
+        let job = MapJob { tiles: &tiles, maps, least, blocks_max: BLOCKS_MAX };
+        slot = slot.submit(&lane, &kernels, &job)?.collect()?;
+        times.push(slot.times().kernel);
+    }
+    let found: Vec<Pair> = slot.pairs().collect();
+    let mut answer = Answer::default();
+    answer.add(&found);
+    assert!(slot.unfinished().is_empty(), "there is room for all pairs");
+    assert_eq!(answer, workload.answer, "wrong pairs by batmaps");
+    times.remove(0);
+    times.sort_unstable();
+    let kernel = times[times.len() / 2].as_secs_f64();
+    println!(
+        "batmaps: kernel {:.3} ms, {:.1} TB/s of maps; {:.0} MB, made in {made:.2?} on one core, \
+         sent in {sent:.2?}\n",
+        1e3 * kernel,
+        compared_bytes(&maps, &tiles) / kernel / 1e12,
+        megabytes(maps.bytes())
+    );
     Ok(())
+}
+
+/// Bytes of maps that the pairs of all tiles compare: both maps in the widest range of the tile.
+fn compared_bytes(maps: &BatMaps<2>, tiles: &[Tile]) -> f64 {
+    let items = u32::try_from(maps.len()).expect("items are numbered by 32 bits");
+    let widest: Vec<usize> = (0..items)
+        .step_by(MAP_TILE as usize)
+        .map(|begin| {
+            let end = items.min(begin + MAP_TILE);
+            (begin..end).map(|map| maps.range(map)).max().unwrap_or(0)
+        })
+        .collect();
+    let of = |tile: &Tile| widest[tile.left as usize].max(widest[tile.right as usize]);
+    let ranges: usize = tiles.iter().map(of).sum();
+    6e6 * f64::from(MAP_TILE * MAP_TILE) * megabytes(ranges)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
 }
 
 /// Products of bits of all tiles.

@@ -5,29 +5,16 @@
 //   supports_tensor    the frequent pairs of tiles, by products of bits on tensor cores
 //   supports_integer   the same by population counts (the layout `bitmap`)
 //
-// A row has a bit a transaction. A tile has the pairs of 128 left and 128 right items; a block
-// takes a tile. Stages of 64 bytes of each of its rows go through shared memory: while one is
-// multiplied, the copies of two others go on. Sums stay in registers. When all stages are done,
-// the block reserves places for all pairs of the tile that are frequent, or leaves the tile.
+// A row has a bit a transaction. A tile has the pairs of 128 left and 128 right items, of which a
+// stage has 512 transactions; `supports.cuh` says how it goes through a block.
 //
-// Reads 32 B a pair of items and 1,024 B of rows a tile for each 8 transactions, most of them from
-// the second-level cache; writes 12 B a frequent pair.
-#include "output.cuh"
-#include "units.cuh"
+// Reads 2 x 128 rows a tile, most of them from the second-level cache; writes 12 B a frequent pair.
+#include "supports.cuh"
 
 // Transactions of a list of tids: they have 16 bits.
 constexpr u32 BLOCK = 1 << 16;
-constexpr u32 CHUNK_WORDS = 4;
-constexpr u32 CHUNK_BITS = 32 * CHUNK_WORDS;
+constexpr u32 CHUNK_BITS = 128;
 constexpr u32 ROW_THREADS = 128;
-
-// Items of each side of a tile. The same number: kernels/src/cuda/supports/tile.rs.
-constexpr u32 TILE = 128;
-// Chunks of 16 bytes of a row in a stage, and stages. A row has full stages:
-// kernels/src/cuda/supports/rows.rs.
-constexpr u32 STAGE_CHUNKS = 4;
-constexpr u32 STAGES = 3;
-constexpr u32 STAGE = 2 * TILE * STAGE_CHUNKS;
 
 // Lists of the items, ascending by item and then by block of transactions. The same layout:
 // kernels/src/cuda/supports/rows.rs.
@@ -38,32 +25,22 @@ struct TidLists {
     u32 transactions;
 };
 
-// Rows of bits, `stride` chunks each, of whole tiles of items. The same layout: rows.rs.
+// Rows of bits, `stride` chunks each: whole stages, of whole tiles of items. The same layout:
+// kernels/src/cuda/supports/rows.rs.
 struct Rows {
     uint4* chunks;
     u32 stride;
     u32 len;
-};
 
-// Numbers of tiles of items, `left <= right`. The same layout: tile.rs.
-struct Tile {
-    u32 left, right;
+    __device__ const Rows& of(const Tile&) const { return *this; }
+    __device__ u32 stages() const { return stride / STAGE_CHUNKS; }
+    __device__ const uint4* at(u32 item, u32 stage) const {
+        return chunks + static_cast<u64>(item) * stride + stage * STAGE_CHUNKS;
+    }
+    __device__ u32 support(const Pair& pair) const { return pair.support; }
+    // Items that fill up a tile are in no transaction.
+    __device__ bool reaches(const Pair& pair, u32 least) const { return pair.support >= least; }
 };
-
-// The same layout: kernels/src/supports/answer.rs.
-struct Pair {
-    u32 left, right, support;
-};
-
-// The same layout: kernels/src/cuda/supports/pairs.rs.
-struct Tiles {
-    Rows rows;
-    const Tile* tiles;
-    u32 tile_count;
-    u32 least;
-};
-
-using PairOutput = Output<Pair, Tile>;
 
 // Makes the part of a row that one list has, in shared memory. Rows without an item are zeros.
 //
@@ -96,28 +73,10 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS)
     }
 }
 
-// The place of a chunk in a stage, whose rows are the left ones, then the right ones. Eight rows
-// have one of their chunks in different banks.
-__device__ inline u32 place(u32 row, u32 chunk) {
-    return row * STAGE_CHUNKS + (chunk ^ (row / 2 % STAGE_CHUNKS));
-}
-
-// Starts the copies of a stage.
-template <u32 THREADS>
-__device__ inline void copy_stage(const Rows& rows, const Tile& tile, u32 stage, uint4* to) {
-    const u32 first = threadIdx.x / STAGE_CHUNKS, chunk = threadIdx.x % STAGE_CHUNKS;
-    const uint4* const from = rows.chunks + stage * STAGE_CHUNKS + chunk;
-#pragma unroll
-    for (u32 row = 0; row < 2 * TILE; row += THREADS / STAGE_CHUNKS) {
-        const u32 item = row < TILE ? tile.left * TILE + row : tile.right * TILE + row - TILE;
-        copy_async(to + place(first + row, chunk),
-                   from + static_cast<u64>(item + first) * rows.stride);
-    }
-}
-
 // Sums of a thread by tensor cores. A warp has 64 x 64 of the tile's sums, in products of 16 x 8.
 struct TensorUnits {
     static constexpr u32 THREADS = 128;
+    static constexpr u32 TILE = 128;
     static constexpr u32 SUMS = 128;
     u32 sums[4][8][4];
 
@@ -158,136 +117,31 @@ struct TensorUnits {
     }
 };
 
-// Sums of a thread by the integer units, 8 x 8. There are four times as many units of logic as of
-// population counts, so a carry-save adder makes one word of two before they are counted.
-struct IntegerUnits {
-    static constexpr u32 THREADS = 256;
-    static constexpr u32 SUMS = 64;
-    static constexpr u32 SIDE = 8;
-    u32 twos[SIDE][SIDE];
-    u32 ones[SIDE][SIDE];  // bits that were counted an odd number of times
+// The common bits of a pair of rows. There are four times as many units of logic as of population
+// counts, so a carry-save adder makes one word of two before they are counted.
+struct CommonBits {
+    u32 twos;
+    u32 ones;  // bits that were counted an odd number of times
 
-    // Eight lanes of a warp read different rows, the others the same ones.
-    __device__ static u32 first_left() { return threadIdx.x / 64 * 4 + threadIdx.x % 32 / 8; }
-    __device__ static u32 first_right() { return threadIdx.x / 32 % 2 * 8 + threadIdx.x % 8; }
-
-    __device__ static void add(u32& twos, u32& ones, u32 one, u32 other) {
+    __device__ void add_words(u32 one, u32 other) {
         twos += __popc((ones & one) | (ones & other) | (one & other));
         ones ^= one ^ other;
     }
-    __device__ void add_stage(const uint4* stage) {
-#pragma unroll 1
-        for (u32 chunk = 0; chunk < STAGE_CHUNKS; ++chunk) {
-            uint4 left[SIDE];
-#pragma unroll
-            for (u32 i = 0; i < SIDE; ++i) left[i] = stage[place(first_left() + 16 * i, chunk)];
-#pragma unroll
-            for (u32 j = 0; j < SIDE; ++j) {
-                const uint4 right = stage[place(TILE + first_right() + 16 * j, chunk)];
-#pragma unroll
-                for (u32 i = 0; i < SIDE; ++i) {
-                    add(twos[i][j], ones[i][j], left[i].x & right.x, left[i].y & right.y);
-                    add(twos[i][j], ones[i][j], left[i].z & right.z, left[i].w & right.w);
-                }
-            }
-        }
+    __device__ void add(const uint4& left, const uint4& right) {
+        add_words(left.x & right.x, left.y & right.y);
+        add_words(left.z & right.z, left.w & right.w);
     }
-    __device__ Pair sum(u32 i) const {
-        const u32 row = i / SIDE, column = i % SIDE;
-        return {first_left() + 16 * row, first_right() + 16 * column,
-                2 * twos[row][column] + __popc(ones[row][column])};
-    }
+    __device__ u32 sum() const { return 2 * twos + __popc(ones); }
 };
-
-// Adds up all stages of a tile's rows.
-template <class Units>
-__device__ void add_rows(const Rows& rows, const Tile& tile, uint4* stages, Units& units) {
-    const u32 count = rows.stride / STAGE_CHUNKS;
-#pragma unroll
-    for (u32 stage = 0; stage < STAGES - 1; ++stage) {
-        if (stage < count) copy_stage<Units::THREADS>(rows, tile, stage, stages + stage * STAGE);
-        close_copies();
-    }
-    u32 from = 0, to = STAGES - 1;
-#pragma unroll 1
-    for (u32 stage = 0; stage < count; ++stage) {
-        wait_for_copies<STAGES - 2>();
-        // The stage is there for all, and nobody reads the one before it any more.
-        __syncthreads();
-        const u32 next = stage + STAGES - 1;
-        if (next < count) copy_stage<Units::THREADS>(rows, tile, next, stages + to * STAGE);
-        close_copies();
-        units.add_stage(stages + from * STAGE);
-        from = from == STAGES - 1 ? 0 : from + 1;
-        to = to == STAGES - 1 ? 0 : to + 1;
-    }
-}
-
-// Whether the pair of items at a sum is frequent. A tile on the diagonal has each pair twice.
-// Items that are not there are in no transaction.
-__device__ inline bool is_frequent(const Tiles& tiles, const Tile& tile, const Pair& sum) {
-    return sum.support >= tiles.least && (tile.left != tile.right || sum.left < sum.right);
-}
-
-// Writes the frequent pairs of a tile, or leaves it. `counts` is shared memory of the block; all
-// threads call it, and no thread needs the stages any more.
-template <class Units>
-__device__ void write_pairs(const Tiles& tiles, const Tile& tile, const Units& units, u32 found,
-                            u64* counts, const PairOutput& output) {
-    constexpr u32 WARPS = Units::THREADS / WARP;
-    const u32 warp = threadIdx.x / WARP, of_warp = warp_sum(found);
-    if (lane_of_warp() == 0) counts[warp] = of_warp;
-    __syncthreads();  // The counts of all warps are there.
-    if (threadIdx.x == 0) {
-        u64 all = 0;
-        for (u32 i = 0; i < WARPS; ++i) all += counts[i];
-        counts[WARPS] = output.reserve(static_cast<u32>(all));
-        if (counts[WARPS] == NO_ROOM) output.leave_unfinished(tile);
-    }
-    __syncthreads();  // So is their place.
-    u64 at = counts[WARPS];
-    if (at == NO_ROOM) return;
-    for (u32 i = 0; i < warp; ++i) at += counts[i];
-#pragma unroll
-    for (u32 i = 0; i < Units::SUMS; ++i) {
-        Pair pair = units.sum(i);
-        const bool is_match = is_frequent(tiles, tile, pair);
-        const u32 matched = __ballot_sync(FULL_WARP, is_match);
-        pair.left += tile.left * TILE;
-        pair.right += tile.right * TILE;
-        if (is_match) output.matches[at + __popc(matched & lanes_below())] = pair;
-        at += __popc(matched);
-    }
-}
-
-// Grid: any. Block: as the units have it. Shared: the stages, 48 KiB. Barriers: 1 a stage, 1 a
-// tile, and 3 a tile with frequent pairs.
-template <class Units>
-__device__ void find_pairs(const Tiles& tiles, const PairOutput& output) {
-    DYNAMIC_SHARED(uint4, stages);
-    for (u32 i = blockIdx.x; i < tiles.tile_count; i += gridDim.x) {
-        const Tile tile = tiles.tiles[i];
-        Units units{};
-        add_rows(tiles.rows, tile, stages, units);
-        u32 found = 0;
-#pragma unroll
-        for (u32 sum = 0; sum < Units::SUMS; ++sum) {
-            found += is_frequent(tiles, tile, units.sum(sum));
-        }
-        // Also the end of all reads of the stages.
-        if (!__syncthreads_or(found)) continue;
-        write_pairs(tiles, tile, units, found, reinterpret_cast<u64*>(stages), output);
-        __syncthreads();  // The counts have been read.
-    }
-}
+using IntegerUnits = WordUnits<8, CommonBits>;
 
 extern "C" __global__ void __launch_bounds__(TensorUnits::THREADS, 2)
-    supports_tensor(Tiles tiles, PairOutput output) {
+    supports_tensor(Tiles<Rows> tiles, PairOutput output) {
     // The launcher asks no device for it that has no such units.
     if constexpr (BITS_ON_TENSOR_CORES) find_pairs<TensorUnits>(tiles, output);
 }
 
 extern "C" __global__ void __launch_bounds__(IntegerUnits::THREADS, 1)
-    supports_integer(Tiles tiles, PairOutput output) {
+    supports_integer(Tiles<Rows> tiles, PairOutput output) {
     find_pairs<IntegerUnits>(tiles, output);
 }

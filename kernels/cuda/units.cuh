@@ -1,5 +1,6 @@
-// units.cuh - copies to shared memory that go on by themselves, and products of bits by tensor
-// cores. Both exist from capability 8.0 on.
+// units.cuh - instructions that the compiler has no name for without its headers: copies to shared
+// memory that go on by themselves and products of bits by tensor cores, both from capability 8.0
+// on, and sums of bytes.
 //
 // Older devices copy at once. They have no product of bits: BITS_ON_TENSOR_CORES is then false, and
 // kernels take the integer units. The shim brings stand-ins (kernels/shim/cpp/units.h): copies that
@@ -73,5 +74,11 @@ __device__ inline void multiply_bits(u32 (&sums)[4], const u32 (&left)[4], u32 r
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
           "r"(right_high));
 #endif
+}
+
+// Adds the four bytes of a word to a sum.
+__device__ inline u32 add_bytes(u32 sum, u32 bytes) {
+    asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(bytes), "r"(0x01010101));
+    return sum;
 }
 #endif

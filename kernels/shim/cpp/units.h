@@ -92,3 +92,8 @@ SHIM_UNCHECKED inline void multiply_bits(unsigned (&sums)[4], const unsigned (&l
         }
     }
 }
+
+inline unsigned add_bytes(unsigned sum, unsigned bytes) {
+    for (unsigned shift = 0; shift < 32; shift += 8) sum += bytes >> shift & 0xff;
+    return sum;
+}

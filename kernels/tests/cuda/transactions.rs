@@ -24,6 +24,24 @@ impl TransactionCase {
         Self::new(name, items, (0..transactions).map(&mut hold).collect())
     }
 
+    /// Item `i` is in `sizes[i % sizes.len()]` transactions or a few less.
+    pub(crate) fn of_sizes(items: u32, transactions: u32, sizes: &[u32]) -> Self {
+        let mut numbers = Numbers::new(u64::from(items) << 32 | u64::from(transactions));
+        let mut held = vec![Vec::new(); transactions as usize];
+        for (item, size) in (0..items).zip(sizes.iter().cycle()) {
+            for _ in 0..*size {
+                // Many are drawn from a quarter, so that supports vary.
+                let end = if item % 3 == 0 { transactions } else { transactions.div_ceil(4) };
+                let first = numbers.below(end);
+                let mut rest = (first..transactions).chain(0..first);
+                let free = rest.find(|tid| held[*tid as usize].last() != Some(&item));
+                free.into_iter().for_each(|tid| held[tid as usize].push(item));
+            }
+        }
+        let name = format!("{items} items of sizes {sizes:?}, {transactions} transactions");
+        Self::new(name, items, held)
+    }
+
     pub(crate) fn new(name: String, items: u32, transactions: Vec<Vec<u32>>) -> Self {
         let mut lists = vec![Vec::new(); items as usize];
         for (tid, held) in (0..).zip(&transactions) {
@@ -61,6 +79,26 @@ impl TransactionCase {
         let pairs = pairs.zip(supports).filter(|(_, support)| *support > 0);
         pairs.map(|((left, right), support)| Pair { left, right, support }).collect()
     }
+}
+
+/// Cases for batmaps: items around tiles, ranges from narrow to wide in one tile, and sizes just
+/// below a full table, at which insertions fail.
+pub(crate) fn all_of_sizes() -> Vec<TransactionCase> {
+    let wide = [0, 1, 31, 32, 500, 3, 64, 2000, 130];
+    let cases = [
+        (0, 0, &[0][..]),
+        (1, 5, &[5]),
+        (2, 0, &[0]),
+        (63, 60, &[31, 0, 60]),
+        (64, 700, &wide[..6]),
+        (65, 9000, &[31, 63, 5]),
+        (129, 64, &[31]),
+        (12, 2100, &wide),
+    ];
+    let case = |&(items, transactions, sizes): &(u32, u32, &[u32])| {
+        TransactionCase::of_sizes(items, transactions, sizes)
+    };
+    cases.iter().map(case).collect()
 }
 
 /// All cases: items around tiles, transactions around stages and blocks, and densities.

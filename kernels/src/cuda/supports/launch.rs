@@ -2,18 +2,29 @@
 
 use std::fmt;
 
+use super::lists::BLOCK;
+use super::tile::{MAP_TILE, TILE};
 use crate::cuda::device::Properties;
 use crate::cuda::error::Launch;
 use crate::cuda::grid::Grid;
 
 /// The kernel that makes rows, and its grid.
-pub(super) const ROWS: Grid = Grid::new(128, 4096);
+pub(super) const ROWS: Grid = Grid::new(128, BLOCKS_MAX);
 const ROWS_KERNEL: &str = "supports_rows";
 
-/// The stages of a block: 3 of 256 rows of 64 bytes.
-const STAGES_BYTES: u32 = 3 * 256 * 64;
+/// The kernel that compares maps, and its grid: a block a tile, unless it is being tuned.
+const MAPS: Grid = Grid::new(256, BLOCKS_MAX);
+pub(super) const MAPS_KERNEL: &str = "batmaps_pairs";
 
-/// All entry points.
+/// The usual maximum of blocks for each multiprocessor.
+pub const BLOCKS_MAX: u32 = 4096;
+
+/// The stages of a block with tiles of a side: 3 of 64 bytes of each item.
+const fn stages_bytes(side: u32) -> u32 {
+    3 * 2 * side * 64
+}
+
+/// All entry points for rows.
 pub(super) const FUNCTIONS: [&str; 3] = [ROWS_KERNEL, "supports_tensor", "supports_integer"];
 
 /// The units of a device that find supports. All of them find the same.
@@ -46,8 +57,8 @@ impl Units {
     /// Blocks have as many threads as the kernel has sums for.
     const fn grid(self) -> Grid {
         match self {
-            Self::Tensor => Grid::new(128, 4096),
-            Self::Integer => Grid::new(256, 4096),
+            Self::Tensor => Grid::new(128, BLOCKS_MAX),
+            Self::Integer => Grid::new(256, BLOCKS_MAX),
         }
     }
 
@@ -96,13 +107,18 @@ impl Policy {
 
     /// The launch for `tiles` tiles.
     pub(super) fn launch(&self, device: &Properties, tiles: u32) -> Launch {
-        self.grid.launch(self.units.function(), device, tiles, STAGES_BYTES)
+        self.grid.launch(self.units.function(), device, tiles, stages_bytes(TILE))
     }
 }
 
 /// The launch for `parts` parts of rows, each of a block of transactions.
 pub(super) fn launch_rows(grid: Grid, device: &Properties, parts: u32) -> Launch {
-    grid.launch(ROWS_KERNEL, device, parts, super::lists::BLOCK / 8)
+    grid.launch(ROWS_KERNEL, device, parts, BLOCK / 8)
+}
+
+/// The launch for `tiles` tiles of maps, with at most `blocks_max` blocks for each multiprocessor.
+pub(super) fn launch_maps(device: &Properties, tiles: u32, blocks_max: u32) -> Launch {
+    MAPS.with_blocks_max(blocks_max).launch(MAPS_KERNEL, device, tiles, stages_bytes(MAP_TILE))
 }
 
 #[cfg(test)]
@@ -124,6 +140,8 @@ mod tests {
             assert!(launch.shared_bytes <= 48 << 10 && launch.blocks == 6, "{launch}");
             assert!(FUNCTIONS.contains(&launch.kernel));
         }
+        assert_eq!(launch_maps(&small_device(), 9, 1).blocks, 2);
+        assert_eq!(launch_maps(&small_device(), 9, BLOCKS_MAX).shared_bytes, 24 << 10);
         assert_eq!(launch_rows(ROWS, &small_device(), 0).shared_bytes, 8 << 10);
     }
 }

@@ -25,29 +25,42 @@
 //! [`Units`] are those that count: tensor cores multiply bits, with `and` and population count as
 //! product and sum; the integer units do the same word by word.
 //!
-//! Kernels: `kernels/cuda/supports.cu`. Source of the layout: Fang, Lu, Xiao, He, Luo, *Frequent
-//! Itemset Mining on Graphics Processors*, DaMoN 2009. Departures: tiles in shared memory and
-//! registers, tensor cores.
+//! The same by [`crate::batmap`]: [`DeviceMaps`] take the place of rows, [`MapPairs`] that of
+//! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs are
+//! read; the device writes each pair whose support they could complete.
+//!
+//! Kernels: `kernels/cuda/supports.cuh` (tiles), `supports.cu` (rows), `batmaps.cu`. Sources: Fang,
+//! Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of bits);
+//! Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps).
+//! Departures: sums of several pairs a thread in registers, tensor cores, bounded output.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `lists` | tid lists by blocks of transactions |
 //! | `rows` | rows of bits on a device, and the kernel that makes them |
+//! | `maps` | batmaps on a device |
 //! | `tile` | tiles of pairs |
 //! | `launch` | units, entry points and grids |
-//! | `pairs` | the buffers of a chunk, and its steps |
+//! | `chunk` | the buffers of a chunk of tiles |
+//! | `pairs`, `map_pairs` | the steps of a chunk, of rows and of batmaps |
 
+mod chunk;
 mod launch;
 mod lists;
+mod map_pairs;
+mod maps;
 mod pairs;
 mod rows;
 mod tile;
 
-pub use self::launch::{Policy, Units};
+pub use self::chunk::PairLimits;
+pub use self::launch::{BLOCKS_MAX, Policy, Units};
 pub use self::lists::{BLOCK, TidBlocks};
-pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, PairLimits, TilePairs};
+pub use self::map_pairs::{MAP_PAIRS_MIN, MapJob, MapPairs, MapsAnswered, MapsKept};
+pub use self::maps::DeviceMaps;
+pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, TilePairs};
 pub use self::rows::{BitRows, RowLimits};
-pub use self::tile::{TILE, Tile, tiles};
+pub use self::tile::{MAP_TILE, TILE, Tile, tiles};
 
 #[cfg(doc)]
 use super::Slot;

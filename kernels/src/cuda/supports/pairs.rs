@@ -1,55 +1,27 @@
-//! The buffers of a chunk of tiles, and its steps over a device.
+//! Chunks of tiles of rows, and their steps over a device.
 
 #![expect(unsafe_code, reason = "a contract with kernels, which nothing checks")]
 
 use std::sync::Arc;
 
+use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{FUNCTIONS, Policy};
-use super::rows::{BitRows, RowsArgument};
+use super::rows::BitRows;
 use super::tile::{TILE, Tile};
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DevicePointer, Memory, Plain};
-use crate::cuda::mirrored::MirroredBuffer;
+use crate::cuda::memory::Memory;
 use crate::cuda::module::{Images, images};
-use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
+use crate::cuda::output::Written;
 use crate::cuda::primitive::Primitive;
 use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::supports::Pair;
 
-// SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Tile {}
-// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Pair {}
-
-/// Room for pairs that a slot needs at least: those of one tile, which is finished as a whole.
+/// Room for pairs that a slot needs at least: those of one tile.
 pub const PAIRS_MIN: usize = (TILE * TILE) as usize;
 
-/// Positions in buffers have 32 bits.
-const COUNT_MAX: usize = 1 << 31;
-
-/// The largest chunk that a slot takes, and the room for its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PairLimits {
-    /// Tiles of the chunk.
-    pub tiles: usize,
-    /// Room for frequent pairs, at least [`PAIRS_MIN`].
-    pub pairs: usize,
-}
-
-impl PairLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.tiles.max(1) * size_of::<Tile>() + self.output().bytes::<Pair, Tile>()
-    }
-
-    fn output(&self) -> OutputLimits {
-        OutputLimits { matches: self.pairs, units: self.tiles, counters: 0 }
-    }
-}
-
-/// A chunk of tiles and the question about it: the pairs with a support of at least `least`.
+/// A chunk of tiles of [`TILE`] items and the question about it: the pairs with a support of at
+/// least `least`.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// Tiles of `rows`, each once.
@@ -62,16 +34,13 @@ pub struct Job<'a> {
     pub policy: Policy,
 }
 
-/// Frequent pairs of tiles: the buffers of a chunk.
+/// Frequent pairs of tiles of rows: the buffers of a chunk.
 ///
 /// # Cost
 ///
 /// A tile takes `TILE * TILE` products of rows, whatever the rows hold, and reads `2 * TILE` rows.
 #[derive(Debug)]
-pub struct TilePairs {
-    tiles: MirroredBuffer<Tile>,
-    output: BoundedOutput<Pair, Tile>,
-}
+pub struct TilePairs(TileBuffers);
 
 /// The rows of a chunk in flight, and the question about it.
 #[derive(Debug)]
@@ -84,16 +53,6 @@ pub struct Kept {
 /// The answer in the buffers.
 #[derive(Debug, Default)]
 pub struct Answered(Written);
-
-/// The rows and the tiles as kernels take them: `Tiles` of `supports.cu`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct TilesArgument {
-    rows: RowsArgument,
-    tiles: DevicePointer<Tile>,
-    tile_count: u32,
-    least: u32,
-}
 
 // SAFETY: the arguments are of the kernels' types. The tiles have been checked against the rows,
 // which are those of whole tiles and of whole stages. Kernels write pairs within the room that they
@@ -113,54 +72,37 @@ unsafe impl Primitive for TilePairs {
     }
 
     fn allocate(memory: &Arc<Memory>, limits: PairLimits) -> Result<Self, DeviceError> {
-        let PairLimits { tiles, pairs } = limits;
-        assert!(tiles.max(pairs) <= COUNT_MAX, "{limits:?} exceed {COUNT_MAX}");
-        assert!(pairs >= PAIRS_MIN, "room for {pairs} pairs; at least {PAIRS_MIN} are needed");
-        Ok(Self {
-            tiles: MirroredBuffer::new(memory, tiles.max(1))?,
-            output: BoundedOutput::new(memory, limits.output())?,
-        })
+        TileBuffers::new(memory, limits, PAIRS_MIN).map(Self)
     }
 
     /// The tiles within the limits, and of these rows.
     fn check(limits: PairLimits, job: &Job<'_>) -> Kept {
-        let Job { tiles, rows, least, policy } = job;
-        assert!(*least > 0, "the least support is 1");
-        let (len, max) = (tiles.len(), limits.tiles);
-        assert!(len <= max, "a chunk of {len} tiles exceeds {max}");
-        let end = rows.items().div_ceil(TILE);
-        let wrong = tiles.iter().find(|tile| tile.left > tile.right || tile.right >= end);
-        if let Some(Tile { left, right }) = wrong {
-            panic!("tile ({left}, {right}) of {end} tiles of items: left <= right is needed");
-        }
-        Kept { rows: Arc::clone(rows), least: *least, policy: *policy }
+        let &Job { tiles, rows, least, policy } = job;
+        TileBuffers::check(limits, tiles, rows.items().div_ceil(TILE), least);
+        Kept { rows: Arc::clone(rows), least, policy }
     }
 
     fn fill(&mut self, job: &Job<'_>) {
-        self.tiles.fill(job.tiles);
+        self.0.fill(job.tiles);
     }
 
     fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
-        step.send(&self.tiles)
+        self.0.copy_in(step)
     }
 
     fn launch(&self, kept: &Kept, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
-        self.output.clear(step)?;
         let Kept { rows, least, policy } = kept;
-        let units = policy.units();
-        assert!(units.are_available(step.device()), "the device has no {units} for bits");
-        let tile_count = u32::try_from(self.tiles.filled()).expect("within the slot's limits");
-        let (rows, tiles) = (rows.argument(), self.tiles.pointer());
-        let tiles = TilesArgument { rows, tiles, tile_count, least: *least };
-        step.launch(policy.launch(step.device(), tile_count), (tiles, self.output.argument()))
+        let (units, device) = (policy.units(), step.device());
+        assert!(units.are_available(device), "the device has no {units} for bits");
+        self.0.launch(step, |tiles| policy.launch(device, tiles), rows.argument(), *least)
     }
 
     fn copy_out(&self, _: &Kept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
-        self.output.fetch(step)
+        self.0.copy_out(step)
     }
 
     fn land(&self, _: &Kept, landing: &mut Landing<'_>) -> Result<Answered, DeviceError> {
-        self.output.land(landing).map(Answered)
+        self.0.land(landing).map(Answered)
     }
 }
 
@@ -169,13 +111,13 @@ impl Slot<TilePairs> {
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
         let (buffers, answer) = self.answered();
-        buffers.output.matches(answer.0)
+        buffers.0.pairs(answer.0)
     }
 
     /// The tiles of the last chunk whose pairs did not find room.
     #[must_use]
     pub fn unfinished(&self) -> &[Tile] {
         let (buffers, answer) = self.answered();
-        buffers.output.unfinished(answer.0)
+        buffers.0.unfinished(answer.0)
     }
 }

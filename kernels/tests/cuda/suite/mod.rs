@@ -1,5 +1,6 @@
 //! The suite that passes on every device, real or not.
 
+mod batmaps;
 mod chunk_sum;
 pub(crate) mod signatures;
 mod supports;

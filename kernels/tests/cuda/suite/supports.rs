@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trommel_kernels::cuda::supports::{
-    BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TidBlocks, Tile, TilePairs, Units,
-    tiles,
+    BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs,
+    Units, tiles,
 };
 use trommel_kernels::cuda::{
     Device, DeviceError, FailureKind, Flight, Flights, Kernels, Lane, Memory, Slot,
@@ -93,7 +93,7 @@ fn check(units: Units, cases: &[TransactionCase]) {
     let bench = Bench::new(&device).unwrap();
     for case in cases {
         let all = case.by_hand();
-        let tiles: Vec<Tile> = tiles(case.items).collect();
+        let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
         let rows = bench.upload(case).unwrap();
         let most = all.iter().map(|pair| pair.support).max().unwrap_or(0);
         for (policy, least) in policies(units).into_iter().zip([1, most / 2 + 1]) {
@@ -138,7 +138,7 @@ fn leasts_pass_all_some_and_no_pairs_with_any_room() {
     let bench = Bench::new(&device).unwrap();
     let case = TransactionCase::of_density(257, 20, 80);
     let (rows, all) = (bench.upload(&case).unwrap(), case.by_hand());
-    let tiles: Vec<Tile> = tiles(case.items).collect();
+    let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
     let policy = Policy::of(Units::best(device.properties()));
     for least in [1, 12, 16, 21, u32::MAX] {
         let expected: Vec<Pair> =
@@ -157,7 +157,7 @@ fn leasts_pass_all_some_and_no_pairs_with_any_room() {
 fn several_chunks_are_in_flight_over_one_upload() {
     let Some(device) = device() else { return };
     let case = TransactionCase::of_density(300, 600, 30);
-    let tiles: Vec<Tile> = tiles(case.items).collect();
+    let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
     let limits = PairLimits { tiles: 2, pairs: 2 * PAIRS_MIN };
     let shared = RowLimits::of(&Cut::new(&case).blocks()).bytes();
     let mut flights = Flights::<TilePairs>::open(&device, 2, limits, shared).unwrap();
@@ -196,7 +196,7 @@ fn rows_are_loaded_again_in_the_same_room() {
         rows.load(&bench.kernels, &Cut::new(&case).blocks()).unwrap();
         assert_eq!(bench.memory.used_bytes(), used, "buffers were made on the way");
         let shared = Arc::new(rows);
-        let tiles: Vec<Tile> = tiles(case.items).collect();
+        let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
         let policy = Policy::of(Units::Integer);
         let job = Job { tiles: &tiles, rows: &shared, least: 1, policy };
         let slot = bench.slot(&tiles, PAIRS_MIN);
@@ -212,7 +212,7 @@ fn tids_past_their_block_are_left_out() {
     let tids = [3, 9, 10, 511, 65_535, 3, 9, 10, 511, 65_535];
     let lists = TidBlocks::new(2, 10, &[0, 5, 10], &tids);
     let rows = BitRows::upload(&bench.memory, &bench.kernels, &lists).unwrap();
-    let tiles: Vec<Tile> = tiles(2).collect();
+    let tiles: Vec<Tile> = tiles(2, TILE).collect();
     let job = Job { tiles: &tiles, rows: &rows, least: 1, policy: Policy::of(Units::Integer) };
     let pairs = bench.pairs(bench.slot(&tiles, PAIRS_MIN), &job);
     assert_eq!(pairs, [Pair { left: 0, right: 1, support: 2 }]);
