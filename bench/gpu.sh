@@ -82,6 +82,9 @@ run() {
     --without scalar,portable,avx2,avx512
   step signatures-large 100 "$gpu/trommel-bench" signatures --sets 50000 --sizes 120 --rounds 3 \
     --without scalar,portable,avx2,avx512
+  step supports 120 "$gpu/trommel-bench" supports
+  step supports-large 120 "$gpu/trommel-bench" supports --matrices 64000:156250:0.01:40 \
+    --rounds 3 --without-batmaps
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2

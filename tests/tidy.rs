@@ -214,7 +214,7 @@ const PRIMITIVES: &[&str] = &[
 ];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
-const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures"];
+const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures", "cuda::supports"];
 
 const LAYOUTS: [Layout; 2] = [
     Layout {

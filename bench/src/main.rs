@@ -15,6 +15,7 @@ mod set_join;
 mod signatures;
 #[cfg(feature = "peers")]
 mod summary_peers;
+mod supports;
 mod waves;
 
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Command {
     Waves(waves::Arguments),
     /// Signatures of all pairs of token sets, on each level of the processor and a GPU.
     Signatures(signatures::Arguments),
+    /// Supports of all pairs of items, by each unit of a GPU.
+    Supports(supports::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
 }
@@ -86,6 +89,10 @@ fn main() -> ExitCode {
         Command::Signatures(arguments) => {
             println!("{}\n", engine::machine());
             signatures::run(&arguments);
+        }
+        Command::Supports(arguments) => {
+            println!("{}\n", engine::machine());
+            supports::run(&arguments);
         }
         Command::SetJoin(arguments) => {
             println!("{}\n", engine::machine());

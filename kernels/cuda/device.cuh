@@ -5,6 +5,7 @@
 // DYNAMIC_SHARED.
 #pragma once
 
+using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 

@@ -8,6 +8,9 @@
 // the room for them.
 enum Counter : u32 { MATCHES, UNFINISHED, OWN_COUNTERS };
 
+// The answer to a reservation that does not fit.
+constexpr u64 NO_ROOM = ~0ull;
+
 // Matches of type Match, of units of work of type Unit.
 template <class Match, class Unit>
 struct Output {
@@ -28,6 +31,19 @@ struct Output {
         at = __shfl_sync(FULL_WARP, at, 0) + __popc(matched & lanes_below());
         if (is_match && at < room) matches[at] = match;
         return __ballot_sync(FULL_WARP, is_match && at >= room);
+    }
+
+    // Reserves places for all matches of a unit, or for none: a unit whose matches do not fit leaves
+    // no gap between those of others. One thread calls it; the answer is the first place, or
+    // NO_ROOM.
+    __device__ u64 reserve(u32 count) const {
+        u64 known = atomicAdd(&counters[MATCHES], 0ull);
+        while (known + count <= room) {
+            const u64 before = atomicCAS(&counters[MATCHES], known, known + count);
+            if (before == known) return known;
+            known = before;
+        }
+        return NO_ROOM;
     }
 
     // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: the host

@@ -168,3 +168,5 @@ template <class T>
 T __ldg(const T* at) {
     return *at;
 }
+
+#include "units.h"

@@ -87,8 +87,14 @@ impl StandIn {
     ) -> io::Result<Self> {
         let built = Self::new(form);
         let compiler = Compiler { path: env!("STAND_IN_CXX").into(), form };
-        // A header beside the source is found before the unchanged one.
-        fs::copy(kernels().join(source), folder.join(source))?;
+        // Headers beside the source are found before the unchanged ones, also by each other.
+        for entry in fs::read_dir(kernels())? {
+            let entry = entry?;
+            let is_header = entry.path().extension() == Some(OsStr::new("cuh"));
+            if is_header || entry.file_name() == source {
+                fs::copy(entry.path(), folder.join(entry.file_name()))?;
+            }
+        }
         let text = fs::read_to_string(kernels().join(changed))?;
         fs::write(folder.join(changed), change(&text))?;
         let object = compiler.compile(&folder.join(source), folder)?;

@@ -7,9 +7,9 @@ use super::slot::{TABLES_MAX, codes};
 pub(super) const BLOCK: usize = 64;
 
 /// A line of a cache, and a register of AVX-512.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Block(pub(super) [u8; BLOCK]);
+pub(crate) struct Block(pub(super) [u8; BLOCK]);
 
 /// The blocks of a map, table after table.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@ use std::fmt;
 use super::insert::Tables;
 use super::map::{BLOCK, Block, Map};
 use super::permute::Permutations;
+use super::side;
 use crate::Isa;
 use crate::sets::Sets;
 
@@ -159,6 +160,30 @@ impl<const D: usize> BatMaps<D> {
     #[must_use]
     pub fn failed_count(&self) -> usize {
         self.side.len()
+    }
+
+    /// The blocks of all maps.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The first block of a map, and the binary logarithm of the blocks of a table.
+    pub(crate) fn place(&self, map: u32) -> (usize, u32) {
+        let Entry { begin, table_bits } = self.entries[map as usize];
+        (begin, table_bits)
+    }
+
+    /// The number of elements of a set that are not in its map.
+    pub(crate) fn failed_count_of(&self, map: u32) -> usize {
+        self.side(map).len()
+    }
+
+    /// The number of common elements of a pair of sets that one of the maps lacks.
+    pub(crate) fn failed_support(&self, pair: [u32; 2]) -> u32 {
+        let [row, column] = pair.map(|map| map..map + 1);
+        let mut support = 0;
+        side::add_pairs(self, row, column, std::slice::from_mut(&mut support));
+        support
     }
 
     /// One map.

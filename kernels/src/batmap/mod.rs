@@ -80,7 +80,7 @@
 //! - Failed elements are looked up in the other maps. The paper goes through the transactions,
 //!   which the maps do not have.
 //! - A rectangle of pairs is compared in slices that fit a cache of the processor, rather than in
-//!   the shared memory of a work group (§III-B).
+//!   the shared memory of a work group (§III-B), which `cuda::supports` does on a GPU.
 //!
 //! | file | contents |
 //! |---|---|
@@ -110,6 +110,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::map::Block;
 pub use self::maps::BatMaps;
 pub use self::permute::Permutations;
 

@@ -23,6 +23,8 @@ use super::error::{DeviceError, MemoryKind, sized};
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 // SAFETY: a number.
+unsafe impl Plain for u16 {}
+// SAFETY: a number.
 unsafe impl Plain for u32 {}
 // SAFETY: a number.
 unsafe impl Plain for u64 {}

@@ -40,7 +40,7 @@
 //! | `output` | answers of unknown number in a buffer of fixed room |
 //! | `sets` | sets in a device's memory |
 //! | `bandwidth` | the speed of plain copies |
-//! | `overlap`, `signatures`, `chunk_sum` | the primitives |
+//! | `overlap`, `signatures`, `supports`, `chunk_sum` | the primitives |
 
 mod bandwidth;
 #[doc(hidden)]
@@ -63,6 +63,7 @@ pub mod signatures;
 mod slot;
 mod steps;
 mod stream;
+pub mod supports;
 
 pub use self::bandwidth::CopyTimes;
 pub use self::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};

@@ -15,6 +15,7 @@ mod failing;
 mod stand_in;
 mod suite;
 mod tiles;
+mod transactions;
 
 use std::env;
 

@@ -139,6 +139,12 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
     pull_out_barriers("signatures.cu", 6, &["suite::signatures::signatures_of_1"]);
 }
 
+#[test]
+fn no_barrier_of_supports_can_be_pulled_out() {
+    pull_out_barriers("supports.cu", 2, &["suite::supports::small"]);
+    pull_out_barriers("supports.cuh", 4, &["suite::supports::small"]);
+}
+
 /// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and
 /// runs tests that must notice.
 fn let_out_bounds(source: &str, changed: &str, bounds: &[[&str; 2]], filter: &str) {
@@ -207,6 +213,49 @@ fn no_bound_of_signatures_can_be_let_out() {
     let_out_bounds("signatures.cu", "signatures.cu", &bounds, filter);
     let bounds = [["is_match && at < room", "is_match && at <= room"]];
     let_out_bounds("signatures.cu", "output.cuh", &bounds, filter);
+}
+
+#[test]
+fn no_bound_of_supports_can_be_let_out() {
+    let bounds = [
+        ["i < rows.len * parts", "i <= rows.len * parts"],
+        ["at < chunks; at += blockDim.x) part", "at <= chunks; at += blockDim.x) part"],
+        ["at < chunks; at += blockDim.x) row", "at <= chunks; at += blockDim.x) row"],
+        ["item < lists.items", "item <= lists.items"],
+        ["at < end; at", "at <= end; at"],
+        ["tid < tids", "tid <= tids"],
+        ["support >= least", "support > least"],
+    ];
+    let_out_bounds("supports.cu", "supports.cu", &bounds, "suite::supports::");
+    let bounds = [
+        ["next < count", "next <= count"],
+        ["wait_for_copies<STAGES - 2>", "wait_for_copies<STAGES - 1>"],
+        ["stage < count; ++stage", "stage + 1 < count; ++stage"],
+        ["i < tiles.tile_count", "i <= tiles.tile_count"],
+        ["pair.left < pair.right", "pair.left <= pair.right"],
+        ["i < warp; ++i", "i <= warp; ++i"],
+    ];
+    let_out_bounds("supports.cu", "supports.cuh", &bounds, "suite::supports::");
+    let bounds = [
+        ["known + count <= room", "known + count <= room + 1"],
+        ["known + count <= room", "known + count < room"],
+    ];
+    let_out_bounds("supports.cu", "output.cuh", &bounds, "suite::supports::leasts");
+}
+
+#[test]
+fn no_bound_of_batmaps_can_be_let_out() {
+    let bounds = [
+        ["TABLES << table_bits", "(TABLES + 1) << table_bits"],
+        ["<< map.table_bits) - 1)", "<< map.table_bits) * 2 - 1)"],
+        ["left > right ? left : right)", "left < right ? left : right)"],
+        ["pair.right >= len", "pair.right > len"],
+        ["+ failed >= least", "+ failed > least"],
+        ["maps[pair.right].failed", "0"],
+        ["(left | right) &", "(left & right) &"],
+        ["& 0x7f7f7f7f) +", ") +"],
+    ];
+    let_out_bounds("batmaps.cu", "batmaps.cu", &bounds, "suite::batmaps::");
 }
 
 /// The message of a child that may fail about its end.

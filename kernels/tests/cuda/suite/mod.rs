@@ -1,7 +1,9 @@
 //! The suite that passes on every device, real or not.
 
+mod batmaps;
 mod chunk_sum;
 pub(crate) mod signatures;
+mod supports;
 
 use std::sync::Arc;
 

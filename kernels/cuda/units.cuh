@@ -1,0 +1,84 @@
+// units.cuh - instructions that the compiler has no name for without its headers: copies to shared
+// memory that go on by themselves and products of bits by tensor cores, both from capability 8.0
+// on, and sums of bytes.
+//
+// Older devices copy at once. They have no product of bits: BITS_ON_TENSOR_CORES is then false, and
+// kernels take the integer units. The shim brings stand-ins (kernels/shim/cpp/units.h): copies that
+// are as late as they may be, and a product that exchanges its operands between lanes.
+#pragma once
+
+#include "device.cuh"
+
+#ifndef UNITS_OF_SHIM
+#if __CUDA_ARCH__ >= 800
+#define UNITS_OF_8_0
+constexpr bool BITS_ON_TENSOR_CORES = true;
+#else
+constexpr bool BITS_ON_TENSOR_CORES = false;
+#endif
+
+#ifdef UNITS_OF_8_0
+__device__ inline u32 address_in_shared(const void* at) {
+    return static_cast<u32>(__cvta_generic_to_shared(at));
+}
+#endif
+
+// Starts a copy of 16 bytes to shared memory, both sides aligned, in the open group of the thread.
+__device__ inline void copy_async(uint4* to, const uint4* from) {
+#ifdef UNITS_OF_8_0
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address_in_shared(to)), "l"(from)
+                 : "memory");
+#else
+    *to = *from;
+#endif
+}
+
+// Closes the group of copies of the thread, which may have none.
+__device__ inline void close_copies() {
+#ifdef UNITS_OF_8_0
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until at most `LEFT` of the thread's groups go on, the last ones closed.
+template <u32 LEFT>
+__device__ inline void wait_for_copies() {
+#ifdef UNITS_OF_8_0
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// Loads four matrices of 8 rows of 16 bytes from shared memory. Lane `l` names row `l % 8` of
+// matrix `l / 8`, and gets of each matrix word `l % 4` of row `l / 4`.
+__device__ inline void load_matrices(u32 (&words)[4], const uint4* row) {
+#ifdef UNITS_OF_8_0
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address_in_shared(row))
+                 : "memory");
+#endif
+}
+
+// Adds to 16 x 8 sums the numbers of common bits of 16 left and 8 right rows of 256 bits. With
+// `row = l / 4` and `word = l % 4` lane `l` has
+//
+//   left   words `word` of rows `row` and `row + 8`, then words `word + 4` of both
+//   right  words `word` and `word + 4` of row `row`
+//   sums   of row `row` with columns `2 * word` and `2 * word + 1`, then of row `row + 8`
+__device__ inline void multiply_bits(u32 (&sums)[4], const u32 (&left)[4], u32 right_low,
+                                     u32 right_high) {
+#ifdef UNITS_OF_8_0
+    asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
+          "r"(right_high));
+#endif
+}
+
+// Adds the four bytes of a word to a sum.
+__device__ inline u32 add_bytes(u32 sum, u32 bytes) {
+    asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(bytes), "r"(0x01010101));
+    return sum;
+}
+#endif

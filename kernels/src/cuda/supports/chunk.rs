@@ -1,0 +1,125 @@
+//! The buffers of a chunk of tiles, over any data on the device.
+
+#![expect(unsafe_code, reason = "structs that kernels read and write")]
+
+use std::sync::Arc;
+
+use super::tile::Tile;
+use crate::cuda::error::{DeviceError, Launch};
+use crate::cuda::memory::{DevicePointer, Memory, Plain};
+use crate::cuda::mirrored::MirroredBuffer;
+use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
+use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::supports::Pair;
+
+// SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Tile {}
+// SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Pair {}
+
+/// Positions in buffers have 32 bits.
+const COUNT_MAX: usize = 1 << 31;
+
+/// The largest chunk that a slot takes, and the room for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairLimits {
+    /// Tiles of the chunk.
+    pub tiles: usize,
+    /// Room for frequent pairs, at least those of one tile, which is finished as a whole.
+    pub pairs: usize,
+}
+
+impl PairLimits {
+    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.tiles.max(1) * size_of::<Tile>() + self.output().bytes::<Pair, Tile>()
+    }
+
+    fn output(&self) -> OutputLimits {
+        OutputLimits { matches: self.pairs, units: self.tiles, counters: 0 }
+    }
+}
+
+/// The tiles of a chunk and the room for their pairs.
+#[derive(Debug)]
+pub(super) struct TileBuffers {
+    tiles: MirroredBuffer<Tile>,
+    output: BoundedOutput<Pair, Tile>,
+}
+
+/// The tiles of a source as kernels take them: `Tiles` of `supports.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct TilesArgument<S> {
+    source: S,
+    tiles: DevicePointer<Tile>,
+    tile_count: u32,
+    least: u32,
+}
+
+impl TileBuffers {
+    /// Buffers for tiles of `pairs_min` pairs at most.
+    pub(super) fn new(
+        memory: &Arc<Memory>,
+        limits: PairLimits,
+        pairs_min: usize,
+    ) -> Result<Self, DeviceError> {
+        let PairLimits { tiles, pairs } = limits;
+        assert!(tiles.max(pairs) <= COUNT_MAX, "{limits:?} exceed {COUNT_MAX}");
+        assert!(pairs >= pairs_min, "room for {pairs} pairs; at least {pairs_min} are needed");
+        Ok(Self {
+            tiles: MirroredBuffer::new(memory, tiles.max(1))?,
+            output: BoundedOutput::new(memory, limits.output())?,
+        })
+    }
+
+    /// Checks tiles against the limits and against data of `end` tiles of items.
+    pub(super) fn check(limits: PairLimits, tiles: &[Tile], end: u32, least: u32) {
+        assert!(least > 0, "the least support is 1");
+        let (len, max) = (tiles.len(), limits.tiles);
+        assert!(len <= max, "a chunk of {len} tiles exceeds {max}");
+        let wrong = tiles.iter().find(|tile| tile.left > tile.right || tile.right >= end);
+        if let Some(Tile { left, right }) = wrong {
+            panic!("tile ({left}, {right}) of {end} tiles of items: left <= right is needed");
+        }
+    }
+
+    pub(super) fn fill(&mut self, tiles: &[Tile]) {
+        self.tiles.fill(tiles);
+    }
+
+    pub(super) fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
+        step.send(&self.tiles)
+    }
+
+    /// Queues a kernel over the tiles; `launch` has its grid for a number of tiles.
+    pub(super) fn launch<S: Copy>(
+        &self,
+        step: &LaunchStep<'_>,
+        launch: impl FnOnce(u32) -> Launch,
+        source: S,
+        least: u32,
+    ) -> Result<(), DeviceError> {
+        self.output.clear(step)?;
+        let tile_count = u32::try_from(self.tiles.filled()).expect("within the slot's limits");
+        let tiles = TilesArgument { source, tiles: self.tiles.pointer(), tile_count, least };
+        step.launch(launch(tile_count), (tiles, self.output.argument()))
+    }
+
+    pub(super) fn copy_out(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        self.output.fetch(step)
+    }
+
+    pub(super) fn land(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
+        self.output.land(landing)
+    }
+
+    pub(super) fn pairs(&self, written: Written) -> &[Pair] {
+        self.output.matches(written)
+    }
+
+    pub(super) fn unfinished(&self, written: Written) -> &[Tile] {
+        self.output.unfinished(written)
+    }
+}

@@ -1,0 +1,147 @@
+//! Units that count, entry points and grids.
+
+use std::fmt;
+
+use super::lists::BLOCK;
+use super::tile::{MAP_TILE, TILE};
+use crate::cuda::device::Properties;
+use crate::cuda::error::Launch;
+use crate::cuda::grid::Grid;
+
+/// The kernel that makes rows, and its grid.
+pub(super) const ROWS: Grid = Grid::new(128, BLOCKS_MAX);
+const ROWS_KERNEL: &str = "supports_rows";
+
+/// The kernel that compares maps, and its grid: a block a tile, unless it is being tuned.
+const MAPS: Grid = Grid::new(256, BLOCKS_MAX);
+pub(super) const MAPS_KERNEL: &str = "batmaps_pairs";
+
+/// The usual maximum of blocks for each multiprocessor.
+pub const BLOCKS_MAX: u32 = 4096;
+
+/// The stages of a block with tiles of a side: 3 of 64 bytes of each item.
+const fn stages_bytes(side: u32) -> u32 {
+    3 * 2 * side * 64
+}
+
+/// All entry points for rows.
+pub(super) const FUNCTIONS: [&str; 3] = [ROWS_KERNEL, "supports_tensor", "supports_integer"];
+
+/// The units of a device that find supports. All of them find the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Units {
+    /// Tensor cores, which multiply bits in devices of capability 8.0 to 9.0.
+    Tensor,
+    /// Units for integers, which every device has.
+    Integer,
+}
+
+impl Units {
+    /// All of them, the fastest first.
+    pub const ALL: &'static [Self] = &[Self::Tensor, Self::Integer];
+
+    /// Whether a device has them, and its image uses them.
+    #[must_use]
+    pub fn are_available(self, device: &Properties) -> bool {
+        // Images for other capabilities come from PTX for 7.0, which has no product of bits.
+        self == Self::Integer || matches!(device.capability.0, 8 | 9)
+    }
+
+    /// The fastest that a device has.
+    #[must_use]
+    pub fn best(device: &Properties) -> Self {
+        if Self::Tensor.are_available(device) { Self::Tensor } else { Self::Integer }
+    }
+
+    /// Blocks have as many threads as the kernel has sums for.
+    const fn grid(self) -> Grid {
+        match self {
+            Self::Tensor => Grid::new(128, BLOCKS_MAX),
+            Self::Integer => Grid::new(256, BLOCKS_MAX),
+        }
+    }
+
+    const fn function(self) -> &'static str {
+        match self {
+            Self::Tensor => "supports_tensor",
+            Self::Integer => "supports_integer",
+        }
+    }
+}
+
+impl fmt::Display for Units {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tensor => "tensor cores",
+            Self::Integer => "integer units",
+        })
+    }
+}
+
+/// The units that count, and the cut of the tiles into blocks, which changes the speed alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    units: Units,
+    grid: Grid,
+}
+
+impl Policy {
+    /// The usual policy of units: a block a tile.
+    #[must_use]
+    pub const fn of(units: Units) -> Self {
+        Self { units, grid: units.grid() }
+    }
+
+    /// Changes the maximum of blocks for each multiprocessor; a block then takes several tiles.
+    #[must_use]
+    pub const fn with_blocks_max(self, blocks_per_multiprocessor_max: u32) -> Self {
+        Self { grid: self.grid.with_blocks_max(blocks_per_multiprocessor_max), ..self }
+    }
+
+    /// The units.
+    #[must_use]
+    pub const fn units(&self) -> Units {
+        self.units
+    }
+
+    /// The launch for `tiles` tiles.
+    pub(super) fn launch(&self, device: &Properties, tiles: u32) -> Launch {
+        self.grid.launch(self.units.function(), device, tiles, stages_bytes(TILE))
+    }
+}
+
+/// The launch for `parts` parts of rows, each of a block of transactions.
+pub(super) fn launch_rows(grid: Grid, device: &Properties, parts: u32) -> Launch {
+    grid.launch(ROWS_KERNEL, device, parts, BLOCK / 8)
+}
+
+/// The launch for `tiles` tiles of maps, with at most `blocks_max` blocks for each multiprocessor.
+pub(super) fn launch_maps(device: &Properties, tiles: u32, blocks_max: u32) -> Launch {
+    MAPS.with_blocks_max(blocks_max).launch(MAPS_KERNEL, device, tiles, stages_bytes(MAP_TILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::grid::small_device;
+
+    #[test]
+    fn units_are_those_that_the_image_of_a_device_uses() {
+        let of = |capability| Units::best(&Properties { capability, ..small_device() });
+        assert_eq!([(8, 0), (8, 9), (9, 0)].map(of), [Units::Tensor; 3]);
+        assert_eq!([(7, 0), (7, 5), (10, 0)].map(of), [Units::Integer; 3]);
+    }
+
+    #[test]
+    fn shared_memory_is_what_every_device_gives() {
+        for units in Units::ALL {
+            let launch = Policy::of(*units).with_blocks_max(3).launch(&small_device(), 100);
+            assert!(launch.shared_bytes <= 48 << 10 && launch.blocks == 6, "{launch}");
+            assert!(FUNCTIONS.contains(&launch.kernel));
+        }
+        assert_eq!(launch_maps(&small_device(), 9, 1).blocks, 2);
+        assert_eq!(launch_maps(&small_device(), 9, BLOCKS_MAX).shared_bytes, 24 << 10);
+        assert_eq!(launch_rows(ROWS, &small_device(), 0).shared_bytes, 8 << 10);
+    }
+}

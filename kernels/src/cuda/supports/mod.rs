@@ -1,0 +1,66 @@
+//! The supports of all pairs of items on a device: the contract of [`crate::supports`], a chunk of
+//! tiles at a time.
+//!
+//! Tid lists go to the device once, in 2 bytes a tid, and become rows of bits there ([`BitRows`]);
+//! a chunk of [`Tile`]s goes through a [`Slot`]:
+//!
+//! ```text
+//!            items 0..128       128..256
+//!          ┌──────────────────┬──────────────┬───
+//!   0..128 │ tile 0, 0: pairs │ tile 0, 1    │        left items: rows, right items: columns
+//!          │ above the        │              │
+//!          │ diagonal         │              │
+//!          └──────────────────┼──────────────┼───
+//!                             │ tile 1, 1    │
+//!
+//! Slot ──submit──► Flight ──collect──► Slot, with frequent pairs and unfinished tiles
+//! ```
+//!
+//! A block of the device finds the 16,384 supports of a tile as the product of the rows of its left
+//! items with those of its right items, in registers, and compares them with the least support
+//! there. Then it reserves places for all frequent pairs of the tile; if they do not fit, the tile
+//! comes back as unfinished, whole. So a slot has room for the pairs of one tile at least
+//! ([`PAIRS_MIN`]). The order of pairs is unspecified.
+//!
+//! [`Units`] are those that count: tensor cores multiply bits, with `and` and population count as
+//! product and sum; the integer units do the same word by word.
+//!
+//! The same by [`crate::batmap`]: [`DeviceMaps`] take the place of rows, [`MapPairs`] that of
+//! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs are
+//! read; the device writes each pair whose support they could complete.
+//!
+//! Kernels: `kernels/cuda/supports.cuh` (tiles), `supports.cu` (rows), `batmaps.cu`. Sources: Fang,
+//! Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of bits);
+//! Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps).
+//! Departures: sums of several pairs a thread in registers, tensor cores, bounded output.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `lists` | tid lists by blocks of transactions |
+//! | `rows` | rows of bits on a device, and the kernel that makes them |
+//! | `maps` | batmaps on a device |
+//! | `tile` | tiles of pairs |
+//! | `launch` | units, entry points and grids |
+//! | `chunk` | the buffers of a chunk of tiles |
+//! | `pairs`, `map_pairs` | the steps of a chunk, of rows and of batmaps |
+
+mod chunk;
+mod launch;
+mod lists;
+mod map_pairs;
+mod maps;
+mod pairs;
+mod rows;
+mod tile;
+
+pub use self::chunk::PairLimits;
+pub use self::launch::{BLOCKS_MAX, Policy, Units};
+pub use self::lists::{BLOCK, TidBlocks};
+pub use self::map_pairs::{MAP_PAIRS_MIN, MapJob, MapPairs, MapsAnswered, MapsKept};
+pub use self::maps::DeviceMaps;
+pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, TilePairs};
+pub use self::rows::{BitRows, RowLimits};
+pub use self::tile::{MAP_TILE, TILE, Tile, tiles};
+
+#[cfg(doc)]
+use super::Slot;
