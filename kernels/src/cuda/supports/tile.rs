@@ -10,8 +10,8 @@ pub const MAP_TILE: u32 = 64;
 /// MiB for 125,000 transactions.
 const SQUARE: u32 = 16;
 
-/// The pairs of the left items `left * side..` and the right items `right * side..`, `side` of each,
-/// which is [`TILE`] or [`MAP_TILE`]; of a tile on the diagonal, each pair once.
+/// The pairs of the left items `left * side..` and the right items `right * side..`, `side` of
+/// each, which is [`TILE`] or [`MAP_TILE`]; of a tile on the diagonal, each pair once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Tile {
