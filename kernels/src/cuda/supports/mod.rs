@@ -26,12 +26,12 @@
 //! product and sum; the integer units do the same word by word.
 //!
 //! The same by [`crate::batmap`]: [`DeviceMaps`] take the place of rows, [`MapPairs`] that of
-//! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs are
-//! read; the device writes each pair whose support they could complete.
+//! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs
+//! are read; the device writes each pair whose support they could complete.
 //!
 //! Kernels: `kernels/cuda/supports.cuh` (tiles), `supports.cu` (rows), `batmaps.cu`. Sources:
-//! Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of bits);
-//! Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps).
+//! Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009
+//! (rows of bits); Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps).
 //! Departures: sums of several pairs a thread in registers, tensor cores, bounded output.
 //!
 //! | file | contents |
