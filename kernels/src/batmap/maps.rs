@@ -5,7 +5,6 @@ use std::fmt;
 use super::insert::Tables;
 use super::map::{BLOCK, Block, Map};
 use super::permute::Permutations;
-use super::side;
 use crate::Isa;
 use crate::sets::Sets;
 
@@ -176,14 +175,6 @@ impl<const D: usize> BatMaps<D> {
     /// The number of elements of a set that are not in its map.
     pub(crate) fn failed_count_of(&self, map: u32) -> usize {
         self.side(map).len()
-    }
-
-    /// The number of common elements of a pair of sets that one of the maps lacks.
-    pub(crate) fn failed_support(&self, pair: [u32; 2]) -> u32 {
-        let [row, column] = pair.map(|map| map..map + 1);
-        let mut support = 0;
-        side::add_pairs(self, row, column, std::slice::from_mut(&mut support));
-        support
     }
 
     /// One map.

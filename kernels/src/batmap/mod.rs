@@ -120,6 +120,14 @@ use self::count::{CountPairs, CountTriple};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
+/// The number of common elements of a pair of sets that one of the maps lacks.
+pub(crate) fn failed_support<const D: usize>(maps: &BatMaps<D>, pair: [u32; 2]) -> u32 {
+    let [row, column] = pair.map(|map| map..map + 1);
+    let mut support = 0;
+    side::add_pairs(maps, row, column, std::slice::from_mut(&mut support));
+    support
+}
+
 /// Finds the support of a pair of items: the size of the intersection of their tid lists.
 ///
 /// # Examples

@@ -8,6 +8,7 @@ use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{MAPS_KERNEL, launch_maps};
 use super::maps::DeviceMaps;
 use super::tile::{MAP_TILE, Tile};
+use crate::batmap::failed_support;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::Memory;
 use crate::cuda::module::{Images, images};
@@ -119,7 +120,7 @@ unsafe impl Primitive for MapPairs {
 impl MapsKept {
     /// The pair with the common elements that a map lacks, if its support suffices.
     fn complete(&self, pair: Pair) -> Option<Pair> {
-        let failed = self.maps.host().failed_support([pair.left, pair.right]);
+        let failed = failed_support(self.maps.host(), [pair.left, pair.right]);
         let support = pair.support + failed;
         (support >= self.least).then_some(Pair { support, ..pair })
     }

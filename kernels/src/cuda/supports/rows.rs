@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::launch::{ROWS, launch_rows};
 use super::lists::{BLOCK, TidBlocks};
-use super::pairs::TilePairs;
 use super::tile::TILE;
 use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::primitive::Primitive;
 
 /// Bits that a row is filled up to with zeros: those of a stage of `supports.cu`.
 const STAGE: u32 = 512;
@@ -136,7 +136,8 @@ impl BitRows {
         })
     }
 
-    /// Sends lists and makes their rows in place of the ones before; waits for them.
+    /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` are
+    /// those of [`TilePairs`](super::TilePairs), which have the kernel that makes rows.
     ///
     /// # Cost
     ///
@@ -149,10 +150,10 @@ impl BitRows {
     ///
     /// # Panics
     ///
-    /// If the lists exceed the limits.
-    pub fn load(
+    /// If the lists exceed the limits, or `kernels` are of another primitive.
+    pub fn load<P: Primitive>(
         &mut self,
-        kernels: &Kernels<TilePairs>,
+        kernels: &Kernels<P>,
         lists: &TidBlocks<'_>,
     ) -> Result<(), DeviceError> {
         let (limits, wanted) = (self.limits, RowLimits::of(lists));
@@ -191,9 +192,9 @@ impl BitRows {
     /// # Panics
     ///
     /// As [`Self::with_room`].
-    pub fn upload(
+    pub fn upload<P: Primitive>(
         memory: &Arc<Memory>,
-        kernels: &Kernels<TilePairs>,
+        kernels: &Kernels<P>,
         lists: &TidBlocks<'_>,
     ) -> Result<Arc<Self>, DeviceError> {
         let mut rows = Self::with_room(memory, RowLimits::of(lists))?;
