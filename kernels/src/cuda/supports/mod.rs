@@ -30,9 +30,10 @@
 //! are read; the device writes each pair whose support they could complete.
 //!
 //! Kernels: `kernels/cuda/supports.cuh` (tiles), `supports.cu` (rows), `batmaps.cu`. Sources:
-//! Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009
-//! (rows of bits); Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps).
-//! Departures: sums of several pairs a thread in registers, tensor cores, bounded output.
+//! Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of
+//! bits); Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B
+//! (batmaps). Departures: sums of several pairs a thread in registers, tensor cores, bounded
+//! output.
 //!
 //! | file | contents |
 //! |---|---|
