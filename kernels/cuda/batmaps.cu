@@ -47,7 +47,7 @@ struct MapsOfTile {
     }
 };
 
-// Maps of whole tiles, those without an item empty. The same layout: maps.rs.
+// Maps of whole tiles; maps without an item are empty. The same layout: maps.rs.
 struct Maps {
     const uint4* chunks;
     const Map* maps;

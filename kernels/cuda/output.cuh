@@ -34,7 +34,7 @@ struct Output {
     }
 
     // Reserves places for all matches of a unit, or for none: a unit whose matches do not fit leaves
-    // no gap between those of others. One thread calls it; the answer is the first place, or
+    // no gap between other matches. One thread calls it; the answer is the first place, or
     // NO_ROOM.
     __device__ u64 reserve(u32 count) const {
         u64 known = atomicAdd(&counters[MATCHES], 0ull);

@@ -39,8 +39,6 @@ pub(super) const GROUP: usize = 64;
 #[derive(Clone, Debug)]
 pub struct SparseRows {
     transactions: Transactions,
-    items: Range<u32>,
-    least: u32,
     /// Per column; zero between rows.
     counts: Vec<u32>,
     /// The columns of the row that is counted, one range a transaction.
@@ -60,9 +58,9 @@ impl SparseRows {
     /// If `least` is 0, an item is not in `lists`, or a transaction is not below `transactions`.
     #[must_use]
     pub fn new(lists: Sets<'_>, transactions: u32, items: Range<u32>, least: u32) -> Self {
-        let transactions = Transactions::new(lists, transactions, items.clone(), least);
         let counts = vec![0; items.len().next_multiple_of(GROUP)];
-        Self { transactions, items, least, counts, visited: Vec::new() }
+        let transactions = Transactions::new(lists, transactions, items, least);
+        Self { transactions, counts, visited: Vec::new() }
     }
 
     /// Finds the frequent pairs of the items `rows` with all items of the range before each of
@@ -87,10 +85,7 @@ impl SparseRows {
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
-        assert!(found.least() == self.least, "another least support than at first");
-        assert!(rows.end <= self.items.end, "row {} is not one of {:?}", rows.end, self.items);
-        let first = rows.start.max(self.items.start);
-        for item in first..rows.end {
+        for item in self.transactions.check(&rows, found) {
             if found.is_full() {
                 return item;
             }

@@ -25,8 +25,10 @@ const ASIDE_ITEMS: u32 = 1024;
 /// than their items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transactions {
-    /// The first item. All items and rows are relative to it.
-    first: u32,
+    /// The items. In transactions, and as rows, they are relative to the first.
+    range: Range<u32>,
+    /// Least support of the pairs that are complete.
+    least: u32,
     items: Vec<u32>,
     places: Vec<Place>,
     /// The next row: the cursors are after all items before it.
@@ -72,8 +74,8 @@ impl Transactions {
         let masks = vec![0; if aside.is_empty() { 0 } else { items.len() }];
         let asides = u32::try_from(aside.len()).expect("at most 64");
         let items_of = vec![0; end as usize];
-        let first = items.start;
-        let mut this = Self { first, items: items_of, places, row: 0, masks, aside: asides };
+        let range = items.clone();
+        let mut this = Self { range, least, items: items_of, places, row: 0, masks, aside: asides };
         for (item, list) in (0..).zip(items.map(|item| lists.set(item as usize))) {
             list.iter().for_each(|&transaction| this.append(transaction, item, &aside));
         }
@@ -102,14 +104,26 @@ impl Transactions {
         self.places.len()
     }
 
+    /// The part of `rows` that has columns.
+    ///
+    /// # Panics
+    ///
+    /// If a row is not one of the items, or `found` asks for another least support.
+    pub(super) fn check(&self, rows: &Range<u32>, found: &FoundPairs) -> Range<u32> {
+        assert!(found.least() == self.least, "another least support than at first");
+        let range = &self.range;
+        assert!(rows.end <= range.end, "row {} is not one of {range:?}", rows.end);
+        rows.start.max(range.start)..rows.end
+    }
+
     /// Moves the cursors to the item `row` of `lists`; returns it relative to the first item.
     pub(super) fn seek(&mut self, lists: Sets<'_>, row: u32) -> u32 {
-        let row = row - self.first;
+        let row = row - self.range.start;
         if row < self.row {
             self.rewind();
         }
         for passed in self.row..row {
-            for &transaction in lists.set((self.first + passed) as usize) {
+            for &transaction in lists.set((self.range.start + passed) as usize) {
                 self.places[transaction as usize].step();
             }
         }
@@ -171,7 +185,7 @@ impl Transactions {
             [] => 0,
             masks => (masks[column as usize] & masks[row as usize]).count_ones(),
         };
-        let [left, right] = [column, row].map(|item| self.first + item);
+        let [left, right] = [column, row].map(|item| self.range.start + item);
         found.offer(Pair { left, right, support: count + aside });
     }
 }

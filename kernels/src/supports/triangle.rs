@@ -32,8 +32,6 @@ const COUNTERS: usize = 1 << 18;
 #[derive(Clone, Debug)]
 pub struct TriangleRows {
     transactions: Transactions,
-    items: Range<u32>,
-    least: u32,
     /// The counters of the rows of a strip, each row filled up to a whole number of groups.
     counts: Vec<u32>,
 }
@@ -51,8 +49,8 @@ impl TriangleRows {
     /// As [`SparseRows::new`](super::SparseRows::new).
     #[must_use]
     pub fn new(lists: Sets<'_>, transactions: u32, items: Range<u32>, least: u32) -> Self {
-        let transactions = Transactions::new(lists, transactions, items.clone(), least);
-        Self { transactions, items, least, counts: Vec::new() }
+        let transactions = Transactions::new(lists, transactions, items, least);
+        Self { transactions, counts: Vec::new() }
     }
 
     /// As [`SparseRows::count`](super::SparseRows::count), but a call ends after the strip of rows
@@ -73,18 +71,16 @@ impl TriangleRows {
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
-        assert!(found.least() == self.least, "another least support than at first");
-        assert!(rows.end <= self.items.end, "row {} is not one of {:?}", rows.end, self.items);
-        let mut item = rows.start.max(self.items.start);
-        while item < rows.end {
+        let mut left = self.transactions.check(&rows, found);
+        while !left.is_empty() {
             if found.is_full() {
-                return item;
+                return left.start;
             }
-            let begin = self.transactions.seek(lists, item);
-            let strip = strip(begin..rows.end - self.items.start);
+            let begin = self.transactions.seek(lists, left.start);
+            let strip = strip(begin..begin + (left.end - left.start));
             self.count_strip(strip.clone());
             self.offer_strip(isa, strip.clone(), found);
-            item = self.items.start + strip.end;
+            left.start += strip.end - strip.start;
         }
         rows.end.max(rows.start)
     }

@@ -52,9 +52,11 @@ impl OperatorSpec for FrequentPairs {
             let column = self.set.clone();
             return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
         };
-        if let [first, rest @ ..] = &self.measures[..]
-            && rest.contains(first)
-        {
+        let is_named_before = |index: usize| {
+            let (before, from) = self.measures.split_at(index);
+            before.contains(&from[0])
+        };
+        if (0..self.measures.len()).any(is_named_before) {
             return Err(refuse("measures", "a measure twice", "name each measure once"));
         }
         let slides = self.window.map(PairWindow::resolve).transpose()?;

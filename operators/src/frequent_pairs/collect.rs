@@ -24,8 +24,8 @@ pub(super) struct FrequentRows {
 }
 
 impl FrequentRows {
-    /// Rows of items of type `item`, with the columns of `measures`, after those of windows with
-    /// the given `borders`.
+    /// Rows of items of type `item`, with the columns of `measures`. The columns of windows with
+    /// the given `borders` come first.
     pub(super) fn new(item: &DataType, measures: Vec<Measure>, borders: Option<Borders>) -> Self {
         let items = |name| Field::new(name, item.clone(), false);
         let support = Field::new("support", DataType::UInt32, false);

@@ -134,7 +134,7 @@ impl PairKernel {
         Self { isa, transposition: Transposition::default(), present: None }
     }
 
-    /// Counts the rows of a task, and removes those that are done.
+    /// Counts the rows of a task, and removes the rows that are done.
     fn count(&mut self, data: &VerticalData, task: &mut Task, found: &mut FoundPairs) {
         let Task { form, columns: range, rows, .. } = task;
         let version = data.version();

@@ -26,10 +26,10 @@ use super::tuning::Tuning;
 /// but for windows of seconds, in which a batch has one time.
 ///
 /// # State
-/// All transactions until the input has ended, or those of a window and, while these are counted,
-/// of the next one: about 6 bytes for each item of a transaction, and
-/// 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More than
-/// `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
+/// All transactions until the input has ended; with `window`, the transactions of a window and,
+/// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
+/// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More
+/// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
 /// many frequent items in all. The number of pairs is not limited: they leave when they are found.
 ///
 /// # Division

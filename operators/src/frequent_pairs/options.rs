@@ -117,7 +117,7 @@ impl JsonSchema for Support {
 /// or overlapping with `slide`.
 ///
 /// When a window closes, its pairs come out with the columns `window_start`, `window_end` and
-/// `complete`, as those of [`Window`](crate::Window). A null is not counted as a transaction.
+/// `complete`, as for [`Window`](crate::Window). A null is not counted as a transaction.
 ///
 /// # Examples
 /// ```
@@ -182,7 +182,8 @@ impl PairWindow {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layout {
-    /// For each block of items the layout that costs least, by the supports of its items.
+    /// `sliced` for the items with the highest supports and `sparse` for pairs of the others,
+    /// divided where both together cost least.
     #[default]
     Auto,
     /// Batmaps: each tid in two of three hash tables of bytes (Amossen, Pagh 2011).

@@ -183,7 +183,7 @@ impl PairProducer {
                 }
                 self.mining = None;
             }
-            // A task that is unfinished comes again, and then before those of the next window.
+            // An unfinished task comes again, and must come before the tasks of the next window.
             if self.counting > 0 {
                 return Ok(None);
             }

@@ -326,6 +326,8 @@ fn parameters_are_checked() {
     assert!(refused(spec().memory_max(0)).contains("expected 1 to"));
     assert!(refused(spec().set("basket")).contains("basket"));
     assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
+    let later = [Measure::Lift, Measure::Confidence, Measure::Confidence];
+    assert!(refused(spec().measures(later)).contains("once"));
     let both: PairWindow = serde_json::from_str(r#"{"transactions": 5, "seconds": 1}"#).unwrap();
     assert!(refused(spec().window(both)).contains("either `transactions` or `seconds`"));
     let uneven = PairWindow::transactions(10).slide(3.0);

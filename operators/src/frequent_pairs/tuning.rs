@@ -14,7 +14,7 @@ pub(super) struct Tuning {
     pub(super) task_ns_min: u64,
     /// Rows of a batch.
     pub(super) batch_rows: usize,
-    /// Windows: items that are known before those of expired transactions are forgotten.
+    /// Windows: known items at which the items of expired transactions are forgotten.
     pub(super) items_min: usize,
 }
 

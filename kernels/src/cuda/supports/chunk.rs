@@ -25,7 +25,7 @@ const COUNT_MAX: usize = 1 << 31;
 pub struct PairLimits {
     /// Tiles of the chunk.
     pub tiles: usize,
-    /// Room for frequent pairs, at least those of one tile, which is finished as a whole.
+    /// Room for frequent pairs: at least the pairs of one tile, which is finished as a whole.
     pub pairs: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::supports::Pair;
 
-/// Room for pairs that a slot of maps needs at least: those of one tile.
+/// Minimum room of a slot of maps: the pairs of one tile.
 pub const MAP_PAIRS_MIN: usize = (MAP_TILE * MAP_TILE) as usize;
 
 /// A chunk of tiles of [`MAP_TILE`] items and the question about it: the pairs with a support of at
@@ -62,7 +62,7 @@ pub struct MapsAnswered {
 }
 
 // SAFETY: the arguments are of the kernel's types. The tiles have been checked against the maps,
-// which are filled up to whole tiles, and whose places are those of their blocks. The kernel writes
+// which are filled up to whole tiles and name the places of their own blocks. The kernel writes
 // pairs within the room that it is told of, and leaves a tile unfinished at most once, for which
 // there is room. A block has the threads that the kernel is made for, and shared memory for the
 // stages.

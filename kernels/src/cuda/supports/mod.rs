@@ -17,13 +17,13 @@
 //! ```
 //!
 //! A block of the device finds the 16,384 supports of a tile as the product of the rows of its left
-//! items with those of its right items, in registers, and compares them with the least support
+//! items with the rows of its right items, in registers, and compares them with the least support
 //! there. Then it reserves places for all frequent pairs of the tile; if they do not fit, the tile
 //! comes back as unfinished, whole. So a slot has room for the pairs of one tile at least
 //! ([`PAIRS_MIN`]). The order of pairs is unspecified.
 //!
-//! [`Units`] are those that count: tensor cores multiply bits, with `and` and population count as
-//! product and sum; the integer units do the same word by word.
+//! [`Units`] name the units that count: tensor cores multiply bits, with `and` and population
+//! count as product and sum; the integer units do the same word by word.
 //!
 //! The same by [`crate::batmap`]: [`DeviceMaps`] take the place of rows, [`MapPairs`] that of
 //! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs

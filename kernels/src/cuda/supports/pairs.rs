@@ -17,7 +17,7 @@ use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::supports::Pair;
 
-/// Room for pairs that a slot needs at least: those of one tile.
+/// Minimum room of a slot: the pairs of one tile.
 pub const PAIRS_MIN: usize = (TILE * TILE) as usize;
 
 /// A chunk of tiles of [`TILE`] items and the question about it: the pairs with a support of at
@@ -55,7 +55,7 @@ pub struct Kept {
 pub struct Answered(Written);
 
 // SAFETY: the arguments are of the kernels' types. The tiles have been checked against the rows,
-// which are those of whole tiles and of whole stages. Kernels write pairs within the room that they
+// which have whole tiles and whole stages. Kernels write pairs within the room that they
 // are told of, and leave a tile unfinished at most once, for which there is room. A block has the
 // threads that the units are made for, and shared memory for the stages.
 unsafe impl Primitive for TilePairs {

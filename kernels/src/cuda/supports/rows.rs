@@ -12,7 +12,7 @@ use crate::cuda::kernels::Kernels;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
 use crate::cuda::primitive::Primitive;
 
-/// Bits that a row is filled up to with zeros: those of a stage of `supports.cu`.
+/// Bits of a stage of `supports.cu`. A row is filled up to whole stages with zeros.
 const STAGE: u32 = 512;
 
 /// Bits of a chunk, which a kernel copies at once.
@@ -104,13 +104,13 @@ fn stride(transactions: u32) -> u32 {
     transactions.div_ceil(STAGE) * (STAGE / CHUNK)
 }
 
-/// Chunks of all rows, those that fill up the last tile included.
+/// Chunks of all rows, with the rows that fill up the last tile.
 fn chunks(items: u32, transactions: u32) -> usize {
     stride(transactions) as usize * items.div_ceil(TILE) as usize * TILE as usize
 }
 
 impl BitRows {
-    /// Room for the rows of any lists up to `limits`; holds those of no item.
+    /// Room for the rows of any lists up to `limits`; holds no row.
     ///
     /// # Errors
     ///
@@ -136,8 +136,8 @@ impl BitRows {
         })
     }
 
-    /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` are
-    /// those of [`TilePairs`](super::TilePairs), which have the kernel that makes rows.
+    /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` of
+    /// [`TilePairs`](super::TilePairs) have the kernel that makes rows.
     ///
     /// # Cost
     ///
@@ -146,7 +146,7 @@ impl BitRows {
     ///
     /// # Errors
     ///
-    /// If the driver fails; the rows are then those of no item.
+    /// If the driver fails; there are then no rows.
     ///
     /// # Panics
     ///
