@@ -1,12 +1,13 @@
 //! Frequent pairs, the answers of a call.
 
-/// Two items and the number of transactions that hold both.
+/// A column and a row, and the number of transactions that hold both: two items, or an item and a
+/// pair ([`Rows::pairs`](super::Rows::pairs)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Pair {
-    /// The item with the lower number.
+    /// The column, an item; of two items, the lower number.
     pub left: u32,
-    /// The item with the higher number.
+    /// The number of the row; of two items, the higher number.
     pub right: u32,
     /// Transactions that hold both.
     pub support: u32,
@@ -94,7 +95,7 @@ impl FoundPairs {
     /// Adds a pair whose support suffices.
     #[inline]
     pub(super) fn push(&mut self, pair: Pair) {
-        debug_assert!(pair.left < pair.right && pair.support >= self.least);
+        debug_assert!(pair.support >= self.least);
         self.pairs.push(pair);
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::answer::{FoundPairs, Pair};
 use super::bit_row::{BitRow, COLUMNS};
+use super::rows::Rows;
 use super::shared_bits::{GROUP, SharedBits};
 use crate::Isa;
 use crate::sets::Sets;
@@ -84,7 +85,7 @@ impl BitmapColumns {
     ///
     /// # Shapes
     ///
-    /// `lists`: as [`new`](Self::new) got them.
+    /// `lists`: as [`new`](Self::new) got them, or [pairs](Rows::pairs) of such items.
     ///
     /// # Cost
     ///
@@ -93,31 +94,35 @@ impl BitmapColumns {
     /// # Panics
     ///
     /// As [`SlicedColumns::count`](super::SlicedColumns::count).
-    pub fn count(
+    pub fn count<'a>(
         &mut self,
         isa: Isa,
-        lists: Sets<'_>,
+        lists: impl Into<Rows<'a>>,
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
+        let lists = lists.into();
         let mut supports = [0; COLUMNS];
-        for row in rows.start.max(self.columns.start.saturating_add(1))..rows.end {
+        for next in rows.clone() {
             if found.is_full() {
-                return row;
+                return next;
             }
-            let list = lists.set(row as usize);
-            let before = row.min(self.columns.end) - self.columns.start;
-            set_bits(&mut self.own, list);
-            let columns = &self.bits[..(before as usize).next_multiple_of(GROUP) * self.len];
+            let row = lists.row(next);
+            let before = row.before(self.columns.start, self.columns.len());
+            if before == 0 {
+                continue;
+            }
+            set_bits(&mut self.own, row.list);
+            let columns = &self.bits[..before.next_multiple_of(GROUP) * self.len];
             let (own, len) = (&self.own[..], self.len);
             supports.fill(0);
             let supports = &mut supports[..];
             dispatch::<Popcount, _>(isa, CountShared { own, columns, len, supports });
-            for (left, &support) in (self.columns.start..).zip(&supports[..before as usize]) {
-                found.offer(Pair { left, right: row, support });
+            for (left, &support) in (self.columns.start..).zip(&supports[..before]) {
+                found.offer(Pair { left, right: row.number, support });
             }
             // Words of the list alone: a row of a sparse item is not cleared as a whole.
-            clear_bits(&mut self.own, list);
+            clear_bits(&mut self.own, row.list);
         }
         rows.end.max(rows.start)
     }

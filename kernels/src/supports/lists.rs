@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::answer::{FoundPairs, Pair};
+use super::rows::Rows;
 use crate::Isa;
 use crate::overlap::{Chunk, Entry, Pairs, REJECTED, verify};
-use crate::sets::Sets;
 
 /// Items whose tid lists are intersected with those of rows.
 ///
@@ -42,7 +42,7 @@ impl ListColumns {
     ///
     /// # Shapes
     ///
-    /// `lists`: tid lists of all items.
+    /// `lists`: tid lists of all items, or [pairs](Rows::pairs) of them.
     ///
     /// # Cost
     ///
@@ -52,23 +52,25 @@ impl ListColumns {
     /// # Panics
     ///
     /// If `isa` is not available, or an item is not in `lists`.
-    pub fn count(
+    pub fn count<'a>(
         &mut self,
         isa: Isa,
-        lists: Sets<'_>,
+        lists: impl Into<Rows<'a>>,
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
+        let lists = lists.into();
         self.required.clear();
         self.required.resize(self.candidates.len(), found.least());
         self.supports.resize(self.candidates.len(), 0);
-        for row in rows.start.max(self.columns.start.saturating_add(1))..rows.end {
+        for next in rows.clone() {
             if found.is_full() {
-                return row;
+                return next;
             }
-            let end = row.min(self.columns.end) - self.columns.start;
-            let before = ..end as usize;
-            let entries = [Entry { probe: row, begin: 0, end }];
+            let row = lists.row(next);
+            let before = ..row.before(self.columns.start, self.columns.len());
+            let end = u32::try_from(before.end).expect("columns have 32 bits");
+            let entries = [Entry { probe: next, begin: 0, end }];
             let chunk = Chunk {
                 entries: &entries,
                 candidates: &self.candidates[before],
@@ -76,10 +78,14 @@ impl ListColumns {
                 starts: &[],
             };
             let supports = &mut self.supports[before];
-            verify(isa, Pairs { probes: lists, candidates: lists, chunk }, supports);
+            verify(
+                isa,
+                Pairs { probes: lists.lists(), candidates: lists.items(), chunk },
+                supports,
+            );
             let pairs = self.candidates.iter().zip(supports).filter(|(_, s)| **s != REJECTED);
             for (&left, &mut support) in pairs {
-                found.push(Pair { left, right: row, support });
+                found.push(Pair { left, right: row.number, support });
             }
         }
         rows.end.max(rows.start)

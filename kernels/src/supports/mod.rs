@@ -24,6 +24,10 @@
 //! | [`SparseRows`] | transactions as lists, counters of a row | two additions for each common transaction |
 //! | [`TriangleRows`] | transactions as lists, counters of all pairs | an addition for each common transaction |
 //!
+//! **Triples.** A row may also be a pair of items with the list of their common transactions
+//! ([`Rows::pairs`], [`Marks`]). Then the columns are before the first item, and answers are
+//! triples. Batmaps have [triples](crate::batmap::triple_support) of their own.
+//!
 //! If items are numbered by descending support, the blocks of columns go from dense to sparse,
 //! and each can have another layout.
 //!
@@ -33,6 +37,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `answer` | the pairs found |
+//! | `rows`, `marks` | items or pairs as rows; the common transactions of a pair |
 //! | `sliced`, `bitmap`, `lists`, `sparse`, `triangle` | a layout each |
 //! | `bit_row`, `digits` | rows of 512 bits as a trait of levels; sums of rows, digit by digit |
 //! | `shared_bits` | common bits of bitmaps, as a trait of levels |
@@ -43,6 +48,8 @@ mod bit_row;
 mod bitmap;
 mod digits;
 mod lists;
+mod marks;
+mod rows;
 mod shared_bits;
 mod sliced;
 mod sparse;
@@ -55,6 +62,8 @@ pub use self::answer::{FoundPairs, Pair};
 pub use self::bit_row::COLUMNS;
 pub use self::bitmap::BitmapColumns;
 pub use self::lists::ListColumns;
+pub use self::marks::Marks;
+pub use self::rows::{RowPair, Rows};
 pub use self::sliced::SlicedColumns;
 pub use self::sparse::SparseRows;
 pub use self::triangle::TriangleRows;

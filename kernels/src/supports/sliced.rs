@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::answer::{FoundPairs, Pair};
 use super::bit_row::{BitLanes, BitRow, COLUMNS};
 use super::digits::{DIGITS, Digits};
+use super::rows::Rows;
 use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Base, Call, RunOn, dispatch};
@@ -99,7 +100,7 @@ impl SlicedColumns {
     ///
     /// # Shapes
     ///
-    /// `lists`: as [`new`](Self::new) got them.
+    /// `lists`: as [`new`](Self::new) got them, or [pairs](Rows::pairs) of such items.
     ///
     /// # Cost
     ///
@@ -110,20 +111,20 @@ impl SlicedColumns {
     ///
     /// If `isa` is not available, a row is not in `lists`, or a transaction is not below the
     /// number given before.
-    pub fn count(
+    pub fn count<'a>(
         &self,
         isa: Isa,
-        lists: Sets<'_>,
+        lists: impl Into<Rows<'a>>,
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
-        dispatch::<Base, _>(isa, CountRows { columns: self, lists, rows, found })
+        dispatch::<Base, _>(isa, CountRows { columns: self, lists: lists.into(), rows, found })
     }
 }
 
 struct CountRows<'a> {
     columns: &'a SlicedColumns,
-    lists: Sets<'a>,
+    lists: Rows<'a>,
     rows: Range<u32>,
     found: &'a mut FoundPairs,
 }
@@ -138,22 +139,23 @@ impl<L: BitLanes> RunOn<L> for CountRows<'_> {
         let Self { columns: SlicedColumns { columns, rows: tile }, lists, rows, found } = self;
         let mut stored = [BitRow::default(); DIGITS];
         let mut digits = Digits::new(level);
-        for row in rows.start.max(columns.start.saturating_add(1))..rows.end {
+        for next in rows.clone() {
             if found.is_full() {
-                return row;
+                return next;
             }
-            let list = lists.set(row as usize);
+            let row = lists.row(next);
+            let before = row.before(columns.start, columns.len());
             // No support is larger than that of the item.
-            if (list.len() as u64) < u64::from(found.least()) {
+            if before == 0 || (row.list.len() as u64) < u64::from(found.least()) {
                 continue;
             }
             digits.clear();
-            digits.add_rows(tile, list);
+            digits.add_rows(tile, row.list);
             let mut reached = digits.reach(found.least());
-            keep_before(&mut reached, row - columns.start);
+            keep_first(&mut reached, before);
             if reached != BitRow::default() {
                 let used = digits.store(&mut stored);
-                push_reached(&reached, &stored[..used], row, columns.start, found);
+                push_reached(&reached, &stored[..used], row.number, columns.start, found);
             }
         }
         rows.end.max(rows.start)
@@ -162,7 +164,7 @@ impl<L: BitLanes> RunOn<L> for CountRows<'_> {
 
 /// Clears the bits of all columns from `end` on.
 #[inline(always)]
-fn keep_before(bits: &mut BitRow, end: u32) {
+fn keep_first(bits: &mut BitRow, end: usize) {
     for (word, begin) in bits.0.iter_mut().zip((0..).step_by(64)) {
         let kept = end.saturating_sub(begin);
         if kept < 64 {

@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use super::answer::FoundPairs;
-use super::transactions::Transactions;
+use super::rows::{Row, Rows};
+use super::transactions::{Head, Transactions};
 use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Base, Call, RunOn, dispatch};
@@ -69,7 +70,8 @@ impl SparseRows {
     ///
     /// # Shapes
     ///
-    /// `lists`: as [`new`](Self::new) got them; `found` has the least support that was given there.
+    /// `lists`: as [`new`](Self::new) got them, or [pairs](Rows::pairs) of such items; `found` has
+    /// the least support that was given there.
     ///
     /// # Cost
     ///
@@ -78,38 +80,42 @@ impl SparseRows {
     /// # Panics
     ///
     /// If `isa` is not available, a row is not one of the items, or a shape is not as above.
-    pub fn count(
+    pub fn count<'a>(
         &mut self,
         isa: Isa,
-        lists: Sets<'_>,
+        lists: impl Into<Rows<'a>>,
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
-        for item in self.transactions.check(&rows, found) {
+        let lists = lists.into();
+        self.transactions.check(found);
+        for next in rows.clone() {
             if found.is_full() {
-                return item;
+                return next;
             }
-            let row = self.transactions.seek(lists, item);
-            let counted = self.count_row(lists.set(item as usize));
-            self.transactions.end_rows(row + 1);
+            let row = lists.row(next);
+            let Some(head) = self.transactions.head(row.number, row.items) else { continue };
+            self.transactions.seek(lists.items(), row.items[0]);
+            let counted = self.count_row(&row);
             // Reading all counters is one pass of vectors; going back to those of counted items is
             // a load for each count.
-            if counted * SCAN >= row as usize {
+            if counted * SCAN >= head.before as usize {
                 let Self { transactions, counts, .. } = self;
-                dispatch::<Base, _>(isa, ScanRow { transactions, counts, row, found });
+                dispatch::<Base, _>(isa, ScanRow { transactions, counts, head, found });
             } else {
-                self.offer_visited(row, found);
+                self.offer_visited(head, found);
             }
         }
         rows.end.max(rows.start)
     }
 
     /// Counts the columns of a row; returns the number of counts.
-    fn count_row(&mut self, list: &[u32]) -> usize {
+    fn count_row(&mut self, row: &Row<'_>) -> usize {
         self.visited.clear();
         let mut counted = 0;
-        for &transaction in list {
-            let columns = self.transactions.columns(transaction);
+        let step = u32::from(row.is_item());
+        for &transaction in row.list {
+            let columns = self.transactions.columns(transaction, step);
             // The items of a transaction are distinct, so no addition waits for the one before.
             for &column in &self.transactions.items()[columns.clone()] {
                 self.counts[column as usize] += 1;
@@ -117,18 +123,19 @@ impl SparseRows {
             counted += columns.len();
             self.visited.push(columns);
         }
+        self.transactions.end_rows(row.items[0] + step);
         counted
     }
 
     /// Offers the columns that were counted, and sets their counters to zero.
-    fn offer_visited(&mut self, row: u32, found: &mut FoundPairs) {
+    fn offer_visited(&mut self, head: Head, found: &mut FoundPairs) {
         let least = self.transactions.least_count(found.least());
         for columns in &self.visited {
             for &column in &self.transactions.items()[columns.clone()] {
                 let count = std::mem::take(&mut self.counts[column as usize]);
                 // A column of several transactions is zero from the second time on.
                 if count >= least {
-                    self.transactions.offer(column, row, count, found);
+                    self.transactions.offer(column, head, count, found);
                 }
             }
         }
@@ -139,7 +146,7 @@ impl SparseRows {
 pub(super) struct ScanRow<'a> {
     pub(super) transactions: &'a Transactions,
     pub(super) counts: &'a mut [u32],
-    pub(super) row: u32,
+    pub(super) head: Head,
     pub(super) found: &'a mut FoundPairs,
 }
 
@@ -151,15 +158,15 @@ impl Call for ScanRow<'_> {
 impl<L> RunOn<L> for ScanRow<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
-        let Self { transactions, counts, row, found } = self;
+        let Self { transactions, counts, head, found } = self;
         let least = transactions.least_count(found.least());
-        let end = (row as usize).next_multiple_of(GROUP);
+        let end = (head.before as usize).next_multiple_of(GROUP);
         let (groups, _) = counts[..end].as_chunks_mut::<GROUP>();
         for (group, first) in groups.iter_mut().zip((0..).step_by(GROUP)) {
             // Most groups have no frequent pair.
             if group.iter().fold(0, |max, &count| count.max(max)) >= least {
                 for (column, &count) in (first..).zip(&*group).filter(|(_, c)| **c >= least) {
-                    transactions.offer(column, row, count, found);
+                    transactions.offer(column, head, count, found);
                 }
             }
             group.fill(0);

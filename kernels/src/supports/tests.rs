@@ -48,6 +48,56 @@ impl Case {
         pairs.map(|((left, right), support)| Pair { left, right, support }).collect()
     }
 
+    /// Triples of `items`, by the number of the pair of their last two items in `pairs`.
+    fn triples_by_hand(&self, least: u32, pairs: &[RowPair], first: u32) -> Vec<Pair> {
+        let mut triples = Vec::new();
+        for &RowPair { number, items: [second, third] } in pairs {
+            for left in first..second {
+                let holds =
+                    |held: &&BTreeSet<u32>| [left, second, third].iter().all(|i| held.contains(i));
+                let support = narrow(self.transactions.iter().filter(holds).count());
+                if support >= least {
+                    triples.push(Pair { left, right: number, support });
+                }
+            }
+        }
+        triples.sort_unstable();
+        triples
+    }
+
+    /// Compares the triples of some pairs of items from `first` on.
+    fn check_triples(&self, least: u32, enough: usize, first: u32) {
+        let all = (first..self.items).flat_map(|j| (j + 1..self.items).map(move |k| [j, k]));
+        let some: Vec<[u32; 2]> = all.filter(|[j, k]| (j * 7 + k) % 3 != 0).collect();
+        self.check_triples_of(&some, least, enough, first);
+    }
+
+    /// Compares the triples of the pairs `items` in all layouts on all levels.
+    fn check_triples_of(&self, items: &[[u32; 2]], least: u32, enough: usize, first: u32) {
+        let transactions = narrow(self.transactions.len());
+        let pairs: Vec<RowPair> =
+            items.iter().zip(5..).map(|(&items, number)| RowPair { number, items }).collect();
+        let (mut offsets, mut tids) = (vec![0], Vec::new());
+        let mut marks = Marks::new(transactions);
+        for &[j, k] in items {
+            marks.set(self.lists().set(j as usize));
+            marks.common(self.lists().set(k as usize), &mut tids);
+            offsets.push(narrow(tids.len()));
+        }
+        let lists = Rows::pairs(self.lists(), Sets::new(&offsets, &tids), &pairs);
+        let expected = self.triples_by_hand(least, &pairs, first);
+        for isa in Isa::available() {
+            let rows = 0..narrow(pairs.len());
+            let ask = Ask { isa, lists: self.lists(), transactions, least, enough, rows, first };
+            ask.columns(self.items, lists, &expected);
+            let mut found = Vec::new();
+            let range = first..self.items;
+            let mut sparse = SparseRows::new(self.lists(), transactions, range, least);
+            ask.all(&mut found, |rows, into| sparse.count(isa, lists, rows, into));
+            ask.compare("sparse", &mut found, &expected);
+        }
+    }
+
     /// Compares all layouts on all levels.
     fn check(&self, least: u32, enough: usize, rows: std::ops::Range<u32>, first: u32) {
         let expected = self.by_hand(least, &rows, first);
@@ -55,25 +105,8 @@ impl Case {
         for isa in Isa::available() {
             let ask = Ask { isa, lists, transactions, least, enough, rows: rows.clone(), first };
             let items = first..self.items;
-            let blocks = || (first..self.items).step_by(COLUMNS);
-            let until = |begin| self.items.min(begin + narrow(COLUMNS));
+            ask.columns(self.items, lists.into(), &expected);
             let mut found = Vec::new();
-            for begin in blocks() {
-                let columns = SlicedColumns::new(lists, transactions, begin..until(begin));
-                assert_eq!(columns.columns(), begin..until(begin));
-                ask.all(&mut found, |rows, into| columns.count(isa, lists, rows, into));
-            }
-            ask.compare("sliced", &mut found, &expected);
-            for begin in blocks() {
-                let mut columns = BitmapColumns::new(lists, transactions, begin..until(begin));
-                ask.all(&mut found, |rows, into| columns.count(isa, lists, rows, into));
-            }
-            ask.compare("bitmap", &mut found, &expected);
-            for begin in blocks() {
-                let mut columns = ListColumns::new(begin..until(begin));
-                ask.all(&mut found, |rows, into| columns.count(isa, lists, rows, into));
-            }
-            ask.compare("lists", &mut found, &expected);
             let mut sparse = SparseRows::new(lists, transactions, items.clone(), least);
             ask.all(&mut found, |rows, into| sparse.count(isa, lists, rows, into));
             ask.compare("sparse", &mut found, &expected);
@@ -96,6 +129,30 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
+    /// Compares the layouts of blocks of columns before `end`.
+    fn columns(&self, end: u32, rows: Rows<'_>, expected: &[Pair]) {
+        let &Self { isa, lists, transactions, .. } = self;
+        let blocks = (self.first..end).step_by(COLUMNS);
+        let blocks = blocks.map(|begin| begin..end.min(begin + narrow(COLUMNS)));
+        let mut found = Vec::new();
+        for block in blocks.clone() {
+            let columns = SlicedColumns::new(lists, transactions, block.clone());
+            assert_eq!(columns.columns(), block);
+            self.all(&mut found, |next, into| columns.count(isa, rows, next, into));
+        }
+        self.compare("sliced", &mut found, expected);
+        for block in blocks.clone() {
+            let mut columns = BitmapColumns::new(lists, transactions, block);
+            self.all(&mut found, |next, into| columns.count(isa, rows, next, into));
+        }
+        self.compare("bitmap", &mut found, expected);
+        for block in blocks {
+            let mut columns = ListColumns::new(block);
+            self.all(&mut found, |next, into| columns.count(isa, rows, next, into));
+        }
+        self.compare("lists", &mut found, expected);
+    }
+
     /// Asks until all rows are counted.
     fn all(
         &self,
@@ -164,6 +221,10 @@ fn supports_are_those_of_nested_loops() {
             case.check(least, enough, 0..items, 0);
         }
         case.check(2, 50, items / 3..items, items / 4);
+        if items <= 130 {
+            case.check_triples(1, 1 << 20, 0);
+            case.check_triples(3, 9, items / 4);
+        }
     }
 }
 
@@ -200,6 +261,22 @@ fn supports_of_1_and_items_without_transactions() {
     case.check(1, 10, 0..400, 0);
     let transactions = (0..300).map(|item| BTreeSet::from([item, (item + 1) % 300])).collect();
     Case::new(400, transactions).check(1, 10, 0..400, 0);
+}
+
+/// Triples of which some items are beyond the first block of columns, or in a large transaction.
+#[test]
+fn triples_of_many_items() {
+    let items = 1100_u32;
+    let near =
+        (0..items / 9).map(|item| BTreeSet::from([item, 9 * item % items, 7 * item % items]));
+    let mut transactions: Vec<BTreeSet<u32>> = near.collect();
+    transactions.extend(transactions.clone());
+    transactions.push((0..items).collect());
+    let case = Case::new(items, transactions);
+    let wanted = [[3, 700], [513, 514], [513, 1030], [600, 601], [1031, 1099]];
+    for (least, enough) in [(1, 100), (2, 1 << 20), (2, 1)] {
+        case.check_triples_of(&wanted, least, enough, 0);
+    }
 }
 
 proptest! {

@@ -25,7 +25,7 @@ const ASIDE_ITEMS: u32 = 1024;
 /// than their items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transactions {
-    /// The items. In transactions, and as rows, they are relative to the first.
+    /// The items. In transactions they are relative to the first.
     range: Range<u32>,
     /// Least support of the pairs that are complete.
     least: u32,
@@ -38,6 +38,16 @@ pub(super) struct Transactions {
     aside: u32,
 }
 
+/// A row to which columns are offered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    number: u32,
+    /// Number of columns before it.
+    pub(super) before: u32,
+    /// The transactions aside that hold its items.
+    mask: u64,
+}
+
 /// Positions of a transaction. One that is aside has no items.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
@@ -47,10 +57,10 @@ struct Place {
 }
 
 impl Place {
-    /// Moves the cursor after one item.
+    /// Moves the cursor after `items` items, 0 or 1.
     #[inline(always)]
-    fn step(&mut self) {
-        self.next += u32::from(self.next < self.end);
+    fn step(&mut self, items: u32) {
+        self.next += u32::from(self.next < self.end) & items;
     }
 }
 
@@ -96,7 +106,12 @@ impl Transactions {
 
     fn rewind(&mut self) {
         self.places.iter_mut().for_each(|place| place.next = place.begin);
-        self.row = 0;
+        self.row = self.range.start;
+    }
+
+    /// The items.
+    pub(super) fn range(&self) -> &Range<u32> {
+        &self.range
     }
 
     /// Number of transactions.
@@ -104,45 +119,51 @@ impl Transactions {
         self.places.len()
     }
 
-    /// The part of `rows` that has columns.
+    /// # Panics
+    ///
+    /// If `found` asks for another least support than at first.
+    pub(super) fn check(&self, found: &FoundPairs) {
+        assert!(found.least() == self.least, "another least support than at first");
+    }
+
+    /// The head of the row `number`, an item twice or two items; `None` if no item is before it.
     ///
     /// # Panics
     ///
-    /// If a row is not one of the items, or `found` asks for another least support.
-    pub(super) fn check(&self, rows: &Range<u32>, found: &FoundPairs) -> Range<u32> {
-        assert!(found.least() == self.least, "another least support than at first");
-        let range = &self.range;
-        assert!(rows.end <= range.end, "row {} is not one of {range:?}", rows.end);
-        rows.start.max(range.start)..rows.end
+    /// If the last item is not one of the items.
+    pub(super) fn head(&self, number: u32, items: [u32; 2]) -> Option<Head> {
+        let (range, last) = (&self.range, items[1]);
+        assert!(last < range.end, "item {last} is not one of {range:?}");
+        let before = items[0].checked_sub(range.start).filter(|&before| before > 0)?;
+        let mask = |item: u32| self.masks.get((item - range.start) as usize).unwrap_or(&0);
+        Some(Head { number, before, mask: mask(items[0]) & mask(last) })
     }
 
-    /// Moves the cursors to the item `row` of `lists`; returns it relative to the first item.
-    pub(super) fn seek(&mut self, lists: Sets<'_>, row: u32) -> u32 {
-        let row = row - self.range.start;
+    /// Moves the cursors to the item `row` of `lists`, which is one of the items.
+    pub(super) fn seek(&mut self, lists: Sets<'_>, row: u32) {
         if row < self.row {
             self.rewind();
         }
         for passed in self.row..row {
-            for &transaction in lists.set((self.range.start + passed) as usize) {
-                self.places[transaction as usize].step();
+            for &transaction in lists.set(passed as usize) {
+                self.places[transaction as usize].step(1);
             }
         }
         self.row = row;
-        row
     }
 
     /// The items before the next row in one of its transactions, as a range of
-    /// [`items`](Self::items). Moves the cursor after the row.
+    /// [`items`](Self::items). Moves the cursor after `step` items, 0 or 1.
     #[inline(always)]
-    pub(super) fn columns(&mut self, transaction: u32) -> Range<usize> {
+    pub(super) fn columns(&mut self, transaction: u32, step: u32) -> Range<usize> {
         let place = &mut self.places[transaction as usize];
         let columns = place.begin as usize..place.next as usize;
-        place.step();
+        place.step(step);
         columns
     }
 
-    /// Visits the rows before `end` of a transaction: each with the items before it. Moves the
-    /// cursor after these rows.
+    /// Visits the rows before the item `end` in a transaction: each, relative to the first item,
+    /// with the items before it. Moves the cursor after these rows.
     #[inline(always)]
     pub(super) fn rows(
         &mut self,
@@ -151,6 +172,7 @@ impl Transactions {
         mut visit: impl FnMut(u32, &[u32]),
     ) {
         let place = &mut self.places[transaction];
+        let end = end - self.range.start;
         let items = &self.items[place.begin as usize..place.end as usize];
         let mut next = (place.next - place.begin) as usize;
         while let Some(&row) = items.get(next).filter(|&&row| row < end) {
@@ -178,15 +200,15 @@ impl Transactions {
         least - self.aside
     }
 
-    /// Offers the pair of `column` and `row`, which `count` transactions hold that are not aside.
+    /// Offers `column` with a row; `count` transactions hold both that are not aside.
     #[inline(always)]
-    pub(super) fn offer(&self, column: u32, row: u32, count: u32, found: &mut FoundPairs) {
+    pub(super) fn offer(&self, column: u32, head: Head, count: u32, found: &mut FoundPairs) {
         let aside = match &self.masks[..] {
             [] => 0,
-            masks => (masks[column as usize] & masks[row as usize]).count_ones(),
+            masks => (masks[column as usize] & head.mask).count_ones(),
         };
-        let [left, right] = [column, row].map(|item| self.range.start + item);
-        found.offer(Pair { left, right, support: count + aside });
+        let left = self.range.start + column;
+        found.offer(Pair { left, right: head.number, support: count + aside });
     }
 }
 

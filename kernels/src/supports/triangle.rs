@@ -71,40 +71,45 @@ impl TriangleRows {
         rows: Range<u32>,
         found: &mut FoundPairs,
     ) -> u32 {
-        let mut left = self.transactions.check(&rows, found);
+        self.transactions.check(found);
+        let first = self.transactions.range().start;
+        let mut left = rows.start.max(first)..rows.end;
         while !left.is_empty() {
             if found.is_full() {
                 return left.start;
             }
-            let begin = self.transactions.seek(lists, left.start);
-            let strip = strip(begin..begin + (left.end - left.start));
-            self.count_strip(strip.clone());
-            self.offer_strip(isa, strip.clone(), found);
-            left.start += strip.end - strip.start;
+            self.transactions.seek(lists, left.start);
+            let strip = strip(left.start - first..left.end - first);
+            left.start = first + strip.end;
+            self.count_strip(strip.clone(), left.start);
+            self.offer_strip(isa, strip, found);
         }
         rows.end.max(rows.start)
     }
 
-    /// Counts the pairs of the rows of a strip.
-    fn count_strip(&mut self, strip: Range<u32>) {
+    /// Counts the pairs of the rows of a strip, which ends before the item `end`.
+    fn count_strip(&mut self, strip: Range<u32>, end: u32) {
         let before = counters_before(strip.start);
         self.counts.clear();
         self.counts.resize(counters_before(strip.end) - before, 0);
         for transaction in 0..self.transactions.len() {
-            self.transactions.rows(transaction, strip.end, |row, columns| {
+            self.transactions.rows(transaction, end, |row, columns| {
                 let counts = &mut self.counts[counters_before(row) - before..];
                 columns.iter().for_each(|&column| counts[column as usize] += 1);
             });
         }
-        self.transactions.end_rows(strip.end);
+        self.transactions.end_rows(end);
     }
 
     fn offer_strip(&mut self, isa: Isa, strip: Range<u32>, found: &mut FoundPairs) {
-        let before = counters_before(strip.start);
+        let (before, first) = (counters_before(strip.start), self.transactions.range().start);
         for row in strip {
+            let Some(head) = self.transactions.head(first + row, [first + row; 2]) else {
+                continue;
+            };
             let [begin, end] = [row, row + 1].map(|row| counters_before(row) - before);
             let (transactions, counts) = (&self.transactions, &mut self.counts[begin..end]);
-            dispatch::<Base, _>(isa, ScanRow { transactions, counts, row, found: &mut *found });
+            dispatch::<Base, _>(isa, ScanRow { transactions, counts, head, found: &mut *found });
         }
     }
 }

@@ -39,6 +39,7 @@ impl OperatorSpec for FrequentPairs {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        check_range("itemset", &self.itemset, &(2..=3))?;
         if self.support == super::Support::Count(0) {
             return Err(refuse("support", "0", "expected at least 1 transaction"));
         }
@@ -66,10 +67,11 @@ impl OperatorSpec for FrequentPairs {
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let Self { support, layout, memory_max, tuning, .. } = *self;
-        let rules = Rules { support, layout, kernels, slides, memory_max, tuning };
+        let Self { support, itemset, layout, memory_max, tuning, .. } = *self;
+        let rules = Rules { support, itemset, layout, kernels, slides, memory_max, tuning };
         let rows = FrequentRows::new(
             &names.item_type(),
+            itemset,
             self.measures,
             slides.map(|slides| slides.borders),
         );

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trommel_kernels::supports::FoundPairs;
 
 use super::collector::TransactionBlock;
+use super::pair_rows::PairRows;
 use super::plan::Task;
 use super::transposed::TransposedBlock;
 use super::vertical::VerticalData;
@@ -22,9 +23,10 @@ pub(super) enum Work {
     /// The result, and the memory of the block.
     Transposed(TransposedBlock, TransactionBlock),
     Count(Arc<VerticalData>, Task),
+    CountTriples(Arc<PairRows>, Task),
 }
 
-/// Work, and the pairs found by it.
+/// Work, and the pairs found by it; of triples, each an item and the number of a pair.
 #[derive(Debug)]
 pub(super) struct PairChunk {
     pub(super) work: Work,
@@ -43,7 +45,7 @@ impl WaveChunk for PairChunk {
         match &self.work {
             Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
             Work::Transpose(block) => block.ends.len(),
-            Work::Count(_, task) => task.rows.len(),
+            Work::Count(_, task) | Work::CountTriples(_, task) => task.rows.len(),
         }
     }
 
@@ -51,7 +53,7 @@ impl WaveChunk for PairChunk {
         let work = match &self.work {
             Work::Transpose(block) => block.bytes(),
             Work::Transposed(block, memory) => block.bytes() + memory.bytes(),
-            Work::Nothing | Work::Count(..) => 0,
+            Work::Nothing | Work::Count(..) | Work::CountTriples(..) => 0,
         };
         work + size_of_val(self.found.pairs())
     }
@@ -65,7 +67,7 @@ impl WaveChunk for PairChunk {
         let cpu_ns = match &self.work {
             Work::Nothing | Work::Transposed(..) => 0,
             Work::Transpose(block) => block.items.len() as u64 * TRANSPOSE_NS,
-            Work::Count(_, task) => task.cost / 100,
+            Work::Count(_, task) | Work::CountTriples(_, task) => task.cost / 100,
         };
         Cost { cpu_ns, ..Cost::default() }
     }
@@ -75,7 +77,9 @@ impl WaveChunk for PairChunk {
     }
 
     fn retain_unfinished(&mut self) -> bool {
-        let Work::Count(_, task) = &self.work else { return false };
-        !task.rows.is_empty()
+        match &self.work {
+            Work::Count(_, task) | Work::CountTriples(_, task) => !task.rows.is_empty(),
+            Work::Nothing | Work::Transpose(_) | Work::Transposed(..) => false,
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::pair_rows::PairRows;
 use super::vertical::VerticalData;
 use trommel_kernels::supports::COLUMNS;
 
@@ -22,6 +23,8 @@ const COMPARE_ROW: u64 = 1000;
 const COMPARE_BITMAP: u64 = 80;
 /// Counting an item of a transaction, and reading its counter.
 const COUNT_ITEM: u64 = 130;
+/// Looking for a transaction of a pair among those of its first item.
+const FIND_COMMON: u64 = 40;
 /// Finding the items before another one in a transaction: 12 ns where all transactions are in the
 /// second-level cache, and 60 to 130 ns in memory.
 const VISIT: u64 = 4000;
@@ -47,4 +50,31 @@ pub(super) fn sparse(data: &VerticalData, first: u32, rows: &Range<u32>) -> u64 
     let per_visit = u128::from(COUNT_ITEM) * u128::from(before);
     let counts = per_visit * u128::from(visits) / u128::from(data.transactions().max(1));
     VISIT * visits + u64::try_from(counts).unwrap_or(u64::MAX / 4)
+}
+
+/// Cost of the triples of the pairs `rows` with the block `columns` in the layout `sliced`, if all
+/// pairs have candidates there.
+pub(super) fn sliced_triples(pairs: &PairRows, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
+    let data = pairs.data();
+    let set = SET_BIT * data.total(columns.clone()) + CLEAR_ROW * u64::from(data.transactions());
+    let [supports, seconds] = totals(pairs, rows);
+    set + ADD_ROW * supports + FIND_COMMON * seconds + COMPARE_ROW * rows.len() as u64
+}
+
+/// As [`sliced_triples`], with all items from `first` on in the layout `sparse`.
+pub(super) fn sparse_triples(pairs: &PairRows, first: u32, rows: &Range<u32>) -> u64 {
+    let data = pairs.data();
+    let [visits, seconds] = totals(pairs, rows);
+    let end = if rows.is_empty() { first } else { pairs.items(rows.end - 1)[0] };
+    // In the mean, half of the items are before a pair.
+    let before = data.total(first..end.max(first)) / 2;
+    let per_visit = u128::from(COUNT_ITEM) * u128::from(before);
+    let counts = per_visit * u128::from(visits) / u128::from(data.transactions().max(1));
+    VISIT * visits + FIND_COMMON * seconds + u64::try_from(counts).unwrap_or(u64::MAX / 4)
+}
+
+/// The sums of the supports of some pairs, and of their second items.
+fn totals(pairs: &PairRows, rows: &Range<u32>) -> [u64; 2] {
+    let [begin, end] = [rows.start, rows.end].map(|row| pairs.totals(row));
+    [end[0] - begin[0], end[1] - begin[1]]
 }

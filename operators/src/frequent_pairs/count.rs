@@ -6,12 +6,14 @@ use trommel_kernels::Isa;
 use trommel_kernels::batmap::pair_supports;
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 use trommel_kernels::supports::{
-    BitmapColumns, FoundPairs, ListColumns, Pair, SlicedColumns, SparseRows, TriangleRows,
+    BitmapColumns, FoundPairs, ListColumns, Pair, Rows, SlicedColumns, SparseRows, TriangleRows,
 };
 
 use super::chunk::{PairChunk, Work};
+use super::pair_rows::PairRows;
 use super::plan::{Form, Task};
 use super::transposed::Transposition;
+use super::triples::TripleCounter;
 use super::vertical::VerticalData;
 use crate::wave::{Kernel, Landed, OnDevice};
 
@@ -19,7 +21,8 @@ use crate::wave::{Kernel, Landed, OnDevice};
 const MAP_ROWS: u32 = 16;
 
 /// The data of a task in its layout.
-enum Columns {
+#[derive(Debug)]
+pub(super) enum Columns {
     Batmap(MapColumns),
     Bitmap(BitmapColumns),
     Lists(ListColumns),
@@ -59,7 +62,7 @@ impl Columns {
         }
     }
 
-    /// Counts rows until `found` is full; returns the row after the last one counted.
+    /// Counts items as rows until `found` is full; returns the row after the last one counted.
     fn count(
         &mut self,
         isa: Isa,
@@ -77,10 +80,31 @@ impl Columns {
             Self::Triangle(items) => items.count(isa, lists, rows, found),
         }
     }
+
+    /// Counts the first `len` of the rows `lists` until `found` is full; returns the number of
+    /// rows that were counted. Not for batmaps and triangles.
+    pub(super) fn count_rows(
+        &mut self,
+        isa: Isa,
+        lists: Rows<'_>,
+        len: usize,
+        found: &mut FoundPairs,
+    ) -> usize {
+        let rows = 0..u32::try_from(len).expect("numbered by 32 bits");
+        let counted = match self {
+            Self::Bitmap(columns) => columns.count(isa, lists, rows, found),
+            Self::Lists(columns) => columns.count(isa, lists, rows, found),
+            Self::Sliced(columns) => columns.count(isa, lists, rows, found),
+            Self::Sparse(items) => items.count(isa, lists, rows, found),
+            Self::Batmap(_) | Self::Triangle(_) => unreachable!("they have no such rows"),
+        };
+        counted as usize
+    }
 }
 
 /// Columns as batmaps, which all columns of the data share.
-struct MapColumns {
+#[derive(Debug)]
+pub(super) struct MapColumns {
     columns: Range<u32>,
     /// Supports of the rows that are compared at once.
     supports: Vec<u32>,
@@ -127,32 +151,51 @@ pub(super) struct PairKernel {
     isa: Isa,
     transposition: Transposition,
     present: Option<Present>,
+    triples: TripleCounter,
 }
 
 impl PairKernel {
     pub(super) fn new(isa: Isa) -> Self {
-        Self { isa, transposition: Transposition::default(), present: None }
+        Self {
+            isa,
+            transposition: Transposition::default(),
+            present: None,
+            triples: TripleCounter::new(isa),
+        }
     }
 
-    /// Counts the rows of a task, and removes the rows that are done.
-    fn count(&mut self, data: &VerticalData, task: &mut Task, found: &mut FoundPairs) {
-        let Task { form, columns: range, rows, .. } = task;
+    /// The columns of a task.
+    fn prepare(&mut self, data: &VerticalData, task: &Task) {
+        let Task { form, columns: range, .. } = task;
         let version = data.version();
         let is_present = |present: &Present| {
             (present.version, present.form, &present.range) == (version, *form, range)
         };
-        let mut present = match self.present.take() {
-            Some(present) if is_present(&present) => present,
-            other => {
-                let columns = match other {
-                    Some(other) => other.columns.reset(data, *form, range.clone()),
-                    None => Columns::new(data, *form, range.clone()),
-                };
-                Present { columns, form: *form, range: range.clone(), version }
-            }
-        };
-        rows.start = present.columns.count(self.isa, data, rows.clone(), found);
-        self.present = Some(present);
+        if !self.present.as_ref().is_some_and(is_present) {
+            let columns = match self.present.take() {
+                Some(other) => other.columns.reset(data, *form, range.clone()),
+                None => Columns::new(data, *form, range.clone()),
+            };
+            self.present = Some(Present { columns, form: *form, range: range.clone(), version });
+        }
+    }
+
+    /// Counts the pairs of a task, and removes the rows that are done.
+    fn count(&mut self, data: &VerticalData, task: &mut Task, found: &mut FoundPairs) {
+        self.prepare(data, task);
+        let rows = task.rows.clone();
+        if let Some(Present { columns, .. }) = &mut self.present {
+            task.rows.start = columns.count(self.isa, data, rows, found);
+        }
+    }
+
+    /// Counts the triples of a task, and removes the rows that are done.
+    fn count_triples(&mut self, pairs: &PairRows, task: &mut Task, found: &mut FoundPairs) {
+        self.prepare(pairs.data(), task);
+        let (range, rows) = (&task.columns, task.rows.clone());
+        if let Some(Present { columns, .. }) = &mut self.present {
+            task.rows.start = self.triples.count(pairs, columns, range, rows, found);
+        }
     }
 }
 
@@ -171,6 +214,10 @@ impl Kernel for PairKernel {
             Work::Count(data, task) => {
                 chunk.found.clear(data.least());
                 self.count(data, task, &mut chunk.found);
+            }
+            Work::CountTriples(pairs, task) => {
+                chunk.found.clear(pairs.data().least());
+                self.count_triples(pairs, task, &mut chunk.found);
             }
         }
     }

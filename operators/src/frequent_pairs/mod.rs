@@ -42,12 +42,14 @@ mod names;
 mod numbers;
 mod operator;
 mod options;
+mod pair_rows;
 mod panes;
 mod plan;
 mod prepare;
 #[cfg(test)]
 mod tests;
 mod transposed;
+mod triples;
 mod tuning;
 mod vertical;
 

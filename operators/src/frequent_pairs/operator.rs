@@ -7,7 +7,7 @@ use trommel_engine::registry::Configured;
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
 
-/// Finds all pairs of items that at least a given number of transactions hold, exactly.
+/// Finds all pairs, or triples, of items that at least a given number of transactions hold, exactly.
 ///
 /// # Ports
 /// In: `set`, the items of a transaction, in any order: a list of numbers (UInt32) or of texts
@@ -17,7 +17,8 @@ use super::tuning::Tuning;
 ///
 /// Out: `left` and `right` (items, as they came in), `support` (UInt32, transactions that hold
 /// both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no
-/// particular order. With `window`, each pair comes once a window, after the columns
+/// particular order. With `itemset`: 3 the rows are triples, which have a column `third` after
+/// `right`. With `window`, each pair comes once a window, after the columns
 /// `window_start`, `window_end` and `complete`, and windows come in their order.
 ///
 /// # Guarantees
@@ -30,7 +31,7 @@ use super::tuning::Tuning;
 /// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
 /// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More
 /// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
-/// many frequent items in all. The number of pairs is not limited: they leave when they are found.
+/// many frequent items in all. Triples need the frequent pairs, 60 bytes each, which count as well. The number of pairs is not limited: they leave when they are found.
 ///
 /// # Division
 /// Partial for the transactions: supports of parts of a stream add up. Blocks for the counting:
@@ -39,7 +40,8 @@ use super::tuning::Tuning;
 ///
 /// # Cost
 /// See [`supports`](trommel_kernels::supports): with `sliced`, about a nanosecond for each item of
-/// a transaction and each 512 items that have a higher support.
+/// a transaction and each 512 items that have a higher support. Triples, in addition: the same for
+/// the transactions of each frequent pair that is in a triangle of frequent pairs.
 ///
 /// # Examples
 /// ```
@@ -78,6 +80,10 @@ pub struct FrequentPairs {
     /// Transactions that hold both items, at least: a number such as 10, or a share of all
     /// transactions such as 0.01 or "1/300".
     pub(super) support: Support,
+    /// Items of a result: 2 for pairs, 3 for triples.
+    #[serde(default = "default_itemset")]
+    #[schemars(range(min = 2, max = 3))]
+    pub(super) itemset: usize,
     /// Layout in which pairs are counted; all give the same pairs.
     #[serde(default)]
     pub(super) layout: Layout,
@@ -100,6 +106,10 @@ pub struct FrequentPairs {
     pub(super) tuning: Tuning,
 }
 
+fn default_itemset() -> usize {
+    2
+}
+
 fn default_set() -> String {
     "set".to_owned()
 }
@@ -114,6 +124,7 @@ impl FrequentPairs {
     pub fn new(support: Support) -> Self {
         Self {
             support,
+            itemset: default_itemset(),
             layout: Layout::Auto,
             measures: Vec::new(),
             window: None,
@@ -126,6 +137,13 @@ impl FrequentPairs {
     #[cfg(test)]
     pub(super) fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
+        self
+    }
+
+    /// Sets the number of items of a result: 2 for pairs, 3 for triples.
+    #[must_use]
+    pub fn itemset(mut self, items: usize) -> Self {
+        self.itemset = items;
         self
     }
 

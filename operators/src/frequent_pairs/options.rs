@@ -196,7 +196,7 @@ pub enum Layout {
     Sliced,
     /// Transactions as lists, and a counter for each partner of an item.
     Sparse,
-    /// Transactions as lists, and a counter for each pair.
+    /// Transactions as lists, and a counter for each pair; `sparse` for triples.
     Triangle,
 }
 

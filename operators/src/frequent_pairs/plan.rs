@@ -6,6 +6,7 @@ use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
 use super::options::Layout;
+use super::pair_rows::PairRows;
 use super::vertical::VerticalData;
 
 /// Tasks for each kernel, so that all of them end at about the same time.
@@ -25,7 +26,7 @@ pub(super) enum Form {
     Triangle,
 }
 
-/// Pairs of rows and the columns before them.
+/// Rows and the columns before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
     pub(super) form: Form,
@@ -35,45 +36,60 @@ pub(super) struct Task {
     pub(super) cost: u64,
 }
 
-/// The tasks for all pairs of `data`. With several `kernels`, they are divided into parts of at
-/// least `task_ns_min`.
+/// The rows of tasks: items, for pairs, or pairs, for triples.
+pub(super) trait TaskRows {
+    /// Number of items, the columns.
+    fn columns(&self) -> u32;
+    /// Number of rows.
+    fn len(&self) -> u32;
+    /// The first row that has the item `column` before it; all rows after it have, too.
+    fn first_row(&self, column: u32) -> u32;
+    /// The work of the rows before `row`, in any unit.
+    fn work(&self, row: u32) -> u64;
+    /// Modelled cost, in hundredths of a nanosecond.
+    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64;
+}
+
+/// The tasks for all `rows`. With several `kernels`, they are divided into parts of at least
+/// `task_ns_min`.
 pub(super) fn tasks(
-    data: &VerticalData,
+    rows: &impl TaskRows,
     layout: Layout,
     kernels: usize,
     task_ns_min: u64,
 ) -> Vec<Task> {
-    if data.len() < 2 {
+    let items = rows.columns();
+    if items < 2 {
         return Vec::new();
     }
     let (dense, form) = match layout {
-        Layout::Auto => (dense_items(data), Form::Sliced),
-        Layout::Batmap => (data.len(), Form::Batmap),
-        Layout::Bitmap => (data.len(), Form::Bitmap),
-        Layout::Lists => (data.len(), Form::Lists),
-        Layout::Sliced => (data.len(), Form::Sliced),
+        Layout::Auto => (dense_items(rows), Form::Sliced),
+        Layout::Batmap => (items, Form::Batmap),
+        Layout::Bitmap => (items, Form::Bitmap),
+        Layout::Lists => (items, Form::Lists),
+        Layout::Sliced => (items, Form::Sliced),
         Layout::Sparse => (0, Form::Sparse),
         Layout::Triangle => (0, Form::Triangle),
     };
-    let mut tasks = Vec::new();
-    for columns in blocks(dense) {
-        // The first row that has a column of the block before it, and all after it.
-        let rows = columns.start + 1..data.len();
-        tasks.push(Task { form, columns, rows, cost: 0 });
-    }
-    if dense + 1 < data.len() {
-        let form = if form == Form::Triangle { form } else { Form::Sparse };
-        tasks.push(Task { form, columns: dense..data.len(), rows: dense + 1..data.len(), cost: 0 });
-    }
     // Modelled, not timed: equal runs divide and place their tasks alike.
-    tasks.iter_mut().for_each(|task| task.cost = task.modelled(data));
+    let task = |form, columns: Range<u32>| {
+        let of_columns = rows.first_row(columns.start)..rows.len();
+        let cost = rows.cost(form, &columns, &of_columns);
+        Task { form, columns, rows: of_columns, cost }
+    };
+    let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
+    if dense + 1 < items {
+        let form = if form == Form::Triangle { form } else { Form::Sparse };
+        tasks.push(task(form, dense..items));
+    }
+    tasks.retain(|task| !task.rows.is_empty());
     let total: u64 = tasks.iter().map(|task| task.cost).sum();
     let share = if kernels > 1 {
         (total / (TASKS_PER_KERNEL * kernels as u64)).max(100 * task_ns_min)
     } else {
         u64::MAX
     };
-    tasks.into_iter().flat_map(|task| task.divided(data, share)).collect()
+    tasks.into_iter().flat_map(|task| task.divided(rows, share)).collect()
 }
 
 /// The blocks of columns of the first `items` items.
@@ -87,45 +103,92 @@ fn blocks(items: u32) -> impl Iterator<Item = Range<u32>> {
 
 /// The first items whose blocks of columns cost less in the layout `sliced` than in `sparse`: the
 /// number of items for which both together cost least.
-fn dense_items(data: &VerticalData) -> u32 {
-    let rows = |begin: u32| begin + 1..data.len();
+fn dense_items(rows: &impl TaskRows) -> u32 {
+    let items = rows.columns();
+    let after = |column: u32| rows.first_row(column)..rows.len();
     let mut sliced = 0;
-    let mut best = (cost::sparse(data, 0, &rows(0)), 0);
-    for columns in blocks(data.len()) {
+    let mut best = (rows.cost(Form::Sparse, &(0..items), &after(0)), 0);
+    for columns in blocks(items) {
         let end = columns.end;
-        sliced += cost::sliced(data, &columns, &rows(columns.start));
-        let both = sliced + if end < data.len() { cost::sparse(data, end, &rows(end)) } else { 0 };
-        best = best.min((both, end));
+        sliced += rows.cost(Form::Sliced, &columns, &after(columns.start));
+        let sparse = match end < items {
+            true => rows.cost(Form::Sparse, &(end..items), &after(end)),
+            false => 0,
+        };
+        best = best.min((sliced + sparse, end));
     }
     best.1
 }
 
 impl Task {
-    fn modelled(&self, data: &VerticalData) -> u64 {
-        let Self { columns, rows, .. } = self;
-        match self.form {
-            Form::Sliced => cost::sliced(data, columns, rows),
-            Form::Batmap | Form::Bitmap | Form::Lists => cost::bitmap(data, columns, rows),
-            Form::Sparse | Form::Triangle => cost::sparse(data, columns.start, rows),
-        }
-    }
-
     /// The task in parts of about the cost `share`, by rows.
-    fn divided(self, data: &VerticalData, share: u64) -> impl Iterator<Item = Self> {
+    fn divided(self, rows: &impl TaskRows, share: u64) -> impl Iterator<Item = Self> {
         let parts = (self.cost / share).clamp(1, PARTS_MAX);
-        // The work of rows is that of their transactions.
-        let first = self.rows.start;
-        let work = move |row: u32| data.total(first..row) + u64::from(row - first);
-        let total = work(self.rows.end);
-        let mut begin = first;
+        let first = rows.work(self.rows.start);
+        let total = rows.work(self.rows.end) - first;
+        let mut begin = self.rows.start;
         (1..=parts).map_while(move |part| {
             let rest = begin..self.rows.end;
-            let end = first_reaching(rest.clone(), |row| work(row) >= total * part / parts);
-            let rows = begin..end.max(begin + 1).min(rest.end);
-            begin = rows.end;
-            let task = Self { rows, columns: self.columns.clone(), ..self };
-            (!task.rows.is_empty()).then(|| Self { cost: task.modelled(data), ..task })
+            let enough = first + total * part / parts;
+            let end = first_reaching(rest.clone(), |row| rows.work(row) >= enough);
+            let own = begin..end.max(begin + 1).min(rest.end);
+            begin = own.end;
+            (!own.is_empty()).then(|| {
+                let cost = rows.cost(self.form, &self.columns, &own);
+                Self { rows: own, cost, columns: self.columns.clone(), ..self }
+            })
         })
+    }
+}
+
+impl TaskRows for VerticalData {
+    fn columns(&self) -> u32 {
+        self.len()
+    }
+
+    fn len(&self) -> u32 {
+        self.len()
+    }
+
+    fn first_row(&self, column: u32) -> u32 {
+        column + 1
+    }
+
+    fn work(&self, row: u32) -> u64 {
+        self.total(0..row) + u64::from(row)
+    }
+
+    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
+        match form {
+            Form::Sliced => cost::sliced(self, columns, rows),
+            Form::Batmap | Form::Bitmap | Form::Lists => cost::bitmap(self, columns, rows),
+            Form::Sparse | Form::Triangle => cost::sparse(self, columns.start, rows),
+        }
+    }
+}
+
+impl TaskRows for PairRows {
+    fn columns(&self) -> u32 {
+        self.data().len()
+    }
+
+    fn len(&self) -> u32 {
+        self.len()
+    }
+
+    fn first_row(&self, column: u32) -> u32 {
+        self.first_pair(column + 1)
+    }
+
+    fn work(&self, row: u32) -> u64 {
+        self.totals(row)[0] + u64::from(row)
+    }
+
+    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
+        match form {
+            Form::Sparse | Form::Triangle => cost::sparse_triples(self, columns.start, rows),
+            _ => cost::sliced_triples(self, columns, rows),
+        }
     }
 }
 

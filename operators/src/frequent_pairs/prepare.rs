@@ -8,15 +8,17 @@ use arrow_array::{Array, RecordBatch};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
+use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
 use super::collector::Collector;
 use super::names::ItemNames;
 use super::options::{Layout, Support};
+use super::pair_rows::PairRows;
 use super::panes::{Closed, PaneBlocks};
 use super::plan::{Task, tasks};
 use super::tuning::Tuning;
-use super::vertical::VerticalData;
+use super::vertical::{TooMany, VerticalData};
 use crate::budget::{Budget, BudgetFull};
 use crate::wave::{Filled, Producer};
 use crate::window::slides::Slides;
@@ -33,12 +35,22 @@ struct NullItem {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub(super) support: Support,
+    /// Items of a result, 2 or 3.
+    pub(super) itemset: usize,
     pub(super) layout: Layout,
     pub(super) kernels: usize,
     /// Windows, if there are any.
     pub(super) slides: Option<Slides>,
     pub(super) memory_max: usize,
     pub(super) tuning: Tuning,
+}
+
+/// A window that is counted, with the tasks that are left.
+#[derive(Debug)]
+enum Mining {
+    Nothing,
+    Pairs(Arc<VerticalData>, std::vec::IntoIter<Task>),
+    Triples(Arc<PairRows>, std::vec::IntoIter<Task>),
 }
 
 /// Makes chunks of the transactions of a stream.
@@ -53,8 +65,10 @@ pub(super) struct PairProducer {
     numbers: Vec<u32>,
     collector: Collector,
     panes: PaneBlocks,
-    /// Data whose pairs are counted, and the tasks that are left.
-    mining: Option<(Arc<VerticalData>, std::vec::IntoIter<Task>)>,
+    /// The window that is counted.
+    mining: Mining,
+    /// Pairs of the window, if their triples are counted next.
+    found: Vec<Pair>,
     /// Number of tasks that are being counted.
     counting: usize,
     counters: PairCounters,
@@ -67,6 +81,7 @@ struct PairCounters {
     items: u64,
     windows: u64,
     frequent_items: u64,
+    frequent_pairs: u64,
     tasks: u64,
 }
 
@@ -81,7 +96,8 @@ impl PairProducer {
             numbers: Vec::new(),
             collector: Collector::new(rules.tuning.block_items),
             panes: PaneBlocks::new(rules.slides),
-            mining: None,
+            mining: Mining::Nothing,
+            found: Vec::new(),
             counting: 0,
             counters: PairCounters::default(),
         }
@@ -130,7 +146,8 @@ impl PairProducer {
     fn check_memory(&self) -> Result<(), BudgetFull> {
         let mut budget = Budget::new(self.rules.memory_max);
         budget.take("the items", self.names.bytes())?;
-        budget.take("the transactions", self.collector.bytes() + self.panes.bytes())
+        budget.take("the transactions", self.collector.bytes() + self.panes.bytes())?;
+        budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)
     }
 
     /// Whether most items may be of transactions that are gone.
@@ -169,26 +186,52 @@ impl PairProducer {
         self.counters.windows += 1;
         self.counters.frequent_items += u64::from(data.len());
         self.counters.tasks += tasks.len() as u64;
-        self.mining = Some((Arc::new(data), tasks.into_iter()));
+        self.mining = Mining::Pairs(Arc::new(data), tasks.into_iter());
+        Ok(())
+    }
+
+    /// Plans the tasks for the triples of `data`, all pairs of which have come back.
+    fn begin_triples(&mut self, data: Arc<VerticalData>) -> Result<(), TooMany> {
+        let Rules { layout, kernels, tuning, .. } = self.rules;
+        let found = std::mem::take(&mut self.found);
+        TooMany::check("frequent pairs", found.len() as u64)?;
+        let pairs = PairRows::new(data, found);
+        // A triangle has counters of pairs.
+        let layout = if layout == Layout::Triangle { Layout::Sparse } else { layout };
+        let tasks = tasks(&pairs, layout, kernels, tuning.task_ns_min);
+        self.counters.frequent_pairs += u64::from(pairs.len());
+        self.counters.tasks += tasks.len() as u64;
+        self.mining = Mining::Triples(Arc::new(pairs), tasks.into_iter());
         Ok(())
     }
 
     /// The next task, of this window or of the next one that can be counted.
     fn next_task(&mut self) -> Result<Option<Work>, OperatorError> {
         loop {
-            if let Some((data, tasks)) = &mut self.mining {
-                if let Some(task) = tasks.next() {
-                    self.counting += 1;
-                    return Ok(Some(Work::Count(Arc::clone(data), task)));
+            let work = match &mut self.mining {
+                Mining::Nothing => None,
+                Mining::Pairs(data, tasks) => {
+                    tasks.next().map(|task| Work::Count(Arc::clone(data), task))
                 }
-                self.mining = None;
+                Mining::Triples(pairs, tasks) => {
+                    tasks.next().map(|task| Work::CountTriples(Arc::clone(pairs), task))
+                }
+            };
+            if work.is_some() {
+                self.counting += 1;
+                return Ok(work);
             }
             // An unfinished task comes again, and must come before the tasks of the next window.
             if self.counting > 0 {
                 return Ok(None);
             }
-            let Some(closed) = self.panes.next_closed() else { return Ok(None) };
-            self.begin_mining(closed)?;
+            match std::mem::replace(&mut self.mining, Mining::Nothing) {
+                Mining::Pairs(data, _) if self.rules.itemset == 3 => self.begin_triples(data)?,
+                _ => {
+                    let Some(closed) = self.panes.next_closed() else { return Ok(None) };
+                    self.begin_mining(closed)?;
+                }
+            }
         }
     }
 }
@@ -222,6 +265,7 @@ impl Producer for PairProducer {
     }
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
+        self.check_memory()?;
         if self.has_old_items() {
             // Blocks that are away have the old numbers.
             if self.panes.are_away() {
@@ -241,6 +285,9 @@ impl Producer for PairProducer {
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {
+        if self.rules.itemset == 3 && matches!(chunk.work, Work::Count(..)) {
+            self.found.extend_from_slice(chunk.found.pairs());
+        }
         match std::mem::take(&mut chunk.work) {
             Work::Transposed(block, memory) => {
                 self.panes.landed(block);
@@ -249,22 +296,29 @@ impl Producer for PairProducer {
             Work::Count(data, task) if !task.rows.is_empty() => {
                 chunk.work = Work::Count(data, task);
             }
+            Work::CountTriples(pairs, task) if !task.rows.is_empty() => {
+                chunk.work = Work::CountTriples(pairs, task);
+            }
             // The data goes with its last task.
-            Work::Count(..) => self.counting -= 1,
+            Work::Count(..) | Work::CountTriples(..) => self.counting -= 1,
             Work::Nothing | Work::Transpose(_) => {}
         }
     }
 
     fn counters(&self) -> Counters {
-        let PairCounters { transactions, nulls, items, windows, frequent_items, tasks } =
-            self.counters;
-        vec![
+        let PairCounters { transactions, nulls, items, windows, .. } = self.counters;
+        let PairCounters { frequent_items, frequent_pairs, tasks, .. } = self.counters;
+        let mut counters = vec![
             ("transactions", transactions),
             ("nulls", nulls),
             ("items", items),
             ("windows", windows),
             ("frequent_items", frequent_items),
             ("tasks", tasks),
-        ]
+        ];
+        if self.rules.itemset == 3 {
+            counters.push(("frequent_pairs", frequent_pairs));
+        }
+        counters
     }
 }

@@ -22,7 +22,7 @@ const COUNT_MAX: u64 = 1 << 31;
 /// The place of an item that is not frequent.
 const NO_PLACE: u32 = u32::MAX;
 
-/// A window or a stream has too many transactions, or too many items in them.
+/// A window or a stream has too many transactions, items in them, or frequent pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("too many {what}: {count}; a window may have at most {COUNT_MAX}")]
 pub(super) struct TooMany {
@@ -31,7 +31,7 @@ pub(super) struct TooMany {
 }
 
 impl TooMany {
-    fn check(what: &'static str, count: u64) -> Result<u32, Self> {
+    pub(super) fn check(what: &'static str, count: u64) -> Result<u32, Self> {
         let fits = u32::try_from(count).ok().filter(|_| count <= COUNT_MAX);
         fits.ok_or(Self { what, count })
     }
@@ -100,8 +100,8 @@ impl VerticalData {
         &self.items
     }
 
-    /// Ranks of a pair, the smaller item first.
-    pub(super) fn sorted(&self, mut ranks: [u32; 2]) -> [u32; 2] {
+    /// Ranks of a pair or triple, by ascending items.
+    pub(super) fn sorted<const N: usize>(&self, mut ranks: [u32; N]) -> [u32; N] {
         ranks.sort_unstable_by_key(|&rank| self.places[rank as usize]);
         ranks
     }

@@ -1,4 +1,6 @@
-//! The operator in pipelines against two nested loops over each transaction.
+//! The operator in pipelines against nested loops over each transaction.
+
+mod triples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -324,6 +326,9 @@ fn parameters_are_checked() {
     let spec = || FrequentPairs::new(Support::Count(2));
     assert!(refused(FrequentPairs::new(Support::Count(0))).contains("at least 1"));
     assert!(refused(spec().memory_max(0)).contains("expected 1 to"));
+    for items in [0, 1, 4] {
+        assert!(refused(spec().itemset(items)).contains("expected 2 to 3"));
+    }
     assert!(refused(spec().set("basket")).contains("basket"));
     assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
     let later = [Measure::Lift, Measure::Confidence, Measure::Confidence];
