@@ -1,4 +1,4 @@
-//! Frequent pairs: all pairs of items that at least a given number of transactions hold.
+//! Frequent pairs and triples: items that at least a given number of transactions hold together.
 //!
 //! ```text
 //! transactions ──► collect: rows of item numbers ──► blocks, transposed ──► tid lists by support
@@ -19,6 +19,11 @@
 //! count them. Only pairs that reach the support leave a task: memory is that of the input and
 //! of a block.
 //!
+//! **Triples.** When the pairs of a window have been counted, each frequent pair is a row: its
+//! common transactions are counted with the items before both. Only items that are frequent with
+//! both are candidates, and a pair without a candidate in a block of columns is not counted there
+//! (Agrawal, Srikant, *Fast Algorithms for Mining Association Rules*, VLDB 1994, §2.1.1).
+//!
 //! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure:
 //! the layout `sliced`, which is ours, counts 512 columns at once
 //! (see [`supports`](trommel_kernels::supports)).
@@ -29,6 +34,8 @@
 //! | `names`, `numbers`, `collector` | items as numbers; transactions in blocks |
 //! | `transposed`, `panes`, `vertical` | a block, transposed; blocks by pane; the tid lists of a window |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
+//! | `columns` | blocks of columns in their layouts |
+//! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
 
@@ -36,6 +43,7 @@ mod bind;
 mod chunk;
 mod collect;
 mod collector;
+mod columns;
 mod cost;
 mod count;
 mod names;

@@ -7,7 +7,7 @@ use trommel_engine::registry::Configured;
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
 
-/// Finds all pairs, or triples, of items that at least a given number of transactions hold, exactly.
+/// Finds all pairs or triples of items that at least a given number of transactions hold, exactly.
 ///
 /// # Ports
 /// In: `set`, the items of a transaction, in any order: a list of numbers (UInt32) or of texts
@@ -31,7 +31,8 @@ use super::tuning::Tuning;
 /// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
 /// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More
 /// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
-/// many frequent items in all. Triples need the frequent pairs, 60 bytes each, which count as well. The number of pairs is not limited: they leave when they are found.
+/// many frequent items in all. Triples need the frequent pairs, 60 bytes each, which count as
+/// memory. The number of pairs is otherwise not limited: they leave when they are found.
 ///
 /// # Division
 /// Partial for the transactions: supports of parts of a stream add up. Blocks for the counting:

@@ -7,7 +7,7 @@ use trommel_kernels::batmap::triple_support;
 use trommel_kernels::sets::Sets;
 use trommel_kernels::supports::{FoundPairs, Marks, Pair, RowPair, Rows};
 
-use super::count::Columns;
+use super::columns::Columns;
 use super::pair_rows::PairRows;
 
 /// Pairs whose transactions are found before they are counted, and transactions of them: 64 KiB,
