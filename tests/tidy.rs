@@ -183,6 +183,7 @@ const SHARED: &[&str] = &[
     "secret",
     "sets",
     "share",
+    "state",
     "summary",
     "texts",
     "wave",

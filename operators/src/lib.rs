@@ -33,6 +33,7 @@ pub mod sets;
 mod share;
 mod sink;
 mod source;
+mod state;
 pub mod summary;
 #[cfg(test)]
 mod testing;

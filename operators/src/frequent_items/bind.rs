@@ -20,13 +20,13 @@ use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
 use super::ranked::ranked_schema;
 use super::scope::{Scope, check_bytes};
-use super::snapshot_file::{self, SnapshotFile};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
 use crate::columns::find_column;
 use crate::items::{Column, Text};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::check_range;
+use crate::state::{SnapshotFile, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
@@ -296,7 +296,7 @@ impl FrequentItems {
     /// The summary of the file, if there is one, and else the empty one that is configured.
     fn restored<K: Column, S: Stored<K>>(&self, configured: S) -> Result<S, BindError> {
         let Some(path) = &self.restore else { return Ok(configured) };
-        let state = snapshot_file::read(path).map_err(|error| blame("restore", error.into()))?;
+        let state = read_file(path).map_err(|error| blame("restore", error.into()))?;
         restore_like(&configured, &state).map_err(|error| {
             let error = format!("{}: {error}", path.display());
             blame("restore", error.into())

@@ -15,9 +15,9 @@ use super::memory::StateMemory;
 use super::query::{QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
 use super::rows::Outbox;
-use super::snapshot_file::SnapshotFile;
 use crate::items::{Column, StoredItem};
-use crate::summary::{Counted, Counts, Decayed, Stored, Summary, free_bytes_max};
+use crate::state::{SnapshotFile, free_bytes_max};
+use crate::summary::{Counted, Counts, Decayed, Stored, Summary};
 
 /// Counts with the queries and the state that the operator offers.
 pub(super) trait Tally<K: Column>: Counts<K> {

@@ -3,7 +3,7 @@
 //! ```text
 //! batches ──► input ──► counting | shards | pipeline | windows ──► rows ──► batches
 //!                                      ▲      │
-//!                               query ─┘      └─► snapshot_file
+//!                               query ─┘      └─► file of `snapshot`
 //! ```
 //!
 //! | file | contents |
@@ -21,7 +21,6 @@
 //! | `ranked` | counted items as rows |
 //! | `rows` | rows on their way out, some rows a call |
 //! | `memory` | the share of the memory of the pipeline |
-//! | `snapshot_file` | the files of `restore` and `snapshot` |
 
 mod bind;
 mod counting;
@@ -35,16 +34,15 @@ mod ranked;
 mod rows;
 mod scope;
 mod shards;
-mod snapshot_file;
 #[cfg(test)]
 mod tests;
 mod windows;
 
 pub use self::operator::{Algorithm, Emit, FrequentItems, Parallel};
 pub use self::scope::{Decay, Window};
-pub use self::snapshot_file::SnapshotFileError;
 pub use crate::items::{Item, Items, StoredItem, Text};
+pub use crate::state::{RestoreError, SnapshotFileError};
 pub use crate::summary::{
-    Absorbed, COUNTERS_MAX, CapacityError, Counted, Filter, FilterFront, MergeError, RestoreError,
-    Sieve, SpaceSaving, sieve, top,
+    Absorbed, COUNTERS_MAX, CapacityError, Counted, Filter, FilterFront, MergeError, Sieve,
+    SpaceSaving, sieve, top,
 };

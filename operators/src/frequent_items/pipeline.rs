@@ -27,8 +27,8 @@ use super::memory::StateMemory;
 use super::query::{Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
 use super::rows::Outbox;
-use super::snapshot_file::SnapshotFile;
 use crate::items::{Column, Item};
+use crate::state::SnapshotFile;
 use crate::summary::{Counted, Filter, FilterFront, SpaceSaving, exchange_while_due};
 
 /// A message of the filter to the counter: some missed items, and the next step.

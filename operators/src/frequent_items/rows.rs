@@ -11,8 +11,8 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Flow, OperatorError, Output};
 
 use super::ranked::ranked_rows;
-use super::snapshot_file::SnapshotFile;
 use crate::items::Column;
+use crate::state::SnapshotFile;
 use crate::summary::Counted;
 
 /// Rows that are sent at once.

@@ -30,8 +30,8 @@ use super::memory::{StateFull, StateMemory};
 use super::query::{QUERIES, Question};
 use super::ranked::ranked_schema;
 use super::rows::Outbox;
-use super::snapshot_file::SnapshotFile;
 use crate::items::Column;
+use crate::state::SnapshotFile;
 use crate::summary::{Bounds, Counted, Stored, Summary};
 
 /// A message of a shard to the next one.

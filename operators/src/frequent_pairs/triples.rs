@@ -22,8 +22,8 @@ const TIDS: usize = 1 << 14;
 #[derive(Debug)]
 pub(super) struct TripleCounter {
     isa: Isa,
-    /// Version of the data with the marks.
-    version: u64,
+    /// Version of the data with the marks; `None` before the first data.
+    version: Option<u64>,
     /// Partners of an item, and its transactions.
     partners: Marks,
     partners_of: Option<u32>,
@@ -39,7 +39,7 @@ impl TripleCounter {
     pub(super) fn new(isa: Isa) -> Self {
         Self {
             isa,
-            version: 0,
+            version: None,
             partners: Marks::new(0),
             partners_of: None,
             transactions: Marks::new(0),
@@ -80,8 +80,8 @@ impl TripleCounter {
     /// Forgets the marks of other data.
     fn begin(&mut self, pairs: &PairRows) {
         let data = pairs.data();
-        if self.version != data.version() {
-            self.version = data.version();
+        if self.version != Some(data.version()) {
+            self.version = Some(data.version());
             self.partners = Marks::new(data.len());
             self.partners_of = None;
             self.transactions = Marks::new(data.transactions());

@@ -3,6 +3,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use crate::items::StoredItem;
+use crate::state::{Reader, RestoreError, Writer};
+
 /// An item with bounds on how often it was seen: `count - error <= true count <= count`.
 ///
 /// # Examples
@@ -45,6 +48,25 @@ impl<K> Counted<K> {
     #[must_use]
     pub fn as_ref(&self) -> Counted<&K> {
         Counted { item: &self.item, count: self.count, error: self.error }
+    }
+}
+
+impl<K: StoredItem> Counted<&K> {
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.item(self.item);
+        to.u64(self.count);
+        to.u64(self.error);
+    }
+}
+
+impl<K: StoredItem> Counted<K> {
+    /// Reads an item, and refuses an error that is above the count.
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let item = from.item()?;
+        let count = from.u64("a count")?;
+        let error = from.u64("an error")?;
+        let error = from.check("an error", error, &(0..=count))?;
+        Ok(Self { item, count, error })
     }
 }
 

@@ -59,7 +59,6 @@
 //! | `decay` | counts that fade |
 //! | `bounds` | the bounds of all counts, as a list |
 //! | `pane_queue` | windows that slide |
-//! | `stored` | summaries as bytes |
 //! | `capacity` | the sizes that a summary can have |
 
 mod bounds;
@@ -74,7 +73,6 @@ mod min_queue;
 mod pane_queue;
 pub mod sieve;
 mod space_saving;
-mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -93,5 +91,3 @@ pub(crate) use self::pane_queue::PaneQueue;
 pub use self::sieve::Sieve;
 pub(crate) use self::sieve::hottest;
 pub use self::space_saving::SpaceSaving;
-pub use self::stored::RestoreError;
-pub(crate) use self::stored::free_bytes_max;

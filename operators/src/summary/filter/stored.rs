@@ -7,12 +7,10 @@ use super::front::FilterFront;
 use super::{Filter, MISSED_MAX};
 use crate::items::StoredItem;
 use crate::secret::random_seed;
+use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::space_saving::{SpaceSaving, check_sums};
-use crate::summary::stored::{
-    Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
-};
 
 impl<K: StoredItem> Filter<K> {
     /// Everything that the future of the filter depends on, as bytes.
@@ -36,7 +34,7 @@ impl<K: StoredItem> Filter<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(SummaryKind::Filter);
+        let mut writer = Writer::new::<K>(StateKind::Filter);
         self.front.write(&mut writer);
         self.back.write(&mut writer);
         writer.finish()
@@ -64,7 +62,7 @@ impl<K: StoredItem> Filter<K> {
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
         check_bytes(size_of::<Self>() + MISSED_MAX * size_of::<u32>(), state_bytes_max)?;
-        let mut reader = Reader::new::<K>(bytes, SummaryKind::Filter)?;
+        let mut reader = Reader::new::<K>(bytes, StateKind::Filter)?;
         let bins = reader.size("the number of bins", &(1..=BINS_MAX))?;
         let secret = K::secret(random_seed());
         let front = FilterFront::read(&mut reader, isa, bins, secret.clone())?;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::MinQueue;
 use super::level::Level;
-use crate::summary::stored::{Reader, RestoreError, Writer};
+use crate::state::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
 const ENTRY_BYTES: usize = 12;
@@ -80,13 +80,13 @@ mod tests {
     use std::collections::BinaryHeap;
 
     use super::*;
-    use crate::summary::stored::SummaryKind;
+    use crate::state::StateKind;
 
     fn restored(min_queue: &MinQueue, counts: &[u64]) -> Result<MinQueue, RestoreError> {
-        let mut writer = Writer::new::<u32>(SummaryKind::SpaceSaving);
+        let mut writer = Writer::new::<u32>(StateKind::SpaceSaving);
         min_queue.write(&mut writer);
         let bytes = writer.finish();
-        let mut reader = Reader::new::<u32>(&bytes, SummaryKind::SpaceSaving)?;
+        let mut reader = Reader::new::<u32>(&bytes, StateKind::SpaceSaving)?;
         MinQueue::read(&mut reader, counts, counts.len())
     }
 

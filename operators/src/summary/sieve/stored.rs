@@ -5,12 +5,10 @@ use trommel_kernels::Isa;
 use super::{CELLS_LOG_MAX, Hot, ItemIndex, MinQueue, Shape, Sieve, Spare};
 use crate::items::StoredItem;
 use crate::secret::Secret;
+use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
-use crate::summary::stored::{
-    Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
-};
 
 /// A count, an error and a place; items take more.
 const COUNTER_BYTES: usize = 17;
@@ -38,7 +36,7 @@ impl<K: StoredItem> Sieve<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(SummaryKind::Sieve);
+        let mut writer = Writer::new::<K>(StateKind::Sieve);
         writer.len(self.shape.counters);
         writer.len(self.shape.cells);
         writer.u64(self.secret.seed());
@@ -47,7 +45,7 @@ impl<K: StoredItem> Sieve<K> {
         writer.len(self.index.len());
         self.table.write(&mut writer);
         for ((item, &count), &error) in self.index.items().zip(&self.counts).zip(&self.errors) {
-            writer.counted(&Counted { item, count, error });
+            Counted { item, count, error }.write(&mut writer);
             self.table.write_place(&mut writer, item.code());
         }
         self.min_queue.write(&mut writer);
@@ -79,7 +77,7 @@ impl<K: StoredItem> Sieve<K> {
         bytes: &[u8],
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
-        let mut reader = Reader::new::<K>(bytes, SummaryKind::Sieve)?;
+        let mut reader = Reader::new::<K>(bytes, StateKind::Sieve)?;
         let shape = read_shape::<K>(&mut reader, state_bytes_max)?;
         let secret = Secret::from_seed(reader.u64("the seed")?);
         let observed = reader.u64("the weight")?;
@@ -109,7 +107,7 @@ impl<K: StoredItem> Sieve<K> {
     fn read_counters(&mut self, reader: &mut Reader<'_>, len: usize) -> Result<(), RestoreError> {
         let mut items = Vec::with_capacity(len);
         for _ in 0..len {
-            let Counted { item, count, error } = reader.counted::<K>()?;
+            let Counted { item, count, error } = Counted::<K>::read(reader)?;
             reader.check("an error", error, &(0..=self.table.line()))?;
             self.table.read_place(reader, self.index.code_of(item.borrowed()))?;
             items.push(item);

@@ -3,14 +3,12 @@
 use super::SpaceSaving;
 use crate::items::{Item, StoredItem};
 use crate::secret::random_seed;
+use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 use crate::summary::index::ItemIndex;
 use crate::summary::min_queue::MinQueue;
-use crate::summary::stored::{
-    Reader, RestoreError, SummaryKind, Writer, check_bytes, free_bytes_max,
-};
 
 /// A count and an error; items take more.
 const COUNTER_BYTES: usize = 16;
@@ -35,7 +33,7 @@ impl<K: StoredItem> SpaceSaving<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(SummaryKind::SpaceSaving);
+        let mut writer = Writer::new::<K>(StateKind::SpaceSaving);
         self.write(&mut writer);
         writer.finish()
     }
@@ -57,7 +55,7 @@ impl<K: StoredItem> SpaceSaving<K> {
     ///
     /// As [`Self::restore`].
     pub fn restore_within(bytes: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
-        let mut reader = Reader::new::<K>(bytes, SummaryKind::SpaceSaving)?;
+        let mut reader = Reader::new::<K>(bytes, StateKind::SpaceSaving)?;
         let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
         let secret = K::secret(random_seed());
         let summary = Self::read(&mut reader, counters, secret, state_bytes_max)?;
@@ -70,7 +68,7 @@ impl<K: StoredItem> SpaceSaving<K> {
         writer.len(self.counters);
         writer.u64(self.observed);
         writer.len(self.index.len());
-        self.iter().for_each(|counted| writer.counted(&counted));
+        self.iter().for_each(|counted| counted.write(writer));
         self.min_queue.write(writer);
     }
 
@@ -84,7 +82,8 @@ impl<K: StoredItem> SpaceSaving<K> {
         check_bytes(Self::bytes_max(counters), state_bytes_max)?;
         let observed = reader.u64("the weight")?;
         let len = reader.len("the number of items", counters, COUNTER_BYTES)?;
-        let counted: Vec<_> = (0..len).map(|_| reader.counted::<K>()).collect::<Result<_, _>>()?;
+        let counted: Vec<_> =
+            (0..len).map(|_| Counted::<K>::read(reader)).collect::<Result<_, _>>()?;
         reader.check_distinct(counted.iter().map(|counted| &counted.item))?;
         let mut summary = Self::from_counted(counters, secret, observed, counted);
         summary.min_queue = MinQueue::read(reader, &summary.counts, counters)?;

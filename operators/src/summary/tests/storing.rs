@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::items::StoredItem;
+use crate::state::RestoreError;
 
 impl StoredItem for Colliding {
     const NUMBER: u8 = 200;

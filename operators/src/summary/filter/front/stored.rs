@@ -4,8 +4,9 @@ use trommel_kernels::Isa;
 
 use super::FilterFront;
 use crate::items::StoredItem;
+use crate::state::{Reader, RestoreError, Writer};
+use crate::summary::counted::Counted;
 use crate::summary::space_saving::SpaceSaving;
-use crate::summary::stored::{Reader, RestoreError, Writer};
 
 /// A count and an error; items take more.
 const BIN_BYTES: usize = 16;
@@ -18,7 +19,7 @@ impl<K: StoredItem> FilterFront<K> {
         writer.u128(self.forwarded);
         writer.u128(self.forwarded_end);
         writer.len(self.counts.len());
-        self.iter().for_each(|counted| writer.counted(&counted));
+        self.iter().for_each(|counted| counted.write(writer));
     }
 
     /// Reads all fields after the number of bins; [`Self::complete`] has to follow.
@@ -33,7 +34,7 @@ impl<K: StoredItem> FilterFront<K> {
         front.forwarded = reader.u128("the forwarded weight")?;
         front.forwarded_end = reader.u128("the limit of the forwarded weight")?;
         for _ in 0..reader.len("the number of items in bins", bins, BIN_BYTES)? {
-            let counted = reader.counted::<K>()?;
+            let counted = Counted::<K>::read(reader)?;
             if front.estimate(counted.item.borrowed()).is_some() {
                 return Err(reader.refuse("an item in a bin", "there twice", "different items"));
             }

@@ -4,7 +4,7 @@ use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 
 use super::Hot;
-use crate::summary::stored::{Reader, RestoreError, Writer};
+use crate::state::{Reader, RestoreError, Writer};
 
 impl<C: Key> Hot<C> {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {

@@ -3,7 +3,7 @@
 use trommel_kernels::filter::Key;
 
 use super::{ALPHA, CROWDED, HITS, Table, narrow, units};
-use crate::summary::stored::{Reader, RestoreError, Writer};
+use crate::state::{Reader, RestoreError, Writer};
 
 impl<C: Key> Table<C> {
     /// Lets alpha be `most`, which is at most the line, rounded up to units.

@@ -8,7 +8,7 @@ use trommel_engine::operator::{Claim, OperatorError};
 
 use crate::files::{Destination, FileError};
 
-/// No snapshot of a summary is larger, unless its strings are.
+/// No snapshot of bounded state is larger.
 const FILE_BYTES_MAX: u64 = 8 << 30;
 
 /// Why a snapshot cannot be read from a file or written to one.
@@ -39,7 +39,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotFileError {
 }
 
 /// All bytes of a file.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed(path))?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed(path))?;
@@ -51,28 +51,28 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
 
 /// A file that a snapshot is written to, in place of the last one.
 #[derive(Debug)]
-pub(super) struct SnapshotFile {
+pub(crate) struct SnapshotFile {
     destination: Destination,
 }
 
 impl SnapshotFile {
     /// Checks that the file could be written; nothing is.
-    pub(super) fn new(path: &Path) -> Result<Self, FileError> {
+    pub(crate) fn new(path: &Path) -> Result<Self, FileError> {
         Ok(Self { destination: Destination::file(path)? })
     }
 
-    pub(super) fn claim(&self) -> Option<Claim> {
+    pub(crate) fn claim(&self) -> Option<Claim> {
         self.destination.claim("snapshot")
     }
 
     /// Makes sure that it can be written now.
-    pub(super) fn probe(&self) -> Result<(), OperatorError> {
+    pub(crate) fn probe(&self) -> Result<(), OperatorError> {
         Ok(self.destination.probe().map_err(SnapshotFileError::NotSaved)?)
     }
 
     /// Writes the file as a whole: its name stands for the old bytes or the new ones, also after
     /// a crash.
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
         let written = self.destination.replace_now().and_then(|mut file| {
             file.write(bytes)?;
             file.commit()

@@ -3,18 +3,17 @@
 use std::ops::RangeInclusive;
 
 use super::{
-    CHECKSUM_BYTES, HEADER_BYTES, ITEM_NAMES, MAGIC, RestoreError, SummaryKind, VERSION, name_of,
+    CHECKSUM_BYTES, HEADER_BYTES, ITEM_NAMES, MAGIC, RestoreError, StateKind, VERSION, name_of,
 };
 use crate::items::StoredItem;
-use crate::summary::counted::Counted;
 
 /// Writes a snapshot.
-pub(in crate::summary) struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    pub(in crate::summary) fn new<K: StoredItem>(kind: SummaryKind) -> Self {
+    pub(crate) fn new<K: StoredItem>(kind: StateKind) -> Self {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend([kind as u8, K::NUMBER]);
@@ -22,34 +21,32 @@ impl Writer {
         Self { bytes }
     }
 
-    pub(in crate::summary) fn u8(&mut self, number: u8) {
+    pub(crate) fn u8(&mut self, number: u8) {
         self.bytes.push(number);
     }
 
-    pub(in crate::summary) fn u32(&mut self, number: u32) {
+    pub(crate) fn u32(&mut self, number: u32) {
         self.bytes.extend(number.to_le_bytes());
     }
 
-    pub(in crate::summary) fn u64(&mut self, number: u64) {
+    pub(crate) fn u64(&mut self, number: u64) {
         self.bytes.extend(number.to_le_bytes());
     }
 
-    pub(in crate::summary) fn u128(&mut self, number: u128) {
+    pub(crate) fn u128(&mut self, number: u128) {
         self.bytes.extend(number.to_le_bytes());
     }
 
     /// A number of elements, counters or cells.
-    pub(in crate::summary) fn len(&mut self, len: usize) {
+    pub(crate) fn len(&mut self, len: usize) {
         self.u64(len as u64);
     }
 
-    pub(in crate::summary) fn counted<K: StoredItem>(&mut self, counted: &Counted<&K>) {
-        counted.item.write(&mut self.bytes);
-        self.u64(counted.count);
-        self.u64(counted.error);
+    pub(crate) fn item<K: StoredItem>(&mut self, item: &K) {
+        item.write(&mut self.bytes);
     }
 
-    pub(in crate::summary) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let body = (self.bytes.len() - HEADER_BYTES) as u64;
         self.bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&body.to_le_bytes());
         self.bytes.extend(crc32fast::hash(&self.bytes).to_le_bytes());
@@ -59,7 +56,7 @@ impl Writer {
 
 /// Reads the body of a snapshot whose header, length and checksum are right.
 #[derive(Debug)]
-pub(in crate::summary) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     /// Without the checksum.
     bytes: &'a [u8],
     offset: usize,
@@ -68,9 +65,9 @@ pub(in crate::summary) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::summary) fn new<K: StoredItem>(
+    pub(crate) fn new<K: StoredItem>(
         bytes: &'a [u8],
-        kind: SummaryKind,
+        kind: StateKind,
     ) -> Result<Self, RestoreError> {
         let found = bytes.len();
         let (header, Some((_, checksum))) =
@@ -108,8 +105,8 @@ impl<'a> Reader<'a> {
     }
 
     fn check_types(&mut self, kind: u8, item: u8) -> Result<(), RestoreError> {
-        let names = SummaryKind::NAMES;
-        let [number] = self.array("the kind of summary")?;
+        let names = StateKind::NAMES;
+        let [number] = self.array("the kind of state")?;
         if number != kind {
             let (found, expected) = (name_of(number, &names), name_of(kind, &names));
             return Err(RestoreError::Kind { number, found, expected });
@@ -132,7 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Says that the last field that was read cannot be right.
-    pub(in crate::summary) fn refuse(
+    pub(crate) fn refuse(
         &self,
         field: &'static str,
         value: impl ToString,
@@ -143,7 +140,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses the last field unless it is in the range.
-    pub(in crate::summary) fn check<T: PartialOrd + ToString>(
+    pub(crate) fn check<T: PartialOrd + ToString>(
         &self,
         field: &'static str,
         value: T,
@@ -156,24 +153,24 @@ impl<'a> Reader<'a> {
         Err(self.refuse(field, value, expected))
     }
 
-    pub(in crate::summary) fn u8(&mut self, field: &'static str) -> Result<u8, RestoreError> {
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, RestoreError> {
         self.array(field).map(|[number]| number)
     }
 
-    pub(in crate::summary) fn u32(&mut self, field: &'static str) -> Result<u32, RestoreError> {
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, RestoreError> {
         self.array(field).map(u32::from_le_bytes)
     }
 
-    pub(in crate::summary) fn u64(&mut self, field: &'static str) -> Result<u64, RestoreError> {
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, RestoreError> {
         self.array(field).map(u64::from_le_bytes)
     }
 
-    pub(in crate::summary) fn u128(&mut self, field: &'static str) -> Result<u128, RestoreError> {
+    pub(crate) fn u128(&mut self, field: &'static str) -> Result<u128, RestoreError> {
         self.array(field).map(u128::from_le_bytes)
     }
 
     /// A number of counters, bins or cells.
-    pub(in crate::summary) fn size(
+    pub(crate) fn size(
         &mut self,
         field: &'static str,
         range: &RangeInclusive<usize>,
@@ -184,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of elements that follow, at most `most`, of at least `bytes_each` bytes each.
-    pub(in crate::summary) fn len(
+    pub(crate) fn len(
         &mut self,
         field: &'static str,
         most: usize,
@@ -196,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses to go on unless there are bytes for `len` elements.
-    pub(in crate::summary) fn check_room(
+    pub(crate) fn check_room(
         &self,
         field: &'static str,
         len: usize,
@@ -212,11 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The index of one of `slots` slots.
-    pub(in crate::summary) fn slot(
-        &mut self,
-        field: &'static str,
-        slots: usize,
-    ) -> Result<u32, RestoreError> {
+    pub(crate) fn slot(&mut self, field: &'static str, slots: usize) -> Result<u32, RestoreError> {
         let slot = self.u32(field)?;
         if (slot as usize) < slots {
             return Ok(slot);
@@ -224,23 +217,17 @@ impl<'a> Reader<'a> {
         Err(self.refuse(field, slot, format_args!("less than {slots}")))
     }
 
-    /// An item with its count and an error that is not above it.
-    pub(in crate::summary) fn counted<K: StoredItem>(
-        &mut self,
-    ) -> Result<Counted<K>, RestoreError> {
+    pub(crate) fn item<K: StoredItem>(&mut self) -> Result<K, RestoreError> {
         self.field = self.offset;
         let Some((item, bytes)) = K::read(&self.bytes[self.offset..]) else {
             return Err(self.refuse("an item", "no item", "an item of this type"));
         };
         self.offset += bytes;
-        let count = self.u64("a count")?;
-        let error = self.u64("an error")?;
-        let error = self.check("an error", error, &(0..=count))?;
-        Ok(Counted { item, count, error })
+        Ok(item)
     }
 
     /// Refuses a list of items, which ends with the last field, if two are equal.
-    pub(in crate::summary) fn check_distinct<'k, K: Ord + 'k>(
+    pub(crate) fn check_distinct<'k, K: Ord + 'k>(
         &self,
         items: impl Iterator<Item = &'k K>,
     ) -> Result<(), RestoreError> {
@@ -254,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses bytes after the last field.
-    pub(in crate::summary) fn finish(self) -> Result<(), RestoreError> {
+    pub(crate) fn finish(self) -> Result<(), RestoreError> {
         let left = self.bytes.len() - self.offset;
         let end = Self { field: self.offset, ..self };
         let refused = || end.refuse("the end", format_args!("{left} bytes later"), "the checksum");

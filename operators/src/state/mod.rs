@@ -1,14 +1,15 @@
-//! Summaries as bytes: written down, and made again so that they go on as if nothing had happened.
+//! States of operators as bytes: written down, and made again so that they go on as if nothing had
+//! happened.
 //!
 //! ```text
 //! offset  bytes
 //!      0      8  "trommel", 0x1a
 //!      8      2  version: 2
-//!     10      1  kind of summary          1 SpaceSaving, 2 Filter, 3 Sieve
+//!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve
 //!     11      1  type of items            1 u32, 2 u64, 3 text
 //!     12      4  zero
 //!     16      8  length of the body
-//!     24         body                     numbers, items and tables of the summary
+//!     24         body                     numbers, items and tables of the state
 //!      …      4  CRC-32 of all before
 //! ```
 //!
@@ -29,8 +30,11 @@
 //! can check that some stream has these counts.
 
 mod fields;
+mod file;
 
-pub(super) use self::fields::{Reader, Writer};
+pub(crate) use self::fields::{Reader, Writer};
+pub use self::file::SnapshotFileError;
+pub(crate) use self::file::{SnapshotFile, read_file};
 use crate::items::{StoredItem, Text};
 
 const MAGIC: [u8; 8] = *b"trommel\x1a";
@@ -38,15 +42,15 @@ const VERSION: u16 = 2;
 const HEADER_BYTES: usize = 24;
 const CHECKSUM_BYTES: usize = 4;
 
-/// Which summary a snapshot is of.
+/// Which state a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SummaryKind {
+pub(crate) enum StateKind {
     SpaceSaving = 1,
     Filter = 2,
     Sieve = 3,
 }
 
-impl SummaryKind {
+impl StateKind {
     const NAMES: [(u8, &str); 3] = [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve")];
 }
 
@@ -57,7 +61,7 @@ fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
     names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)
 }
 
-/// Why bytes cannot be restored as a summary of the requested type.
+/// Why bytes cannot be restored as a state of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -79,7 +83,7 @@ pub enum RestoreError {
         /// The version.
         found: u16,
     },
-    /// A snapshot of another summary.
+    /// A snapshot of another state.
     #[error("byte 10: the snapshot is of {found} (number {number}); expected {expected}")]
     Kind {
         /// The number of the kind.
@@ -117,7 +121,7 @@ pub enum RestoreError {
         /// The checksum of the bytes.
         computed: u32,
     },
-    /// A number, an item or a table that no summary has.
+    /// A number, an item or a table that no state has.
     #[error("byte {offset}: {field} is {value}; expected {expected}")]
     Field {
         /// Its position.
@@ -146,6 +150,6 @@ pub(crate) fn free_bytes_max(bytes: &[u8]) -> usize {
 }
 
 /// Refuses a summary that needs more memory than is allowed.
-pub(super) fn check_bytes(bytes: usize, limit: usize) -> Result<(), RestoreError> {
+pub(crate) fn check_bytes(bytes: usize, limit: usize) -> Result<(), RestoreError> {
     if bytes <= limit { Ok(()) } else { Err(RestoreError::TooLarge { bytes, limit }) }
 }
