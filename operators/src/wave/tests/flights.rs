@@ -342,7 +342,7 @@ fn part_with_four(script: Script) -> KernelPart<DoubleKernel> {
     let script = Script { flight: Duration::from_millis(3), ..script };
     let dear = script.dear.clone();
     let device = Device::Auto;
-    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0);
+    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0, 1);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
         let chunk =
