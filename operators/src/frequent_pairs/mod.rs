@@ -19,6 +19,11 @@
 //! count them. Only pairs that reach the support leave a task: memory is that of the input and
 //! of a block.
 //!
+//! **GPU.** A device counts tiles of 128 by 128 items, some hundreds a task, over rows of bits or
+//! batmaps that it has received once a window. Pairs of tiles that do not fit the answer come when
+//! these are asked again. `auto` chooses the device or the CPU for a whole window, by modelled
+//! cost; a CPU answers the same tasks when the device is lost.
+//!
 //! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure:
 //! the layout `sliced`, which is ours, counts 512 columns at once
 //! (see [`supports`](trommel_kernels::supports)).
@@ -29,6 +34,7 @@
 //! | `names`, `numbers`, `collector` | items as numbers; transactions in blocks |
 //! | `transposed`, `panes`, `vertical` | a block, transposed; blocks by pane; the tid lists of a window |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
+//! | `device`, `device_form`, `tiles`, `flights` | the choice of a GPU; tasks of tiles; tasks in flight on a GPU |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
 
@@ -38,6 +44,9 @@ mod collect;
 mod collector;
 mod cost;
 mod count;
+mod device;
+mod device_form;
+mod flights;
 mod names;
 mod numbers;
 mod operator;
@@ -46,7 +55,10 @@ mod panes;
 mod plan;
 mod prepare;
 #[cfg(test)]
+mod stand_in_tests;
+#[cfg(test)]
 mod tests;
+mod tiles;
 mod transposed;
 mod tuning;
 mod vertical;

@@ -6,6 +6,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
+use crate::wave::Device;
 
 /// Finds all pairs of items that at least a given number of transactions hold, exactly.
 ///
@@ -22,13 +23,15 @@ use super::tuning::Tuning;
 ///
 /// # Guarantees
 /// Exact: supports are counted, and a share is a fraction. The pairs do not depend on the layout,
-/// the instruction set or the number of cores. They do not depend on the size of batches either,
+/// the device, the instruction set or the number of cores. They do not depend on the size of batches either,
 /// but for windows of seconds, in which a batch has one time.
 ///
 /// # State
 /// All transactions until the input has ended; with `window`, the transactions of a window and,
 /// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
-/// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. More
+/// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. For a
+/// GPU, 2 bytes more for each item of a transaction; its own memory holds a bit for each frequent
+/// item and transaction, with `batmap` the maps, of one window. More
 /// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
 /// many frequent items in all. The number of pairs is not limited: they leave when they are found.
 ///
@@ -40,6 +43,12 @@ use super::tuning::Tuning;
 /// # Cost
 /// See [`supports`](trommel_kernels::supports): with `sliced`, about a nanosecond for each item of
 /// a transaction and each 512 items that have a higher support.
+///
+/// # Device
+/// `auto` compares the modelled cost of a window, or of the stream, on all cores and on a GPU. The
+/// GPU is opened when it has a device's 0.4 s to save, and counts the windows that it counts
+/// faster and whose data its memory holds. Transactions are read, numbered and transposed on the
+/// CPU meanwhile. A GPU that is missing, full or lost is left; the CPU counts the same pairs.
 ///
 /// # Examples
 /// ```
@@ -81,6 +90,11 @@ pub struct FrequentPairs {
     /// Layout in which pairs are counted; all give the same pairs.
     #[serde(default)]
     pub(super) layout: Layout,
+    /// Device that counts pairs: `auto` (the first GPU, if there is one and it pays), `cpu`, `cuda`
+    /// or `cuda:1` (that GPU; an error if it is missing or fails). Layouts for a GPU are `auto`,
+    /// `batmap`, `bitmap` and `tensor`.
+    #[serde(default)]
+    pub(super) device: Device,
     /// Measures of association, as more columns.
     #[serde(default)]
     pub(super) measures: Vec<Measure>,
@@ -115,6 +129,7 @@ impl FrequentPairs {
         Self {
             support,
             layout: Layout::Auto,
+            device: Device::Auto,
             measures: Vec::new(),
             window: None,
             set: default_set(),
@@ -133,6 +148,13 @@ impl FrequentPairs {
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
+        self
+    }
+
+    /// Sets the device that counts pairs.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use trommel_kernels::cuda::supports::Tile;
 use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
@@ -31,7 +32,9 @@ pub(super) struct Task {
     pub(super) form: Form,
     pub(super) columns: Range<u32>,
     pub(super) rows: Range<u32>,
-    /// In hundredths of a nanosecond.
+    /// Tiles that are left after the rows, of a task for a device.
+    pub(super) tiles: Vec<Tile>,
+    /// Of a CPU, in hundredths of a nanosecond.
     pub(super) cost: u64,
 }
 
@@ -51,7 +54,7 @@ pub(super) fn tasks(
         Layout::Batmap => (data.len(), Form::Batmap),
         Layout::Bitmap => (data.len(), Form::Bitmap),
         Layout::Lists => (data.len(), Form::Lists),
-        Layout::Sliced => (data.len(), Form::Sliced),
+        Layout::Sliced | Layout::Tensor => (data.len(), Form::Sliced),
         Layout::Sparse => (0, Form::Sparse),
         Layout::Triangle => (0, Form::Triangle),
     };
@@ -59,11 +62,12 @@ pub(super) fn tasks(
     for columns in blocks(dense) {
         // The first row that has a column of the block before it, and all after it.
         let rows = columns.start + 1..data.len();
-        tasks.push(Task { form, columns, rows, cost: 0 });
+        tasks.push(Task { form, columns, rows, tiles: Vec::new(), cost: 0 });
     }
     if dense + 1 < data.len() {
         let form = if form == Form::Triangle { form } else { Form::Sparse };
-        tasks.push(Task { form, columns: dense..data.len(), rows: dense + 1..data.len(), cost: 0 });
+        let (columns, rows) = (dense..data.len(), dense + 1..data.len());
+        tasks.push(Task { form, columns, rows, tiles: Vec::new(), cost: 0 });
     }
     // Modelled, not timed: equal runs divide and place their tasks alike.
     tasks.iter_mut().for_each(|task| task.cost = task.modelled(data));
@@ -123,7 +127,7 @@ impl Task {
             let end = first_reaching(rest.clone(), |row| work(row) >= total * part / parts);
             let rows = begin..end.max(begin + 1).min(rest.end);
             begin = rows.end;
-            let task = Self { rows, columns: self.columns.clone(), ..self };
+            let task = Self { rows, columns: self.columns.clone(), tiles: Vec::new(), ..self };
             (!task.rows.is_empty()).then(|| Self { cost: task.modelled(data), ..task })
         })
     }

@@ -11,10 +11,12 @@ use trommel_engine::operator::{Counters, OperatorError};
 
 use super::chunk::{PairChunk, Work};
 use super::collector::Collector;
+use super::device::DeviceChoice;
 use super::names::ItemNames;
 use super::options::{Layout, Support};
 use super::panes::{Closed, PaneBlocks};
 use super::plan::{Task, tasks};
+use super::tiles::tile_tasks;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
 use crate::budget::{Budget, BudgetFull};
@@ -53,8 +55,9 @@ pub(super) struct PairProducer {
     numbers: Vec<u32>,
     collector: Collector,
     panes: PaneBlocks,
+    device: DeviceChoice,
     /// Data whose pairs are counted, and the tasks that are left.
-    mining: Option<(Arc<VerticalData>, std::vec::IntoIter<Task>)>,
+    mining: Option<(Arc<VerticalData>, Box<dyn Iterator<Item = Task> + Send>)>,
     /// Number of tasks that are being counted.
     counting: usize,
     counters: PairCounters,
@@ -72,7 +75,7 @@ struct PairCounters {
 
 impl PairProducer {
     /// A producer for transactions of the items `names` in the column with the index `set`.
-    pub(super) fn new(rules: Rules, set: usize, names: ItemNames) -> Self {
+    pub(super) fn new(rules: Rules, set: usize, names: ItemNames, device: DeviceChoice) -> Self {
         Self {
             rules,
             set,
@@ -81,6 +84,7 @@ impl PairProducer {
             numbers: Vec::new(),
             collector: Collector::new(rules.tuning.block_items),
             panes: PaneBlocks::new(rules.slides),
+            device,
             mining: None,
             counting: 0,
             counters: PairCounters::default(),
@@ -165,11 +169,15 @@ impl PairProducer {
         let blocks = self.panes.blocks(closed);
         let data = VerticalData::new(blocks, &self.names, support, closed.span)?;
         self.panes.drop_before(closed);
-        let tasks = tasks(&data, layout, kernels, tuning.task_ns_min);
+        let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
+        let tasks: Box<dyn Iterator<Item = Task> + Send> =
+            match self.device.choose(&data, &on_cpu, kernels)? {
+                Some(form) => Box::new(tile_tasks(&data, form, &on_cpu, tuning)),
+                None => Box::new(on_cpu.into_iter()),
+            };
         self.counters.windows += 1;
         self.counters.frequent_items += u64::from(data.len());
-        self.counters.tasks += tasks.len() as u64;
-        self.mining = Some((Arc::new(data), tasks.into_iter()));
+        self.mining = Some((Arc::new(data), tasks));
         Ok(())
     }
 
@@ -179,6 +187,7 @@ impl PairProducer {
             if let Some((data, tasks)) = &mut self.mining {
                 if let Some(task) = tasks.next() {
                     self.counting += 1;
+                    self.counters.tasks += 1;
                     return Ok(Some(Work::Count(Arc::clone(data), task)));
                 }
                 self.mining = None;
@@ -241,12 +250,15 @@ impl Producer for PairProducer {
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {
+        if chunk.fell_back {
+            self.device.fell_back();
+        }
         match std::mem::take(&mut chunk.work) {
             Work::Transposed(block, memory) => {
                 self.panes.landed(block);
                 self.collector.recycle(memory);
             }
-            Work::Count(data, task) if !task.rows.is_empty() => {
+            Work::Count(data, task) if !task.is_done() => {
                 chunk.work = Work::Count(data, task);
             }
             // The data goes with its last task.

@@ -155,8 +155,8 @@ impl<K: Kernel> KernelPart<K> {
     /// per call, so that the thread turns to its other work in between.
     fn run_one(&mut self, out: &mut Output) {
         while let Some(mut held) = self.waiting.pop_front() {
-            // A chunk for the device that there is not.
-            if mem::take(&mut held.chunk.device_pays) {
+            // A chunk for the device that there is not. To later kernels it comes answered.
+            if self.worker == 0 && mem::take(&mut held.chunk.device_pays) {
                 held.chunk.worker = self.workers.assign(held.chunk.chunk.cost().cpu_ns);
             }
             if self.pass(held, out) {
