@@ -122,3 +122,75 @@ impl DeviceChoice {
         self.free.is_some_and(|free| flights::data_bytes(data, form) <= free)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, UInt32Array};
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::frequent_pairs::collector::TransactionBlock;
+    use crate::frequent_pairs::names::ItemNames;
+    use crate::frequent_pairs::plan::tasks;
+    use crate::frequent_pairs::transposed::Transposition;
+    use crate::frequent_pairs::{Layout, Support};
+    use crate::window::borders::WindowSpan;
+
+    /// Four transactions of 700 items.
+    fn data() -> VerticalData {
+        let mut names = ItemNames::new(&DataType::UInt32).unwrap();
+        let items: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..700));
+        let mut numbers = Vec::new();
+        names.number(&items, &mut numbers);
+        let block =
+            TransactionBlock { ends: vec![700, 1400, 2100, 2800], items: numbers.repeat(4) };
+        let blocks = [Transposition::default().transpose(&block)];
+        let (support, window) = (Support::Count(1), WindowSpan::default());
+        VerticalData::new(blocks.iter(), &names, support, window).unwrap()
+    }
+
+    fn choice(device: Device, form: Option<DeviceForm>) -> DeviceChoice {
+        DeviceChoice::new(device, form, DeviceSession::new(device), false)
+    }
+
+    /// The tasks of a CPU, which take `cost` hundredths of a nanosecond.
+    fn on_cpu(data: &VerticalData, cost: u64) -> Vec<Task> {
+        let mut tasks = tasks(data, Layout::Sliced, 1, u64::MAX / 100);
+        tasks.truncate(1);
+        tasks[0].cost = cost;
+        tasks
+    }
+
+    #[test]
+    fn windows_save_until_they_have_paid_for_the_device() {
+        let data = data();
+        let form = DeviceForm::Tensor;
+        let mut auto = choice(Device::Auto, Some(form));
+        let device = cost::on_device(&data, form);
+        let mut pays = |cpu: u64, kernels| auto.pays(&data, form, &on_cpu(&data, cpu), kernels);
+        let opening = 100 * OPENING_NS;
+        assert!(!pays(device + opening / 2, 1) && !pays(device, 1), "nothing is saved");
+        assert!(!pays(2 * device + opening - 200, 2), "two kernels take half the time");
+        assert!(pays(device + 100, 1), "half, half and the rest");
+        assert!(!pays(device, 1) && pays(device + 100, 1), "windows that cost more stay");
+    }
+
+    #[test]
+    fn a_device_is_chosen_only_where_it_may_be() {
+        let data = data();
+        let tasks = on_cpu(&data, 1);
+        let form = Some(DeviceForm::Bitmap);
+        let chosen = |device, form| choice(device, form).choose(&data, &tasks, 1).unwrap();
+        assert_eq!(chosen(Device::Cuda(0), form), form);
+        assert_eq!(chosen(Device::Cuda(0), None), None);
+        assert_eq!(chosen(Device::Cpu, form), None);
+        assert_eq!(chosen(Device::Auto, form), None, "it saves nothing");
+        let mut left = choice(Device::Auto, form);
+        left.is_forced = true;
+        left.fell_back();
+        assert_eq!(left.choose(&data, &tasks, 1).unwrap(), None);
+        assert_eq!(choice(Device::Cuda(0), form).choose(&data, &[], 1).unwrap(), None);
+    }
+}
