@@ -1,5 +1,5 @@
-//! Costs of layouts on a CPU and on a GPU, in hundredths of a nanosecond. They decide between layouts, whose
-//! results are the same.
+//! Costs of layouts on a CPU and on a GPU, in hundredths of a nanosecond. They decide between
+//! layouts, whose results are the same.
 //!
 //! Measured with AVX-512 on one core of an AMD Zen 5, over generated transactions: `sliced` with
 //! 4,000 items at 5 % and 64,000 at 1 % and 0.05 %, `bitmap` with 4,000 at 5 %, `sparse` with

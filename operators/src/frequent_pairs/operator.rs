@@ -23,17 +23,17 @@ use crate::wave::Device;
 ///
 /// # Guarantees
 /// Exact: supports are counted, and a share is a fraction. The pairs do not depend on the layout,
-/// the device, the instruction set or the number of cores. They do not depend on the size of batches either,
-/// but for windows of seconds, in which a batch has one time.
+/// the device, the instruction set or the number of cores. They do not depend on the size of
+/// batches either, but for windows of seconds, in which a batch has one time.
 ///
 /// # State
 /// All transactions until the input has ended; with `window`, the transactions of a window and,
 /// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
 /// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. For a
 /// GPU, 2 bytes more for each item of a transaction; its own memory holds a bit for each frequent
-/// item and transaction, with `batmap` the maps, of one window. More
-/// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as
-/// many frequent items in all. The number of pairs is not limited: they leave when they are found.
+/// item and transaction, or the batmaps, of one window. More than `memory_max` bytes of
+/// transactions are an error. At most 2^31 transactions, with as many frequent items in all. The
+/// number of pairs is not limited: they leave when they are found.
 ///
 /// # Division
 /// Partial for the transactions: supports of parts of a stream add up. Blocks for the counting:
@@ -46,9 +46,10 @@ use crate::wave::Device;
 ///
 /// # Device
 /// `auto` compares the modelled cost of a window, or of the stream, on all cores and on a GPU. The
-/// GPU is opened when it has a device's 0.4 s to save, and counts the windows that it counts
-/// faster and whose data its memory holds. Transactions are read, numbered and transposed on the
-/// CPU meanwhile. A GPU that is missing, full or lost is left; the CPU counts the same pairs.
+/// GPU is opened when it would have saved the 0.4 s that this takes, and counts the windows that
+/// cost less there and whose data fits its memory. Transactions are read, numbered and transposed
+/// on the CPU meanwhile. A GPU that is missing, full or lost is left; the CPU counts the same
+/// pairs.
 ///
 /// # Examples
 /// ```
