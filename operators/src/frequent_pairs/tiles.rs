@@ -13,10 +13,10 @@ use super::vertical::VerticalData;
 
 /// Modelled time of a task on a device, in hundredths of a nanosecond: 2 ms. Several are in flight
 /// while rows are made of the pairs of others.
-const TASK_COST: u64 = 200_000_000;
+const TASK_COST: u128 = 200_000_000;
 
 /// Tiles that keep all multiprocessors of a large device busy.
-const TILES_MIN: u64 = 512;
+const TILES_MIN: u128 = 512;
 
 impl Form {
     /// Items of a side of a tile.
@@ -45,7 +45,7 @@ pub(super) fn tile_tasks(
     let cpu_cost: u64 = on_cpu.iter().map(|task| task.cost).sum();
     let sides = u64::from(data.len().div_ceil(form.side()));
     let all = (sides * (sides + 1) / 2).max(1);
-    let in_time = all * TASK_COST / cost::on_device(data, form).max(1);
+    let in_time = u128::from(all) * TASK_COST / u128::from(cost::on_device(data, form).max(1));
     let len = usize::try_from(in_time.max(TILES_MIN)).unwrap_or(usize::MAX).min(tuning.task_tiles);
     let form_on_cpu = form_on_cpu(form);
     let mut left = tiles(data.len(), form.side());
