@@ -3,6 +3,7 @@
 #
 #   bench/gpu.sh build        here: builds binaries into target/gpu; copy them with the repository
 #   bench/gpu.sh join [DIR]   there: joins of sets, as tables and figures; DIR: files of sets
+#   bench/gpu.sh pairs [FILE] there: frequent pairs by the operator; FILE: transactions (FIMI), e.g. retail
 #   bench/gpu.sh run          there: shows the device, runs the suites and compute-sanitizer, measures
 #   bench/gpu.sh tune         there: measures the kernels by the threads of a block
 #
@@ -122,6 +123,17 @@ join() {
   table
 }
 
+# Frequent pairs by the operator, from batches to rows: generated transactions (4,000 items at 5 %,
+# 64,000 at 1 %) and those of a file.
+pairs() {
+  out=${OUT:-$gpu/out}
+  mkdir -p "$out"
+  local pairs=("$gpu/trommel-bench" frequent-pairs --device cuda --layouts tensor,bitmap,batmap)
+  step pairs 300 "${pairs[@]}"
+  if [ -n "${1:-}" ]; then step pairs-file 120 "${pairs[@]}" --files-only --files "$1:10"; fi
+  table
+}
+
 tune() {
   out=${OUT:-$gpu/out}
   mkdir -p "$out"
@@ -132,9 +144,9 @@ tune() {
 
 case "${1:-}" in
   build | run | tune) "$1" ;;
-  join) join "${2:-}" ;;
+  join | pairs) "$1" "${2:-}" ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

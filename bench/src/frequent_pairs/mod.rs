@@ -14,8 +14,10 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::SchemaRef;
+use trommel::cuda::Device as Gpu;
 use trommel::frequent_pairs::{Layout, Support};
 use trommel::placement::available_cores;
+use trommel::wave::Device;
 use trommel::{Collect, FrequentPairs, Graph, Memory, RunOptions};
 
 use self::data::{Case, Supports};
@@ -29,6 +31,9 @@ pub(crate) struct Arguments {
     /// Layouts beside `auto`, such as `bitmap,sliced`.
     #[arg(long, value_delimiter = ',')]
     layouts: Vec<String>,
+    /// Device, such as `cuda`, that counts in the layouts, too; in those beside `auto` it alone.
+    #[arg(long)]
+    device: Option<Device>,
     /// Leave out the generated transactions.
     #[arg(long)]
     files_only: bool,
@@ -46,12 +51,26 @@ pub(crate) struct Arguments {
 /// Number of pairs, and the sum of their supports.
 type Totals = (u64, u64);
 
-/// Cores of a run.
+/// Cores and device of a run.
 #[derive(Clone, Copy)]
-enum Cores {
-    One,
-    All,
+enum Place {
+    OneCore,
+    AllCores,
+    /// All cores and the device.
+    Device(Device),
 }
+
+impl Place {
+    fn device(self) -> Device {
+        match self {
+            Self::OneCore | Self::AllCores => Device::Cpu,
+            Self::Device(device) => device,
+        }
+    }
+}
+
+/// Layouts that a GPU has.
+const ON_DEVICE: [Layout; 4] = [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap];
 
 /// Runs the bench.
 ///
@@ -66,6 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
             io::Error::other(format!("unknown layout {name:?}; allowed are {names}"))
         })?);
     }
+    // Held open, so that the context of a GPU is made once, in no measured time.
+    let _context = arguments.device.map(open).transpose()?;
     let python = arguments.python_peers.then(python::prepare).transpose()?;
     println!("Seconds from batches of transactions to rows of pairs; medians.\n");
     println!("| transactions | least support | pairs | sum of supports | run | seconds |");
@@ -78,8 +99,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
             println!("| {data} | {least} | {pairs} | {sum} | {name} | {seconds} |");
         };
         for &layout in &layouts {
-            for (cores, on) in [(Cores::One, "one core"), (Cores::All, "all cores")] {
-                let time = measure(&case, layout, cores, totals, arguments.rounds);
+            for (place, on) in places(layout, arguments.device) {
+                let time = measure(&case, layout, place, totals, arguments.rounds);
                 let name = format!("trommel, `{}`, {on}", layout.name());
                 show(&name, &format!("{:.4}", time.as_secs_f64()));
             }
@@ -92,6 +113,29 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Places where a layout is measured, and their names.
+fn places(layout: Layout, device: Option<Device>) -> Vec<(Place, String)> {
+    let mut places = Vec::new();
+    if layout == Layout::Auto || device.is_none() {
+        places.push((Place::OneCore, "one core".to_owned()));
+        places.push((Place::AllCores, "all cores".to_owned()));
+    }
+    if let Some(device) = device.filter(|_| ON_DEVICE.contains(&layout)) {
+        places.push((Place::Device(device), format!("device {device}")));
+    }
+    places
+}
+
+/// Opens a GPU.
+fn open(device: Device) -> io::Result<Option<Gpu>> {
+    let ordinal = match device {
+        Device::Cpu => return Ok(None),
+        Device::Cuda(ordinal) => ordinal,
+        Device::Auto => 0,
+    };
+    Gpu::probe(ordinal).map(Some).map_err(io::Error::other)
 }
 
 fn cases(arguments: &Arguments) -> io::Result<Vec<Case>> {
@@ -114,21 +158,22 @@ fn cases(arguments: &Arguments) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The operator between batches in memory and a sink, on the given cores.
+/// The operator between batches in memory and a sink, on the given cores and device.
 fn pairs(
     (schema, batches): (SchemaRef, Vec<RecordBatch>),
     least: u32,
     layout: Layout,
-    cores: Cores,
+    place: Place,
 ) -> (Duration, Vec<RecordBatch>) {
     let mut graph = Graph::new();
     let source = graph.add("baskets", Memory::new(schema, batches));
     let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
+    let spec = spec.device(place.device());
     let pairs = graph.add_after(source, "pairs", spec);
     let (sink, rows) = Collect::new();
     let sink = graph.add_after(pairs, "rows", sink);
     // Named cores are the only ones: one core, one thread, one kernel.
-    if matches!(cores, Cores::One) {
+    if matches!(place, Place::OneCore) {
         for stage in [source, pairs, sink] {
             graph.cores(stage, [available_cores()[0]]);
         }
@@ -153,7 +198,7 @@ fn totals(rows: &[RecordBatch]) -> Totals {
 /// If they differ.
 fn check(case: &Case) -> Totals {
     let sample: BTreeSet<u32> = case.sample();
-    let (_, rows) = pairs(case.batches(), case.least, Layout::Auto, Cores::All);
+    let (_, rows) = pairs(case.batches(), case.least, Layout::Auto, Place::AllCores);
     let mut found = Supports::new();
     for rows in &rows {
         let [lefts, rights, supports] =
@@ -174,11 +219,11 @@ fn check(case: &Case) -> Totals {
 ///
 /// # Panics
 /// If an answer is wrong.
-fn measure(case: &Case, layout: Layout, cores: Cores, expected: Totals, rounds: usize) -> Duration {
+fn measure(case: &Case, layout: Layout, place: Place, expected: Totals, rounds: usize) -> Duration {
     let batches = case.batches();
     let mut times: Vec<Duration> = (0..=rounds.max(1))
         .map(|_| {
-            let (time, rows) = pairs(batches.clone(), case.least, layout, cores);
+            let (time, rows) = pairs(batches.clone(), case.least, layout, place);
             assert_eq!(totals(&rows), expected, "{}: {layout:?} gives another answer", case.name);
             time
         })

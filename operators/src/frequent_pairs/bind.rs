@@ -13,13 +13,16 @@ use trommel_kernels::supports::Pair;
 use super::chunk::PairChunk;
 use super::collect::{FrequentRows, PairConsumer};
 use super::count::PairKernel;
+use super::device::DeviceChoice;
+use super::device_form::DeviceForm;
+use super::flights::{IN_FLIGHT, OpenFlights};
 use super::names::ItemNames;
 use super::operator::FrequentPairs;
-use super::options::PairWindow;
+use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
 use crate::columns::find_column;
 use crate::parameters::{check_range, refuse};
-use crate::wave::{self, CHUNKS_MAX, Device, Wave};
+use crate::wave::{self, CHUNKS_MAX, Device, DeviceSession, Wave};
 
 /// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
 const KERNELS_MAX: usize = CHUNKS_MAX - 2;
@@ -60,6 +63,7 @@ impl OperatorSpec for FrequentPairs {
         if (0..self.measures.len()).any(is_named_before) {
             return Err(refuse("measures", "a measure twice", "name each measure once"));
         }
+        let (device, form) = self.places()?;
         let slides = self.window.map(PairWindow::resolve).transpose()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
@@ -75,14 +79,42 @@ impl OperatorSpec for FrequentPairs {
             self.measures,
             slides.map(|slides| slides.borders),
         );
-        let producer = PairProducer::new(rules, set, names);
+        let session = DeviceSession::new(device);
+        let is_forced = tuning.is_device_forced;
+        let choice = DeviceChoice::new(device, form, session.clone(), is_forced);
+        let open =
+            form.map(|form| OpenFlights { session, form, isa, lists_max: memory_max, tuning });
+        let producer = PairProducer::new(rules, set, names, choice);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
-        let wave = Wave::new(Device::Cpu, CHUNKS_MAX.min(2 * kernels + 2), chunk_bytes);
-        let kernels = (0..kernels).map(|_| PairKernel::new(isa)).collect();
+        let in_flight = if form.is_some() { IN_FLIGHT } else { 0 };
+        let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
+        // The choice is made with the tasks, which differ.
+        let is_device_forced = form.is_some();
+        let wave = Wave { is_device_forced, ..Wave::new(device, chunks, chunk_bytes) };
+        let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
         Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs))
+    }
+}
+
+impl FrequentPairs {
+    /// The device, and the form of the data on it if it is not the CPU.
+    fn places(&self) -> Result<(Device, Option<DeviceForm>), BindError> {
+        let layout = || format!("{:?} with `device` \"{}\"", self.layout.name(), self.device);
+        match (self.device, DeviceForm::of(self.layout)) {
+            (Device::Cpu, Some(DeviceForm::Tensor)) if self.layout == Layout::Tensor => {
+                let allowed = "it needs a GPU: `device` must be \"auto\" or \"cuda\"";
+                Err(refuse("layout", layout(), allowed))
+            }
+            (Device::Cuda(_), None) => {
+                let allowed = "expected \"auto\", \"batmap\", \"bitmap\" or \"tensor\" on a GPU";
+                Err(refuse("layout", layout(), allowed))
+            }
+            (Device::Cpu, _) | (_, None) => Ok((Device::Cpu, None)),
+            (device, form) => Ok((device, form)),
+        }
     }
 }

@@ -31,12 +31,14 @@ pub(super) enum Work {
 pub(super) struct PairChunk {
     pub(super) work: Work,
     pub(super) found: FoundPairs,
+    /// Whether a CPU has answered a task for a device.
+    pub(super) fell_back: bool,
 }
 
 impl PairChunk {
     /// A chunk that is answered when it has `pairs` pairs.
     pub(super) fn new(pairs: usize) -> Self {
-        Self { work: Work::Nothing, found: FoundPairs::new(1, pairs) }
+        Self { work: Work::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
     }
 }
 
@@ -45,7 +47,9 @@ impl WaveChunk for PairChunk {
         match &self.work {
             Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
             Work::Transpose(block) => block.ends.len(),
-            Work::Count(_, task) | Work::CountTriples(_, task) => task.rows.len(),
+            Work::Count(_, task) | Work::CountTriples(_, task) => {
+                task.rows.len() + task.tiles.len()
+            }
         }
     }
 
@@ -61,6 +65,7 @@ impl WaveChunk for PairChunk {
     fn clear(&mut self, _: usize) {
         self.work = Work::Nothing;
         self.found.clear(1);
+        self.fell_back = false;
     }
 
     fn cost(&self) -> Cost {
@@ -72,13 +77,17 @@ impl WaveChunk for PairChunk {
         Cost { cpu_ns, ..Cost::default() }
     }
 
+    fn is_for_device(&self) -> bool {
+        matches!(&self.work, Work::Count(_, task) if task.is_for_device())
+    }
+
     fn may_be_unfinished(&self) -> bool {
         true
     }
 
     fn retain_unfinished(&mut self) -> bool {
         match &self.work {
-            Work::Count(_, task) | Work::CountTriples(_, task) => !task.rows.is_empty(),
+            Work::Count(_, task) | Work::CountTriples(_, task) => !task.is_done(),
             Work::Nothing | Work::Transpose(_) | Work::Transposed(..) => false,
         }
     }

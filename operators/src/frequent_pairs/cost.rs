@@ -1,5 +1,5 @@
-//! Costs of layouts on a CPU, in hundredths of a nanosecond. They decide between layouts, whose
-//! results are the same.
+//! Costs of layouts on a CPU and on a GPU, in hundredths of a nanosecond. They decide between
+//! layouts, whose results are the same.
 //!
 //! Measured with AVX-512 on one core of an AMD Zen 5, over generated transactions: `sliced` with
 //! 4,000 items at 5 % and 64,000 at 1 % and 0.05 %, `bitmap` with 4,000 at 5 %, `sparse` with
@@ -7,9 +7,11 @@
 
 use std::ops::Range;
 
+use trommel_kernels::supports::COLUMNS;
+
+use super::device_form::DeviceForm;
 use super::pair_rows::PairRows;
 use super::vertical::VerticalData;
-use trommel_kernels::supports::COLUMNS;
 
 /// Setting the bit of an item in a row of bits.
 const SET_BIT: u64 = 110;
@@ -28,6 +30,19 @@ const FIND_COMMON: u64 = 40;
 /// Finding the items before another one in a transaction: 12 ns where all transactions are in the
 /// second-level cache, and 60 to 130 ns in memory.
 const VISIT: u64 = 4000;
+
+/// Products of two bits in a hundredth of a nanosecond: by tensor cores 97.7 ms for 64,000 items
+/// and 156,250 transactions, by integer units 2,170 ms (an H200, docs/gpu.md, *Supports of pairs*).
+const TENSOR_PRODUCTS: u128 = 32_900;
+const INTEGER_PRODUCTS: u128 = 1_480;
+/// Bytes of batmaps compared in a hundredth of a nanosecond (the same).
+const MAP_BYTES: u128 = 280;
+/// Cutting a transaction of an item for the bus, 1.9 ns, and sending it in 2 bytes at 50 GB/s.
+const SEND: u128 = 194;
+/// Buffers and launches of a window.
+const WINDOW: u128 = 10_000_000;
+/// Bits of a transaction that a device multiplies at once.
+const STAGE: u32 = 512;
 
 /// Cost of the block `columns` in the layout `sliced`, for the rows `rows`.
 pub(super) fn sliced(data: &VerticalData, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
@@ -77,4 +92,38 @@ pub(super) fn sparse_triples(pairs: &PairRows, first: u32, rows: &Range<u32>) ->
 fn totals(pairs: &PairRows, rows: &Range<u32>) -> [u64; 2] {
     let [begin, end] = [rows.start, rows.end].map(|row| pairs.totals(row));
     [end[0] - begin[0], end[1] - begin[1]]
+}
+
+/// Cost of all pairs on a device.
+pub(super) fn on_device(data: &VerticalData, form: DeviceForm) -> u64 {
+    let bits = u128::from(data.transactions().next_multiple_of(STAGE));
+    let work = match form {
+        DeviceForm::Tensor => pairs_of_tiles(data, form) * bits / TENSOR_PRODUCTS,
+        DeviceForm::Bitmap => pairs_of_tiles(data, form) * bits / INTEGER_PRODUCTS,
+        DeviceForm::Batmap => map_bytes(data, form) / MAP_BYTES,
+    };
+    let sent = SEND * u128::from(data.total(0..data.len()));
+    u64::try_from(work + sent + WINDOW).unwrap_or(u64::MAX)
+}
+
+/// Pairs of all tiles, above and below the diagonal.
+fn pairs_of_tiles(data: &VerticalData, form: DeviceForm) -> u128 {
+    let tiles = u128::from(data.len().div_ceil(form.side()));
+    tiles * (tiles + 1) / 2 * u128::from(form.side()).pow(2)
+}
+
+/// Bytes of both maps of all pairs. The left item has the wider map, of three tables, whose
+/// ranges are powers of two.
+fn map_bytes(data: &VerticalData, form: DeviceForm) -> u128 {
+    let side = form.side();
+    let tiles = data.len().div_ceil(side);
+    let of_left = |tile: u32| u128::from(map_range(data, tile * side)) * u128::from(tiles - tile);
+    6 * u128::from(side).pow(2) * (0..tiles).map(of_left).sum::<u128>()
+}
+
+/// Slots of each of the three tables of an item's batmap, about.
+pub(super) fn map_range(data: &VerticalData, rank: u32) -> u64 {
+    // At least two slots for each transaction, and one for each 63 transactions of all items.
+    let wanted = 2 * u64::from(data.support(rank)) * 10 / 9 + 1;
+    wanted.max(u64::from(data.transactions() / 63 + 64)).next_power_of_two()
 }

@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::{DeviceError, NoDevice};
+use trommel_kernels::cuda::NoDevice;
 use trommel_kernels::supports::FoundPairs;
 
 use super::chunk::{PairChunk, Work};
 use super::columns::Columns;
+use super::flights::{OpenFlights, PairFlights};
 use super::pair_rows::PairRows;
 use super::plan::{Form, Task};
 use super::transposed::Transposition;
 use super::triples::TripleCounter;
 use super::vertical::VerticalData;
-use crate::wave::{Kernel, Landed, OnDevice};
+use crate::wave::Kernel;
 
 /// The columns that were counted last, which the next task may have, too.
 struct Present {
@@ -26,15 +27,18 @@ struct Present {
 /// Transposes and counts.
 pub(super) struct PairKernel {
     isa: Isa,
+    /// The device, if there may be one.
+    device: Option<OpenFlights>,
     transposition: Transposition,
     present: Option<Present>,
     triples: TripleCounter,
 }
 
 impl PairKernel {
-    pub(super) fn new(isa: Isa) -> Self {
+    pub(super) fn new(isa: Isa, device: Option<OpenFlights>) -> Self {
         Self {
             isa,
+            device,
             transposition: Transposition::default(),
             present: None,
             triples: TripleCounter::new(isa),
@@ -79,7 +83,7 @@ impl PairKernel {
 impl Kernel for PairKernel {
     const NAME: &'static str = "count";
     type Chunk = PairChunk;
-    type OnDevice = NoFlights;
+    type OnDevice = PairFlights;
 
     fn run(&mut self, chunk: &mut PairChunk) {
         match &mut chunk.work {
@@ -90,7 +94,10 @@ impl Kernel for PairKernel {
             }
             Work::Count(data, task) => {
                 chunk.found.clear(data.least());
-                self.count(data, task, &mut chunk.found);
+                chunk.fell_back |= task.is_for_device();
+                while !chunk.found.is_full() && task.has_rows(data.len()) {
+                    self.count(data, task, &mut chunk.found);
+                }
             }
             Work::CountTriples(pairs, task) => {
                 chunk.found.clear(pairs.data().least());
@@ -99,30 +106,7 @@ impl Kernel for PairKernel {
         }
     }
 
-    fn open(&mut self, _: Option<&PairChunk>) -> Result<NoFlights, NoDevice> {
-        Err(NoDevice::NoDriver)
-    }
-}
-
-/// Chunks in flight, of which there are none: this type has no value.
-pub(super) enum NoFlights {}
-
-impl OnDevice for NoFlights {
-    type Chunk = PairChunk;
-
-    fn has_room(&self, _: &PairChunk) -> bool {
-        match *self {}
-    }
-
-    fn submit(&mut self, _: &PairChunk) -> Result<(), DeviceError> {
-        match *self {}
-    }
-
-    fn is_done(&mut self) -> Result<bool, DeviceError> {
-        match *self {}
-    }
-
-    fn collect(&mut self, _: &mut PairChunk) -> Result<Landed, DeviceError> {
-        match *self {}
+    fn open(&mut self, _: Option<&PairChunk>) -> Result<PairFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
     }
 }

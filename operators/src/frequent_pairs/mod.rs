@@ -24,6 +24,11 @@
 //! both are candidates, and a pair without a candidate in a block of columns is not counted there
 //! (Agrawal, Srikant, *Fast Algorithms for Mining Association Rules*, VLDB 1994, §2.1.1).
 //!
+//! **GPU.** A device counts tiles of 128 by 128 items, some hundreds a task, over rows of bits or
+//! batmaps that it has received once a window. Pairs of tiles that do not fit the answer come when
+//! these are asked again. `auto` chooses the device or the CPU for a whole window, by modelled
+//! cost; a CPU answers the same tasks when the device is lost. Triples are counted on the CPU.
+//!
 //! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure:
 //! the layout `sliced`, which is ours, counts 512 columns at once
 //! (see [`supports`](trommel_kernels::supports)).
@@ -36,6 +41,7 @@
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `columns` | blocks of columns in their layouts |
 //! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
+//! | `device`, `device_form`, `tiles`, `flights` | the choice of a GPU; tasks of tiles; tasks in flight on a GPU |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
 
@@ -46,6 +52,9 @@ mod collector;
 mod columns;
 mod cost;
 mod count;
+mod device;
+mod device_form;
+mod flights;
 mod names;
 mod numbers;
 mod operator;
@@ -55,7 +64,10 @@ mod panes;
 mod plan;
 mod prepare;
 #[cfg(test)]
+mod stand_in_tests;
+#[cfg(test)]
 mod tests;
+mod tiles;
 mod transposed;
 mod triples;
 mod tuning;

@@ -177,13 +177,14 @@ impl PairWindow {
     }
 }
 
-/// Layout in which pairs are counted. All give the same pairs at different speeds.
+/// Layout in which pairs are counted. All give the same pairs at different speeds. `auto`,
+/// `batmap`, `bitmap` and `tensor` can be counted on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layout {
-    /// `sliced` for the items with the highest supports and `sparse` for pairs of the others,
-    /// divided where both together cost least.
+    /// On a GPU `tensor`. On a CPU `sliced` for the items with the highest supports and `sparse`
+    /// for pairs of the others, divided where both together cost least.
     #[default]
     Auto,
     /// Batmaps: each tid in two of three hash tables of bytes (Amossen, Pagh 2011).
@@ -196,19 +197,24 @@ pub enum Layout {
     Sliced,
     /// Transactions as lists, and a counter for each partner of an item.
     Sparse,
+    /// A bit a transaction for each item, multiplied by the tensor cores of a GPU, or by its
+    /// integer units if these are older or newer than compute capability 8 and 9. Without a GPU,
+    /// as `sliced`.
+    Tensor,
     /// Transactions as lists, and a counter for each pair; `sparse` for triples.
     Triangle,
 }
 
 impl Layout {
     /// All layouts.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Auto,
         Self::Batmap,
         Self::Bitmap,
         Self::Lists,
         Self::Sliced,
         Self::Sparse,
+        Self::Tensor,
         Self::Triangle,
     ];
 
@@ -222,6 +228,7 @@ impl Layout {
             Self::Lists => "lists",
             Self::Sliced => "sliced",
             Self::Sparse => "sparse",
+            Self::Tensor => "tensor",
             Self::Triangle => "triangle",
         }
     }

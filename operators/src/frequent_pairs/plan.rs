@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use trommel_kernels::cuda::supports::Tile;
 use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
@@ -32,7 +33,9 @@ pub(super) struct Task {
     pub(super) form: Form,
     pub(super) columns: Range<u32>,
     pub(super) rows: Range<u32>,
-    /// In hundredths of a nanosecond.
+    /// Tiles that are left after the rows, of a task for a device.
+    pub(super) tiles: Vec<Tile>,
+    /// Of a CPU, in hundredths of a nanosecond.
     pub(super) cost: u64,
 }
 
@@ -67,7 +70,7 @@ pub(super) fn tasks(
         Layout::Batmap => (items, Form::Batmap),
         Layout::Bitmap => (items, Form::Bitmap),
         Layout::Lists => (items, Form::Lists),
-        Layout::Sliced => (items, Form::Sliced),
+        Layout::Sliced | Layout::Tensor => (items, Form::Sliced),
         Layout::Sparse => (0, Form::Sparse),
         Layout::Triangle => (0, Form::Triangle),
     };
@@ -75,7 +78,7 @@ pub(super) fn tasks(
     let task = |form, columns: Range<u32>| {
         let of_columns = rows.first_row(columns.start)..rows.len();
         let cost = rows.cost(form, &columns, &of_columns);
-        Task { form, columns, rows: of_columns, cost }
+        Task { form, columns, rows: of_columns, tiles: Vec::new(), cost }
     };
     let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
     if dense + 1 < items {
@@ -135,7 +138,8 @@ impl Task {
             begin = own.end;
             (!own.is_empty()).then(|| {
                 let cost = rows.cost(self.form, &self.columns, &own);
-                Self { rows: own, cost, columns: self.columns.clone(), ..self }
+                let columns = self.columns.clone();
+                Self { rows: own, cost, columns, tiles: Vec::new(), form: self.form }
             })
         })
     }

@@ -12,11 +12,13 @@ use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
 use super::collector::Collector;
+use super::device::DeviceChoice;
 use super::names::ItemNames;
 use super::options::{Layout, Support};
 use super::pair_rows::PairRows;
 use super::panes::{Closed, PaneBlocks};
 use super::plan::{Task, tasks};
+use super::tiles::tile_tasks;
 use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
 use crate::budget::{Budget, BudgetFull};
@@ -46,10 +48,9 @@ pub(super) struct Rules {
 }
 
 /// A window that is counted, with the tasks that are left.
-#[derive(Debug)]
 enum Mining {
     Nothing,
-    Pairs(Arc<VerticalData>, std::vec::IntoIter<Task>),
+    Pairs(Arc<VerticalData>, Box<dyn Iterator<Item = Task> + Send>),
     Triples(Arc<PairRows>, std::vec::IntoIter<Task>),
 }
 
@@ -65,6 +66,7 @@ pub(super) struct PairProducer {
     numbers: Vec<u32>,
     collector: Collector,
     panes: PaneBlocks,
+    device: DeviceChoice,
     /// The window that is counted.
     mining: Mining,
     /// Pairs of the window, if their triples are counted next.
@@ -87,7 +89,7 @@ struct PairCounters {
 
 impl PairProducer {
     /// A producer for transactions of the items `names` in the column with the index `set`.
-    pub(super) fn new(rules: Rules, set: usize, names: ItemNames) -> Self {
+    pub(super) fn new(rules: Rules, set: usize, names: ItemNames, device: DeviceChoice) -> Self {
         Self {
             rules,
             set,
@@ -96,6 +98,7 @@ impl PairProducer {
             numbers: Vec::new(),
             collector: Collector::new(rules.tuning.block_items),
             panes: PaneBlocks::new(rules.slides),
+            device,
             mining: Mining::Nothing,
             found: Vec::new(),
             counting: 0,
@@ -182,11 +185,15 @@ impl PairProducer {
         let blocks = self.panes.blocks(closed);
         let data = VerticalData::new(blocks, &self.names, support, closed.span)?;
         self.panes.drop_before(closed);
-        let tasks = tasks(&data, layout, kernels, tuning.task_ns_min);
+        let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
+        let tasks: Box<dyn Iterator<Item = Task> + Send> =
+            match self.device.choose(&data, &on_cpu, kernels)? {
+                Some(form) => Box::new(tile_tasks(&data, form, &on_cpu, tuning)),
+                None => Box::new(on_cpu.into_iter()),
+            };
         self.counters.windows += 1;
         self.counters.frequent_items += u64::from(data.len());
-        self.counters.tasks += tasks.len() as u64;
-        self.mining = Mining::Pairs(Arc::new(data), tasks.into_iter());
+        self.mining = Mining::Pairs(Arc::new(data), tasks);
         Ok(())
     }
 
@@ -200,7 +207,6 @@ impl PairProducer {
         let layout = if layout == Layout::Triangle { Layout::Sparse } else { layout };
         let tasks = tasks(&pairs, layout, kernels, tuning.task_ns_min);
         self.counters.frequent_pairs += u64::from(pairs.len());
-        self.counters.tasks += tasks.len() as u64;
         self.mining = Mining::Triples(Arc::new(pairs), tasks.into_iter());
         Ok(())
     }
@@ -219,6 +225,7 @@ impl PairProducer {
             };
             if work.is_some() {
                 self.counting += 1;
+                self.counters.tasks += 1;
                 return Ok(work);
             }
             // An unfinished task comes again, and must come before the tasks of the next window.
@@ -285,6 +292,9 @@ impl Producer for PairProducer {
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {
+        if chunk.fell_back {
+            self.device.fell_back();
+        }
         if self.rules.itemset == 3 && matches!(chunk.work, Work::Count(..)) {
             self.found.extend_from_slice(chunk.found.pairs());
         }
@@ -293,10 +303,10 @@ impl Producer for PairProducer {
                 self.panes.landed(block);
                 self.collector.recycle(memory);
             }
-            Work::Count(data, task) if !task.rows.is_empty() => {
+            Work::Count(data, task) if !task.is_done() => {
                 chunk.work = Work::Count(data, task);
             }
-            Work::CountTriples(pairs, task) if !task.rows.is_empty() => {
+            Work::CountTriples(pairs, task) if !task.is_done() => {
                 chunk.work = Work::CountTriples(pairs, task);
             }
             // The data goes with its last task.

@@ -12,6 +12,12 @@ pub(super) struct Tuning {
     pub(super) chunk_pairs: usize,
     /// Least modelled cost of a task, if there are several kernels.
     pub(super) task_ns_min: u64,
+    /// Maximum number of tiles of a task for a device.
+    pub(super) task_tiles: usize,
+    /// Room for the pairs of a task on a device; there is room for those of a tile in any case.
+    pub(super) device_pairs: usize,
+    /// Whether `auto` takes a device without a comparison of costs.
+    pub(super) is_device_forced: bool,
     /// Rows of a batch.
     pub(super) batch_rows: usize,
     /// Windows: known items at which the items of expired transactions are forgotten.
@@ -24,6 +30,9 @@ impl Default for Tuning {
             block_items: 1 << 20,
             chunk_pairs: (1 << 20) / size_of::<Pair>(),
             task_ns_min: 1_000_000,
+            task_tiles: 1 << 13,
+            device_pairs: 1 << 18,
+            is_device_forced: false,
             batch_rows: crate::parameters::BATCH_ITEMS,
             items_min: 1 << 16,
         }
@@ -33,6 +42,14 @@ impl Default for Tuning {
 #[cfg(test)]
 impl Tuning {
     /// Sizes at which every limit is reached by few transactions.
-    pub(super) const SMALL: Self =
-        Self { block_items: 20, chunk_pairs: 3, task_ns_min: 10, batch_rows: 2, items_min: 4 };
+    pub(super) const SMALL: Self = Self {
+        block_items: 20,
+        chunk_pairs: 3,
+        task_ns_min: 10,
+        task_tiles: 2,
+        device_pairs: 0,
+        is_device_forced: true,
+        batch_rows: 2,
+        items_min: 4,
+    };
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::ArrayRef;
 use thiserror::Error;
@@ -50,7 +50,7 @@ pub(super) struct VerticalData {
     least: u32,
     window: WindowSpan,
     /// Made when they are first needed.
-    maps: OnceLock<BatMaps<2>>,
+    maps: OnceLock<Arc<BatMaps<2>>>,
 }
 
 impl VerticalData {
@@ -123,10 +123,10 @@ impl VerticalData {
     }
 
     /// The batmaps of the items by rank. They are made by the first call; others wait for it.
-    pub(super) fn maps(&self, isa: Isa) -> &BatMaps<2> {
+    pub(super) fn maps(&self, isa: Isa) -> &Arc<BatMaps<2>> {
         self.maps.get_or_init(|| {
             let permutations = Permutations::new(self.transactions, random_seed());
-            BatMaps::new(isa, permutations, self.lists())
+            Arc::new(BatMaps::new(isa, permutations, self.lists()))
         })
     }
 

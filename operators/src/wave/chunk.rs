@@ -25,6 +25,14 @@ pub trait WaveChunk: Send + 'static {
         Cost::default()
     }
 
+    /// Whether a device can answer it, asked when it has been filled. The CPU answers the others,
+    /// also with [`Device::Cuda`].
+    ///
+    /// [`Device::Cuda`]: super::Device::Cuda
+    fn is_for_device(&self) -> bool {
+        true
+    }
+
     /// Whether the kernel can leave items unfinished, asked when the chunk has been filled.
     /// Prepare ends only after all such chunks have come back.
     fn may_be_unfinished(&self) -> bool {
@@ -58,7 +66,7 @@ pub struct Cost {
 #[derive(Debug)]
 pub(super) struct InWave<C> {
     pub(super) chunk: C,
-    /// Whether a device pays for it.
+    /// Whether a device is to answer it: it can, and pays.
     pub(super) device_pays: bool,
     /// Whether prepare waits for it at the end of the stream.
     pub(super) is_awaited: bool,

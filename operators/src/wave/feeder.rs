@@ -79,10 +79,14 @@ impl<C: WaveChunk> Feeder<C> {
     /// Sends a chunk that has been filled.
     pub(super) fn send(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let cost = chunk.chunk.cost();
-        self.price.switch_data(&cost);
-        // Decided before this chunk is charged: the CPU has to have spent the cost of the device.
-        chunk.device_pays = self.device_pays();
-        self.price.charge(&cost);
+        chunk.device_pays = false;
+        if chunk.chunk.is_for_device() {
+            self.price.switch_data(&cost);
+            // Decided before this chunk is charged: the CPU has to have spent the cost of the
+            // device.
+            chunk.device_pays = self.device_pays();
+            self.price.charge(&cost);
+        }
         chunk.worker = if chunk.device_pays { 0 } else { self.workers.assign(cost.cpu_ns) };
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
@@ -103,7 +107,8 @@ impl<C: WaveChunk> Feeder<C> {
     fn device_pays(&self) -> bool {
         // The price knows nothing of the wave: without a device, it would be "paid" all the same.
         let may_pay = self.wave.device != Device::Cpu && self.price.device_pays();
-        self.wave.is_device_forced || may_pay
+        let is_forced = self.wave.is_device_forced || matches!(self.wave.device, Device::Cuda(_));
+        is_forced || may_pay
     }
 
     pub(super) fn counters(&self) -> Counters {

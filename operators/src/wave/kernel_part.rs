@@ -11,10 +11,12 @@ use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
 
 use super::chunk::{InWave, WaveChunk};
 use super::device::Device;
+use super::error::WaveError;
 use super::feeder::into_message;
 use super::kernel::{Kernel, OnDevice};
 use super::ledger::Ledger;
 use super::limits::Wave;
+use super::workers::Workers;
 
 /// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
 const LATE_LOOKS: u32 = 16;
@@ -22,28 +24,6 @@ const LATE_LOOKS: u32 = 16;
 /// notices.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
-
-/// Error of a device that ends the run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WaveError {
-    /// The device cannot be used.
-    #[error("`device` is \"{device}\", but {reason}")]
-    NoDevice {
-        /// Value of the parameter.
-        device: Device,
-        /// Reason.
-        reason: NoDevice,
-    },
-    /// The device failed in the middle of the stream.
-    #[error("`device` is \"{device}\", and it failed: {reason}")]
-    Failed {
-        /// Value of the parameter.
-        device: Device,
-        /// Call that failed.
-        reason: DeviceError,
-    },
-}
 
 /// A chunk that waits or is in flight.
 struct Held<C> {
@@ -67,8 +47,11 @@ pub(super) struct KernelPart<K: Kernel> {
     wave: Wave,
     /// Its number among the kernels of the operator.
     worker: usize,
+    /// The kernels that share the chunks of a device that is missing.
+    workers: Workers,
     place: Place<K::OnDevice>,
     waiting: VecDeque<Held<K::Chunk>>,
+    /// Chunks on the device, and chunks for the CPU between them, which keep their order.
     flying: VecDeque<Held<K::Chunk>>,
     /// Time at which the device began with the first chunk in flight.
     first_since: Instant,
@@ -83,14 +66,15 @@ pub(super) struct KernelPart<K: Kernel> {
 impl<K: Kernel> KernelPart<K> {
     /// A part around `kernel`. With `auto`, the device is opened for the first chunk that it pays
     /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks. Only the
-    /// first `worker` of an operator opens one.
-    pub(super) fn new(kernel: K, wave: Wave, worker: usize) -> Self {
+    /// first `worker` of the `workers` of an operator opens one.
+    pub(super) fn new(kernel: K, wave: Wave, worker: usize, workers: usize) -> Self {
         let now = Instant::now();
         let is_on_cpu = wave.device == Device::Cpu || worker > 0;
         Self {
             kernel,
             wave,
             worker,
+            workers: Workers::new(workers),
             place: if is_on_cpu { Place::Cpu } else { Place::Unopened },
             waiting: VecDeque::with_capacity(wave.chunks),
             flying: VecDeque::with_capacity(wave.chunks),
@@ -157,32 +141,59 @@ impl<K: Kernel> KernelPart<K> {
         }
         let held = self.waiting.len() + self.flying.len();
         let is_exposed = self.is_finishing || held == self.wave.chunks;
-        self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
+        self.ledger.flying(Instant::now(), self.is_flying(), is_exposed);
         self.plan_look(now);
         Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
+    }
+
+    /// Whether the device has a chunk.
+    fn is_flying(&self) -> bool {
+        self.flying.iter().any(|held| held.chunk.device_pays)
     }
 
     /// Answers the next chunk on the CPU, after chunks of other kernels have been passed on. One
     /// per call, so that the thread turns to its other work in between.
     fn run_one(&mut self, out: &mut Output) {
         while let Some(mut held) = self.waiting.pop_front() {
-            let is_own = held.chunk.worker == self.worker;
-            if is_own {
-                let begin = Instant::now();
-                self.kernel.run(&mut held.chunk.chunk);
-                self.ledger.ran(begin.elapsed());
+            // A chunk for the device that there is not. To later kernels it comes answered.
+            if self.worker == 0 && mem::take(&mut held.chunk.device_pays) {
+                held.chunk.worker = self.workers.assign(held.chunk.chunk.cost().cpu_ns);
             }
-            send(held, out);
-            if is_own {
+            if self.pass(held, out) {
                 return;
             }
         }
     }
 
-    /// Collects chunks that have landed, and submits waiting chunks.
+    /// Passes on a chunk for the CPU, answered if it is for this kernel; returns whether it is.
+    fn pass(&mut self, mut held: Held<K::Chunk>, out: &mut Output) -> bool {
+        let is_own = held.chunk.worker == self.worker;
+        if is_own {
+            let begin = Instant::now();
+            self.kernel.run(&mut held.chunk.chunk);
+            self.ledger.ran(begin.elapsed());
+        }
+        send(held, out);
+        is_own
+    }
+
+    /// Collects chunks that have landed, submits waiting chunks, and answers the next one on the
+    /// CPU if it is not for the device.
     fn fly(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
+        self.land(now, out)?;
+        self.submit(now)?;
+        while let Some(held) = self.flying.pop_front_if(|held| !held.chunk.device_pays) {
+            if self.pass(held, out) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn land(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
         let Place::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.flying.front_mut()
+            && held.chunk.device_pays
             && device.is_done()?
         {
             let landed = device.collect(&mut held.chunk.chunk)?;
@@ -192,23 +203,22 @@ impl<K: Kernel> KernelPart<K> {
             self.first_since = now;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
-        let is_auto = self.wave.device == Device::Auto;
+        Ok(())
+    }
+
+    fn submit(&mut self, now: Instant) -> Result<(), DeviceError> {
+        let mut is_first = !self.is_flying();
+        let Place::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.waiting.front() {
-            let is_alone = self.flying.is_empty();
-            if is_auto && !held.chunk.device_pays {
-                // The CPU answers it when nothing is in flight, which keeps the order of chunks.
-                if is_alone {
-                    self.run_one(out);
+            if held.chunk.device_pays {
+                if !device.has_room(&held.chunk.chunk) {
+                    break;
                 }
-                break;
+                if mem::take(&mut is_first) {
+                    self.first_since = now;
+                }
+                device.submit(&held.chunk.chunk)?;
             }
-            if !device.has_room(&held.chunk.chunk) {
-                break;
-            }
-            if is_alone {
-                self.first_since = now;
-            }
-            device.submit(&held.chunk.chunk)?;
             self.flying.extend(self.waiting.pop_front());
         }
         Ok(())
@@ -247,7 +257,8 @@ impl<K: Kernel> KernelPart<K> {
     /// Sets the time of the next look: at once, unless the device is all there is to wait for.
     fn plan_look(&mut self, now: Instant) {
         self.next_look = now;
-        if !self.flying.is_empty() && !self.is_to_be_opened() {
+        let lands_next = self.flying.front().is_some_and(|held| held.chunk.device_pays);
+        if lands_next && !self.is_to_be_opened() {
             let passed = now.saturating_duration_since(self.first_since);
             // Shortly before the chunk can land; once it is late, at intervals that grow with the
             // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its

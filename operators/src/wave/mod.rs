@@ -28,7 +28,9 @@
 //!
 //! **Several kernels.** [`parallel`] makes an operator whose chunks are answered by several kernel
 //! parts, each on a core of its own while there are cores. The parts are a chain: a chunk names
-//! the one that answers it, and the others pass it on, so chunks stay in order.
+//! the one that answers it, and the others pass it on, so chunks stay in order. A device belongs to
+//! the first kernel; chunks that are [not for a device](WaveChunk::is_for_device) are answered by
+//! all kernels meanwhile.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a
@@ -42,8 +44,8 @@
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
 //! used again. The chunks in flight still have their input, so the CPU answers them and all later
-//! chunks, in the same order. Counters of the report show it. With [`Device::Cuda`], it is an
-//! error.
+//! chunks, in the same order; several kernels share them. Counters of the report show it. With
+//! [`Device::Cuda`], it is an error.
 //!
 //! # Examples
 //!
@@ -181,12 +183,13 @@
 //! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
 //! | `feeder`, `price`, `workers` | the chunks of prepare; the price of a device; the kernel of a chunk |
-//! | `device`, `session` | the `device` parameter; a device that is opened once |
+//! | `device`, `session`, `error` | the `device` parameter; a device that is opened once; its failures |
 //! | `ledger` | counters of the kernel part |
 
 mod chunk;
 mod consumer;
 mod device;
+mod error;
 mod feeder;
 mod kernel;
 mod kernel_part;
@@ -206,8 +209,8 @@ use trommel_engine::operator::Flow;
 pub use self::chunk::{Cost, WaveChunk};
 pub use self::consumer::{Consumer, Taken};
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
+pub use self::error::WaveError;
 pub use self::kernel::{Kernel, Landed, OnDevice};
-pub use self::kernel_part::WaveError;
 pub use self::limits::{CHUNKS_MAX, ChunkBytes, Wave};
 pub use self::operator::{operator, parallel};
 pub(crate) use self::price::OPENING_NS;

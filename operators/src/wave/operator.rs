@@ -38,7 +38,8 @@ where
 }
 
 /// As [`operator`], with a part for each of `kernels`: on the CPU, each of them answers some of
-/// the chunks. A device belongs to the first.
+/// the chunks. A device belongs to the first; the others go on with the chunks that are not for a
+/// device.
 ///
 /// # Panics
 /// If [`Wave::chunks`] is out of range, or there is no kernel.
@@ -65,12 +66,13 @@ where
     // Beside several kernels, prepare has little to do and stays with the part before it.
     let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
     let mut parts = vec![part("prepare".into(), load, prepare)];
+    let workers = kernels.len();
     for (worker, kernel) in kernels.into_iter().enumerate() {
         let name = match worker {
             0 => K::NAME.into(),
             later => format!("{} {}", K::NAME, later + 1).into(),
         };
-        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, worker)));
+        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, worker, workers)));
     }
     parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
     Fragment::new(parts, outputs)

@@ -20,17 +20,18 @@ use trommel_engine::runtime::RunOptions;
 use super::tuning::Tuning;
 use super::{FrequentPairs, Layout, Measure, PairWindow, Support};
 use crate::testing::bind;
+use crate::wave::Device;
 use crate::{Collect, Memory, Share};
 
 /// Longer than any of these runs takes.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Items of a transaction; `None` for a null.
-type Transaction = Option<Vec<u32>>;
+pub(super) type Transaction = Option<Vec<u32>>;
 
-type Pairs = BTreeMap<(u32, u32), u32>;
+pub(super) type Pairs = BTreeMap<(u32, u32), u32>;
 
-fn batch(transactions: &[Transaction]) -> RecordBatch {
+pub(super) fn batch(transactions: &[Transaction]) -> RecordBatch {
     let item = Arc::new(Field::new_list_field(DataType::UInt32, false));
     let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(item);
     for transaction in transactions {
@@ -41,7 +42,7 @@ fn batch(transactions: &[Transaction]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("set", sets, true)]).unwrap()
 }
 
-fn run(
+pub(super) fn run(
     transactions: &[Transaction],
     spec: FrequentPairs,
     batch_len: usize,
@@ -64,7 +65,7 @@ fn columns(rows: &RecordBatch) -> [Vec<u32>; 3] {
     [0, 1, 2].map(|column| rows.column(column).as_primitive::<UInt32Type>().values().to_vec())
 }
 
-fn pairs_of(rows: &[RecordBatch]) -> Pairs {
+pub(super) fn pairs_of(rows: &[RecordBatch]) -> Pairs {
     let mut pairs = Pairs::new();
     for rows in rows {
         let [lefts, rights, supports] = columns(rows);
@@ -76,7 +77,7 @@ fn pairs_of(rows: &[RecordBatch]) -> Pairs {
     pairs
 }
 
-fn by_hand(transactions: &[Transaction], least: u32) -> Pairs {
+pub(super) fn by_hand(transactions: &[Transaction], least: u32) -> Pairs {
     let mut supports = Pairs::new();
     for items in transactions.iter().flatten() {
         let items: BTreeSet<u32> = items.iter().copied().collect();
@@ -107,7 +108,7 @@ fn check(transactions: &[Transaction], least: u32, tuning: Tuning) {
 }
 
 /// Some items in most transactions, others in few; scattered numbers.
-fn mixed(count: u32) -> Vec<Transaction> {
+pub(super) fn mixed(count: u32) -> Vec<Transaction> {
     let item = |number: u32| number.wrapping_mul(0x9E37_79B1) >> 8;
     let transaction = |t: u32| {
         let held = (0..40_u32)
@@ -136,9 +137,9 @@ fn items_that_come_twice_count_once() {
 }
 
 /// Start, end and completeness of a window, and its pairs.
-type WindowPairs = BTreeMap<(u64, u64, bool), Pairs>;
+pub(super) type WindowPairs = BTreeMap<(u64, u64, bool), Pairs>;
 
-fn windows_of(rows: &[RecordBatch]) -> WindowPairs {
+pub(super) fn windows_of(rows: &[RecordBatch]) -> WindowPairs {
     let mut windows = WindowPairs::new();
     let mut last = 0;
     for rows in rows {
@@ -155,6 +156,25 @@ fn windows_of(rows: &[RecordBatch]) -> WindowPairs {
     windows
 }
 
+/// The pairs of all windows of `window` transactions with a support of 2.
+pub(super) fn windows_by_hand(counted: &[Transaction], window: usize, slide: usize) -> WindowPairs {
+    let mut expected = WindowPairs::new();
+    let mut end = slide;
+    loop {
+        let last = end.min(counted.len());
+        let begin = end.saturating_sub(window);
+        let pairs = by_hand(&counted[begin..last], 2);
+        if !pairs.is_empty() {
+            let is_whole = last - begin == window;
+            expected.insert((begin as u64, last as u64, is_whole), pairs);
+        }
+        if end >= counted.len() {
+            return expected;
+        }
+        end += slide;
+    }
+}
+
 #[test]
 fn windows_are_counted_like_streams_of_their_transactions() {
     // Items change as the stream goes on, so that old ones are forgotten.
@@ -163,21 +183,7 @@ fn windows_are_counted_like_streams_of_their_transactions() {
         .collect();
     let counted: Vec<Transaction> = transactions.iter().filter(|t| t.is_some()).cloned().collect();
     for (window, slide) in [(50, 50), (60, 20), (7, 1), (1000, 1000), (1000, 500)] {
-        let mut expected = WindowPairs::new();
-        let mut end = slide;
-        loop {
-            let last = end.min(counted.len());
-            let begin = end.saturating_sub(window);
-            let pairs = by_hand(&counted[begin..last], 2);
-            if !pairs.is_empty() {
-                let is_whole = last - begin == window;
-                expected.insert((begin as u64, last as u64, is_whole), pairs);
-            }
-            if end >= counted.len() {
-                break;
-            }
-            end += slide;
-        }
+        let expected = windows_by_hand(&counted, window, slide);
         for (batch_len, kernels) in [(1, 1), (33, 2), (1000, 3)] {
             let windows = PairWindow::transactions(window as u64).slide(slide as f64);
             let spec = FrequentPairs::new(Support::Count(2)).window(windows);
@@ -247,6 +253,11 @@ fn measures_are_those_of_their_definitions() {
 /// The same transactions as texts, as a dictionary of texts, and as parts of one batch.
 #[test]
 fn items_are_texts_or_numbers() {
+    check_texts(&FrequentPairs::new(Support::Count(3)).tuning(Tuning::SMALL));
+}
+
+/// Compares the pairs of texts that reach a support of 3 with nested loops.
+pub(super) fn check_texts(spec: &FrequentPairs) {
     let transactions = mixed(200);
     let numbers = batch(&transactions);
     let lists = numbers.column(0).as_list::<i32>();
@@ -274,8 +285,7 @@ fn items_are_texts_or_numbers() {
             parts.map(|begin| whole.slice(begin, (whole.num_rows() - begin).min(33))).collect();
         let mut graph = Graph::new();
         let source = graph.add("baskets", Memory::new(whole.schema(), parts));
-        let spec = FrequentPairs::new(Support::Count(3)).tuning(Tuning::SMALL);
-        let pairs = graph.add_after(source, "pairs", spec);
+        let pairs = graph.add_after(source, "pairs", spec.clone());
         let (sink, rows) = Collect::new();
         graph.add_after(pairs, "rows", sink);
         graph.build().unwrap().run(RunOptions::new()).unwrap();
@@ -330,6 +340,14 @@ fn parameters_are_checked() {
         assert!(refused(spec().itemset(items)).contains("expected 2 to 3"));
     }
     assert!(refused(spec().set("basket")).contains("basket"));
+    let tensor = spec().layout(Layout::Tensor).device(Device::Cpu);
+    assert!(refused(tensor).contains("it needs a GPU: `device` must be \"auto\" or \"cuda\""));
+    for layout in [Layout::Lists, Layout::Sliced, Layout::Sparse, Layout::Triangle] {
+        let error = refused(spec().layout(layout).device(Device::Cuda(1)));
+        assert!(error.contains(layout.name()) && error.contains("\"cuda:1\""), "{error}");
+        assert!(error.contains("\"auto\", \"batmap\", \"bitmap\" or \"tensor\""), "{error}");
+        assert!(bind(spec().layout(layout).device(Device::Auto), inputs).is_ok());
+    }
     assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
     let later = [Measure::Lift, Measure::Confidence, Measure::Confidence];
     assert!(refused(spec().measures(later)).contains("once"));

@@ -21,6 +21,8 @@ struct Doubles {
     size: usize,
     /// Chunks that begin with one of these do not pay.
     dear: Range<u32>,
+    /// Chunks that begin with one of these are not for a device.
+    on_cpu: Range<u32>,
     numbers: Vec<u32>,
     doubles: Vec<u32>,
 }
@@ -37,6 +39,10 @@ impl WaveChunk for Doubles {
     fn clear(&mut self, _: usize) {
         self.numbers.clear();
         self.doubles.clear();
+    }
+
+    fn is_for_device(&self) -> bool {
+        !self.numbers.first().is_some_and(|first| self.on_cpu.contains(first))
     }
 
     fn cost(&self) -> Cost {
@@ -84,6 +90,8 @@ struct Script {
     flight: Duration,
     /// Chunks that begin with one of these do not pay.
     dear: Range<u32>,
+    /// Chunks that begin with one of these are not for the device.
+    on_cpu: Range<u32>,
     /// Nothing lands while this is set.
     is_held: Arc<AtomicBool>,
 }
@@ -187,11 +195,12 @@ fn waves(
     impl FnMut() -> Doubles + Send + 'static,
 > {
     let mut made = 0;
-    let dear = script.dear.clone();
+    let (dear, on_cpu) = (script.dear.clone(), script.on_cpu.clone());
     let make = move || {
         made += 1;
         assert!(made <= chunks, "chunks are used again");
-        Doubles { size, dear: dear.clone(), ..Doubles::default() }
+        let (dear, on_cpu) = (dear.clone(), on_cpu.clone());
+        Doubles { size, dear, on_cpu, ..Doubles::default() }
     };
     let wave = Wave { is_device_forced: true, ..Wave::new(device, chunks, 1) };
     let kernel = DoubleKernel { script, device };
@@ -337,12 +346,53 @@ fn chunks_that_do_not_pay_stay_on_the_cpu_with_auto() {
     assert_eq!(counter(&run_at_the_end(absent, Device::Auto, Cores::One), "waves"), 30);
 }
 
+#[test]
+fn chunks_that_are_not_for_a_device_keep_their_order_between_those_that_are() {
+    for cores in CORES {
+        // 30 chunks of 100.
+        for (on_cpu, on_device) in [(0..END, 0), (0..1000, 20), (1000..1700, 23), (2900..END, 29)] {
+            let script = Script { on_cpu: on_cpu.clone(), ..script() };
+            for device in [Device::Auto, Device::Cuda(0)] {
+                let counters = run(script.clone(), device, [4, 100], cores);
+                let counted = ["waves", "waves_on_device"].map(|name| counter(&counters, name));
+                assert_eq!(counted, [30, on_device], "{on_cpu:?} {device} {cores:?}");
+            }
+            let failure = Some(Failure(Step::Collect, 2, LOST));
+            let counters = run(Script { failure, ..script }, Device::Auto, [4, 100], cores);
+            assert_eq!(counter(&counters, "waves"), 30, "{on_cpu:?} {cores:?}");
+        }
+    }
+}
+
+#[test]
+fn several_kernels_share_the_chunks_of_a_device_that_is_missing() {
+    for absent in [None, Some(NoDevice::NoDriver)] {
+        let shares = if absent.is_some() { 2 } else { 0 };
+        let script = Script { absent, ..script() };
+        let device = Device::Auto;
+        let mut part =
+            KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 6, 1), 0, 3);
+        for number in 0..6 {
+            let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
+            let chunk = InWave { chunk, device_pays: true, is_awaited: false, worker: 0 };
+            let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
+            part.process(0, chunk, &mut Output::new()).unwrap();
+        }
+        while part.wake_at().is_some() {
+            part.wake(Instant::now(), &mut Output::new()).unwrap();
+        }
+        let counters = part.counters();
+        let on_cpu = counter(&counters, "waves") - counter(&counters, "waves_on_device");
+        assert_eq!(on_cpu, shares, "{counters:?}");
+    }
+}
+
 /// A part that was given four chunks, when the first one has landed on the device.
 fn part_with_four(script: Script) -> KernelPart<DoubleKernel> {
     let script = Script { flight: Duration::from_millis(3), ..script };
     let dear = script.dear.clone();
     let device = Device::Auto;
-    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0);
+    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0, 1);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
         let chunk =

@@ -1,0 +1,307 @@
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
+//! the kernels on a CPU and fails when it is told to.
+
+use std::env;
+use std::process::Command;
+
+use arrow_array::RecordBatch;
+use trommel_engine::metrics::Metrics;
+use trommel_engine::operator::Counters;
+use trommel_kernels::cuda::{Device as Gpu, NoDevice};
+use trommel_shim::{Form, StandIn};
+
+use super::tests::{Transaction, by_hand, check_texts, mixed, pairs_of, run};
+use super::tests::{windows_by_hand, windows_of};
+use super::tuning::Tuning;
+use super::{FrequentPairs, Layout, PairWindow, Support};
+use crate::Share;
+use crate::wave::Device;
+
+/// The device of a child, and the name of its case.
+const DEVICE: &str = "PAIRS_DEVICE";
+const CASE: &str = "PAIRS_CASE";
+
+/// Seconds after which a child is ended: it hangs.
+const LIMIT_SECONDS: &str = "200";
+
+/// Layouts that a device has.
+const LAYOUTS: [Layout; 4] = [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap];
+
+/// Sizes at which data of several tiles has several tasks.
+const TILES: Tuning = Tuning { block_items: 2000, batch_rows: 1000, ..Tuning::SMALL };
+
+fn pairs(least: u32, layout: Layout, device: Device) -> FrequentPairs {
+    FrequentPairs::new(Support::Count(least)).layout(layout).device(device).tuning(TILES)
+}
+
+/// Adds up a counter of the kernels.
+fn counted(metrics: &Metrics, name: &str) -> u64 {
+    let parts = &metrics.stage("pairs").unwrap().parts;
+    let counters = parts.iter().flat_map(|part| &part.counters);
+    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+}
+
+/// Compares pairs with nested loops; returns the rows' metrics.
+#[track_caller]
+fn check(
+    transactions: &[Transaction],
+    least: u32,
+    (layout, device): (Layout, Device),
+    kernels: usize,
+) -> Metrics {
+    let spec = pairs(least, layout, device);
+    let (rows, ended) = run(transactions, spec, 50, kernels);
+    let metrics = ended.unwrap();
+    let expected = by_hand(transactions, least);
+    let shown = format!("{layout:?} {device} {least} {kernels} {}", transactions.len());
+    assert!(pairs_of(&rows) == expected, "{shown}");
+    let is_tiled = counted(&metrics, "tasks") > 0;
+    assert_eq!(counted(&metrics, "waves_on_device") > 0, is_tiled, "{shown}");
+    metrics
+}
+
+/// Items around the side of a tile. All of them are in one transaction, so there are more pairs
+/// than a task has room for.
+fn sizes(device: Device) {
+    for items in [0, 1, 2, 127, 128, 129, 257] {
+        let mut transactions = vec![Some((0..items).collect::<Vec<u32>>())];
+        let some = |t: u32| (0..items).filter(|i| (i * 7 + t * 3).is_multiple_of(t + 2)).collect();
+        transactions.extend((0..9).map(|t| Some(some(t))));
+        for layout in LAYOUTS {
+            let metrics = check(&transactions, 1, (layout, device), 1);
+            let side = if layout == Layout::Batmap { 64 } else { 128 };
+            let sides = u64::from(items.div_ceil(side));
+            let (all, tasks) = (sides * (sides + 1) / 2, counted(&metrics, "tasks"));
+            assert_eq!(tasks, if items > 1 { all.div_ceil(2) } else { 0 });
+            // Tiles without room came again.
+            let on_device = counted(&metrics, "waves_on_device");
+            let is_large = items == 257 || layout == Layout::Batmap && items > 2;
+            assert_eq!(on_device > tasks, is_large, "{layout:?} {items}: {on_device}");
+            if items < 200 {
+                check(&transactions, 3, (layout, device), 2);
+            }
+        }
+    }
+}
+
+/// Transactions around a block of the device.
+fn transactions(device: Device) {
+    for count in [0, 1, 511, 513, 65_535, 65_536, 65_537] {
+        let items =
+            |t: u32| (0..5).filter(move |i| t.wrapping_mul(0x9E37_79B1) >> (9 + i) & 1 == 1);
+        let transactions: Vec<Transaction> = (0..count).map(|t| Some(items(t).collect())).collect();
+        for layout in LAYOUTS {
+            let (rows, ended) = run(&transactions, pairs(1, layout, device), 9_999, 2);
+            assert!(pairs_of(&rows) == by_hand(&transactions, 1), "{layout:?} {count}");
+            ended.unwrap();
+        }
+    }
+}
+
+fn windows(device: Device) {
+    let transactions: Vec<Transaction> = (0..130_u32)
+        .map(|t| Some((0..6).map(|i| t / 20 + (t * (i + 3) + i) % 9).collect()))
+        .collect();
+    for (window, slide) in [(50, 50), (60, 20), (1000, 500)] {
+        let expected = windows_by_hand(&transactions, window, slide);
+        for (layout, kernels) in [(Layout::Tensor, 1), (Layout::Bitmap, 3), (Layout::Batmap, 2)] {
+            let windows = PairWindow::transactions(window as u64).slide(slide as f64);
+            let (rows, ended) =
+                run(&transactions, pairs(2, layout, device).window(windows), 33, kernels);
+            assert_eq!(windows_of(&rows), expected, "{window} {slide} {layout:?} {kernels}");
+            let metrics = ended.unwrap();
+            // Tasks of a lost device, and of the windows after it, are counted on the CPU.
+            let is_lost = counted(&metrics, "device_lost") > 0;
+            let [tasks, on_device] =
+                ["tasks", "waves_on_device"].map(|name| counted(&metrics, name));
+            assert_eq!(on_device < tasks, is_lost, "{tasks} tasks, {on_device} on the device");
+        }
+    }
+}
+
+fn items(device: Device) {
+    for layout in LAYOUTS {
+        check_texts(&pairs(3, layout, device));
+        let share = Support::Share(Share::new(1, 10).unwrap());
+        let transactions = mixed(95);
+        let counted = transactions.iter().flatten().count().div_ceil(10);
+        let spec = FrequentPairs::new(share).layout(layout).device(device);
+        let (rows, ended) = run(&transactions, spec.tuning(TILES), 10, 2);
+        assert_eq!(pairs_of(&rows), by_hand(&transactions, u32::try_from(counted).unwrap()));
+        ended.unwrap();
+    }
+}
+
+/// Transactions of enough items for several tasks, whose pairs mostly fit.
+fn several_tasks() -> Vec<Transaction> {
+    let items = |t: u32| (0..400).filter(|i| (i * 31 + t * 17) % 13 == t % 13).collect();
+    (0..60).map(|t| Some(items(t))).collect()
+}
+
+fn tasks(device: Device) -> Result<Counters, String> {
+    let transactions = several_tasks();
+    let spec = pairs(2, Layout::Auto, device).tuning(Tuning { block_items: 100, ..TILES });
+    let (rows, ended): (Vec<RecordBatch>, _) = run(&transactions, spec, 7, 3);
+    let metrics = ended?;
+    assert!(pairs_of(&rows) == by_hand(&transactions, 2), "{device}");
+    let names = ["tasks", "waves_on_device", "device_full", "device_lost", "device_refused"];
+    let mut counters: Counters =
+        names.map(|name| (name, counted(&metrics, name))).into_iter().collect();
+    // Kernels that have answered chunks on the CPU.
+    let parts = &metrics.stage("pairs").unwrap().parts;
+    let is_busy = |counters: &Counters| {
+        counters.iter().any(|&(name, count)| name == "kernel_ns" && count > 0)
+    };
+    let busy = parts.iter().filter(|part| is_busy(&part.counters)).count();
+    counters.push(("busy", busy as u64));
+    Ok(counters)
+}
+
+#[test]
+fn child() {
+    let Ok(device) = env::var(DEVICE) else { return };
+    let device = device.parse().unwrap();
+    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+        "sizes" => sizes,
+        "transactions" => transactions,
+        "windows" => windows,
+        "items" => items,
+        _ => |device| match tasks(device) {
+            Ok(counters) => println!("OUTCOME {counters:?}"),
+            Err(error) => println!("OUTCOME {error}"),
+        },
+    };
+    check(device);
+    println!("OUTCOME right");
+}
+
+/// How a child ended: its counters, or its error.
+fn outcome(command: &mut Command, device: &str, case: &str) -> String {
+    command.arg(env::current_exe().unwrap());
+    command.args(["frequent_pairs::stand_in_tests::child", "--exact", "--nocapture"]);
+    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let said = said.concat();
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
+    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
+}
+
+fn has(outcome: &str, name: &str, count: u64) -> bool {
+    outcome.contains(&format!("({name:?}, {count})"))
+}
+
+#[test]
+fn a_device_finds_the_pairs_of_nested_loops_with_any_number_of_items() {
+    on(&StandIn::new(Form::Plain), "cuda", "sizes");
+}
+
+#[test]
+fn a_device_finds_the_pairs_of_any_number_of_transactions() {
+    on(&StandIn::new(Form::Plain), "cuda", "transactions");
+}
+
+#[test]
+fn a_device_counts_windows_items_and_shares() {
+    let stand_in = StandIn::new(Form::Plain);
+    for case in ["windows", "items"] {
+        on(&stand_in, "cuda", case);
+        on(&stand_in, "auto", case);
+    }
+}
+
+#[test]
+fn other_capabilities_count_by_integer_units() {
+    for capability in [70, 100] {
+        let outcome = on(&StandIn::new(Form::Plain).capability(capability), "cuda", "tasks");
+        assert!(has(&outcome, "tasks", 5) && !has(&outcome, "waves_on_device", 0), "{outcome}");
+    }
+}
+
+#[test]
+fn several_kernels_transpose_while_a_device_counts() {
+    for device in ["auto", "cuda"] {
+        let outcome = on(&StandIn::new(Form::Plain), device, "tasks");
+        assert!(has(&outcome, "tasks", 5) && has(&outcome, "busy", 3), "{device}: {outcome}");
+        assert!(!has(&outcome, "waves_on_device", 0), "{device}: {outcome}");
+    }
+}
+
+#[test]
+fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
+    let plain = StandIn::new(Form::Plain);
+    let failures = [
+        ("kernel", 1, 719, "device_lost"),
+        ("kernel", 3, 719, "device_lost"),
+        ("cuLaunchKernel", 4, 2, "device_full"),
+        ("cuMemcpyHtoDAsync_v2", 2, 2, "device_full"),
+        ("cuMemcpyDtoHAsync_v2", 3, 700, "device_lost"),
+        ("cuEventQuery", 3, 999, "device_lost"),
+        ("cuMemAlloc_v2", 2, 2, "device_full"),
+        ("cuModuleLoadData", 1, 1, "device_refused"),
+    ];
+    for (call, nth, code, counter) in failures {
+        let failing = plain.clone().failure(call, nth, code);
+        let outcome = on(&failing, "auto", "tasks");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(has(&outcome, counter, 1) && has(&outcome, "tasks", 5), "{shown}");
+        let outcome = on(&failing, "cuda", "tasks");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(
+            outcome.starts_with("stage `pairs/count` (frequent_pairs): `device` is \"cuda\""),
+            "{shown}"
+        );
+        assert!(outcome.ends_with(&format!("({code})")), "{shown}");
+    }
+}
+
+#[test]
+fn windows_after_a_lost_device_are_counted_on_the_cpu() {
+    on(&StandIn::new(Form::Plain).failure("kernel", 6, 719), "auto", "windows");
+}
+
+#[test]
+fn a_device_without_enough_memory_is_not_used() {
+    // Room for the tasks' buffers, but not for the rows; for the rows alone; for neither, which is
+    // known before.
+    for (bytes, full, reason) in [
+        (600_000, 1, "of device memory exceed the budget"),
+        (100_000, 1, "cuMemAlloc"),
+        (20_000, 0, "cuMemAlloc"),
+    ] {
+        let small = StandIn::new(Form::Plain).memory_bytes(bytes);
+        let outcome = on(&small, "auto", "tasks");
+        assert!(has(&outcome, "waves_on_device", 0), "{bytes}: {outcome}");
+        assert!(has(&outcome, "device_full", full), "{bytes}: {outcome}");
+        let outcome = on(&small, "cuda", "tasks");
+        assert!(outcome.contains(reason), "{bytes}: {outcome}");
+    }
+}
+
+#[test]
+fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
+    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
+    if Gpu::count() == Err(NoDevice::NoDriver) {
+        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
+        reasons.push(("TROMMEL_DEVICE", "auto", reason));
+    }
+    for (variable, value, reason) in reasons {
+        let command = || {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT_SECONDS).env(variable, value);
+            command
+        };
+        let outcome_of = |device| outcome(&mut command(), device, "tasks");
+        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
+        let error = outcome_of("cuda:1");
+        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
+    }
+    let mut command = Command::new("timeout");
+    let error = outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "gpu"), "auto", "tasks");
+    assert!(error.contains("allowed are \"auto\" and \"cpu\""), "{error}");
+}
