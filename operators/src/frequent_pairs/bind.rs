@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -22,6 +22,7 @@ use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
 use crate::columns::find_column;
 use crate::parameters::{check_range, refuse};
+use crate::state::{SnapshotFile, read_file};
 use crate::wave::{self, CHUNKS_MAX, Device, DeviceSession, Wave};
 
 /// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
@@ -84,7 +85,15 @@ impl OperatorSpec for FrequentPairs {
         let choice = DeviceChoice::new(device, form, session.clone(), is_forced);
         let open =
             form.map(|form| OpenFlights { session, form, isa, lists_max: memory_max, tuning });
-        let producer = PairProducer::new(rules, set, names, choice);
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        let file = file.map_err(|error| blame("snapshot", error))?;
+        let claim = file.as_ref().and_then(SnapshotFile::claim);
+        let mut producer = PairProducer::new(rules, set, names, choice, file);
+        if let Some(path) = &self.restore {
+            let state = read_file(path).map_err(|error| blame("restore", error))?;
+            let named = |error| format!("{}: {error}", path.display());
+            producer.restore(&state).map_err(|error| blame("restore", named(error)))?;
+        }
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
@@ -96,8 +105,12 @@ impl OperatorSpec for FrequentPairs {
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs))
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim))
     }
+}
+
+fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
+    BindErrorKind::Other(error.into()).at(parameter)
 }
 
 impl FrequentPairs {

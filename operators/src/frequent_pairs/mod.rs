@@ -42,6 +42,7 @@
 //! | `columns` | blocks of columns in their layouts |
 //! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
 //! | `device`, `device_form`, `tiles`, `flights` | the choice of a GPU; tasks of tiles; tasks in flight on a GPU |
+//! | `stored` | the transactions of the last window as bytes |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
 
@@ -65,6 +66,7 @@ mod plan;
 mod prepare;
 #[cfg(test)]
 mod stand_in_tests;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -75,3 +77,4 @@ mod vertical;
 
 pub use self::operator::FrequentPairs;
 pub use self::options::{Layout, Measure, PairWindow, Support, SupportError};
+pub use crate::state::{RestoreError, SnapshotFileError};

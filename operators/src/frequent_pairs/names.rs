@@ -8,7 +8,9 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray, UInt32Array};
 use arrow_schema::DataType;
 
 use super::numbers::ItemNumbers;
+use crate::items::{StoredItem, Text};
 use crate::long;
+use crate::state::{Reader, RestoreError, Writer};
 use crate::texts::{TextHash, TextTable};
 
 /// A longer text is kept by a name of this length.
@@ -76,6 +78,48 @@ impl ItemNames {
                 Arc::new(UInt32Array::from_iter_values(items))
             }
             Self::Texts { table, .. } => Arc::new(table.column(numbers.iter().copied())),
+        }
+    }
+
+    /// Writes all items by number.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.len(self.len());
+        match self {
+            Self::Numbers(known) => known.items().iter().for_each(|item| to.item(item)),
+            Self::Texts { table, .. } => {
+                let texts = (0..).map(|number| table.get(number)).take(table.len());
+                texts.for_each(|text| to.item(&Text::from(text)));
+            }
+        }
+    }
+
+    /// Reads items, which get their numbers again; there are none yet.
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
+        let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
+        for next in 0..len {
+            let number = match self {
+                Self::Numbers(known) => known.number(from.item()?),
+                Self::Texts { table, hash } => {
+                    let text: Text = from.item()?;
+                    if text.len() > TEXT_BYTES_MAX {
+                        let most = format!("at most {TEXT_BYTES_MAX} bytes");
+                        return Err(from.refuse("an item", format!("{} bytes", text.len()), most));
+                    }
+                    table.number(&text, hash)
+                }
+            };
+            if number as usize != next {
+                return Err(from.refuse("an item", "there twice", "once"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of the type of items in a snapshot.
+    pub(super) fn stored_type(&self) -> u8 {
+        match self {
+            Self::Numbers(_) => u32::NUMBER,
+            Self::Texts { .. } => Text::NUMBER,
         }
     }
 

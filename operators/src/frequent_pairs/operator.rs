@@ -1,5 +1,7 @@
 //! Parameters of the operator `frequent_pairs`.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::registry::Configured;
@@ -36,6 +38,11 @@ use crate::wave::Device;
 /// transactions are an error. At most 2^31 transactions, with as many frequent items in all.
 /// Triples need the frequent pairs, 60 bytes each, which count as memory. The number of results is
 /// not limited: they leave when they are found.
+///
+/// `snapshot` writes the transactions of the stream, or of its last window, at the end; `restore`
+/// goes on with them in a later run, whose windows continue as if there had been one stream. The
+/// last window of the first run comes again, then whole; a window of seconds that began before the
+/// restart stays incomplete.
 ///
 /// # Division
 /// Partial for the transactions: supports of parts of a stream add up. Blocks for the counting:
@@ -118,6 +125,15 @@ pub struct FrequentPairs {
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
     pub(super) memory_max: usize,
+    /// Begin with the transactions that this file holds, written by `snapshot`; the stage needs the
+    /// same windows and type of items.
+    #[serde(default)]
+    pub(super) restore: Option<PathBuf>,
+    /// Write the transactions of the stream, or of its last window, to this file when the input has
+    /// ended, as a whole or not at all: the file keeps its content until then. When they cannot be
+    /// written, the rows go on all the same, and the run fails at its end.
+    #[serde(default)]
+    pub(super) snapshot: Option<PathBuf>,
     #[serde(skip)]
     pub(super) tuning: Tuning,
 }
@@ -147,6 +163,8 @@ impl FrequentPairs {
             window: None,
             set: default_set(),
             memory_max: default_memory_max(),
+            restore: None,
+            snapshot: None,
             tuning: Tuning::default(),
         }
     }
@@ -196,6 +214,20 @@ impl FrequentPairs {
     #[must_use]
     pub fn set(mut self, column: impl Into<String>) -> Self {
         self.set = column.into();
+        self
+    }
+
+    /// Begins with the transactions in `file`, which [`snapshot`](Self::snapshot) wrote.
+    #[must_use]
+    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
+        self.restore = Some(file.into());
+        self
+    }
+
+    /// Writes the transactions of the stream, or of its last window, to `file` at the end.
+    #[must_use]
+    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(file.into());
         self
     }
 

@@ -20,6 +20,8 @@ use crate::window::slides::Slides;
 pub(super) struct Closed {
     /// Its last pane.
     pane: u64,
+    /// Whether the stream has ended within the last pane.
+    pub(super) is_last: bool,
     pub(super) span: WindowSpan,
 }
 
@@ -106,15 +108,17 @@ impl PaneBlocks {
     /// `is_whole` unless the stream has ended within.
     pub(super) fn close(&mut self, block: Option<TransactionBlock>, is_whole: bool) {
         self.push(block);
+        let is_last = !is_whole;
         let span = match &mut self.borders {
-            Some(borders) => {
-                let span = borders.span(self.panes, is_whole);
-                borders.turn();
-                span
-            }
+            Some(borders) => borders.span(self.panes, is_whole),
             None => WindowSpan::default(),
         };
-        self.closed.push_back(Closed { pane: self.pane, span });
+        self.closed.push_back(Closed { pane: self.pane, is_last, span });
+        if is_last {
+            // A later run goes on within this pane.
+            return;
+        }
+        self.borders.iter_mut().for_each(Borders::turn);
         self.pane += 1;
         self.counts.push_back(0);
         if self.counts.len() > self.panes {
@@ -162,12 +166,35 @@ impl PaneBlocks {
         here.map(|(_, block)| block)
     }
 
-    /// Drops the blocks that no window after `closed` has.
+    /// Drops the blocks that no window after `closed` has: all, if it is the last.
     pub(super) fn drop_before(&mut self, closed: Closed) {
-        let first = (closed.pane + 2).saturating_sub(self.panes as u64);
+        let first = match closed.is_last {
+            true => u64::MAX,
+            false => (closed.pane + 2).saturating_sub(self.panes as u64),
+        };
         while self.here.front().is_some_and(|&(pane, _)| pane < first) {
             let dropped = self.here.pop_front();
             self.here_bytes -= dropped.map_or(0, |(_, block)| block.bytes());
+        }
+    }
+
+    /// The progress of the windows, and each block with the age of its pane, 0 for the live one.
+    /// All blocks of the last window are here.
+    pub(super) fn state(&self) -> (u64, impl ExactSizeIterator<Item = (u32, &TransposedBlock)>) {
+        let progress = self.borders.map_or(0, Borders::progress);
+        let age = |pane| u32::try_from(self.pane - pane).expect("fewer than the panes of a window");
+        (progress, self.here.iter().map(move |(pane, block)| (age(pane), block)))
+    }
+
+    /// Goes on from a [state](Self::state), the blocks of which come by descending age.
+    pub(super) fn resume(&mut self, progress: u64, blocks: Vec<(u32, TransposedBlock)>) {
+        self.borders.iter_mut().for_each(|borders| borders.resume(progress));
+        self.pane = self.panes as u64 - 1;
+        self.counts = (0..self.panes).map(|_| 0).collect();
+        for (age, block) in blocks {
+            self.counts[self.panes - 1 - age as usize] += u64::from(block.transactions());
+            self.here_bytes += block.bytes();
+            self.here.push_back((self.pane - u64::from(age), block));
         }
     }
 

@@ -18,10 +18,12 @@ use super::options::{Layout, Support};
 use super::pair_rows::PairRows;
 use super::panes::{Closed, PaneBlocks};
 use super::plan::{Task, tasks};
+use super::stored;
 use super::tiles::tile_tasks;
 use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
 use crate::budget::{Budget, BudgetFull};
+use crate::state::{SnapshotFile, SnapshotFileError};
 use crate::wave::{Filled, Producer};
 use crate::window::slides::Slides;
 
@@ -71,6 +73,11 @@ pub(super) struct PairProducer {
     mining: Mining,
     /// Pairs of the window, if their triples are counted next.
     found: Vec<Pair>,
+    /// The file of the state, until that is written.
+    snapshot: Option<SnapshotFile>,
+    /// Whether the file could be written when the stream began.
+    is_checked: bool,
+    not_saved: Option<SnapshotFileError>,
     /// Number of tasks that are being counted.
     counting: usize,
     counters: PairCounters,
@@ -89,7 +96,13 @@ struct PairCounters {
 
 impl PairProducer {
     /// A producer for transactions of the items `names` in the column with the index `set`.
-    pub(super) fn new(rules: Rules, set: usize, names: ItemNames, device: DeviceChoice) -> Self {
+    pub(super) fn new(
+        rules: Rules,
+        set: usize,
+        names: ItemNames,
+        device: DeviceChoice,
+        snapshot: Option<SnapshotFile>,
+    ) -> Self {
         Self {
             rules,
             set,
@@ -101,6 +114,9 @@ impl PairProducer {
             device,
             mining: Mining::Nothing,
             found: Vec::new(),
+            snapshot,
+            is_checked: false,
+            not_saved: None,
             counting: 0,
             counters: PairCounters::default(),
         }
@@ -153,6 +169,21 @@ impl PairProducer {
         budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)
     }
 
+    /// Goes on from the state of an earlier stream. Nothing has been taken yet.
+    pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
+        stored::restore(bytes, &mut self.names, self.rules.slides, &mut self.panes)?;
+        self.retained = self.names.len();
+        Ok(self.check_memory()?)
+    }
+
+    /// Writes the state, once. All blocks of the last window are here.
+    fn save(&mut self) {
+        if let Some(file) = self.snapshot.take() {
+            let state = stored::snapshot(&self.names, self.rules.slides, &self.panes);
+            self.not_saved = file.write(&state).err();
+        }
+    }
+
     /// Whether most items may be of transactions that are gone.
     fn has_old_items(&self) -> bool {
         let many = 2 * self.retained + self.rules.tuning.items_min;
@@ -184,6 +215,10 @@ impl PairProducer {
         let Rules { support, layout, kernels, tuning, .. } = self.rules;
         let blocks = self.panes.blocks(closed);
         let data = VerticalData::new(blocks, &self.names, support, closed.span)?;
+        if closed.is_last {
+            // Before the last rows, for which a reader may take its time.
+            self.save();
+        }
         self.panes.drop_before(closed);
         let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
         let tasks: Box<dyn Iterator<Item = Task> + Send> =
@@ -247,6 +282,10 @@ impl Producer for PairProducer {
     type Chunk = PairChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        if !self.is_checked {
+            self.is_checked = true;
+            self.snapshot.as_ref().map_or(Ok(()), SnapshotFile::probe)?;
+        }
         let entered = batch.origin().map_or_else(Instant::now, |origin| origin.entered);
         self.panes.enter(entered);
         self.close_until(entered);
@@ -289,6 +328,11 @@ impl Producer for PairProducer {
         let Some(work) = work else { return Ok(Filled::Nothing) };
         chunk.work = work;
         Ok(Filled::Chunk)
+    }
+
+    fn end(&mut self) -> Result<(), OperatorError> {
+        self.save();
+        Ok(self.not_saved.take().map_or(Ok(()), Err)?)
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {

@@ -83,6 +83,26 @@ impl TransposedBlock {
         &mut self.items
     }
 
+    /// A block of `transactions` transactions without items.
+    pub(super) fn with_transactions(transactions: u32) -> Self {
+        Self { transactions, ..Self::default() }
+    }
+
+    /// Adds an item that the block does not have, with its transactions, ascending.
+    pub(super) fn push(&mut self, item: u32, tids: &[u16]) {
+        self.tids.push(NONE);
+        let [begin, end] = [self.tids.len(), self.tids.len() + tids.len()]
+            .map(|place| u32::try_from(place).expect("fewer than 2^32 in a block"));
+        self.tids.extend_from_slice(tids);
+        self.items.push(item);
+        self.ranges.push([begin, end]);
+    }
+
+    /// Number of items.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// Number of transactions.
     pub(super) fn transactions(&self) -> u32 {
         self.transactions

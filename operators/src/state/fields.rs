@@ -13,10 +13,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new<K: StoredItem>(kind: StateKind) -> Self {
+    /// A snapshot of a state of this kind, of items of the type [`item`](StoredItem::NUMBER).
+    pub(crate) fn new(kind: StateKind, item: u8) -> Self {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([kind as u8, K::NUMBER]);
+        bytes.extend([kind as u8, item]);
         bytes.resize(HEADER_BYTES, 0);
         Self { bytes }
     }
@@ -35,6 +36,10 @@ impl Writer {
 
     pub(crate) fn u128(&mut self, number: u128) {
         self.bytes.extend(number.to_le_bytes());
+    }
+
+    pub(crate) fn u16s(&mut self, numbers: &[u16]) {
+        numbers.iter().for_each(|number| self.bytes.extend(number.to_le_bytes()));
     }
 
     /// A number of elements, counters or cells.
@@ -65,10 +70,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new<K: StoredItem>(
-        bytes: &'a [u8],
-        kind: StateKind,
-    ) -> Result<Self, RestoreError> {
+    /// As [`Writer::new`].
+    pub(crate) fn new(bytes: &'a [u8], kind: StateKind, item: u8) -> Result<Self, RestoreError> {
         let found = bytes.len();
         let (header, Some((_, checksum))) =
             (bytes.first_chunk::<HEADER_BYTES>(), bytes.split_last_chunk::<CHECKSUM_BYTES>())
@@ -87,7 +90,7 @@ impl<'a> Reader<'a> {
         if version != VERSION {
             return Err(RestoreError::Version { found: version });
         }
-        reader.check_types(kind as u8, K::NUMBER)?;
+        reader.check_types(kind as u8, item)?;
         if reader.u32("the space after the types")? != 0 {
             return Err(reader.refuse("the space after the types", "in use", "zero"));
         }
@@ -163,6 +166,15 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, RestoreError> {
         self.array(field).map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn u16s(
+        &mut self,
+        field: &'static str,
+        len: usize,
+    ) -> Result<Vec<u16>, RestoreError> {
+        self.check_room(field, len, size_of::<u16>())?;
+        (0..len).map(|_| self.array(field).map(u16::from_le_bytes)).collect()
     }
 
     pub(crate) fn u128(&mut self, field: &'static str) -> Result<u128, RestoreError> {

@@ -8,7 +8,7 @@ use trommel_engine::operator::{Claim, OperatorError};
 
 use crate::files::{Destination, FileError};
 
-/// No snapshot of bounded state is larger.
+/// Maximum size of a snapshot: 8 GiB.
 const FILE_BYTES_MAX: u64 = 8 << 30;
 
 /// Why a snapshot cannot be read from a file or written to one.
@@ -24,7 +24,7 @@ pub enum SnapshotFileError {
         source: io::Error,
     },
     /// The file is larger than any snapshot.
-    #[error("{path} has more than {FILE_BYTES_MAX} bytes; no snapshot has")]
+    #[error("{path} has more than {FILE_BYTES_MAX} bytes, the limit of a snapshot")]
     TooLarge {
         /// The file.
         path: String,
@@ -73,6 +73,9 @@ impl SnapshotFile {
     /// Writes the file as a whole: its name stands for the old bytes or the new ones, also after
     /// a crash.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(SnapshotFileError::TooLarge { path: "the state".to_owned() });
+        }
         let written = self.destination.replace_now().and_then(|mut file| {
             file.write(bytes)?;
             file.commit()

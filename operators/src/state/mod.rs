@@ -5,7 +5,7 @@
 //! offset  bytes
 //!      0      8  "trommel", 0x1a
 //!      8      2  version: 2
-//!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve
+//!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve, 4 frequent pairs
 //!     11      1  type of items            1 u32, 2 u64, 3 text
 //!     12      4  zero
 //!     16      8  length of the body
@@ -48,10 +48,12 @@ pub(crate) enum StateKind {
     SpaceSaving = 1,
     Filter = 2,
     Sieve = 3,
+    FrequentPairs = 4,
 }
 
 impl StateKind {
-    const NAMES: [(u8, &str); 3] = [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve")];
+    const NAMES: [(u8, &str); 4] =
+        [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve"), (4, "frequent pairs")];
 }
 
 const ITEM_NAMES: [(u8, &str); 3] =

@@ -13,7 +13,7 @@ use super::feeder::Feeder;
 ///
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`]; after the last batch
-/// [`finish`](Self::finish) and again `fill`. [`landed`](Self::landed) can come between two calls
+/// [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end). [`landed`](Self::landed) can come between two calls
 /// of `fill`. A producer sends nothing and keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
@@ -59,6 +59,14 @@ pub trait Producer: Send + 'static {
     /// As [`Producer::take`].
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
+    /// Called once, when the input has ended and all chunks that can be unfinished have come back.
+    ///
+    /// # Errors
+    /// Any error fails the run at its end, after all rows.
+    fn end(&mut self) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
     /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
     fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
@@ -90,11 +98,12 @@ pub(super) struct PreparePart<P: Producer> {
     producer: P,
     feeder: Feeder<P::Chunk>,
     is_finishing: bool,
+    has_ended: bool,
 }
 
 impl<P: Producer> PreparePart<P> {
     pub(super) fn new(producer: P, feeder: Feeder<P::Chunk>) -> Self {
-        Self { producer, feeder, is_finishing: false }
+        Self { producer, feeder, is_finishing: false, has_ended: false }
     }
 }
 
@@ -127,6 +136,10 @@ impl<P: Producer> Operator for PreparePart<P> {
         self.feeder.keep(chunk);
         // At the end of the stream, chunks that can be unfinished have to come back first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
+        if self.is_finishing && is_done && !self.has_ended {
+            self.has_ended = true;
+            self.producer.end().unwrap_or_else(|error| out.fail_late(error));
+        }
         Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
     }
 

@@ -21,7 +21,7 @@ const NANOSECONDS: u128 = 1_000_000_000;
 pub(crate) enum Borders {
     /// After a number of items, at least 1; `position` items were seen.
     Items { pane: u64, position: u64 },
-    /// On the clock. `index` is the pane that lives, once a batch has come.
+    /// On the clock. `index` is the pane that lives, 0 before the first batch.
     Time { grid: Grid, start: Option<Start>, index: u64 },
 }
 
@@ -33,6 +33,11 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// Nanoseconds of a window.
+    pub(crate) fn nanoseconds(self) -> u64 {
+        u64::try_from(self.window).expect("a window is at most 10^18 ns")
+    }
+
     fn begin(self, index: u64) -> u128 {
         u128::from(index) * self.window / self.panes
     }
@@ -154,13 +159,40 @@ impl Borders {
         [border(span.start), border(span.end), complete]
     }
 
+    /// A number for the unit of windows, in snapshots: 1 for items, 2 for time.
+    pub(crate) fn kind(self) -> u8 {
+        match self {
+            Self::Items { .. } => 1,
+            Self::Time { .. } => 2,
+        }
+    }
+
+    /// The items that were seen, or the number of the live pane of time.
+    pub(crate) fn progress(self) -> u64 {
+        match self {
+            Self::Items { position, .. } => position,
+            Self::Time { index, .. } => index,
+        }
+    }
+
+    /// Goes on from the [progress](Self::progress) of an earlier stream.
+    pub(crate) fn resume(&mut self, progress: u64) {
+        match self {
+            Self::Items { position, .. } => *position = progress,
+            Self::Time { index, .. } => *index = progress,
+        }
+    }
+
     /// Notes that a batch entered the stream. The first one begins the pane of its time.
     pub(crate) fn enter(&mut self, entered: Instant) {
         if let Self::Time { grid, start, index } = self
             && start.is_none()
         {
             let first = Start::new(entered);
-            *index = grid.index(first.clock);
+            // A restored stream goes on with its live pane, whose time may have passed.
+            if *index == 0 {
+                *index = grid.index(first.clock);
+            }
             *start = Some(first);
         }
     }

@@ -1,5 +1,6 @@
 //! The operator in pipelines against nested loops over each transaction.
 
+mod states;
 mod triples;
 
 use std::collections::{BTreeMap, BTreeSet};

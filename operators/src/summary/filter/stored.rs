@@ -34,7 +34,7 @@ impl<K: StoredItem> Filter<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(StateKind::Filter);
+        let mut writer = Writer::new(StateKind::Filter, K::NUMBER);
         self.front.write(&mut writer);
         self.back.write(&mut writer);
         writer.finish()
@@ -62,7 +62,7 @@ impl<K: StoredItem> Filter<K> {
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
         check_bytes(size_of::<Self>() + MISSED_MAX * size_of::<u32>(), state_bytes_max)?;
-        let mut reader = Reader::new::<K>(bytes, StateKind::Filter)?;
+        let mut reader = Reader::new(bytes, StateKind::Filter, K::NUMBER)?;
         let bins = reader.size("the number of bins", &(1..=BINS_MAX))?;
         let secret = K::secret(random_seed());
         let front = FilterFront::read(&mut reader, isa, bins, secret.clone())?;

@@ -80,13 +80,14 @@ mod tests {
     use std::collections::BinaryHeap;
 
     use super::*;
+    use crate::items::StoredItem;
     use crate::state::StateKind;
 
     fn restored(min_queue: &MinQueue, counts: &[u64]) -> Result<MinQueue, RestoreError> {
-        let mut writer = Writer::new::<u32>(StateKind::SpaceSaving);
+        let mut writer = Writer::new(StateKind::SpaceSaving, u32::NUMBER);
         min_queue.write(&mut writer);
         let bytes = writer.finish();
-        let mut reader = Reader::new::<u32>(&bytes, StateKind::SpaceSaving)?;
+        let mut reader = Reader::new(&bytes, StateKind::SpaceSaving, u32::NUMBER)?;
         MinQueue::read(&mut reader, counts, counts.len())
     }
 

@@ -36,7 +36,7 @@ impl<K: StoredItem> Sieve<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(StateKind::Sieve);
+        let mut writer = Writer::new(StateKind::Sieve, K::NUMBER);
         writer.len(self.shape.counters);
         writer.len(self.shape.cells);
         writer.u64(self.secret.seed());
@@ -77,7 +77,7 @@ impl<K: StoredItem> Sieve<K> {
         bytes: &[u8],
         state_bytes_max: usize,
     ) -> Result<Self, RestoreError> {
-        let mut reader = Reader::new::<K>(bytes, StateKind::Sieve)?;
+        let mut reader = Reader::new(bytes, StateKind::Sieve, K::NUMBER)?;
         let shape = read_shape::<K>(&mut reader, state_bytes_max)?;
         let secret = Secret::from_seed(reader.u64("the seed")?);
         let observed = reader.u64("the weight")?;

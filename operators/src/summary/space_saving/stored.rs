@@ -33,7 +33,7 @@ impl<K: StoredItem> SpaceSaving<K> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut writer = Writer::new::<K>(StateKind::SpaceSaving);
+        let mut writer = Writer::new(StateKind::SpaceSaving, K::NUMBER);
         self.write(&mut writer);
         writer.finish()
     }
@@ -55,7 +55,7 @@ impl<K: StoredItem> SpaceSaving<K> {
     ///
     /// As [`Self::restore`].
     pub fn restore_within(bytes: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError> {
-        let mut reader = Reader::new::<K>(bytes, StateKind::SpaceSaving)?;
+        let mut reader = Reader::new(bytes, StateKind::SpaceSaving, K::NUMBER)?;
         let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
         let secret = K::secret(random_seed());
         let summary = Self::read(&mut reader, counters, secret, state_bytes_max)?;
