@@ -244,7 +244,6 @@ fn no_bound_of_supports_can_be_let_out() {
         ["tile < unit.count", "tile + 1 < unit.count"],
         ["init(GroupShared::WARPS)", "init(4)"],
         ["stage + step > 0", "step > 0"],
-        ["wait_for_products<1>", "wait_for_products<2>"],
         ["ring.parity ^ 1", "ring.parity"],
         ["if (i >= paired)", "if (i > paired)"],
         ["TILE >= unit.count", "TILE > unit.count"],
