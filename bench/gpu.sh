@@ -85,7 +85,12 @@ run() {
     --without scalar,portable,avx2,avx512
   step supports 120 "$gpu/trommel-bench" supports
   step supports-large 120 "$gpu/trommel-bench" supports --matrices 64000:156250:0.01:40 \
-    --rounds 3 --without-batmaps
+    --rounds 3 --without-batmaps --without-counters
+  local drawn
+  drawn=$(mktemp -d)
+  step supports-densities 200 "$gpu/trommel-bench" supports --rounds 3 --figures "$drawn" \
+    --densities .01,.03,.1,.3,1,2,3,10
+  cp "$drawn"/supports-density.svg "$out/"
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2

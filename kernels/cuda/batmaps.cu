@@ -28,11 +28,11 @@ struct MapsOfTile {
 
     __device__ u32 stages() const { return TABLES << table_bits; }
     // Tables one after the other, narrow ones over and over.
-    __device__ const uint4* at(u32 item, u32 stage) const {
+    __device__ const uint4* at(u32 item, u32 stage, u32 chunk) const {
         const Map map = maps[item];
         const u32 table = stage >> table_bits, block = stage & ((1 << map.table_bits) - 1);
         const u32 own = map.block + (table << map.table_bits) + block;
-        return chunks + static_cast<u64>(own) * STAGE_CHUNKS;
+        return chunks + static_cast<u64>(own) * STAGE_CHUNKS + chunk;
     }
     // A pair of two narrow maps has been compared over and over.
     __device__ u32 support(const Pair& pair) const {

@@ -5,8 +5,8 @@
 #include "device.cuh"
 
 // The counters of an output, all zero at the start; a primitive's own follow. MATCHES may exceed
-// the room for them.
-enum Counter : u32 { MATCHES, UNFINISHED, OWN_COUNTERS };
+// the room for them. CUT is 0, or 1 more than the number of matches that `reserve` has placed.
+enum Counter : u32 { MATCHES, UNFINISHED, CUT, OWN_COUNTERS };
 
 // The answer to a reservation that does not fit.
 constexpr u64 NO_ROOM = ~0ull;
@@ -33,16 +33,15 @@ struct Output {
         return __ballot_sync(FULL_WARP, is_match && at >= room);
     }
 
-    // Reserves places for all matches of a unit, or for none: a unit whose matches do not fit leaves
-    // no gap between other matches. One thread calls it; the answer is the first place, or
+    // Reserves places for all matches of a unit, or for none, and from the first unit on whose
+    // matches do not fit for no unit: so there is no gap between matches, and units that end at the
+    // same time do not wait for each other. One thread calls it; the answer is the first place, or
     // NO_ROOM.
     __device__ u64 reserve(u32 count) const {
-        u64 known = atomicAdd(&counters[MATCHES], 0ull);
-        while (known + count <= room) {
-            const u64 before = atomicCAS(&counters[MATCHES], known, known + count);
-            if (before == known) return known;
-            known = before;
-        }
+        const u64 at = atomicAdd(&counters[MATCHES], static_cast<u64>(count));
+        if (at + count <= room) return at;
+        // True of one unit: the counter exceeds the room from then on.
+        if (at <= room) counters[CUT] = at + 1;
         return NO_ROOM;
     }
 

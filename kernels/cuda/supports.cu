@@ -1,15 +1,18 @@
 // supports.cu - the supports of all pairs of items, tile by tile, over rows of bits. Contract:
 // kernels/src/cuda/supports.
 //
-//   supports_rows      rows of bits, made of tid lists
-//   supports_tensor    the frequent pairs of tiles, by products of bits on tensor cores
-//   supports_integer   the same by population counts (the layout `bitmap`)
+//   supports_rows        rows of bits, made of tid lists
+//   supports_tensor      the frequent pairs of tiles, by products of bits on tensor cores
+//   supports_warp_group  the same by warp groups, which read both sides from shared memory
+//   supports_integer     the same by population counts (the layout `bitmap`)
 //
 // A row has a bit a transaction. A tile has the pairs of 128 left and 128 right items, of which a
-// stage has 512 transactions; `supports.cuh` says how it goes through a block.
+// stage has 512 transactions (1,024 with warp groups); `supports.cuh` and `group_tiles.cuh` say how
+// it goes through a block.
 //
-// Reads 2 x 128 rows a tile, most of them from the second-level cache; writes 12 B a frequent pair.
-#include "supports.cuh"
+// Reads 2 x 128 rows a tile (3 x 128 two tiles with warp groups), most of them from the
+// second-level cache; writes 12 B a frequent pair.
+#include "group_tiles.cuh"
 
 // Transactions of a list of tids: they have 16 bits.
 constexpr u32 BLOCK = 1 << 16;
@@ -25,7 +28,8 @@ struct TidLists {
     u32 transactions;
 };
 
-// Rows of bits, `stride` chunks each: whole stages, of whole tiles of items. The same layout:
+// Rows of bits, `stride` chunks each: whole panels, of whole tiles of items. The panels of a tile
+// follow each other, so that each is copied as a whole. The same layout:
 // kernels/src/cuda/supports/rows.rs.
 struct Rows {
     uint4* chunks;
@@ -33,28 +37,37 @@ struct Rows {
     u32 len;
 
     __device__ const Rows& of(const Tile&) const { return *this; }
+    __device__ u32 panels() const { return stride / PANEL_CHUNKS; }
+    __device__ uint4* panel(u32 tile, u32 panel) const {
+        return chunks + (static_cast<u64>(tile) * panels() + panel) * PANEL;
+    }
+    __device__ uint4* place(u32 item, u32 chunk) const {
+        return panel(item / TILE_SIDE, chunk / PANEL_CHUNKS) +
+               place_in_panel(item % TILE_SIDE, chunk % PANEL_CHUNKS);
+    }
     __device__ u32 stages() const { return stride / STAGE_CHUNKS; }
-    __device__ const uint4* at(u32 item, u32 stage) const {
-        return chunks + static_cast<u64>(item) * stride + stage * STAGE_CHUNKS;
+    __device__ const uint4* at(u32 item, u32 stage, u32 chunk) const {
+        return place(item, stage * STAGE_CHUNKS + chunk);
     }
     __device__ u32 support(const Pair& pair) const { return pair.support; }
     // Items that fill up a tile are in no transaction.
     __device__ bool reaches(const Pair& pair, u32 least) const { return pair.support >= least; }
 };
 
-// Makes the part of a row that one list has, in shared memory. Rows without an item are zeros.
+// Makes the part of a row that one list has, in shared memory, of the rows from `first` on. Rows
+// without an item are zeros.
 //
 // Grid: any. Block: full warps. Shared: the bits of a block of transactions, 8 KiB. Barriers: 2 a
 // list. Reads 2 B a tid, writes a bit a transaction.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-    supports_rows(TidLists lists, Rows rows) {
+    supports_rows(TidLists lists, Rows rows, u32 first) {
     DYNAMIC_SHARED(uint4, part);
     u32* const words = reinterpret_cast<u32*>(part);
     constexpr u32 PART = BLOCK / CHUNK_BITS;
     const u32 parts = (rows.stride + PART - 1) / PART;
     const u32 blocks = (lists.transactions + BLOCK - 1) / BLOCK;
-    for (u32 i = blockIdx.x; i < rows.len * parts; i += gridDim.x) {
-        const u32 item = i / parts, block = i % parts;
+    for (u32 i = blockIdx.x; i < (rows.len - first) * parts; i += gridDim.x) {
+        const u32 item = first + i / parts, block = i % parts;
         const u32 chunks = smaller(rows.stride - block * PART, PART);
         for (u32 at = threadIdx.x; at < chunks; at += blockDim.x) part[at] = {0, 0, 0, 0};
         __syncthreads();  // No bit is set.
@@ -67,9 +80,10 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS)
             }
         }
         __syncthreads();  // All bits are set.
-        uint4* const row = rows.chunks + static_cast<u64>(item) * rows.stride + block * PART;
         // A thread reads the chunks that it clears next.
-        for (u32 at = threadIdx.x; at < chunks; at += blockDim.x) row[at] = part[at];
+        for (u32 at = threadIdx.x; at < chunks; at += blockDim.x) {
+            *rows.place(item, block * PART + at) = part[at];
+        }
     }
 }
 
@@ -139,6 +153,12 @@ extern "C" __global__ void __launch_bounds__(TensorUnits::THREADS, 2)
     supports_tensor(Tiles<Rows> tiles, PairOutput output) {
     // The launcher asks no device for it that has no such units.
     if constexpr (BITS_ON_TENSOR_CORES) find_pairs<TensorUnits>(tiles, output);
+}
+
+// The first `paired` units have two tiles each.
+extern "C" __global__ void __launch_bounds__(GroupUnits::THREADS + WARP, 1)
+    supports_warp_group(Tiles<Rows> tiles, PairOutput output, u32 paired) {
+    if constexpr (BITS_ON_WARP_GROUPS) find_pairs_by_groups(tiles, paired, output);
 }
 
 extern "C" __global__ void __launch_bounds__(IntegerUnits::THREADS, 1)

@@ -28,7 +28,7 @@ struct Pair {
 //
 //   of(tile)             the data of the tile's items, with
 //   stages()             their stages,
-//   at(item, stage)      the chunks of a stage of an item,
+//   at(item, stage, i)   chunk `i` of a stage of an item,
 //   support(pair)        the support of a pair whose sum has been put there, and
 //   reaches(pair, least) whether the pair is written if its items are in order
 //
@@ -57,7 +57,7 @@ __device__ inline void copy_stage(const Data& data, const Tile& tile, u32 stage,
 #pragma unroll
     for (u32 at = 0; at < 2 * Units::TILE; at += ITEMS) {
         const u32 begin = (at < Units::TILE ? tile.left : tile.right - 1) * Units::TILE + at;
-        copy_async(to + place(first + at, chunk), data.at(begin + first, stage) + chunk);
+        copy_async(to + place(first + at, chunk), data.at(begin + first, stage, chunk));
     }
 }
 

@@ -19,11 +19,12 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Machine code for the two capabilities that matter most; PTX for all others.
+    /// Machine code for the two capabilities that matter most, 9.0 with the instructions that no
+    /// later one has; PTX for all others.
     pub(crate) const ALL: [Self; 3] = [
         Self::Ptx("compute_70"),
         Self::Cubin("compute_80", "sm_80"),
-        Self::Cubin("compute_90", "sm_90"),
+        Self::Cubin("compute_90a", "sm_90a"),
     ];
 
     /// The name of the image of a source.

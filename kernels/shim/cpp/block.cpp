@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fiber.h"
@@ -21,7 +23,7 @@ constexpr unsigned WARP = 32;
 constexpr std::size_t STACK_BYTES = 128 << 10;
 // The content of shared memory before anybody has written to it.
 constexpr unsigned char RUBBISH = 0xcb;
-constexpr std::size_t SHARED_ALIGNMENT = 16;
+constexpr std::size_t SHARED_ALIGNMENT = 1024;
 
 struct Thread {
     explicit Thread() : fiber(STACK_BYTES) {}
@@ -55,6 +57,10 @@ struct Block {
     std::vector<Warp> warps;
     std::deque<Thread*> ready;
     std::vector<Thread*> at_barrier;
+    // Of the first threads only, and at other places.
+    std::vector<Thread*> at_barrier_of_first;
+    std::map<const void*, std::vector<Thread*>> asleep;
+    std::uint64_t begun = 0;
     unsigned alive = 0, barriers = 0, votes = 0, last_votes = 0;
     char* shared = nullptr;
     std::unique_ptr<Fiber> scheduler;
@@ -195,6 +201,9 @@ void begin_block(unsigned number) {
     while (block.threads.size() < threads) block.threads.push_back(std::make_unique<Thread>());
     block.warps.assign((threads + WARP - 1) / WARP, Warp());
     block.at_barrier.clear();
+    block.at_barrier_of_first.clear();
+    block.asleep.clear();
+    ++block.begun;
     block.ready.clear();
     block.alive = threads;
     block.barriers = block.votes = 0;
@@ -220,7 +229,8 @@ void run_block() {
         if (!next) {
             const Thread* stuck = block.at_barrier.empty() ? nullptr : block.at_barrier.front();
             block.failure = "deadlock: " + std::to_string(block.at_barrier.size()) + " of " +
-                            std::to_string(block.alive) + " threads wait at a barrier" +
+                            std::to_string(block.alive) + " threads wait at a barrier, others " +
+                            "for copies or arrivals" +
                             (stuck ? " at line " + std::to_string(stuck->line) : "");
             return;
         }
@@ -278,6 +288,28 @@ unsigned barrier(int line, bool value) {
     wait_for_others();
     return block.last_votes;
 }
+
+void barrier_of_first(int line, unsigned threads) {
+    if (line == dropped_line()) return;
+    if (block.running->index >= threads) fail("a barrier of the first threads only");
+    block.running->line = line;
+    auto& waiting = block.at_barrier_of_first;
+    waiting.push_back(block.running);
+    if (waiting.size() == threads) {
+        ++block.barriers;
+        make_ready(std::exchange(waiting, {}));
+    }
+    wait_for_others();
+}
+
+void sleep_at(const void* place) {
+    block.asleep[place].push_back(block.running);
+    wait_for_others();
+}
+
+void wake_all_at(const void* place) { make_ready(std::exchange(block.asleep[place], {})); }
+
+std::uint64_t blocks_begun() { return block.begun; }
 
 std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, unsigned source,
                          int line) {

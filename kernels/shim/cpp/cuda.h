@@ -170,3 +170,4 @@ T __ldg(const T* at) {
 }
 
 #include "units.h"
+#include "warp_groups.h"

@@ -17,7 +17,9 @@ using shim::Stream;
 namespace {
 
 constexpr unsigned THREADS_MAX = 1024;
-constexpr std::size_t SHARED_BYTES_MAX = 48 << 10;
+// What a kernel may be allowed to use, and the attribute that allows it.
+constexpr int SHARED_BYTES_MAX = 227 << 10;
+constexpr int MAX_DYNAMIC_SHARED_SIZE = 8;
 // The content of device memory before anybody has written to it.
 constexpr unsigned char RUBBISH = 0xcd;
 
@@ -331,16 +333,24 @@ DRIVER(cuModuleGetFunction)(void** function, void*, const char* name) {
     return *function ? shim::SUCCESS : shim::NOT_FOUND;
 }
 
+DRIVER(cuFuncSetAttribute)(void* function, int attribute, int value) {
+    ENTER;
+    const bool is_known = attribute == MAX_DYNAMIC_SHARED_SIZE;
+    if (!function || !is_known || value < 0 || value > SHARED_BYTES_MAX) return shim::INVALID_VALUE;
+    static_cast<shim::Kernel*>(function)->shared_bytes = value;
+    return shim::SUCCESS;
+}
+
 DRIVER(cuLaunchKernel)
 (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
  unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void**) {
     ENTER;
     const shim::Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
     const std::uint64_t threads = std::uint64_t{block_x} * block_y * block_z;
-    const bool fits = grid_x && grid_y && grid_z && threads && threads <= THREADS_MAX &&
-                      shared_bytes <= SHARED_BYTES_MAX;
+    const bool fits = grid_x && grid_y && grid_z && threads && threads <= THREADS_MAX;
     if (!function || !fits) return shim::INVALID_VALUE;
     const auto* kernel = static_cast<shim::Kernel*>(function);
+    if (shared_bytes > kernel->shared_bytes) return shim::INVALID_VALUE;
     const auto thread = kernel->bind(arguments);
     return queue(stream, [=] { return shim::run_kernel(kernel->name, grid, thread); });
 }

@@ -15,6 +15,8 @@ struct Kernel {
     const char* name;
     Bind bind;
     Kernel* next;
+    // Maximum of shared memory of a block.
+    std::size_t shared_bytes = 48 << 10;
 };
 
 Kernel* find_kernel(const char* name);
@@ -38,7 +40,7 @@ struct Binding<function> {
 
 struct Registration {
     Kernel kernel;
-    Registration(const char* name, Bind bind) : kernel{name, bind, nullptr} { add_kernel(&kernel); }
+    Registration(const char* name, Bind bind) : kernel{name, bind, nullptr, 48 << 10} { add_kernel(&kernel); }
 };
 
 }  // namespace shim

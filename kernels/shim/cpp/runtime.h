@@ -35,6 +35,16 @@ void* shared_memory();
 // __syncthreads() and its relatives: the number of threads that brought `true`.
 unsigned barrier(int line, bool value);
 
+// The same for the first `threads` threads of the block.
+void barrier_of_first(int line, unsigned threads);
+
+// Lets the running thread sleep until another one wakes all that sleep there.
+void sleep_at(const void* place);
+void wake_all_at(const void* place);
+
+// Number of blocks that have begun in this process.
+std::uint64_t blocks_begun();
+
 // Collectives of the lanes in `mask`.
 enum class Collective { Sync, Ballot, Shuffle, Match, Add, Min, Max, And, Or, Xor };
 std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, unsigned source,

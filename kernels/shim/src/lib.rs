@@ -25,7 +25,8 @@
 //!   always.
 //! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
 //! - It says nothing about speed, alignment of vector loads, registers, or limits of a GPU other
-//!   than 1,024 threads and 48 KiB of shared memory a block.
+//!   than 1,024 threads and the shared memory of a block: 48 KiB, or up to 227 KiB if the launch
+//!   asks for it.
 //! - Images are not looked into: the kernels of the sources run. Changes by the assembler are
 //!   seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one, even
 //!   where the source reads the second of them only under a condition, and so can read a word

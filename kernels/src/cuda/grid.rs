@@ -6,8 +6,12 @@ use super::error::Launch;
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;
 
-/// The limit that `__launch_bounds__` of all kernels sets.
+/// The limit that `__launch_bounds__` sets of all kernels whose blocks may have other numbers of
+/// threads.
 pub(super) const THREADS_MAX: u32 = 256;
+
+/// The limit of every device.
+const DEVICE_THREADS_MAX: u32 = 1024;
 
 /// Numbers that change the speed of a kernel, and nothing else: kernels stride over their grid,
 /// so any grid gives the same answers.
@@ -31,9 +35,9 @@ impl Grid {
     ///
     /// # Panics
     ///
-    /// If `threads` are not full warps, or more than 256.
+    /// If `threads` are not full warps, or more than 1,024.
     pub(super) const fn new(threads: u32, blocks_per_multiprocessor_max: u32) -> Self {
-        assert!(is_full_warps(threads), "blocks have 1 to 8 full warps");
+        assert!(is_full_warps(threads, DEVICE_THREADS_MAX), "blocks have 1 to 32 full warps");
         Self { threads, blocks_per_multiprocessor_max }
     }
 
@@ -51,7 +55,7 @@ impl Grid {
     #[must_use]
     pub fn with_threads(self, threads: u32) -> Self {
         assert!(
-            is_full_warps(threads),
+            is_full_warps(threads, THREADS_MAX),
             "{threads} threads: a block has full warps of {WARP}, at most {THREADS_MAX} threads"
         );
         Self { threads, ..self }
@@ -82,8 +86,8 @@ impl Grid {
     }
 }
 
-const fn is_full_warps(threads: u32) -> bool {
-    threads.is_multiple_of(WARP) && WARP <= threads && threads <= THREADS_MAX
+const fn is_full_warps(threads: u32, max: u32) -> bool {
+    threads.is_multiple_of(WARP) && WARP <= threads && threads <= max
 }
 
 /// A device of two multiprocessors.

@@ -52,6 +52,23 @@ impl<P: Primitive> Kernels<P> {
         &self.functions
     }
 
+    /// Queues a kernel outside of a flight.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Functions::launch`].
+    pub(super) unsafe fn queue(
+        &self,
+        stream: &Stream,
+        launch: Launch,
+        mut arguments: impl Arguments,
+    ) -> Result<(), DeviceError> {
+        arguments.with_pointers(|pointers| {
+            // SAFETY: the caller has promised it.
+            unsafe { self.functions.launch(stream, launch, pointers) }
+        })
+    }
+
     /// Runs a kernel outside of a flight, and waits until it is done.
     ///
     /// # Safety
@@ -60,13 +77,11 @@ impl<P: Primitive> Kernels<P> {
     pub(super) unsafe fn run(
         &self,
         launch: Launch,
-        mut arguments: impl Arguments,
+        arguments: impl Arguments,
     ) -> Result<(), DeviceError> {
         let stream = Stream::new(self.device())?;
-        arguments.with_pointers(|pointers| {
-            // SAFETY: the caller has promised it.
-            unsafe { self.functions.launch(&stream, launch, pointers) }
-        })?;
+        // SAFETY: the caller has promised it.
+        unsafe { self.queue(&stream, launch, arguments) }?;
         stream.synchronize()
     }
 }

@@ -33,6 +33,16 @@ impl<T: Plain> MirroredBuffer<T> {
         self.filled = elements.len();
     }
 
+    /// Lets `write` fill `len` elements at the front of the host's side.
+    ///
+    /// # Panics
+    ///
+    /// If they do not fit.
+    pub(super) fn fill_from(&mut self, len: usize, write: impl FnOnce(&mut [T])) {
+        write(&mut self.host[..len]);
+        self.filled = len;
+    }
+
     /// The number of elements of the last [`Self::fill`].
     pub(super) fn filled(&self) -> usize {
         self.filled

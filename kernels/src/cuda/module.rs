@@ -18,7 +18,7 @@ pub struct Images {
     /// The source's name without its ending.
     pub(super) name: &'static str,
     pub(super) sm_80: &'static [u8],
-    pub(super) sm_90: &'static [u8],
+    pub(super) sm_90a: &'static [u8],
     pub(super) ptx: &'static [u8],
 }
 
@@ -33,11 +33,11 @@ macro_rules! images {
                 $name,
                 ".sm_80.cubin"
             )),
-            sm_90: include_bytes!(concat!(
+            sm_90a: include_bytes!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/cuda/images/",
                 $name,
-                ".sm_90.cubin"
+                ".sm_90a.cubin"
             )),
             ptx: include_bytes!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
@@ -56,8 +56,8 @@ pub(super) use images;
 pub enum ModuleImage {
     /// Machine code for capability 8.0, which all of 8.x run.
     Sm80,
-    /// Machine code for capability 9.0.
-    Sm90,
+    /// Machine code for capability 9.0 alone, with instructions that no later one has.
+    Sm90a,
     /// PTX, compiled by the driver.
     Ptx,
 }
@@ -67,7 +67,7 @@ impl ModuleImage {
     fn of(capability: (u32, u32)) -> Self {
         match capability {
             (8, _) => Self::Sm80,
-            (9, _) => Self::Sm90,
+            (9, 0) => Self::Sm90a,
             _ => Self::Ptx,
         }
     }
@@ -77,11 +77,14 @@ impl fmt::Display for ModuleImage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Sm80 => "sm_80",
-            Self::Sm90 => "sm_90",
+            Self::Sm90a => "sm_90a",
             Self::Ptx => "PTX",
         })
     }
 }
+
+/// Shared memory that a block may have on every device without asking for more.
+const SHARED_BYTES_USUAL: u32 = 48 << 10;
 
 /// An image that a device has loaded. Unloaded when it is dropped.
 #[derive(Debug)]
@@ -95,7 +98,7 @@ impl Module {
         device.enter()?;
         let bytes = match image {
             ModuleImage::Sm80 => images.sm_80,
-            ModuleImage::Sm90 => images.sm_90,
+            ModuleImage::Sm90a => images.sm_90a,
             ModuleImage::Ptx => images.ptx,
         };
         // The driver takes PTX as text that ends with a zero byte; it ignores the byte of a
@@ -185,6 +188,9 @@ impl Functions {
         let handle = self.handles.iter().find(|(name, _)| *name == launch.kernel);
         let Some((_, handle)) = handle else { panic!("no kernel {} is loaded", launch.kernel) };
         self.module.device.enter()?;
+        if launch.shared_bytes > SHARED_BYTES_USUAL {
+            allow_shared(*handle, launch)?;
+        }
         // SAFETY: the function lives as long as its module, the stream is borrowed, and the
         // caller has promised the rest.
         let launched = unsafe {
@@ -201,6 +207,16 @@ impl Functions {
     }
 }
 
+/// Lets the blocks of a function have more shared memory than the usual maximum.
+fn allow_shared(handle: sys::CUfunction, launch: Launch) -> Result<(), DeviceError> {
+    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    let bytes = i32::try_from(launch.shared_bytes).expect("shared memory of a block");
+    // SAFETY: the caller's module is loaded, and its context is current.
+    let allowed = unsafe { result::function::set_function_attribute(handle, attribute, bytes) };
+    let named = Work::Named(launch.kernel);
+    allowed.map_err(|error| DeviceError::driver("cuFuncSetAttribute", named, error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,7 +225,7 @@ mod tests {
     fn machine_code_is_chosen_by_capability() {
         assert_eq!(ModuleImage::of((7, 5)), ModuleImage::Ptx);
         assert_eq!(ModuleImage::of((8, 9)), ModuleImage::Sm80);
-        assert_eq!(ModuleImage::of((9, 0)), ModuleImage::Sm90);
-        assert_eq!(ModuleImage::of((10, 0)), ModuleImage::Ptx);
+        assert_eq!(ModuleImage::of((9, 0)), ModuleImage::Sm90a);
+        assert_eq!([(9, 1), (10, 0)].map(ModuleImage::of), [ModuleImage::Ptx; 2]);
     }
 }

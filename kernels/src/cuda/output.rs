@@ -10,7 +10,7 @@
 //!  matches      | m0 m1 m2 .. |       room: fixed; the lanes of a warp reserve their places with
 //!                                     one atomic addition
 //!  unfinished   | u0 u1 .. |          at most one a unit, so there is always room
-//!  counters     | matches | unfinished | the primitive's own .. |
+//!  counters     | matches | unfinished | cut | the primitive's own .. |
 //! ```
 //!
 //! The device's half is `kernels/cuda/output.cuh`.
@@ -26,8 +26,11 @@ use super::steps::{CopyOut, Landing, LaunchStep};
 const MATCHES: usize = 0;
 /// The second counter.
 const UNFINISHED: usize = 1;
+/// The third counter: 0, or 1 more than the number of matches before the first unit whose matches
+/// did not fit, if units reserve places for all their matches.
+const CUT: usize = 2;
 /// The first counter of the primitive's own.
-const OWN: usize = 2;
+const OWN: usize = 3;
 
 /// The size of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +118,10 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
     pub(super) fn land(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
         let room = self.matches.len();
         // The counter of matches exceeds the room when some of them found none.
-        let matches = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
+        let all = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
+        let cut = self.counters.host()[CUT].checked_sub(1);
+        let cut = cut.map_or(room, |cut| usize::try_from(cut).map_or(room, |cut| cut.min(room)));
+        let matches = all.min(cut);
         let unfinished = usize::try_from(self.counters.host()[UNFINISHED]);
         let unfinished = unfinished.expect("a unit is left unfinished at most once");
         landing.fetch(&self.unfinished, unfinished)?;

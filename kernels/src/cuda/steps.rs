@@ -25,7 +25,7 @@ use super::lane::{Lane, Timeline};
 use super::memory::Plain;
 use super::mirrored::MirroredBuffer;
 use super::module::Functions;
-use super::stream::Stream;
+use super::stream::{Event, Stream};
 
 /// The first step: copies to the device.
 #[derive(Debug)]
@@ -72,6 +72,11 @@ impl<'a> LaunchStep<'a> {
     /// The device, to choose a grid for.
     pub(super) fn device(&self) -> &Properties {
         self.functions.device().properties()
+    }
+
+    /// Lets what is queued from now on wait for shared inputs that are under way.
+    pub(super) fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        self.stream.wait(event)
     }
 
     /// Queues filling the device's side of a buffer with zeros.

@@ -85,6 +85,33 @@ impl Stream {
         sized("cuMemcpyHtoDAsync", size_of_val(from), copied)
     }
 
+    /// Queues a copy of elements to a buffer, from the one at `at` on.
+    ///
+    /// # Safety
+    ///
+    /// Until the copy is done, neither the elements nor the buffer are freed, nobody writes to the
+    /// elements, and nobody else writes to their places in the buffer or reads them.
+    pub(super) unsafe fn copy_slice<T: Plain>(
+        &self,
+        from: &[T],
+        to: &DeviceBuffer<T>,
+        at: usize,
+    ) -> Result<(), DeviceError> {
+        let (len, room) = (from.len(), to.len());
+        assert!(
+            at <= room && len <= room - at,
+            "{len} elements from {at} on in a buffer of {room}"
+        );
+        if len == 0 {
+            return Ok(());
+        }
+        self.device.enter()?;
+        let target = to.pointer().at(at as u64).address();
+        // SAFETY: both have room for the elements, and stay as the caller has promised.
+        let copied = unsafe { result::memcpy_htod_async(target, from, self.handle) };
+        sized("cuMemcpyHtoDAsync", size_of_val(from), copied)
+    }
+
     /// Queues a copy of the first `len` elements to the host.
     ///
     /// # Safety

@@ -114,7 +114,9 @@ fn barrier_lines(source: &str) -> Vec<usize> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda").join(source);
     let text = fs::read_to_string(path).unwrap();
     let lines = (1..).zip(text.lines());
-    lines.filter(|(_, line)| line.trim_start().starts_with("__sync")).map(|(at, _)| at).collect()
+    let is_barrier =
+        |line: &str| ["__sync", "sync_first"].iter().any(|name| line.starts_with(name));
+    lines.filter(|(_, line)| is_barrier(line.trim_start())).map(|(at, _)| at).collect()
 }
 
 /// Pulls out each barrier of a source in turn, and runs tests that must notice.
@@ -143,6 +145,7 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
 fn no_barrier_of_supports_can_be_pulled_out() {
     pull_out_barriers("supports.cu", 2, &["suite::supports::small"]);
     pull_out_barriers("supports.cuh", 4, &["suite::supports::small"]);
+    pull_out_barriers("group_tiles.cuh", 3, &["suite::supports::small"]);
 }
 
 /// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and
@@ -218,9 +221,9 @@ fn no_bound_of_signatures_can_be_let_out() {
 #[test]
 fn no_bound_of_supports_can_be_let_out() {
     let bounds = [
-        ["i < rows.len * parts", "i <= rows.len * parts"],
+        ["i < (rows.len - first) * parts", "i <= (rows.len - first) * parts"],
         ["at < chunks; at += blockDim.x) part", "at <= chunks; at += blockDim.x) part"],
-        ["at < chunks; at += blockDim.x) row", "at <= chunks; at += blockDim.x) row"],
+        ["at < chunks; at += blockDim.x) {", "at <= chunks; at += blockDim.x) {"],
         ["item < lists.items", "item <= lists.items"],
         ["at < end; at", "at <= end; at"],
         ["tid < tids", "tid <= tids"],
@@ -237,10 +240,49 @@ fn no_bound_of_supports_can_be_let_out() {
     ];
     let_out_bounds("supports.cu", "supports.cuh", &bounds, "suite::supports::");
     let bounds = [
-        ["known + count <= room", "known + count <= room + 1"],
-        ["known + count <= room", "known + count < room"],
+        ["(1 + unit.count) * PANEL_BYTES", "2 * PANEL_BYTES"],
+        ["tile < unit.count", "tile + 1 < unit.count"],
+        ["init(GroupShared::WARPS)", "init(4)"],
+        ["stage + step > 0", "step > 0"],
+        ["ring.parity ^ 1", "ring.parity"],
+        ["if (i >= paired)", "if (i > paired)"],
+        ["TILE >= unit.count", "TILE > unit.count"],
+        ["most >= least", "most > least"],
+        ["found_pair.support >= least", "found_pair.support > least"],
+        ["i < threadIdx.x / WARP &&", "i <= threadIdx.x / WARP &&"],
+        ["counts >> 16 * tile", "counts >> 15 * tile"],
+    ];
+    let_out_bounds("supports.cu", "group_tiles.cuh", &bounds, "suite::supports::");
+    let bounds = [
+        ["at + count <= room", "at + count <= room + 1"],
+        ["at + count <= room", "at + count < room"],
+        ["counters[CUT] = at + 1", "counters[CUT] = at + 2"],
     ];
     let_out_bounds("supports.cu", "output.cuh", &bounds, "suite::supports::leasts");
+}
+
+#[test]
+fn no_barrier_of_sparse_rows_can_be_pulled_out() {
+    pull_out_barriers("sparse.cu", 4, &["suite::sparse::few"]);
+}
+
+#[test]
+fn no_bound_of_sparse_rows_can_be_let_out() {
+    let bounds = [
+        ["i < strips.strip_count", "i <= strips.strip_count"],
+        [
+            "at < width; at += SPARSE_THREADS) counters",
+            "at <= width; at += SPARSE_THREADS) counters",
+        ],
+        ["at < end; at", "at <= end; at"],
+        ["i < piece.end", "i <= piece.end"],
+        ["right < width) atomicAdd", "right <= width) atomicAdd"],
+        ["right < width ? ", "right <= width ? "],
+        [">= strips.least;\n        }", "> strips.least;\n        }"],
+        ["support >= strips.least", "support > strips.least"],
+        ["i < warp; ++i", "i <= warp; ++i"],
+    ];
+    let_out_bounds("sparse.cu", "sparse.cu", &bounds, "suite::sparse::");
 }
 
 #[test]

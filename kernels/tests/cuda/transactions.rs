@@ -1,6 +1,6 @@
 //! Transactions with items, for the kernels of supports.
 
-use trommel_kernels::sets::Sets;
+use trommel_kernels::sets::{SetStore, Sets};
 use trommel_kernels::supports::Pair;
 
 use super::cases::{Numbers, narrow};
@@ -57,6 +57,16 @@ impl TransactionCase {
 
     pub(crate) fn lists(&self) -> Sets<'_> {
         Sets::new(&self.offsets, &self.tids)
+    }
+
+    /// The items of each transaction, as a store.
+    pub(crate) fn held(&self) -> SetStore {
+        let mut offsets = vec![0];
+        offsets.extend(self.transactions.iter().scan(0, |end, held| {
+            *end += narrow(held.len());
+            Some(*end)
+        }));
+        SetStore::new(offsets, self.transactions.concat())
     }
 
     pub(crate) fn transactions(&self) -> u32 {
@@ -119,6 +129,10 @@ pub(crate) fn all() -> Vec<TransactionCase> {
         (256, 513, 20),
         (250, 1025, 0),
         (257, 511, 97),
+        // Whole and almost whole rings of four panels.
+        (300, 4095, 4),
+        (129, 4097, 30),
+        (385, 5121, 2),
     ];
     let mut cases: Vec<TransactionCase> =
         sizes.iter().map(|size| TransactionCase::of_density(size.0, size.1, size.2)).collect();

@@ -18,7 +18,7 @@ unsafe impl Plain for Tile {}
 unsafe impl Plain for Pair {}
 
 /// Positions in buffers have 32 bits.
-const COUNT_MAX: usize = 1 << 31;
+pub(super) const COUNT_MAX: usize = 1 << 31;
 
 /// The largest chunk that a slot takes, and the room for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ impl PairLimits {
 #[derive(Debug)]
 pub(super) struct TileBuffers {
     tiles: MirroredBuffer<Tile>,
+    /// Pairs of tiles at the front that have the same left items.
+    paired: u32,
     output: BoundedOutput<Pair, Tile>,
 }
 
@@ -70,6 +72,7 @@ impl TileBuffers {
         assert!(pairs >= pairs_min, "room for {pairs} pairs; at least {pairs_min} are needed");
         Ok(Self {
             tiles: MirroredBuffer::new(memory, tiles.max(1))?,
+            paired: 0,
             output: BoundedOutput::new(memory, limits.output())?,
         })
     }
@@ -89,6 +92,31 @@ impl TileBuffers {
         self.tiles.fill(tiles);
     }
 
+    /// Fills in tiles two by two, neighbours with the same left items, and then the others.
+    pub(super) fn fill_paired(&mut self, tiles: &[Tile]) {
+        let mut singles = Vec::new();
+        self.tiles.fill_from(tiles.len(), |places| {
+            let mut at = 0;
+            let mut rest = tiles;
+            while let [first, after @ ..] = rest {
+                rest = match after {
+                    [second, rest @ ..] if second.left == first.left => {
+                        places[at..at + 2].copy_from_slice(&[*first, *second]);
+                        at += 2;
+                        rest
+                    }
+                    _ => {
+                        singles.push(*first);
+                        after
+                    }
+                };
+            }
+            places[at..].copy_from_slice(&singles);
+        });
+        let paired = (tiles.len() - singles.len()) / 2;
+        self.paired = u32::try_from(paired).expect("within the slot's limits");
+    }
+
     pub(super) fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
         step.send(&self.tiles)
     }
@@ -102,9 +130,28 @@ impl TileBuffers {
         least: u32,
     ) -> Result<(), DeviceError> {
         self.output.clear(step)?;
+        let tiles = self.argument(source, least);
+        step.launch(launch(tiles.tile_count), (tiles, self.output.argument()))
+    }
+
+    /// Queues a kernel over tiles that have been filled in two by two; `launch` has its grid for a
+    /// number of units.
+    pub(super) fn launch_paired<S: Copy>(
+        &self,
+        step: &LaunchStep<'_>,
+        launch: impl FnOnce(u32) -> Launch,
+        source: S,
+        least: u32,
+    ) -> Result<(), DeviceError> {
+        self.output.clear(step)?;
+        let tiles = self.argument(source, least);
+        let units = tiles.tile_count - self.paired;
+        step.launch(launch(units), (tiles, self.output.argument(), self.paired))
+    }
+
+    fn argument<S: Copy>(&self, source: S, least: u32) -> TilesArgument<S> {
         let tile_count = u32::try_from(self.tiles.filled()).expect("within the slot's limits");
-        let tiles = TilesArgument { source, tiles: self.tiles.pointer(), tile_count, least };
-        step.launch(launch(tile_count), (tiles, self.output.argument()))
+        TilesArgument { source, tiles: self.tiles.pointer(), tile_count, least }
     }
 
     pub(super) fn copy_out(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {

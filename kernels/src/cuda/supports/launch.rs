@@ -16,6 +16,13 @@ const ROWS_KERNEL: &str = "supports_rows";
 const MAPS: Grid = Grid::new(256, BLOCKS_MAX);
 pub(super) const MAPS_KERNEL: &str = "batmaps_pairs";
 
+/// The kernel that counts in sparse rows, and its grid: a block a strip.
+const SPARSE: Grid = Grid::new(256, BLOCKS_MAX);
+pub(super) const SPARSE_KERNEL: &str = "sparse_rows";
+
+/// Counts of the warps of a block that counts in sparse rows, and the place of their pairs.
+const SPARSE_COUNTS_BYTES: u32 = 9 * 8;
+
 /// The usual maximum of blocks for each multiprocessor.
 pub const BLOCKS_MAX: u32 = 4096;
 
@@ -24,14 +31,21 @@ const fn stages_bytes(side: u32) -> u32 {
     3 * 2 * side * 64
 }
 
+/// Shared memory of a block of warp groups: `GroupShared` of `group_tiles.cuh`.
+const GROUP_SHARED_BYTES: u32 = 197_632;
+
 /// All entry points for rows.
-pub(super) const FUNCTIONS: [&str; 3] = [ROWS_KERNEL, "supports_tensor", "supports_integer"];
+pub(super) const FUNCTIONS: [&str; 4] =
+    [ROWS_KERNEL, "supports_warp_group", "supports_tensor", "supports_integer"];
 
 /// The units of a device that find supports. All of them find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Units {
-    /// Tensor cores, which multiply bits in devices of capability 8.0 to 9.0.
+    /// Tensor cores by warp groups, which read rows from shared memory, in devices of capability
+    /// 9.0. Two tiles with the same left items are found together.
+    WarpGroup,
+    /// Tensor cores by warps, which multiply bits in devices of capability 8.0 to 9.0.
     Tensor,
     /// Units for integers, which every device has.
     Integer,
@@ -39,24 +53,35 @@ pub enum Units {
 
 impl Units {
     /// All of them, the fastest first.
-    pub const ALL: &'static [Self] = &[Self::Tensor, Self::Integer];
+    pub const ALL: &'static [Self] = &[Self::WarpGroup, Self::Tensor, Self::Integer];
 
     /// Whether a device has them, and its image uses them.
     #[must_use]
     pub fn are_available(self, device: &Properties) -> bool {
         // Images for other capabilities come from PTX for 7.0, which has no product of bits.
-        self == Self::Integer || matches!(device.capability.0, 8 | 9)
+        match self {
+            Self::WarpGroup => device.capability == (9, 0),
+            Self::Tensor => matches!(device.capability, (8, _) | (9, 0)),
+            Self::Integer => true,
+        }
     }
 
     /// The fastest that a device has.
+    ///
+    /// # Panics
+    ///
+    /// Never: every device has integer units.
     #[must_use]
     pub fn best(device: &Properties) -> Self {
-        if Self::Tensor.are_available(device) { Self::Tensor } else { Self::Integer }
+        let available = Self::ALL.iter().find(|units| units.are_available(device));
+        *available.expect("every device has integer units")
     }
 
-    /// Blocks have as many threads as the kernel has sums for.
+    /// Blocks have as many threads as the kernel has sums for, and warp groups one warp more, which
+    /// copies. One block fills a multiprocessor then, and copies for its next tiles in time.
     const fn grid(self) -> Grid {
         match self {
+            Self::WarpGroup => Grid::new(288, 1),
             Self::Tensor => Grid::new(128, BLOCKS_MAX),
             Self::Integer => Grid::new(256, BLOCKS_MAX),
         }
@@ -64,6 +89,7 @@ impl Units {
 
     const fn function(self) -> &'static str {
         match self {
+            Self::WarpGroup => "supports_warp_group",
             Self::Tensor => "supports_tensor",
             Self::Integer => "supports_integer",
         }
@@ -73,6 +99,7 @@ impl Units {
 impl fmt::Display for Units {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::WarpGroup => "warp groups",
             Self::Tensor => "tensor cores",
             Self::Integer => "integer units",
         })
@@ -87,7 +114,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual policy of units: a block a tile.
+    /// The usual policy of units: a block a tile; of warp groups, a block a multiprocessor.
     #[must_use]
     pub const fn of(units: Units) -> Self {
         Self { units, grid: units.grid() }
@@ -105,9 +132,13 @@ impl Policy {
         self.units
     }
 
-    /// The launch for `tiles` tiles.
-    pub(super) fn launch(&self, device: &Properties, tiles: u32) -> Launch {
-        self.grid.launch(self.units.function(), device, tiles, stages_bytes(TILE))
+    /// The launch for work of `blocks` blocks: tiles, or units of tiles with warp groups.
+    pub(super) fn launch(&self, device: &Properties, blocks: u32) -> Launch {
+        let shared_bytes = match self.units {
+            Units::WarpGroup => GROUP_SHARED_BYTES,
+            Units::Tensor | Units::Integer => stages_bytes(TILE),
+        };
+        self.grid.launch(self.units.function(), device, blocks, shared_bytes)
     }
 }
 
@@ -121,6 +152,11 @@ pub(super) fn launch_maps(device: &Properties, tiles: u32, blocks_max: u32) -> L
     MAPS.with_blocks_max(blocks_max).launch(MAPS_KERNEL, device, tiles, stages_bytes(MAP_TILE))
 }
 
+/// The launch for `strips` strips of at most `width` right items.
+pub(super) fn launch_sparse(device: &Properties, strips: u32, width: u32) -> Launch {
+    SPARSE.launch(SPARSE_KERNEL, device, strips, SPARSE_COUNTS_BYTES + 4 * width)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,15 +165,17 @@ mod tests {
     #[test]
     fn units_are_those_that_the_image_of_a_device_uses() {
         let of = |capability| Units::best(&Properties { capability, ..small_device() });
-        assert_eq!([(8, 0), (8, 9), (9, 0)].map(of), [Units::Tensor; 3]);
-        assert_eq!([(7, 0), (7, 5), (10, 0)].map(of), [Units::Integer; 3]);
+        assert_eq!(of((9, 0)), Units::WarpGroup);
+        assert_eq!([(8, 0), (8, 9)].map(of), [Units::Tensor; 2]);
+        assert_eq!([(7, 0), (7, 5), (9, 1), (10, 0)].map(of), [Units::Integer; 4]);
     }
 
     #[test]
-    fn shared_memory_is_what_every_device_gives() {
+    fn shared_memory_is_what_the_devices_of_the_units_give() {
         for units in Units::ALL {
             let launch = Policy::of(*units).with_blocks_max(3).launch(&small_device(), 100);
-            assert!(launch.shared_bytes <= 48 << 10 && launch.blocks == 6, "{launch}");
+            let most = if *units == Units::WarpGroup { 227 << 10 } else { 48 << 10 };
+            assert!(launch.shared_bytes <= most && launch.blocks == 6, "{launch}");
             assert!(FUNCTIONS.contains(&launch.kernel));
         }
         assert_eq!(launch_maps(&small_device(), 9, 1).blocks, 2);

@@ -29,8 +29,13 @@
 //! [`TilePairs`], with tiles of 64 items. Failed insertions are looked up on the host when pairs
 //! are read; the device writes each pair whose support they could complete.
 //!
-//! Kernels: `kernels/cuda/supports.cuh` (tiles), `supports.cu` (rows), `batmaps.cu`. Sources:
-//! Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of
+//! Where items are in few transactions, most products are of zeros. [`RowPairs`] count in the
+//! transactions themselves ([`SparseRows`]): a block has a counter for each right item of a
+//! [`Strip`] and adds 1 for each item that follows the left one in a transaction. The work is the
+//! sum of the supports. Long transactions are cut into [`Pieces`].
+//!
+//! Kernels: `kernels/cuda/supports.cuh` (tiles), `group_tiles.cuh` (tiles by warp groups),
+//! `supports.cu` (rows), `batmaps.cu`, `sparse.cu`. Sources: Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of
 //! bits); Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B
 //! (batmaps). Departures: sums of several pairs a thread in registers, tensor cores, bounded
 //! output.
@@ -43,7 +48,8 @@
 //! | `tile` | tiles of pairs |
 //! | `launch` | units, entry points and grids |
 //! | `chunk` | the buffers of a chunk of tiles |
-//! | `pairs`, `map_pairs` | the steps of a chunk, of rows and of batmaps |
+//! | `sparse_rows`, `strip` | transactions on a device, and strips of pairs |
+//! | `pairs`, `map_pairs`, `row_pairs` | the steps of a chunk, of rows, of batmaps and of sparse rows |
 
 mod chunk;
 mod launch;
@@ -51,7 +57,10 @@ mod lists;
 mod map_pairs;
 mod maps;
 mod pairs;
+mod row_pairs;
 mod rows;
+mod sparse_rows;
+mod strip;
 mod tile;
 
 pub use self::chunk::PairLimits;
@@ -60,8 +69,11 @@ pub use self::lists::{BLOCK, TidBlocks};
 pub use self::map_pairs::{MAP_PAIRS_MIN, MapJob, MapPairs, MapsAnswered, MapsKept};
 pub use self::maps::DeviceMaps;
 pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, TilePairs};
+pub use self::row_pairs::{RowJob, RowPairLimits, RowPairs, RowsAnswered, RowsKept};
 pub use self::rows::{BitRows, RowLimits};
-pub use self::tile::{MAP_TILE, TILE, Tile, tiles};
+pub use self::sparse_rows::{Piece, Pieces, SparseRows};
+pub use self::strip::{STRIP_WIDTH, Strip, strip_width, strips};
+pub use self::tile::{MAP_TILE, TILE, Tile, tiles, tiles_of_part};
 
 #[cfg(doc)]
 use super::Slot;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::chunk::{PairLimits, TileBuffers};
-use super::launch::{FUNCTIONS, Policy};
+use super::launch::{FUNCTIONS, Policy, Units};
 use super::rows::BitRows;
 use super::tile::{TILE, Tile};
 use crate::cuda::error::DeviceError;
@@ -83,7 +83,10 @@ unsafe impl Primitive for TilePairs {
     }
 
     fn fill(&mut self, job: &Job<'_>) {
-        self.0.fill(job.tiles);
+        match job.policy.units() {
+            Units::WarpGroup => self.0.fill_paired(job.tiles),
+            Units::Tensor | Units::Integer => self.0.fill(job.tiles),
+        }
     }
 
     fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
@@ -94,7 +97,12 @@ unsafe impl Primitive for TilePairs {
         let Kept { rows, least, policy } = kept;
         let (units, device) = (policy.units(), step.device());
         assert!(units.are_available(device), "the device has no {units} for bits");
-        self.0.launch(step, |tiles| policy.launch(device, tiles), rows.argument(), *least)
+        step.wait(rows.built())?;
+        let (rows, launch) = (rows.argument(), |blocks| policy.launch(device, blocks));
+        match units {
+            Units::WarpGroup => self.0.launch_paired(step, launch, rows, *least),
+            Units::Tensor | Units::Integer => self.0.launch(step, launch, rows, *least),
+        }
     }
 
     fn copy_out(&self, _: &Kept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {

@@ -11,14 +11,15 @@ use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
 use crate::cuda::primitive::Primitive;
+use crate::cuda::stream::{Event, Stream};
 
-/// Bits of a stage of `supports.cu`. A row is filled up to whole stages with zeros.
-const STAGE: u32 = 512;
+/// Bits of a row in a panel of `warp_groups.cuh`. A row is filled up to whole panels with zeros.
+const PANEL: u32 = 1024;
 
 /// Bits of a chunk, which a kernel copies at once.
 const CHUNK: u32 = 128;
 
-const _: () = assert!(STAGE.is_multiple_of(CHUNK) && BLOCK.is_multiple_of(STAGE));
+const _: () = assert!(PANEL.is_multiple_of(CHUNK) && BLOCK.is_multiple_of(PANEL));
 
 /// A part of a row that kernels copy at once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,20 +63,40 @@ impl RowLimits {
 }
 
 /// A row of bits for each item in a device's memory, with a bit a transaction, for all chunks of
-/// tiles that name it.
+/// tiles that name it. Chunks wait on the device for rows that are being made.
 ///
 /// # Cost
 ///
-/// `transactions / 8` bytes an item, filled up to 64, and to a multiple of [`TILE`] items; the
+/// `transactions / 8` bytes an item, filled up to 128, and to a multiple of [`TILE`] items; the
 /// lists, 2 bytes a tid, stay on the device as room for the next ones.
 #[derive(Debug)]
 pub struct BitRows {
+    store: Arc<Store>,
+    items: u32,
+    transactions: u32,
+}
+
+/// The buffers of rows, and the streams that fill them.
+#[derive(Debug)]
+struct Store {
     limits: RowLimits,
     offsets: DeviceBuffer<u32>,
     tids: DeviceBuffer<u16>,
     chunks: DeviceBuffer<Chunk>,
-    items: u32,
-    transactions: u32,
+    copy: Stream,
+    build: Stream,
+    /// The end of the last copy.
+    sent: Event,
+    /// The end of the last kernel.
+    built: Event,
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Buffers are freed when nothing uses them any more; a stream that fails has stopped.
+        let _ = self.copy.synchronize();
+        let _ = self.build.synchronize();
+    }
 }
 
 /// The lists as the kernel takes them: `TidLists` of `supports.cu`.
@@ -101,7 +122,7 @@ pub(super) struct RowsArgument {
 
 /// Chunks of a row.
 fn stride(transactions: u32) -> u32 {
-    transactions.div_ceil(STAGE) * (STAGE / CHUNK)
+    transactions.div_ceil(PANEL) * (PANEL / CHUNK)
 }
 
 /// Chunks of all rows, with the rows that fill up the last tile.
@@ -126,14 +147,17 @@ impl BitRows {
         let full = full.unwrap_or_else(|| panic!("{items} items exceed 2147483648"));
         let parts = full as usize * transactions.div_ceil(BLOCK) as usize;
         assert!(parts <= 1 << 31, "{parts} parts of rows exceed 2147483648");
-        Ok(Self {
+        let store = Store {
             limits,
             offsets: memory.device_buffer(TidBlocks::offsets_len(items, transactions))?,
             tids: memory.device_buffer(tids)?,
             chunks: memory.device_buffer(chunks(items, transactions))?,
-            items: 0,
-            transactions: 0,
-        })
+            copy: Stream::new(memory.device())?,
+            build: Stream::new(memory.device())?,
+            sent: Event::new(memory.device())?,
+            built: Event::new(memory.device())?,
+        };
+        Ok(Self { store: Arc::new(store), items: 0, transactions: 0 })
     }
 
     /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` of
@@ -150,36 +174,60 @@ impl BitRows {
     ///
     /// # Panics
     ///
-    /// If the lists exceed the limits, or `kernels` are of another primitive.
+    /// If the lists exceed the limits, `kernels` are of another primitive, or a chunk that names
+    /// the rows before is in flight.
     pub fn load<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
         lists: &TidBlocks<'_>,
     ) -> Result<(), DeviceError> {
-        let (limits, wanted) = (self.limits, RowLimits::of(lists));
+        self.load_in_parts(kernels, lists, &[lists.items()], |_| Ok(()))?;
+        self.store.build.synchronize().inspect_err(|_| self.items = 0)
+    }
+
+    /// Sends lists part by part and makes the rows of a part while the next one is sent. Calls
+    /// `queued` with the rows of all items up to the end of each part, before the part has been
+    /// sent: chunks about them that it submits run as soon as the rows are there. Returns when all
+    /// lists have been sent. `ends` are the numbers of items at the end of each part.
+    ///
+    /// # Cost
+    ///
+    /// As [`Self::load`]; the bus waits for nothing but `queued`.
+    ///
+    /// # Errors
+    ///
+    /// If the driver or `queued` fails; there are then no rows.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::load`], and if `ends` do not ascend to the number of items by whole tiles.
+    pub fn load_in_parts<P: Primitive>(
+        &mut self,
+        kernels: &Kernels<P>,
+        lists: &TidBlocks<'_>,
+        ends: &[u32],
+        mut queued: impl FnMut(&Arc<Self>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let items = lists.items();
+        check_ends(ends, items);
+        let store = Arc::get_mut(&mut self.store).expect("no chunk of these rows is in flight");
+        let (limits, wanted) = (store.limits, RowLimits::of(lists));
         let fits = wanted.items <= limits.items
             && wanted.transactions <= limits.transactions
             && wanted.tids <= limits.tids;
         assert!(fits, "{wanted:?} exceed {limits:?}");
-        self.items = 0;
-        self.offsets.upload(lists.offsets())?;
-        self.tids.upload(lists.tids())?;
-        self.transactions = lists.transactions();
-        let rows = RowsArgument { len: lists.items().next_multiple_of(TILE), ..self.argument() };
-        let argument = ListsArgument {
-            offsets: self.offsets.pointer(),
-            tids: self.tids.pointer(),
-            items: lists.items(),
-            transactions: lists.transactions(),
-        };
-        let parts = rows.len * lists.transactions().div_ceil(BLOCK);
-        let launch = launch_rows(ROWS, kernels.device().properties(), parts);
-        // SAFETY: the arguments are of the kernel's types; the lists have been sent, their offsets
-        // are of their tids, and the kernel leaves out tids past their block; there is room for the
-        // rows of whole tiles. The borrow says that nobody else uses the buffers, and they stay
-        // until the kernel is done, which is waited for.
-        unsafe { kernels.run(launch, (argument, rows)) }?;
-        self.items = lists.items();
+        (self.items, self.transactions) = (0, lists.transactions());
+        let sending = Sending { store: &self.store, lists, kernels };
+        sending.begin()?;
+        let mut first = 0;
+        for &end in ends {
+            sending.part(first, end)?;
+            first = end;
+            let (store, transactions) = (Arc::clone(&self.store), self.transactions);
+            queued(&Arc::new(Self { store, items: end, transactions }))?;
+        }
+        sending.finish()?;
+        self.items = items;
         Ok(())
     }
 
@@ -214,8 +262,85 @@ impl BitRows {
         self.transactions
     }
 
+    /// The end of the kernels that make the rows.
+    pub(super) fn built(&self) -> &Event {
+        &self.store.built
+    }
+
     pub(super) fn argument(&self) -> RowsArgument {
-        let (stride, len) = (stride(self.transactions), self.items.next_multiple_of(TILE));
+        self.store.argument(self.items, self.transactions)
+    }
+}
+
+impl Store {
+    fn argument(&self, items: u32, transactions: u32) -> RowsArgument {
+        let (stride, len) = (stride(transactions), items.next_multiple_of(TILE));
         RowsArgument { chunks: self.chunks.pointer(), stride, len }
+    }
+}
+
+/// Checks the ends of parts of items.
+fn check_ends(ends: &[u32], items: u32) {
+    let last = ends.last().copied();
+    assert!(last == Some(items), "parts end at {last:?}, not at {items} items");
+    let falls = ends.windows(2).find(|pair| pair[0] > pair[1] || !pair[0].is_multiple_of(TILE));
+    assert!(falls.is_none(), "ends {falls:?} of parts: whole tiles, ascending");
+}
+
+/// Lists on the way to the device, which borrows them until they have been sent.
+struct Sending<'a, P: Primitive> {
+    store: &'a Store,
+    lists: &'a TidBlocks<'a>,
+    kernels: &'a Kernels<P>,
+}
+
+impl<P: Primitive> Sending<'_, P> {
+    /// Queues the offsets.
+    fn begin(&self) -> Result<(), DeviceError> {
+        let Store { copy, offsets, built, .. } = self.store;
+        // The kernels before may still read lists.
+        copy.wait(built)?;
+        // SAFETY: nobody but the kernels of this store uses the buffer, and those of this loading
+        // wait for the copy; the borrow of the lists lasts until the copy stream is idle (`drop`).
+        unsafe { copy.copy_slice(self.lists.offsets(), offsets, 0) }
+    }
+
+    /// Queues the lists of the items from `first` to `end`, and the kernel that makes their rows.
+    fn part(&self, first: u32, end: u32) -> Result<(), DeviceError> {
+        let Self { store, lists, kernels } = self;
+        let Store { copy, build, sent, built, .. } = store;
+        let blocks = lists.transactions().div_ceil(BLOCK) as usize;
+        let at = |item: u32| lists.offsets()[item as usize * blocks] as usize;
+        // SAFETY: as in `begin`.
+        unsafe { copy.copy_slice(&lists.tids()[at(first)..at(end)], &store.tids, at(first)) }?;
+        sent.record(copy)?;
+        build.wait(sent)?;
+        let rows = store.argument(end, lists.transactions());
+        let argument = ListsArgument {
+            offsets: store.offsets.pointer(),
+            tids: store.tids.pointer(),
+            items: lists.items(),
+            transactions: lists.transactions(),
+        };
+        let parts = (rows.len - first) * lists.transactions().div_ceil(BLOCK);
+        let launch = launch_rows(ROWS, kernels.device().properties(), parts);
+        // SAFETY: the arguments are of the kernel's types; the lists of these items are sent before
+        // it runs, their offsets are of their tids, and the kernel leaves out tids past their
+        // block; there is room for the rows of whole tiles. Chunks that use the rows wait for
+        // `built`, or name rows that this kernel does not write. The store outlives the kernel.
+        unsafe { kernels.queue(build, launch, (argument, rows, first)) }?;
+        built.record(build)
+    }
+
+    /// Waits until the lists have been sent.
+    fn finish(self) -> Result<(), DeviceError> {
+        self.store.copy.synchronize()
+    }
+}
+
+impl<P: Primitive> Drop for Sending<'_, P> {
+    fn drop(&mut self) {
+        // Lists are borrowed until here, also when a step fails or panics.
+        let _ = self.store.copy.synchronize();
     }
 }

@@ -1,5 +1,7 @@
 //! Tiles of pairs of items.
 
+use std::ops::Range;
+
 /// Items of each side of a tile of rows of bits. The same number: `supports.cu`.
 pub const TILE: u32 = 128;
 
@@ -37,11 +39,33 @@ pub struct Tile {
 ///
 /// If `side` is 0.
 pub fn tiles(items: u32, side: u32) -> impl Iterator<Item = Tile> {
-    let end = items.div_ceil(side);
-    let squares = move |from| (from..end).step_by(SQUARE as usize);
-    let square = move |begin: u32| begin..end.min(begin + SQUARE);
-    squares(0).flat_map(move |top| {
-        squares(top).flat_map(move |first| {
+    tiles_of_part(0..items, side)
+}
+
+/// The tiles of all pairs of an item of `part` with one that is not after the part, in an order in
+/// which neighbours share items. The tiles of parts that follow each other, each from a multiple of
+/// `side` on, are those of all their items.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::cuda::supports::{TILE, tiles, tiles_of_part};
+///
+/// let parts = [0..2 * TILE, 2 * TILE..5 * TILE];
+/// let tiles_of_parts = parts.map(|part| tiles_of_part(part, TILE).count());
+/// assert_eq!(tiles_of_parts.iter().sum::<usize>(), tiles(5 * TILE, TILE).count());
+/// ```
+///
+/// # Panics
+///
+/// If `side` is 0, or the part does not begin at a multiple of it.
+pub fn tiles_of_part(part: Range<u32>, side: u32) -> impl Iterator<Item = Tile> {
+    assert!(part.start.is_multiple_of(side), "a part from {} on: tiles of {side}", part.start);
+    let (begin, end) = (part.start / side, part.end.div_ceil(side));
+    let square = move |begin: u32| begin..end.min(begin.saturating_add(SQUARE));
+    (0..end).step_by(SQUARE as usize).flat_map(move |top| {
+        let firsts = (begin..end).step_by(SQUARE as usize);
+        firsts.filter(move |first| square(*first).end > top).flat_map(move |first| {
             square(top).flat_map(move |left| {
                 square(first)
                     .filter_map(move |right| (left <= right).then_some(Tile { left, right }))
@@ -65,5 +89,16 @@ mod tests {
             assert_eq!(all.len(), (sides * (sides + 1) / 2) as usize);
             assert!(all.iter().all(|tile| tile.left <= tile.right && tile.right < sides));
         }
+    }
+
+    #[test]
+    fn tiles_of_parts_are_the_columns_of_their_items() {
+        let all: BTreeSet<Tile> = tiles(40 * TILE - 5, TILE).collect();
+        let ends = [0, 3, 20, 20, 39, 40].map(|tile| tile * TILE);
+        let parts = ends.windows(2).flat_map(|ends| tiles_of_part(ends[0]..ends[1], TILE));
+        let parts: Vec<Tile> = parts.collect();
+        assert_eq!(parts.len(), all.len());
+        assert_eq!(parts.into_iter().collect::<BTreeSet<_>>(), all);
+        assert!(tiles_of_part(3 * TILE..9 * TILE, TILE).all(|tile| (3..9).contains(&tile.right)));
     }
 }

@@ -3,6 +3,7 @@
 mod batmaps;
 mod chunk_sum;
 pub(crate) mod signatures;
+mod sparse;
 mod supports;
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trommel_kernels::cuda::supports::{
     BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs,
-    Units, tiles,
+    Units, tiles, tiles_of_part,
 };
 use trommel_kernels::cuda::{
     Device, DeviceError, FailureKind, Flight, Flights, Kernels, Lane, Memory, Slot,
@@ -107,6 +107,11 @@ fn check(units: Units, cases: &[TransactionCase]) {
 }
 
 #[test]
+fn warp_groups_find_the_pairs_of_two_loops() {
+    check(Units::WarpGroup, &transactions::all());
+}
+
+#[test]
 fn tensor_cores_find_the_pairs_of_two_loops() {
     check(Units::Tensor, &transactions::all());
 }
@@ -120,6 +125,11 @@ fn integer_units_find_the_pairs_of_two_loops() {
 fn small() -> Vec<TransactionCase> {
     let sizes = [(129, 2049, 30), (130, 3, 100)];
     sizes.iter().map(|size| TransactionCase::of_density(size.0, size.1, size.2)).collect()
+}
+
+#[test]
+fn small_matrices_on_warp_groups() {
+    check(Units::WarpGroup, &small());
 }
 
 #[test]
@@ -182,6 +192,79 @@ fn several_chunks_are_in_flight_over_one_upload() {
     assert_eq!(memory.used_bytes(), used);
 }
 
+/// Loads a case in parts and counts the tiles of each part while the next ones are under way.
+fn pairs_in_parts(
+    bench: &Bench,
+    rows: &mut BitRows,
+    case: &TransactionCase,
+    (ends, units): (&[u32], Units),
+) -> Vec<Pair> {
+    let (mut flights, mut begin) = (Vec::new(), 0);
+    let cut = Cut::new(case);
+    let load = rows.load_in_parts(&bench.kernels, &cut.blocks(), ends, |rows| {
+        let tiles: Vec<Tile> = tiles_of_part(begin..rows.items(), TILE).collect();
+        begin = rows.items();
+        let job = Job { tiles: &tiles, rows, least: 1, policy: Policy::of(units) };
+        flights.push(bench.submit(bench.slot(&tiles, tiles.len().max(1) * PAIRS_MIN), &job));
+        Ok(())
+    });
+    load.unwrap();
+    drop(cut);
+    assert_eq!((rows.items(), rows.transactions()), (case.items, case.transactions()));
+    let slots = flights.into_iter().map(|flight| flight.collect().unwrap());
+    let mut pairs: Vec<Pair> = slots.flat_map(|slot| slot.pairs().to_vec()).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+#[test]
+fn tiles_of_a_part_are_counted_while_the_next_one_is_sent() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    let limits = RowLimits { items: 400, transactions: 70_000, tids: 120_000 };
+    let mut rows = BitRows::with_room(&bench.memory, limits).unwrap();
+    let units = Units::best(device.properties());
+    let cases: [(u32, usize, &[u32]); 5] = [
+        (3, 66_000, &[3]),
+        (400, 600, &[128, 256, 384, 400]),
+        (385, 300, &[256, 256, 384, 385]),
+        (256, 1025, &[0, 128, 256]),
+        (0, 9, &[0]),
+    ];
+    for (items, transactions, ends) in cases {
+        let case = TransactionCase::of_density(items, transactions, 30);
+        let pairs = pairs_in_parts(&bench, &mut rows, &case, (ends, units));
+        assert!(pairs == case.by_hand(), "{}, parts {ends:?}", case.name);
+    }
+}
+
+#[test]
+#[should_panic(expected = "ends Some([100, 130]) of parts: whole tiles, ascending")]
+fn parts_of_half_tiles_are_refused() {
+    let device =
+        device().expect("ends Some([100, 130]) of parts: whole tiles, ascending, and none");
+    let bench = Bench::new(&device).unwrap();
+    let cut = Cut::new(&TransactionCase::of_density(130, 5, 50));
+    let mut rows = BitRows::with_room(&bench.memory, RowLimits::of(&cut.blocks())).unwrap();
+    let _ = rows.load_in_parts(&bench.kernels, &cut.blocks(), &[100, 130], |_| Ok(()));
+}
+
+#[test]
+#[should_panic(expected = "no chunk of these rows is in flight")]
+fn rows_are_not_replaced_under_a_chunk() {
+    let device = device().expect("no chunk of these rows is in flight, and no device");
+    let bench = Bench::new(&device).unwrap();
+    let cut = Cut::new(&TransactionCase::of_density(130, 5, 50));
+    let mut rows = BitRows::with_room(&bench.memory, RowLimits::of(&cut.blocks())).unwrap();
+    let mut kept = Vec::new();
+    let load = rows.load_in_parts(&bench.kernels, &cut.blocks(), &[130], |rows| {
+        kept.push(Arc::clone(rows));
+        Ok(())
+    });
+    load.unwrap();
+    let _ = rows.load(&bench.kernels, &cut.blocks());
+}
+
 #[test]
 fn rows_are_loaded_again_in_the_same_room() {
     let Some(device) = device() else { return };
@@ -229,7 +312,7 @@ fn a_budget_of_supports_is_kept() {
     }
     let case = Cut::new(&TransactionCase::of_density(129, 65_537, 1));
     let enough = RowLimits::of(&case.blocks());
-    assert_eq!(enough.bytes(), 4 * (2 * 129 + 1) + 2 * case.tids.len() + 256 * (65_536 / 8 + 64));
+    assert_eq!(enough.bytes(), 4 * (2 * 129 + 1) + 2 * case.tids.len() + 256 * (65_536 / 8 + 128));
     for (bytes, fits) in [(enough.bytes(), true), (enough.bytes() - 1, false)] {
         let rows = BitRows::with_room(&Memory::new(&device, bytes, 0), enough);
         assert!(rows.is_ok() == fits);

@@ -1,0 +1,146 @@
+//! Table of the supports of all pairs of items on a GPU: tid lists in pinned memory become frequent
+//! pairs in pinned memory. Every answer is checked against sliced columns on the processor.
+
+mod densities;
+mod layouts;
+mod matrix;
+mod rows;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use trommel_kernels::cuda::supports::{Policy, TILE, Units};
+use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};
+
+use self::layouts::{by_batmaps, by_counters, middle};
+use self::matrix::{Matrix, Workload};
+use self::rows::Gpu;
+
+/// Options of `supports`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Arguments {
+    /// Random matrices: items, transactions, density and least support.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "4000:50000:0.05:150,4000:1000000:0.05:2600,64000:15625:0.01:10"
+    )]
+    matrices: Vec<Matrix>,
+    /// Leaves out batmaps, which the processor makes.
+    #[arg(long)]
+    without_batmaps: bool,
+    /// Leaves out counters, whose transactions the processor cuts.
+    #[arg(long)]
+    without_counters: bool,
+    /// Kernels of all layouts by density in percent, over 4,096 items and 1 M transactions, in
+    /// place of the matrices.
+    #[arg(long, value_delimiter = ',')]
+    densities: Vec<f64>,
+    /// Folder for the figure of the densities.
+    #[arg(long)]
+    figures: Option<PathBuf>,
+    /// Rounds; the median is shown.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+}
+
+/// Measures and prints.
+pub(crate) fn run(arguments: &Arguments) {
+    let device = Device::probe(0);
+    if let Err(reason) = &device {
+        println!("no GPU: {reason}\n");
+    }
+    if !arguments.densities.is_empty() {
+        let device = device.expect("densities are measured on a device");
+        return densities::run(&device, arguments).expect("the device works");
+    }
+    for &matrix in &arguments.matrices {
+        let workload = Workload::new(matrix);
+        println!(
+            "{matrix}: {} tids, {} frequent pairs; all cores take {:.3} s; median of {} rounds\n",
+            workload.tids.len(),
+            workload.answer.pairs,
+            workload.time.as_secs_f64(),
+            arguments.rounds.max(1)
+        );
+        if let Ok(device) = &device {
+            on_device(device, &workload, arguments).expect("the device works");
+        }
+    }
+}
+
+fn on_device(
+    device: &Device,
+    workload: &Workload,
+    arguments: &Arguments,
+) -> Result<(), DeviceError> {
+    let budget = device.memory_bytes()?.0 / 2;
+    let memory = Memory::new(device, budget, budget);
+    let copies = CopyTimes::measure(device, budget.min(1 << 28), 5)?;
+    let mut gpu = Gpu::new(&memory, workload)?;
+    let mut slot = gpu.slot(&memory)?;
+    let mut slots = gpu.slots(&memory)?;
+    let rates = [copies.host_to_device, copies.device_to_host];
+    let bus: f64 = gpu
+        .bytes()
+        .into_iter()
+        .zip(rates)
+        .map(|(bytes, time)| seconds(bytes, copies.bytes, time))
+        .sum();
+    println!(
+        "| {:<13} | rows ms | kernel ms | T bit products/s | whole way ms | bus ms | bus share |",
+        "GPU"
+    );
+    println!(
+        "|:{:-<13}-|--------:|----------:|-----------------:|-------------:|-------:|----------:|",
+        ""
+    );
+    for &units in Units::ALL {
+        if !units.are_available(device.properties()) {
+            continue;
+        }
+        let mut rounds = Vec::new();
+        for _ in 0..=arguments.rounds.max(1) {
+            let (mut round, whole);
+            (slot, round) = gpu.round(slot, Policy::of(units))?;
+            (slots, whole) = gpu.whole_round(slots, Policy::of(units))?;
+            round.whole = whole;
+            rounds.push(round);
+        }
+        let middle = |time: fn(&rows::Round) -> Duration| {
+            middle(rounds.iter().map(time).collect()).as_secs_f64()
+        };
+        let kernel = middle(|round| round.kernel);
+        let whole = middle(|round| round.whole);
+        println!(
+            "| {:<13} | {:>7.3} | {:>9.3} | {:>16.0} | {:>12.3} | {:>6.3} | {:>8.0}% |",
+            units.to_string(),
+            1e3 * middle(|round| round.rows),
+            1e3 * kernel,
+            products(&gpu) / kernel / 1e12,
+            1e3 * whole,
+            1e3 * bus,
+            100.0 * bus / whole
+        );
+    }
+    println!();
+    if !arguments.without_batmaps {
+        println!("{}\n", by_batmaps(&memory, workload, arguments.rounds)?.about);
+    }
+    if !arguments.without_counters {
+        println!("{}\n", by_counters(&memory, workload, arguments.rounds)?.about);
+    }
+    Ok(())
+}
+
+/// Products of bits of all tiles.
+fn products(gpu: &Gpu<'_>) -> f64 {
+    let tile = f64::from(TILE * TILE) * f64::from(gpu.workload.matrix.transactions);
+    f64::from(u32::try_from(gpu.tiles.len()).expect("tiles are numbered by 32 bits")) * tile
+}
+
+/// Seconds of `bytes` at the rate of a copy.
+#[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
+fn seconds(bytes: usize, copied: usize, time: Duration) -> f64 {
+    bytes as f64 / copied.max(1) as f64 * time.as_secs_f64()
+}
