@@ -59,11 +59,15 @@ fn check(cases: &[TransactionCase]) {
         // Narrow strips are many.
         let narrow = if case.items < 50 { 1 } else { 65 };
         for (width, least) in [(4096, 1), (narrow, most / 2 + 1)] {
-            let strips: Vec<Strip> = strips(case.items, width).collect();
-            let expected: Vec<Pair> =
-                all.iter().copied().filter(|pair| pair.support >= least).collect();
+            // Some of many left items: a block takes its time on the stand-in driver.
+            let is_asked = |left: u32| left.is_multiple_of(1 + case.items / 60);
+            let strips = strips(case.items, width).filter(|strip| is_asked(strip.left));
+            let strips: Vec<Strip> = strips.collect();
+            let is_expected = |pair: &Pair| pair.support >= least && is_asked(pair.left);
+            let expected: Vec<Pair> = all.iter().copied().filter(is_expected).collect();
             let job = RowJob { strips: &strips, rows: &rows, least };
-            for room in [width as usize, all.len().max(width as usize)] {
+            for room in [expected.len() / 3, expected.len()] {
+                let room = room.max(width as usize);
                 let pairs = bench.pairs(&job, (width, room));
                 assert!(pairs == expected, "{}, least {least}, width {width}", case.name);
             }
