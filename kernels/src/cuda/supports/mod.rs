@@ -35,10 +35,10 @@
 //! sum of the supports. Long transactions are cut into [`Pieces`].
 //!
 //! Kernels: `kernels/cuda/supports.cuh` (tiles), `group_tiles.cuh` (tiles by warp groups),
-//! `supports.cu` (rows), `batmaps.cu`, `sparse.cu`. Sources: Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of
-//! bits); Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B
-//! (batmaps). Departures: sums of several pairs a thread in registers, tensor cores, bounded
-//! output.
+//! `supports.cu` (rows), `batmaps.cu`, `sparse.cu`. Sources: Fang, Lu, Xiao, He, Luo, *Frequent
+//! Itemset Mining on Graphics Processors*, DaMoN 2009 (rows of bits); Amossen, Pagh, *A New Data
+//! Layout for Set Intersection on GPUs*, IPDPS 2011, §III-B (batmaps). Departures: sums of several
+//! pairs a thread in registers, tensor cores, bounded output.
 //!
 //! | file | contents |
 //! |---|---|
