@@ -1,13 +1,18 @@
-//! Tables of frequent pairs: whole runs of the operator from batches of transactions to rows of
+//! Frequent pairs. The table: whole runs of the operator from batches of transactions to rows of
 //! pairs, in every layout, on one core and on all, beside Python packages. Each answer is checked:
 //! the pairs of some items against nested loops, number of pairs and sum of supports of all runs
-//! against each other.
+//! against each other. Other sections: figures of the paper, kernels by density, costs of steps.
 
+mod costs;
 mod data;
+mod figures;
+mod lists;
 mod python;
+mod throughput;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -25,6 +30,12 @@ use self::data::{Case, Supports};
 /// Options of `frequent-pairs`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
+    /// Sections to run.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "table")]
+    only: Vec<Section>,
+    /// Folder for the figures of the section `paper`.
+    #[arg(long)]
+    figures: Option<PathBuf>,
     /// Files in the FIMI format with a least support, such as `retail.dat:10`.
     #[arg(long, value_delimiter = ',')]
     files: Vec<String>,
@@ -46,6 +57,19 @@ pub(crate) struct Arguments {
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+}
+
+/// A part of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Section {
+    /// The operator beside its peers.
+    Table,
+    /// Figures of the paper: by items, density and cores.
+    Paper,
+    /// Batmaps, bitmaps and lists by density, without the operator.
+    Throughput,
+    /// Costs of steps, the constants of the model of `auto`.
+    Costs,
 }
 
 /// Number of pairs, and the sum of their supports.
@@ -75,8 +99,22 @@ const ON_DEVICE: [Layout; 4] = [Layout::Auto, Layout::Tensor, Layout::Bitmap, La
 /// Runs the bench.
 ///
 /// # Errors
-/// If a file or a layout is invalid, or Python fails.
+/// If a file or a layout is invalid, a figure cannot be written, or Python fails.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    for section in &arguments.only {
+        match section {
+            Section::Table => table(arguments)?,
+            Section::Paper => {
+                figures::run(arguments.figures.as_deref(), arguments.rounds, arguments.quick)?;
+            }
+            Section::Throughput => throughput::run(arguments.rounds),
+            Section::Costs => costs::run(arguments.rounds),
+        }
+    }
+    Ok(())
+}
+
+fn table(arguments: &Arguments) -> io::Result<()> {
     let mut layouts = vec![Layout::Auto];
     for name in &arguments.layouts {
         let layout = Layout::ALL.into_iter().find(|layout| layout.name() == name);
