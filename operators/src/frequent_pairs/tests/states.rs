@@ -186,11 +186,9 @@ fn forged_states_are_refused_or_counted() {
         run(&changing(35), first, 7, 1).1.unwrap();
         let bytes = fs::read(&state).unwrap();
         for offset in 24..bytes.len() - 4 {
-            for value in [0, 1, 0xFF, bytes[offset] ^ 1] {
-                let mut forged = bytes.clone();
-                forged[offset] = value;
-                run_forged(&state, forged, windows);
-            }
+            let mut forged = bytes.clone();
+            forged[offset] = [0, 1, 0xFF, bytes[offset] ^ 1][offset % 4];
+            run_forged(&state, forged, windows);
         }
     }
 }

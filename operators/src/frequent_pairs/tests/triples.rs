@@ -68,11 +68,10 @@ fn triples_are_those_of_nested_loops() {
 /// More items than a block of columns has, in small transactions and a large one.
 #[test]
 fn triples_of_many_items() {
-    let mut transactions: Vec<Transaction> = (0..900_u32)
-        .map(|t| Some((0..5).map(|i| (t + i * i * (t % 7)) % 1200).collect()))
-        .collect();
+    let mut transactions: Vec<Transaction> =
+        (0..400_u32).map(|t| Some((0..5).map(|i| (t + i * i * (t % 7)) % 600).collect())).collect();
     transactions.extend(transactions.clone());
-    transactions.push(Some((0..1200).collect()));
+    transactions.push(Some((0..600).collect()));
     check_triples(&transactions, 2, Tuning { chunk_pairs: 500, batch_rows: 300, ..Tuning::SMALL });
     check_triples(&transactions, 3, Tuning::default());
 }
