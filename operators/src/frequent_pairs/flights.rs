@@ -36,7 +36,7 @@ pub(super) const IN_FLIGHT: usize = 3;
 const MAP_BYTES_MAX: usize = 1 << 36;
 
 /// Bits of a row are a multiple of this.
-const ROW_BITS: u64 = 512;
+const ROW_BITS: u64 = 1024;
 
 /// Bytes of the data on a device, about.
 pub(super) fn data_bytes(data: &VerticalData, form: DeviceForm) -> u64 {
