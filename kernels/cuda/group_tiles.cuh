@@ -27,6 +27,8 @@ struct alignas(1024) GroupShared {
     uint4 right[STAGES][2 * PANEL];
     Barrier full[STAGES];
     Barrier empty[STAGES];
+    // Whether the unit that begins with the stage is left: there is no room for pairs any more.
+    u32 is_left[STAGES];
     // Frequent pairs of both tiles by warp, for two units in turn, and the places of the pairs.
     u32 counts[2][WARPS];
     u64 places[2];
@@ -59,17 +61,24 @@ __device__ inline Unit unit_at(const Tiles<Source>& tiles, u32 paired, u32 i) {
     return {{tiles.tiles[2 * i], tiles.tiles[2 * i + 1]}, 2};
 }
 
-// Copies the stages of all units of a block. One thread calls it.
+// Copies the stages of all units of a block, or says that a unit is left. One thread calls it.
 template <class Source>
-__device__ void copy_units(const Tiles<Source>& tiles, u32 paired, GroupShared& shared) {
+__device__ void copy_units(const Tiles<Source>& tiles, u32 paired, GroupShared& shared,
+                           const PairOutput& output) {
     const u32 units = tiles.tile_count - paired, stages = tiles.source.panels();
     Ring ring;
     for (u32 i = blockIdx.x; i < units; i += gridDim.x) {
         const Unit unit = unit_at(tiles, paired, i);
-        for (u32 stage = 0; stage < stages; ++stage, ring.advance()) {
+        const bool is_left = output.is_closed();
+        for (u32 stage = 0; stage < (is_left ? 1 : stages); ++stage, ring.advance()) {
             Barrier& full = shared.full[ring.stage];
             uint4* const right = shared.right[ring.stage];
             shared.empty[ring.stage].wait(ring.parity ^ 1);
+            atomicExch(&shared.is_left[ring.stage], static_cast<u32>(is_left));
+            if (is_left) {
+                full.arrive();
+                continue;
+            }
             full.arrive_and_expect((1 + unit.count) * PANEL_BYTES);
             copy_block(shared.left[ring.stage], tiles.source.panel(unit.tiles[0].left, stage),
                        PANEL_BYTES, full);
@@ -87,9 +96,18 @@ struct GroupUnits {
     static constexpr u32 SUMS = GROUP_SUMS / 2;
     u32 sums[GROUP_SUMS];
 
-    // The supports of a unit's pairs. All panels of `stages` stages have been released at the end.
-    __device__ void add_stages(u32 stages, GroupShared& shared, Ring& ring) {
+    // The supports of a unit's pairs; false if the unit is left. All panels of its stages have been
+    // released at the end.
+    __device__ bool add_stages(u32 stages, GroupShared& shared, Ring& ring) {
         const u32 first = threadIdx.x / GROUP_THREADS * (PANEL / 2);
+        shared.full[ring.stage].wait(ring.parity);
+        const bool is_first = lane_of_warp() == 0;
+        const u32 is_left = is_first ? atomicAdd(&shared.is_left[ring.stage], 0u) : 0;
+        if (__any_sync(FULL_WARP, is_left)) {
+            if (is_first) shared.empty[ring.stage].arrive();
+            ring.advance();
+            return false;
+        }
         u32 before = 0;
         for (u32 stage = 0; stage < stages; ++stage) {
             shared.full[ring.stage].wait(ring.parity);
@@ -108,6 +126,7 @@ struct GroupUnits {
         }
         wait_for_products<0>(sums);
         if (lane_of_warp() == 0) shared.empty[before].arrive();
+        return true;
     }
     // The pair at `i` of a tile.
     template <u32 TILE>
@@ -214,7 +233,7 @@ __device__ void find_pairs_by_groups(const Tiles<Source>& tiles, u32 paired,
     }
     __syncthreads();  // The barriers are there.
     if (threadIdx.x >= GroupUnits::THREADS) {
-        if (lane_of_warp() == 0) copy_units(tiles, paired, shared);
+        if (lane_of_warp() == 0) copy_units(tiles, paired, shared, output);
         return;
     }
     GroupUnits units;
@@ -222,7 +241,10 @@ __device__ void find_pairs_by_groups(const Tiles<Source>& tiles, u32 paired,
     u32 turn = 0;
     for (u32 i = blockIdx.x; i < units_end; i += gridDim.x, turn ^= 1) {
         const Unit unit = unit_at(tiles, paired, i);
-        units.add_stages(stages, shared, ring);
-        write_unit(units, unit, tiles.least, shared.counts[turn], shared, output);
+        if (units.add_stages(stages, shared, ring)) {
+            write_unit(units, unit, tiles.least, shared.counts[turn], shared, output);
+        } else if (threadIdx.x < unit.count) {
+            output.leave_unfinished(unit.tiles[threadIdx.x]);
+        }
     }
 }

@@ -41,8 +41,14 @@ struct Output {
         const u64 at = atomicAdd(&counters[MATCHES], static_cast<u64>(count));
         if (at + count <= room) return at;
         // True of one unit: the counter exceeds the room from then on.
-        if (at <= room) counters[CUT] = at + 1;
+        if (at <= room) atomicExch(&counters[CUT], at + 1);
         return NO_ROOM;
+    }
+
+    // Whether a unit has found no room, so that no later one will: its work would be for nothing.
+    // True soon after, not at once.
+    __device__ bool is_closed() const {
+        return atomicAdd(&counters[CUT], 0ull) != 0;
     }
 
     // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: the host

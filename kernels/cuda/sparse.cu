@@ -105,7 +105,11 @@ extern "C" __global__ void __launch_bounds__(SPARSE_THREADS)
         const Strip strip = strips.strips[i];
         const u32 width = strip.end - strip.begin;
         for (u32 at = threadIdx.x; at < width; at += SPARSE_THREADS) counters[at] = 0;
-        __syncthreads();  // The counters are zero.
+        // The counters are zero.
+        if (__syncthreads_or(threadIdx.x == 0 && output.is_closed())) {
+            if (threadIdx.x == 0) output.leave_unfinished(strip);
+            continue;
+        }
         count_pieces(strips, strip, counters);
         __syncthreads();  // All items are counted.
         u32 found = 0;

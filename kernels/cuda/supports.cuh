@@ -4,7 +4,7 @@
 // A tile has the pairs of as many left as right items; a block takes a tile. Stages of 64 bytes of
 // each item go through shared memory: while one is compared, the copies of two others go on. Sums
 // stay in registers. When all stages are done, the block reserves places for all frequent pairs of
-// the tile, or leaves the tile.
+// the tile, or leaves the tile. When one tile has been left, the later ones are left uncounted.
 #pragma once
 
 #include "output.cuh"
@@ -166,12 +166,17 @@ __device__ void write_pairs(const Units& units, const Data& data, const Tile& ti
 }
 
 // Grid: any. Block: as the units have it. Shared: the stages, 3 x 2 x 64 B an item of a side.
-// Barriers: 1 a stage, 1 a tile, and 3 a tile with frequent pairs.
+// Barriers: 1 a stage, 2 a tile, and 2 more with frequent pairs.
 template <class Units, class Source>
 __device__ void find_pairs(const Tiles<Source>& tiles, const PairOutput& output) {
     DYNAMIC_SHARED(uint4, stages);
     for (u32 i = blockIdx.x; i < tiles.tile_count; i += gridDim.x) {
         const Tile tile = tiles.tiles[i];
+        // Also the end of all reads of the counts of the tile before.
+        if (__syncthreads_or(threadIdx.x == 0 && output.is_closed())) {
+            if (threadIdx.x == 0) output.leave_unfinished(tile);
+            continue;
+        }
         const auto data = tiles.source.of(tile);
         Units units{};
         add_stages(data, tile, stages, units);
@@ -184,6 +189,5 @@ __device__ void find_pairs(const Tiles<Source>& tiles, const PairOutput& output)
         if (!__syncthreads_or(found)) continue;
         u64* const counts = reinterpret_cast<u64*>(stages);
         write_pairs(units, data, tile, tiles.least, found, counts, output);
-        __syncthreads();  // The counts have been read.
     }
 }

@@ -147,7 +147,7 @@ fn no_barrier_of_signatures_can_be_pulled_out() {
 #[test]
 fn no_barrier_of_supports_can_be_pulled_out() {
     pull_out_barriers("supports.cu", 2, &["suite::supports::small"]);
-    pull_out_barriers("supports.cuh", 4, &["suite::supports::small"]);
+    pull_out_barriers("supports.cuh", 3, &["suite::supports::small"]);
     pull_out_barriers("group_tiles.cuh", 3, &["suite::supports::small"]);
 }
 
@@ -275,7 +275,7 @@ fn no_bound_of_supports_can_be_let_out() {
 
 #[test]
 fn no_barrier_of_sparse_rows_can_be_pulled_out() {
-    pull_out_barriers("sparse.cu", 4, &["suite::sparse::few"]);
+    pull_out_barriers("sparse.cu", 3, &["suite::sparse::few"]);
 }
 
 #[test]
