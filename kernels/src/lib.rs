@@ -17,12 +17,14 @@
 //! | [`signatures`] | all pairs of sets by their signatures, tile by tile |
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
 //! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
+//! | [`inverted`] | conjunctive queries over inverted lists |
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
 pub mod batmap;
 pub mod cuda;
 pub mod filter;
+pub mod inverted;
 mod isa;
 pub mod overlap;
 pub mod postings;

@@ -1,0 +1,13 @@
+//! The answer to one query, as a trait that each level implements.
+
+use super::query::Steps;
+use super::steps::Buffers;
+
+/// Answers queries.
+pub(super) trait Answer: Copy {
+    /// The number of documents in all lists.
+    fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32;
+
+    /// Appends the documents in all lists, ascending.
+    fn find(self, steps: Steps<'_>, buffers: &mut Buffers, found: &mut Vec<u32>);
+}

@@ -1,0 +1,120 @@
+//! Lists into the words of a segment.
+
+use std::fmt;
+
+use super::cast::{LINE, Line, bytes, halves_mut, words_mut};
+use super::layout::{Form, HEADER, Header, MARGIN, ROW, Row};
+use super::list::low;
+
+/// The bytes of a segment in memory, aligned to 64 bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SegmentBytes(Vec<Line>);
+
+impl AsRef<[u8]> for SegmentBytes {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        bytes(&self.0)
+    }
+}
+
+impl fmt::Debug for SegmentBytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SegmentBytes").field("len", &self.as_ref().len()).finish()
+    }
+}
+
+/// Writes lists one after the other to their places.
+pub(super) struct Encoder {
+    lines: Vec<Line>,
+    documents: u32,
+    term: u32,
+}
+
+impl Encoder {
+    /// A segment of lists of these lengths, all of them missing.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than `u32::MAX` lists or the segment exceeds the address space.
+    pub(super) fn new(documents: u32, lens: impl ExactSizeIterator<Item = u32> + Clone) -> Self {
+        let terms = u32::try_from(lens.len()).expect("at most u32::MAX terms");
+        let postings = lens.clone().map(u64::from).sum();
+        let header = Header { documents, terms, postings };
+        let end = places(header, lens.clone()).last().map_or(header.table_end(), |(_, _, end)| end);
+        let words = usize::try_from(end).expect("a segment fits the address space") + MARGIN;
+        let mut lines = vec![Line::default(); words.div_ceil(LINE)];
+        let target = words_mut(&mut lines);
+        target[..HEADER].copy_from_slice(&header.encode());
+        let (rows, _) = target[HEADER..].as_chunks_mut::<ROW>();
+        for ((row, (form, place, _)), len) in
+            rows.iter_mut().zip(places(header, lens.clone())).zip(lens)
+        {
+            let place = if form == Form::Inline { 0 } else { place };
+            *row = Row::encode(len, form, place);
+        }
+        Self { lines, documents, term: 0 }
+    }
+
+    /// Writes the list of the next term.
+    ///
+    /// # Panics
+    ///
+    /// If it has another length than was announced, or ids do not ascend strictly.
+    pub(super) fn push(&mut self, ids: &[u32]) {
+        let term = self.term;
+        assert!(ids.is_sorted_by(|left, right| left < right), "a document names term {term} twice");
+        let words = words_mut(&mut self.lines);
+        let row = HEADER + term as usize * ROW;
+        let (table, _) = words[row..].split_first_chunk_mut::<ROW>().expect("rows were counted");
+        assert!(ids.len() == table[0] as usize, "term {term} has another number of documents");
+        let (form, place) = (Row(table).form(), Row(table).place());
+        let place = usize::try_from(place).expect("a segment fits the address space");
+        match form.expect("it was encoded here") {
+            Form::Inline => table[2..][..ids.len()].copy_from_slice(ids),
+            Form::Plain => words[place..][..ids.len()].copy_from_slice(ids),
+            Form::Buckets { shift } => {
+                encode_buckets(&mut words[place..], self.documents, shift, ids)
+            }
+            Form::Bits => {
+                for &id in ids {
+                    words[place + (id / 32) as usize] |= 1 << (id % 32);
+                }
+            }
+        }
+        self.term += 1;
+    }
+
+    /// The segment.
+    pub(super) fn finish(self) -> SegmentBytes {
+        SegmentBytes(self.lines)
+    }
+}
+
+/// The form, the begin and the end of each list.
+fn places(
+    header: Header,
+    lens: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = (Form, u64, u64)> {
+    lens.scan(header.table_end(), move |free, len| {
+        let form = Form::of(len, header.documents);
+        let place = form.align(*free);
+        *free = place + form.words(len, header.documents);
+        Some((form, place, *free))
+    })
+}
+
+fn encode_buckets(words: &mut [u32], documents: u32, shift: u32, ids: &[u32]) {
+    let buckets = (u64::from(documents)).div_ceil(1 << shift);
+    let buckets = usize::try_from(buckets).expect("a segment fits the address space");
+    let (directory, rest) = words.split_at_mut(buckets + 1);
+    let mut end = 0;
+    for (bucket, place) in (0..).zip(&mut directory[1..]) {
+        while ids.get(end as usize).is_some_and(|&id| id >> shift <= bucket) {
+            end += 1;
+        }
+        *place = end;
+    }
+    for (half, &id) in halves_mut(rest).iter_mut().zip(ids) {
+        *half = low(id);
+    }
+}

@@ -1,0 +1,189 @@
+//! The places of a segment: header, table and lists, all in words of 32 bits.
+
+use super::cast::LINE;
+
+/// Words of the header.
+pub(super) const HEADER: usize = LINE;
+
+/// Words of a row of the table.
+pub(super) const ROW: usize = 4;
+
+/// Words after the last list, so that a block that begins in a list ends in the segment.
+pub(super) const MARGIN: usize = LINE;
+
+/// Documents an id from which on a list is a bitmap: four bytes an id.
+///
+/// Denser limits are smaller and slower, as a test of a bit costs less than a probe.
+const DENSE: u64 = 32;
+
+/// The least average number of ids of a bucket. A bucket of the next power of two has less than
+/// twice as many, and most of them fit a block of 16.
+const FILL: u64 = 6;
+
+/// The logarithm of the widest bucket, inside which a half tells ids apart.
+pub(super) const SHIFT_MAX: u32 = 16;
+
+/// The form of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// At most two ids, in the row of the table.
+    Inline,
+    /// Ids in words.
+    Plain,
+    /// A directory of buckets of `1 << shift` documents, and the lower halves of the ids.
+    Buckets {
+        /// The logarithm of the width.
+        shift: u32,
+    },
+    /// A bit a document.
+    Bits,
+}
+
+impl Form {
+    /// The cheapest form of a list of `len` ids below `documents`.
+    pub(super) fn of(len: u32, documents: u32) -> Self {
+        if len <= 2 {
+            return Self::Inline;
+        }
+        if u64::from(len) * DENSE >= u64::from(documents) {
+            return Self::Bits;
+        }
+        let buckets = Self::Buckets { shift: shift(len, documents) };
+        if buckets.words(len, documents) < Self::Plain.words(len, documents) {
+            buckets
+        } else {
+            Self::Plain
+        }
+    }
+
+    /// The words that a list takes outside of the table.
+    pub(super) fn words(self, len: u32, documents: u32) -> u64 {
+        match self {
+            Self::Inline => 0,
+            Self::Plain => len.into(),
+            Self::Buckets { shift } => buckets(documents, shift) + 1 + u64::from(len).div_ceil(2),
+            Self::Bits => u64::from(documents).div_ceil(32),
+        }
+    }
+
+    /// The first place from `place` on at which a list may begin.
+    pub(super) fn align(self, place: u64) -> u64 {
+        if self == Self::Bits { place.next_multiple_of(LINE as u64) } else { place }
+    }
+
+    /// The form and the width of its buckets as the lower half of a word.
+    fn to_code(self) -> u32 {
+        match self {
+            Self::Inline => 0,
+            Self::Plain => 1,
+            Self::Buckets { shift } => 2 | shift << 8,
+            Self::Bits => 3,
+        }
+    }
+
+    fn from_code(code: u32) -> Option<Self> {
+        match (code & 0xff, code >> 8 & 0xff) {
+            (0, 0) => Some(Self::Inline),
+            (1, 0) => Some(Self::Plain),
+            (2, shift) if shift <= SHIFT_MAX => Some(Self::Buckets { shift }),
+            (3, 0) => Some(Self::Bits),
+            _ => None,
+        }
+    }
+}
+
+/// The number of buckets of `1 << shift` documents.
+pub(super) fn buckets(documents: u32, shift: u32) -> u64 {
+    u64::from(documents).div_ceil(1 << shift)
+}
+
+/// The logarithm of the smallest width at which buckets have [`FILL`] ids on average.
+fn shift(len: u32, documents: u32) -> u32 {
+    let fits = |&shift: &u32| buckets(documents, shift) * FILL <= len.into();
+    (0..SHIFT_MAX).find(fits).unwrap_or(SHIFT_MAX)
+}
+
+/// A row of the table.
+///
+/// ```text
+/// word 0   number of ids
+/// word 1   bits 0..8 form, 8..16 logarithm of the width of a bucket, 16..32 place, upper bits
+/// word 2   place, lower bits; of an inline list its first id
+/// word 3   zero; of an inline list its second id
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a>(pub(super) &'a [u32; ROW]);
+
+impl<'a> Row<'a> {
+    /// The words of a row.
+    pub(super) fn encode(len: u32, form: Form, place: u64) -> [u32; ROW] {
+        let [low, upper] = split(place);
+        [len, form.to_code() | upper << 16, low, 0]
+    }
+
+    /// The number of ids.
+    #[inline(always)]
+    pub(super) fn len(self) -> u32 {
+        self.0[0]
+    }
+
+    /// `None` if there is no such form.
+    #[inline(always)]
+    pub(super) fn form(self) -> Option<Form> {
+        Form::from_code(self.0[1] & 0xffff)
+    }
+
+    /// The first word of the list.
+    #[inline(always)]
+    pub(super) fn place(self) -> u64 {
+        join([self.0[2], self.0[1] >> 16])
+    }
+
+    /// The ids of an inline list.
+    #[inline(always)]
+    pub(super) fn inline(self) -> &'a [u32] {
+        &self.0[2..][..self.len().min(2) as usize]
+    }
+}
+
+/// A number as two words, the lower one first.
+#[expect(clippy::cast_possible_truncation, reason = "the two halves")]
+pub(super) fn split(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+/// The number of two words, the lower one first.
+#[inline(always)]
+pub(super) fn join([low, high]: [u32; 2]) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// The first words of a segment: documents, terms, and the number of postings as two words. The
+/// others are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) documents: u32,
+    pub(super) terms: u32,
+    pub(super) postings: u64,
+}
+
+impl Header {
+    pub(super) fn encode(self) -> [u32; HEADER] {
+        let [low, high] = split(self.postings);
+        let mut words = [0; HEADER];
+        words[..4].copy_from_slice(&[self.documents, self.terms, low, high]);
+        words
+    }
+
+    /// `None` if a word that has to be zero is not.
+    pub(super) fn decode(words: &[u32; HEADER]) -> Option<Self> {
+        let [documents, terms, low, high, rest @ ..] = *words;
+        let is_padded = rest.iter().all(|&word| word == 0);
+        is_padded.then_some(Self { documents, terms, postings: join([low, high]) })
+    }
+
+    /// The first word after the table.
+    pub(super) fn table_end(self) -> u64 {
+        (HEADER as u64 + u64::from(self.terms) * ROW as u64).next_multiple_of(LINE as u64)
+    }
+}

@@ -1,0 +1,92 @@
+//! A list in one of its forms, and its ids.
+
+/// A list of ids.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum List<'a> {
+    /// Ids, strictly ascending.
+    Plain(&'a [u32]),
+    /// Halves of ids by buckets.
+    Buckets(Buckets<'a>),
+    /// Bit `id % 32` of word `id / 32`.
+    Bits(&'a [u32]),
+}
+
+impl List<'_> {
+    /// Appends all ids, ascending.
+    #[inline(always)]
+    pub(super) fn decode(self, ids: &mut Vec<u32>) {
+        match self {
+            Self::Plain(list) => ids.extend_from_slice(list),
+            Self::Buckets(list) => list.decode(0, u16::MAX, ids),
+            Self::Bits(words) => {
+                for (base, &word) in (0..).step_by(32).zip(words) {
+                    decode_bits(base, word, ids);
+                }
+            }
+        }
+    }
+
+    /// Whether the list holds `id`: a binary search, or one test of a bit.
+    pub(super) fn contains(self, id: u32) -> bool {
+        match self {
+            Self::Plain(list) => list.binary_search(&id).is_ok(),
+            Self::Buckets(list) => list.bucket(id).binary_search(&low(id)).is_ok(),
+            Self::Bits(words) => words[(id / 32) as usize] >> (id % 32) & 1 != 0,
+        }
+    }
+}
+
+/// Appends the ids `base + i` of the bits `i` of a word.
+#[inline(always)]
+pub(super) fn decode_bits(base: u32, mut word: u32, ids: &mut Vec<u32>) {
+    while word != 0 {
+        ids.push(base + word.trailing_zeros());
+        word &= word - 1;
+    }
+}
+
+/// The lower half of an id.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+pub(super) fn low(id: u32) -> u16 {
+    id as u16
+}
+
+/// Lower halves of ids by buckets of `1 << shift` documents.
+///
+/// All buckets of the same upper half of an id are neighbours, so their halves ascend strictly
+/// from the first to the last of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buckets<'a> {
+    /// At most 16.
+    pub(super) shift: u32,
+    /// The begin of the first bucket, zero, and the end of each, as positions in `halves`.
+    pub(super) directory: &'a [u32],
+    /// The halves of the list, and all words of the segment after them.
+    pub(super) halves: &'a [u16],
+}
+
+impl<'a> Buckets<'a> {
+    /// The bucket of a document of the segment.
+    #[inline(always)]
+    pub(super) fn bucket(self, id: u32) -> &'a [u16] {
+        let bucket = (id >> self.shift) as usize;
+        &self.halves[self.directory[bucket] as usize..self.directory[bucket + 1] as usize]
+    }
+
+    /// Appends the ids whose upper halves are from `first` to `last`.
+    #[inline(always)]
+    pub(super) fn decode(self, first: u16, last: u16, ids: &mut Vec<u32>) {
+        let (per_half, buckets) = (1 << (16 - self.shift), self.directory.len() - 1);
+        for upper in first..=last {
+            let begin = usize::from(upper) * per_half;
+            if begin >= buckets {
+                return;
+            }
+            let end = self.directory[(begin + per_half).min(buckets)] as usize;
+            let halves = &self.halves[self.directory[begin] as usize..end];
+            let upper = u32::from(upper) << 16;
+            ids.extend(halves.iter().map(|&half| upper | u32::from(half)));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Conjunctive queries over inverted lists: the documents that have all terms of a query.
+//!
+//! An index has for each term the list of the ascending ids of its documents. A [`Segment`] is an
+//! immutable part of an index, in memory as in its file: words of 32 bits, little-endian, that a
+//! program may map into memory and query without a copy.
+//!
+//! ```text
+//! header   16 words   documents, terms, postings (two words), zeros
+//! table     4 words a term: length, form and width of buckets, place; or two ids in place of it
+//! lists               in the order of terms, one after the other; bitmaps aligned to 64 bytes
+//! margin   16 words   zeros, so that a block that begins in a list ends in the segment
+//! ```
+//!
+//! The header, the table and the first list begin at multiples of 64 bytes. A list has the form
+//! that its density makes cheapest:
+//!
+//! | form | lists | bytes an id | search of an id |
+//! |---|---|---|---|
+//! | inline | at most two ids | 0: they are in the table | compares blocks, or gallops |
+//! | plain | so few that a directory is larger | 4 | the same |
+//! | buckets | up to a document in 32 | 2.3 to 2.7; more if they are few | one word of a directory, one block |
+//! | bits | denser ones | 4 down to 1/8 | one bit |
+//!
+//! The ids of a list in buckets are cut into buckets of `1 << shift` documents, the smallest width
+//! with at least six ids a bucket on average. Of an id, the bucket says the upper part, and the
+//! lower 16 bits are stored:
+//!
+//! ```text
+//! directory   0       7      12      12   ..        one word a bucket, and the end of the last
+//!             │       │       └───────┴─ empty
+//! halves      h h h h h h h│h h h h h│h h ..        id = upper 16 bits of the bucket | half
+//!                          └─ 16 halves from here are compared with that of an id at once
+//! ```
+//!
+//! A query begins with the ids of its shortest list, and drops those that are not in the second
+//! shortest, and so on: its work is that of the shortest list. Each step takes the cheapest way:
+//!
+//! ```text
+//! all lists are bitmaps               words of all of them at once
+//! the list is at most 4 times longer  merge, 16 ids with 16 ids; halves are decoded before
+//! else                                a bit, a bucket, or a gallop for each id
+//! ```
+//!
+//! The last step of a count writes nothing.
+//!
+//! Source: Wu, Zhang, Ao, Wang, Liu, Wang, *A Batched GPU Algorithm for Set Intersection*, ISPAN
+//! 2009: §I (shortest list first), §II (a search of each of its ids), §III (batches). Departures:
+//!
+//! - A directory replaces the binary search (§II), which misses the cache a dozen times for each
+//!   id of a long list.
+//! - The paper has one form of list. Bitmaps and halves are smaller, and searched faster.
+//! - Lists of similar lengths are merged. The paper partitions them (§II), which pays from 100,000
+//!   ids on.
+//! - A search that fails ends the work for its id; the paper marks it, scans the marks and compacts
+//!   (§III), since its threads proceed together.
+//!
+//! Left out: positions, weights and deletions of documents; compression below two bytes an id,
+//! which costs a decoding at each search.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `segment`, `view`, `validate` | a segment, its parts, and the check of its bytes |
+//! | `layout`, `list`, `cast` | places and forms of lists; a list in its form; bytes as words |
+//! | `build`, `encode` | documents into lists, lists into words |
+//! | `query`, `document_set` | a query and the order of its lists; documents from outside |
+//! | `one`, `answer`, `steps` | the answer to a query, for each level |
+//! | `probe`, `merge_lists`, `dense` | a step: by searches, by a merge; bitmaps alone |
+//! | `blocks`, `sink` | blocks of 16 ids, as a trait of levels; counts or documents |
+//! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
+
+mod answer;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod blocks;
+mod build;
+mod cast;
+mod dense;
+mod document_set;
+mod encode;
+mod layout;
+mod list;
+mod merge_lists;
+mod one;
+mod portable;
+mod probe;
+mod query;
+mod scalar;
+mod segment;
+mod sink;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod view;
+
+pub use self::build::SegmentBuilder;
+pub use self::document_set::DocumentSet;
+pub use self::encode::SegmentBytes;
+pub use self::query::{Query, QueryScratch};
+pub use self::segment::Segment;
+pub use self::validate::SegmentError;

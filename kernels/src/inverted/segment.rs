@@ -1,0 +1,93 @@
+//! An immutable part of an index.
+
+use super::cast::words;
+use super::layout::Header;
+use super::validate::{SegmentError, validate};
+use super::view::View;
+
+/// The inverted lists of documents, in memory as in its file.
+///
+/// Documents are numbered from 0, terms from 0; the list of a term has the ascending ids of its
+/// documents. `B` owns or maps the bytes. [`SegmentBytes`](super::SegmentBytes) are those of a
+/// [`SegmentBuilder`](super::SegmentBuilder) or of [`merge`](super::merge).
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::inverted::{QueryScratch, Segment, SegmentBuilder};
+///
+/// let mut builder = SegmentBuilder::new();
+/// builder.push(&[0, 1]);
+/// builder.push(&[1]);
+/// builder.push(&[1, 0, 2]);
+/// let segment = Segment::new(builder.finish(3))?;
+/// let (mut scratch, mut documents) = (QueryScratch::new(), Vec::new());
+/// segment.find(Isa::Scalar, &[0, 1], &mut scratch, &mut documents);
+/// assert_eq!(documents, [0, 2]);
+/// # Ok::<(), trommel_kernels::inverted::SegmentError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Segment<B> {
+    bytes: B,
+    header: Header,
+}
+
+impl<B: AsRef<[u8]>> Segment<B> {
+    /// Opens the bytes of a segment.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a segment. Everything that queries rely on is checked, so
+    /// that they never fail on bytes that were accepted. A checksum is not part of the bytes:
+    /// damage that leaves a correct segment is accepted.
+    ///
+    /// # Cost
+    ///
+    /// Reads the bytes once.
+    pub fn new(bytes: B) -> Result<Self, SegmentError> {
+        let header = validate(bytes.as_ref())?;
+        Ok(Self { bytes, header })
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn documents(&self) -> u32 {
+        self.header.documents
+    }
+
+    /// The number of terms.
+    #[must_use]
+    pub fn terms(&self) -> u32 {
+        self.header.terms
+    }
+
+    /// The number of ids of all lists.
+    #[must_use]
+    pub fn postings(&self) -> u64 {
+        self.header.postings
+    }
+
+    /// The bytes, which are the content of its file.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
+    /// The number of documents with a term; zero for an unknown term.
+    #[must_use]
+    pub fn list_len(&self, term: u32) -> u32 {
+        self.view().len(term)
+    }
+
+    /// The parts.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are others than those that were opened.
+    #[inline]
+    pub(super) fn view(&self) -> View<'_> {
+        let words = words(self.bytes.as_ref()).and_then(|words| View::new(self.header, words));
+        words.expect("the bytes were checked when the segment was opened")
+    }
+}

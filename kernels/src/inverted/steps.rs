@@ -1,0 +1,144 @@
+//! The steps of a query on the levels with registers: the ids of one list, and of the others
+//! those that remain.
+
+use super::answer::Answer;
+use super::blocks::Blocks;
+use super::dense::{count_common_bits, find_common_bits};
+use super::list::{Buckets, List};
+use super::merge_lists::merge;
+use super::probe::probe;
+use super::query::{Steps, len_of};
+use super::sink::{Counted, Kept, Sink};
+
+/// Lengths of a list, as a multiple of the number of ids, up to which it is merged rather than
+/// probed. A list in halves is decoded for that.
+const MERGE_RATIO: usize = 4;
+
+/// Ids between two steps.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    /// The ids that remain.
+    ids: Vec<u32>,
+    /// Those of the next step.
+    next: Vec<u32>,
+    /// A decoded list.
+    list: Vec<u32>,
+    /// Documents that are counted.
+    pub(super) found: Vec<u32>,
+}
+
+impl<L: Blocks> Answer for L {
+    #[inline(always)]
+    fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32 {
+        let Some((first, others)) = steps.split() else { return 0 };
+        let Some((&last, middle)) = others.split_last() else { return len_of(steps.keys[0]) };
+        if matches!(first, List::Bits(_)) {
+            return count_common_bits(L::ISA, steps);
+        }
+        let source = Source::new(first, &mut buffers.ids);
+        let source = filter(self, Steps { keys: middle, ..steps }, source, buffers);
+        let Buffers { ids, list, .. } = buffers;
+        let mut counted = Counted::default();
+        step(self, source.ids(ids), steps.list(last), len_of(last), list, &mut counted);
+        counted.0
+    }
+
+    #[inline(always)]
+    fn find(self, steps: Steps<'_>, buffers: &mut Buffers, found: &mut Vec<u32>) {
+        let Some((first, others)) = steps.split() else { return };
+        if matches!(first, List::Bits(_)) {
+            return find_common_bits(L::ISA, steps, found);
+        }
+        let source = Source::new(first, &mut buffers.ids);
+        let source = filter(self, Steps { keys: others, ..steps }, source, buffers);
+        found.extend_from_slice(source.ids(&buffers.ids));
+    }
+}
+
+/// The ids of a step: those of a list in the segment, or the first ones of a buffer.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    List(&'a [u32]),
+    Buffer(usize),
+}
+
+impl<'a> Source<'a> {
+    /// The ids of a list, which is decoded to `buffer` if it is not plain.
+    #[inline(always)]
+    fn new(list: List<'a>, buffer: &mut Vec<u32>) -> Self {
+        if let List::Plain(ids) = list {
+            return Self::List(ids);
+        }
+        buffer.clear();
+        list.decode(buffer);
+        Self::Buffer(buffer.len())
+    }
+
+    #[inline(always)]
+    fn ids<'b>(self, buffer: &'b [u32]) -> &'b [u32]
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::List(ids) => ids,
+            Self::Buffer(len) => &buffer[..len],
+        }
+    }
+}
+
+/// The ids of `source` that are in all lists.
+#[inline(always)]
+fn filter<'a, L: Blocks>(
+    level: L,
+    steps: Steps<'_>,
+    mut source: Source<'a>,
+    buffers: &mut Buffers,
+) -> Source<'a> {
+    let Buffers { ids, next, list, .. } = buffers;
+    for &key in steps.keys {
+        let from = source.ids(ids);
+        if from.is_empty() {
+            break;
+        }
+        let mut kept = Kept::new(next, from.len());
+        step(level, from, steps.list(key), len_of(key), list, &mut kept);
+        source = Source::Buffer(kept.len());
+        std::mem::swap(ids, next);
+    }
+    source
+}
+
+/// Gives the ids that are in `list`, which has `len` ids, to `sink`.
+#[inline(always)]
+fn step<L: Blocks>(
+    level: L,
+    ids: &[u32],
+    list: List<'_>,
+    len: u32,
+    decoded: &mut Vec<u32>,
+    sink: &mut impl Sink,
+) {
+    let is_short = len as usize / MERGE_RATIO < ids.len();
+    match list {
+        List::Plain(list) if is_short => merge(level, ids, list, sink),
+        List::Buckets(list) if is_short => {
+            decode_around(ids, list, decoded);
+            merge(level, ids, decoded, sink);
+        }
+        list => probe(level, ids, list, sink),
+    }
+}
+
+/// Decodes the part of a list whose upper halves are those of `ids`, or between them.
+#[inline(always)]
+fn decode_around(ids: &[u32], list: Buckets<'_>, decoded: &mut Vec<u32>) {
+    decoded.clear();
+    if let (Some(first), Some(last)) = (ids.first(), ids.last()) {
+        list.decode(upper(*first), upper(*last), decoded);
+    }
+}
+
+#[inline(always)]
+fn upper(id: u32) -> u16 {
+    (id >> 16) as u16
+}

@@ -1,0 +1,138 @@
+//! Bytes that are damaged or forged: an error or a correct segment, never a panic.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::super::cast::{LINE, Line, bytes, words, words_mut};
+use super::super::validate::SegmentError;
+use super::{Isa, Query, QueryScratch, Segment, encode};
+
+/// Bytes in aligned lines; those past the last word are zero.
+fn aligned(content: &[u8]) -> Vec<Line> {
+    let mut lines = vec![Line::default(); content.len().div_ceil(4 * LINE)];
+    for (word, bytes) in words_mut(&mut lines).iter_mut().zip(content.chunks(4)) {
+        let mut whole = [0; 4];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u32::from_le_bytes(whole);
+    }
+    lines
+}
+
+/// Asks queries of bytes, if they are a segment; answers are documents that ascend.
+fn ask(content: &[u8]) -> Result<(), SegmentError> {
+    let segment = Segment::new(content)?;
+    let mut scratch = QueryScratch::new();
+    for isa in Isa::available() {
+        for terms in [&[0][..], &[1], &[2, 3], &[0, 1, 2, 3, 4], &[3, 4], &[0, 3], &[1, 4]] {
+            let mut found = Vec::new();
+            segment.find(isa, Query::from(terms), &mut scratch, &mut found);
+            assert!(found.is_sorted_by(|left, right| left < right));
+            assert!(found.last().is_none_or(|&last| last < segment.documents()));
+            assert_eq!(segment.count(isa, terms, &mut scratch) as usize, found.len());
+        }
+    }
+    Ok(())
+}
+
+/// A small segment with a list of each form, of buckets of two widths.
+fn small() -> Vec<u8> {
+    let documents = 1_500;
+    let lists: [BTreeSet<u32>; 6] = [
+        (0..documents).step_by(3).collect(),
+        (0..45).map(|i| i * 33).collect(),
+        BTreeSet::from([5, 1_499]),
+        (100..140).collect(),
+        BTreeSet::from([5, 6, 7]),
+        BTreeSet::new(),
+    ];
+    encode(documents, &lists).as_ref().to_vec()
+}
+
+#[test]
+fn a_segment_that_is_cut_is_refused() {
+    let small = small();
+    for len in 0..small.len() {
+        let lines = aligned(&small[..len]);
+        let _ = ask(bytes(&lines));
+        assert!(ask(&bytes(&lines)[..len]).is_err(), "{len} bytes");
+    }
+    assert_eq!(ask(bytes(&aligned(&small))), Ok(()));
+}
+
+#[test]
+fn a_segment_with_a_flipped_byte_is_refused_or_right() {
+    let small = small();
+    let mut refused = 0;
+    for at in 0..small.len() {
+        for bit in 0..8 {
+            let mut damaged = small.clone();
+            damaged[at] ^= 1 << bit;
+            refused += u32::from(ask(bytes(&aligned(&damaged))).is_err());
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn bytes_that_are_not_aligned_are_refused() {
+    let small = small();
+    let lines = aligned(&[&[0][..], &small[..]].concat());
+    let shifted = &bytes(&lines)[1..=small.len()];
+    assert_eq!(ask(shifted), Err(SegmentError::Alignment { bytes: small.len() }));
+}
+
+/// The error for the words of the small segment after a change.
+fn forge(change: impl FnOnce(&mut [u32])) -> Result<(), SegmentError> {
+    let mut lines = aligned(&small());
+    change(words_mut(&mut lines));
+    ask(bytes(&lines))
+}
+
+#[test]
+fn forged_rows_are_refused_with_their_term() {
+    let row = |term: usize| LINE + 4 * term;
+    let bytes = small().len();
+    assert_eq!(forge(|words| words[1] = u32::MAX), Err(SegmentError::Header { bytes }));
+    assert_eq!(forge(|words| words[9] = 1), Err(SegmentError::Header { bytes }));
+    assert_eq!(
+        forge(|words| words[2] += 1),
+        Err(SegmentError::Postings { postings: 590, expected: 591 })
+    );
+    // A form that is none, a place in the list before, a length past the documents.
+    for (term, word, value) in [(0, 1, 9), (1, 2, 48), (3, 0, 2_000), (2, 0, 3), (4, 1, 1 << 16)] {
+        let refused = forge(|words| words[row(term) + word] = value);
+        let term = u32::try_from(term).unwrap();
+        assert_eq!(refused, Err(SegmentError::Row { term }));
+    }
+    let lists = forge(|words| {
+        let place = words[row(0) + 2] as usize;
+        words[place] ^= 2;
+    });
+    assert_eq!(lists, Err(SegmentError::List { term: 0 }));
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let error = SegmentError::Postings { postings: 3, expected: 4 };
+    assert_eq!(error.to_string(), "3 postings; the header says 4");
+    assert_eq!(SegmentError::Row { term: 9 }.to_string(), "invalid row of term 9");
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_changes_of_words_never_panic(
+        changes in prop::collection::vec((any::<u16>(), prop_oneof![
+            any::<u32>(), 0..70_u32, (0..32_u32).prop_map(|bit| 1 << bit),
+        ]), 1..6),
+    ) {
+        let mut lines = aligned(&small());
+        let content = words_mut(&mut lines);
+        for (at, word) in changes {
+            let len = content.len();
+            content[usize::from(at) % len] = word;
+        }
+        let _ = ask(bytes(&lines));
+        prop_assert!(words(bytes(&lines)).is_some());
+    }
+}

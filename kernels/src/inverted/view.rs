@@ -1,0 +1,101 @@
+//! The parts of a segment in memory.
+
+use super::cast::{LINE, halves};
+use super::layout::{Form, HEADER, Header, ROW, Row, buckets};
+use super::list::{Buckets, List};
+
+/// A segment's words, split into its parts.
+///
+/// Every access is checked against the words, so that a file that is changed under its memory map
+/// gives a wrong answer or a panic, and never a read outside of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    header: Header,
+    table: &'a [[u32; ROW]],
+    words: &'a [u32],
+    halves: &'a [u16],
+}
+
+impl<'a> View<'a> {
+    /// The parts of the words with this header; `None` if the table reaches past them.
+    #[inline]
+    pub(super) fn new(header: Header, words: &'a [u32]) -> Option<Self> {
+        let table = words.get(HEADER..)?.get(..header.terms as usize * ROW)?;
+        Some(Self { header, table: table.as_chunks().0, words, halves: halves(words) })
+    }
+
+    #[inline(always)]
+    pub(super) fn documents(self) -> u32 {
+        self.header.documents
+    }
+
+    pub(super) fn words(self) -> &'a [u32] {
+        self.words
+    }
+
+    /// The table.
+    #[inline(always)]
+    pub(super) fn rows(self) -> &'a [[u32; ROW]] {
+        self.table
+    }
+
+    /// The length of a list; zero for an unknown term.
+    #[inline(always)]
+    pub(super) fn len(self, term: u32) -> u32 {
+        self.table.get(term as usize).map_or(0, |row| Row(row).len())
+    }
+
+    /// The form of the list of a term.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such term.
+    #[inline(always)]
+    pub(super) fn form(self, term: u32) -> Form {
+        let row = Row(&self.table[term as usize]);
+        row.form().expect("forms were checked when the segment was opened")
+    }
+
+    /// The list of a term.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such term.
+    #[inline(always)]
+    pub(super) fn list(self, term: u32) -> List<'a> {
+        self.list_of(Row(&self.table[term as usize]), self.form(term))
+    }
+
+    /// The list of a row of this form.
+    ///
+    /// # Panics
+    ///
+    /// If it reaches past the words.
+    #[inline(always)]
+    pub(super) fn list_of(self, row: Row<'a>, form: Form) -> List<'a> {
+        let place = usize::try_from(row.place()).expect("places are within memory");
+        match form {
+            Form::Inline => List::Plain(row.inline()),
+            Form::Plain => List::Plain(&self.words[place..][..row.len() as usize]),
+            Form::Buckets { shift } => {
+                let len = entries(self.documents(), shift);
+                let directory = &self.words[place..][..len];
+                let halves = &self.halves[2 * (place + len)..];
+                List::Buckets(Buckets { shift, directory, halves })
+            }
+            Form::Bits => {
+                let len = self.documents().div_ceil(32) as usize;
+                List::Bits(&self.words[place..][..len])
+            }
+        }
+    }
+}
+
+/// Words of the directory of buckets of this width.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most 2^32 + 1")]
+fn entries(documents: u32, shift: u32) -> usize {
+    buckets(documents, shift) as usize + 1
+}
+
+const _: () = assert!(LINE >= 8, "a margin of a line holds a block of 16 halves");
