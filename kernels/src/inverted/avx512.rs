@@ -5,7 +5,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{
     __m256i, __m512i, __mmask16, _mm256_cmpeq_epi16_mask, _mm256_loadu_si256, _mm256_set1_epi16,
-    _mm512_and_si512, _mm512_cmpeq_epi32_mask, _mm512_cmplt_epu32_mask,
+    _mm512_add_epi32, _mm512_and_si512, _mm512_cmpeq_epi32_mask, _mm512_cmplt_epu32_mask,
     _mm512_mask_i32gather_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32,
     _mm512_setzero_si512, _mm512_sllv_epi32, _mm512_srli_epi32, _mm512_test_epi32_mask,
 };
@@ -13,6 +13,9 @@ use std::arch::x86_64::{
 use super::blocks::{BLOCK, Blocks};
 use crate::Isa;
 use crate::simd::{Avx512, Base, Extension, Vp2Intersect, avx512};
+
+/// The number of each lane.
+const LANES: [u32; BLOCK] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// The ids of one register that are in another, for each extension.
 pub(super) trait Common: Copy {
@@ -85,6 +88,23 @@ where
         // processors.
         let ids = self.load_u32(ids);
         self.store_u32(avx512!(self, _mm512_maskz_compress_epi32(hits as __mmask16, ids)), kept);
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
+    fn ids_of(self, base: u32, word: u32, ids: &mut [u32; 32]) {
+        if word == 0 {
+            return;
+        }
+        let base = avx512!(self, _mm512_set1_epi32(base.cast_signed()));
+        let low = avx512!(self, _mm512_add_epi32(base, self.load_u32(&LANES)));
+        let high = avx512!(self, _mm512_add_epi32(low, _mm512_set1_epi32(16)));
+        let (low_hits, high_hits) = (word as __mmask16, (word >> 16) as __mmask16);
+        let low = avx512!(self, _mm512_maskz_compress_epi32(low_hits, low));
+        let high = avx512!(self, _mm512_maskz_compress_epi32(high_hits, high));
+        self.store_u32(low, ids.first_chunk_mut().expect("a word has two blocks"));
+        let rest = ids[low_hits.count_ones() as usize..].first_chunk_mut();
+        self.store_u32(high, rest.expect("a word has two blocks"));
     }
 }
 

@@ -39,4 +39,16 @@ pub(super) trait Blocks: Copy {
             end += (hits >> lane & 1) as usize;
         }
     }
+
+    /// Writes the ids `base + i` of the bits `i` of a word to the front of `ids`; ids past them may
+    /// be overwritten.
+    #[inline(always)]
+    fn ids_of(self, base: u32, mut word: u32, ids: &mut [u32; 32]) {
+        let mut end = 0;
+        while word != 0 {
+            ids[end % 32] = base + word.trailing_zeros();
+            end += 1;
+            word &= word - 1;
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Queries all of whose lists are bitmaps: the words of all of them at once.
 
-use super::list::{List, decode_bits};
+use super::blocks::Blocks;
+use super::list::List;
 use super::query::Steps;
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
@@ -14,8 +15,24 @@ pub(super) fn count_common_bits(isa: Isa, steps: Steps<'_>) -> u32 {
 }
 
 /// Appends the documents in all lists.
-pub(super) fn find_common_bits(isa: Isa, steps: Steps<'_>, found: &mut Vec<u32>) {
-    dispatch::<Popcount, _>(isa, FindCommon(steps, found));
+#[inline(always)]
+pub(super) fn find_common_bits<L: Blocks>(level: L, steps: Steps<'_>, found: &mut Vec<u32>) {
+    // On the stack, so that nothing is cleared in `found` that is then overwritten.
+    let mut ids = [0; STRIP * 32 + 32];
+    let words = words_of(steps);
+    let mut begin = 0;
+    while begin < words {
+        let strip = strip_at(steps, begin);
+        let (mut len, mut base) = (0, u32::try_from(begin * 32).expect("a bit of a document"));
+        for word in strip {
+            let free = ids[len..].first_chunk_mut().expect("there is room for a word");
+            level.ids_of(base, word, free);
+            len += word.count_ones() as usize;
+            base = base.wrapping_add(32);
+        }
+        found.extend_from_slice(&ids[..len]);
+        begin += STRIP;
+    }
 }
 
 struct CountCommon<'a>(Steps<'a>);
@@ -27,49 +44,37 @@ impl Call for CountCommon<'_> {
 impl<L> RunOn<L> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> u32 {
-        let mut count = 0;
-        each_strip(self.0, |_, strip| {
-            count += strip.iter().map(|word| word.count_ones()).sum::<u32>();
-        });
+        let words = words_of(self.0);
+        let (mut count, mut begin) = (0, 0);
+        while begin < words {
+            count += strip_at(self.0, begin).iter().map(|word| word.count_ones()).sum::<u32>();
+            begin += STRIP;
+        }
         count
     }
 }
 
-struct FindCommon<'a>(Steps<'a>, &'a mut Vec<u32>);
-
-impl Call for FindCommon<'_> {
-    type Output = ();
+/// The words of each bitmap.
+#[inline(always)]
+fn words_of(steps: Steps<'_>) -> usize {
+    steps.split().map_or(0, |(first, _)| bits(first).len())
 }
 
-impl<L> RunOn<L> for FindCommon<'_> {
-    #[inline(always)]
-    fn run_on(self, _: L) {
-        let Self(steps, found) = self;
-        each_strip(steps, |base, strip| {
-            for (base, &word) in (base..=u32::MAX).step_by(32).zip(strip) {
-                decode_bits(base, word, found);
-            }
-        });
-    }
-}
-
-/// Calls `visit` with the first id and the common words of each strip.
+/// The common words from `begin` on; zeros past the end.
 ///
 /// The loops have fixed lengths, so that the compiler makes registers of the level of them.
 #[inline(always)]
-fn each_strip(steps: Steps<'_>, mut visit: impl FnMut(u32, &[u32; STRIP])) {
-    let Some((first, others)) = steps.split() else { return };
-    let words = bits(first).len();
-    for begin in (0..words).step_by(STRIP) {
-        let mut strip = [0; STRIP];
-        let own = &bits(first)[begin..words.min(begin + STRIP)];
+fn strip_at(steps: Steps<'_>, begin: usize) -> [u32; STRIP] {
+    let mut strip = [0; STRIP];
+    if let Some((first, others)) = steps.split() {
+        let own = &bits(first)[begin..];
+        let own = &own[..own.len().min(STRIP)];
         strip[..own.len()].copy_from_slice(own);
         for &key in others {
             and(&mut strip, &bits(steps.list(key))[begin..]);
         }
-        let base = u32::try_from(begin * 32).expect("a bit of a document");
-        visit(base, &strip);
     }
+    strip
 }
 
 /// The words of a bitmap.

@@ -26,6 +26,20 @@ impl List<'_> {
         }
     }
 
+    /// Writes the first ids of a list that is not a bitmap, and returns their number.
+    #[inline(always)]
+    pub(super) fn head<const IDS: usize>(self, ids: &mut [u32; IDS]) -> usize {
+        match self {
+            Self::Plain(list) => {
+                let len = list.len().min(IDS);
+                ids[..len].copy_from_slice(&list[..len]);
+                len
+            }
+            Self::Buckets(list) => list.head(ids),
+            Self::Bits(_) => 0,
+        }
+    }
+
     /// Whether the list holds `id`: a binary search, or one test of a bit.
     pub(super) fn contains(self, id: u32) -> bool {
         match self {
@@ -72,6 +86,25 @@ impl<'a> Buckets<'a> {
     pub(super) fn bucket(self, id: u32) -> &'a [u16] {
         let bucket = (id >> self.shift) as usize;
         &self.halves[self.directory[bucket] as usize..self.directory[bucket + 1] as usize]
+    }
+
+    /// Writes the first ids, and returns their number.
+    #[inline(always)]
+    fn head(self, ids: &mut [u32]) -> usize {
+        let (per_half, mut end) = (1 << (16 - self.shift), 0);
+        // The ends of all buckets of an upper half, one upper half after the other.
+        let ends = self.directory.iter().skip(per_half).step_by(per_half);
+        for (upper, &next) in (0..).zip(ends.chain(self.directory.last())) {
+            let next = (next as usize).min(ids.len());
+            for (id, &half) in ids[end..next].iter_mut().zip(&self.halves[end..next]) {
+                *id = upper << 16 | u32::from(half);
+            }
+            end = next;
+            if end == ids.len() {
+                break;
+            }
+        }
+        end
     }
 
     /// Appends the ids whose upper halves are from `first` to `last`.

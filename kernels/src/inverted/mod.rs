@@ -64,6 +64,7 @@
 //! | `build`, `encode` | documents into lists, lists into words |
 //! | `query`, `document_set` | a query and the order of its lists; documents from outside |
 //! | `one`, `answer`, `steps` | the answer to a query, for each level |
+//! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
 //! | `probe`, `merge_lists`, `dense` | a step: by searches, by a merge; bitmaps alone |
 //! | `blocks`, `sink` | blocks of 16 ids, as a trait of levels; counts or documents |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
@@ -73,12 +74,14 @@ mod answer;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod batch;
 mod blocks;
 mod build;
 mod cast;
 mod dense;
 mod document_set;
 mod encode;
+mod fetch;
 mod layout;
 mod list;
 mod merge_lists;
@@ -95,6 +98,7 @@ mod tests;
 mod validate;
 mod view;
 
+pub use self::batch::{BatchScratch, FoundDocuments, QueryBatch};
 pub use self::build::SegmentBuilder;
 pub use self::document_set::DocumentSet;
 pub use self::encode::SegmentBytes;

@@ -2,6 +2,7 @@
 
 use super::Segment;
 use super::answer::Answer;
+use super::fetch::fetch;
 use super::query::{Query, QueryScratch, Steps};
 use super::steps::Buffers;
 use crate::Isa;
@@ -76,6 +77,7 @@ impl Call for Count<'_> {
 impl<L: Answer> RunOn<L> for Count<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
+        fetch(&[self.steps]);
         level.count(self.steps, self.buffers)
     }
 }
@@ -93,6 +95,7 @@ impl Call for Find<'_> {
 impl<L: Answer> RunOn<L> for Find<'_> {
     #[inline(always)]
     fn run_on(self, level: L) {
+        fetch(&[self.steps]);
         level.find(self.steps, self.buffers, self.found);
     }
 }

@@ -47,7 +47,7 @@ impl<L: Blocks> Answer for L {
     fn find(self, steps: Steps<'_>, buffers: &mut Buffers, found: &mut Vec<u32>) {
         let Some((first, others)) = steps.split() else { return };
         if matches!(first, List::Bits(_)) {
-            return find_common_bits(L::ISA, steps, found);
+            return find_common_bits(self, steps, found);
         }
         let source = Source::new(first, &mut buffers.ids);
         let source = filter(self, Steps { keys: others, ..steps }, source, buffers);

@@ -3,6 +3,7 @@
 use super::cast::{LINE, halves};
 use super::layout::{Form, HEADER, Header, ROW, Row, buckets};
 use super::list::{Buckets, List};
+use crate::simd::prefetch;
 
 /// A segment's words, split into its parts.
 ///
@@ -43,6 +44,12 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(super) fn len(self, term: u32) -> u32 {
         self.table.get(term as usize).map_or(0, |row| Row(row).len())
+    }
+
+    /// Fetches the row of a term.
+    #[inline(always)]
+    pub(super) fn fetch_row(self, term: u32) {
+        prefetch(self.table, term as usize);
     }
 
     /// The form of the list of a term.

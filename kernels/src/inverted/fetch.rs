@@ -1,0 +1,88 @@
+//! Fetches the lists of several queries, so that their misses of the cache overlap.
+
+use super::batch::GROUP;
+use super::list::List;
+use super::query::Steps;
+use crate::simd::prefetch;
+
+/// Lines of a list that are fetched: the processor follows a list by itself from there on.
+const LINES: usize = 4;
+
+/// Ids of a list whose places in the next one are fetched; a step fetches those of the others.
+const IDS: usize = 32;
+
+/// The first ids of a list.
+#[derive(Clone, Copy)]
+struct Head {
+    ids: [u32; IDS],
+    len: usize,
+}
+
+/// Fetches the first lines of all lists of at most [`GROUP`] queries, then all that the first ids
+/// of a query meet in its second list.
+#[inline(always)]
+pub(super) fn fetch(group: &[Steps<'_>]) {
+    for steps in group {
+        for &key in steps.keys {
+            fetch_lines(steps.list(key));
+        }
+    }
+    let mut heads = [Head { ids: [0; IDS], len: 0 }; GROUP];
+    for (steps, head) in group.iter().zip(&mut heads) {
+        let Some((first, [second, ..])) = steps.split() else { continue };
+        head.len = first.head(&mut head.ids);
+        fetch_places(steps.list(*second), &head.ids[..head.len]);
+    }
+    for (steps, head) in group.iter().zip(&heads) {
+        let Some((_, [second, ..])) = steps.split() else { continue };
+        fetch_halves(steps.list(*second), &head.ids[..head.len]);
+    }
+}
+
+/// Fetches the first lines of a list that is read from its beginning.
+#[inline(always)]
+fn fetch_lines(list: List<'_>) {
+    match list {
+        List::Plain(ids) => {
+            for line in 0..LINES.min(ids.len().div_ceil(16)) {
+                prefetch(ids, line * 16);
+            }
+        }
+        List::Buckets(list) => {
+            prefetch(list.directory, 0);
+            for line in 0..LINES {
+                prefetch(list.halves, line * 32);
+            }
+        }
+        List::Bits(_) => {}
+    }
+}
+
+/// Fetches the words that say whether ids are in a list, or where.
+#[inline(always)]
+fn fetch_places(list: List<'_>, ids: &[u32]) {
+    match list {
+        List::Plain(_) => {}
+        List::Buckets(list) => {
+            for id in ids {
+                prefetch(list.directory, (id >> list.shift) as usize);
+            }
+        }
+        List::Bits(words) => {
+            for id in ids {
+                prefetch(words, (id / 32) as usize);
+            }
+        }
+    }
+}
+
+/// Fetches the buckets of ids.
+#[inline(always)]
+fn fetch_halves(list: List<'_>, ids: &[u32]) {
+    if let List::Buckets(list) = list {
+        for id in ids {
+            let begin = list.directory.get((id >> list.shift) as usize).copied().unwrap_or(0);
+            prefetch(list.halves, begin as usize);
+        }
+    }
+}
