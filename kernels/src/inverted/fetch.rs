@@ -2,6 +2,7 @@
 
 use super::batch::GROUP;
 use super::list::List;
+use super::probe::fetch_buckets;
 use super::query::Steps;
 use crate::simd::prefetch;
 
@@ -35,7 +36,9 @@ pub(super) fn fetch(group: &[Steps<'_>]) {
     }
     for (steps, head) in group.iter().zip(&heads) {
         let Some((_, [second, ..])) = steps.split() else { continue };
-        fetch_halves(steps.list(*second), &head.ids[..head.len]);
+        if let List::Buckets(list) = steps.list(*second) {
+            fetch_buckets(&head.ids[..head.len], list);
+        }
     }
 }
 
@@ -72,17 +75,6 @@ fn fetch_places(list: List<'_>, ids: &[u32]) {
             for id in ids {
                 prefetch(words, (id / 32) as usize);
             }
-        }
-    }
-}
-
-/// Fetches the buckets of ids.
-#[inline(always)]
-fn fetch_halves(list: List<'_>, ids: &[u32]) {
-    if let List::Buckets(list) = list {
-        for id in ids {
-            let begin = list.directory.get((id >> list.shift) as usize).copied().unwrap_or(0);
-            prefetch(list.halves, begin as usize);
         }
     }
 }
