@@ -5,10 +5,31 @@ use std::fmt;
 use super::cast::{LINE, Line, bytes, halves_mut, words_mut};
 use super::layout::{Form, HEADER, Header, MARGIN, ROW, Row};
 use super::list::low;
+use super::validate::SegmentError;
 
 /// The bytes of a segment in memory, aligned to 64 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SegmentBytes(Vec<Line>);
+
+impl SegmentBytes {
+    /// An aligned copy of bytes, such as those of a file that was read and not mapped.
+    ///
+    /// # Errors
+    ///
+    /// If their number is not a multiple of 64. Their content is checked by
+    /// [`Segment::new`](super::Segment::new).
+    pub fn copy_of(bytes: &[u8]) -> Result<Self, SegmentError> {
+        let (chunks, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() || !chunks.len().is_multiple_of(LINE) {
+            return Err(SegmentError::Alignment { bytes: bytes.len() });
+        }
+        let mut lines = vec![Line::default(); chunks.len() / LINE];
+        for (word, &bytes) in words_mut(&mut lines).iter_mut().zip(chunks) {
+            *word = u32::from_ne_bytes(bytes);
+        }
+        Ok(Self(lines))
+    }
+}
 
 impl AsRef<[u8]> for SegmentBytes {
     #[inline]

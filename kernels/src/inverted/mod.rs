@@ -61,10 +61,11 @@
 //! |---|---|
 //! | `segment`, `view`, `validate` | a segment, its parts, and the check of its bytes |
 //! | `layout`, `list`, `cast` | places and forms of lists; a list in its form; bytes as words |
-//! | `build`, `encode` | documents into lists, lists into words |
+//! | `build`, `encode`, `merge_segments` | documents into lists, lists into words; several segments into one |
 //! | `query`, `document_set` | a query and the order of its lists; documents from outside |
 //! | `one`, `answer`, `steps` | the answer to a query, for each level |
 //! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
+//! | `cost` | the time of a query, by a model |
 //! | `probe`, `merge_lists`, `dense` | a step: by searches, by a merge; bitmaps alone |
 //! | `blocks`, `sink` | blocks of 16 ids, as a trait of levels; counts or documents |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
@@ -78,6 +79,7 @@ mod batch;
 mod blocks;
 mod build;
 mod cast;
+mod cost;
 mod dense;
 mod document_set;
 mod encode;
@@ -85,6 +87,7 @@ mod fetch;
 mod layout;
 mod list;
 mod merge_lists;
+mod merge_segments;
 mod one;
 mod portable;
 mod probe;
@@ -102,6 +105,7 @@ pub use self::batch::{BatchScratch, FoundDocuments, QueryBatch};
 pub use self::build::SegmentBuilder;
 pub use self::document_set::DocumentSet;
 pub use self::encode::SegmentBytes;
+pub use self::merge_segments::{MergePart, merge};
 pub use self::query::{Query, QueryScratch};
 pub use self::segment::Segment;
 pub use self::validate::SegmentError;

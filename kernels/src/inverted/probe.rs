@@ -30,9 +30,19 @@ fn probe_bits<L: Blocks>(level: L, ids: &[u32], words: &[u32], sink: &mut impl S
         }
         sink.take(level, block, level.test(block, words));
     }
-    if !rest.is_empty() {
-        let (block, valid) = pad(rest);
-        sink.take(level, &block, level.test(&block, words) & valid);
+    match ids.last_chunk() {
+        // The last block again, and of it the lanes that are new: a copy of the rest would have to
+        // be read before it is in the cache.
+        Some(block) if !rest.is_empty() => {
+            let new = u32::MAX << (BLOCK - rest.len());
+            sink.take(level, block, level.test(block, words) & new);
+        }
+        _ => {
+            for &id in rest {
+                let word = words.get((id / 32) as usize).copied().unwrap_or(0);
+                sink.take_one(id, word >> (id % 32) & 1 != 0);
+            }
+        }
     }
 }
 

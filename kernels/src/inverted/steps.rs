@@ -12,7 +12,7 @@ use super::sink::{Counted, Kept, Sink};
 
 /// Lengths of a list, as a multiple of the number of ids, up to which it is merged rather than
 /// probed. A list in halves is decoded for that.
-const MERGE_RATIO: usize = 4;
+pub(super) const MERGE_RATIO: usize = 4;
 
 /// Ids between two steps.
 #[derive(Debug, Default)]

@@ -1,7 +1,9 @@
 //! Every form of list on every level against intersections of `BTreeSet`s.
 
+mod batches;
 mod damage;
 mod forms;
+mod merges;
 mod queries;
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::cast::{LINE, Line, bytes, words, words_mut};
 use super::super::validate::SegmentError;
-use super::{Isa, Query, QueryScratch, Segment, encode};
+use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode};
 
 /// Bytes in aligned lines; those past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {
@@ -110,6 +110,17 @@ fn forged_rows_are_refused_with_their_term() {
         words[place] ^= 2;
     });
     assert_eq!(lists, Err(SegmentError::List { term: 0 }));
+}
+
+#[test]
+fn a_copy_is_the_same_segment() {
+    let small = small();
+    let copy = SegmentBytes::copy_of(&small).unwrap();
+    assert_eq!(copy.as_ref(), small);
+    assert_eq!(ask(copy.as_ref()), Ok(()));
+    let bytes = small.len() - 4;
+    assert_eq!(SegmentBytes::copy_of(&small[..bytes]), Err(SegmentError::Alignment { bytes }));
+    assert!(SegmentBytes::copy_of(&small[1..]).is_err());
 }
 
 #[test]
