@@ -206,6 +206,7 @@ const COMMON: &[&str] = &["isa", "sets", "simd"];
 const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
+    "inverted",
     "overlap",
     "postings",
     "sieve",

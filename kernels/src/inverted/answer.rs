@@ -1,7 +1,7 @@
 //! The answer to one query, as a trait that each level implements.
 
-use super::query::Steps;
-use super::steps::Buffers;
+use super::plan::Steps;
+use super::scratch::Buffers;
 
 /// Answers queries.
 pub(super) trait Answer: Copy {

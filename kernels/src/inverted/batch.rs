@@ -1,18 +1,15 @@
 //! Queries that are answered together.
 
-use super::Segment;
 use super::answer::Answer;
 use super::document_set::DocumentSet;
-use super::fetch::fetch;
-use super::query::{Query, QueryScratch, Steps};
-use super::steps::Buffers;
+use super::fetch::{GROUP, fetch};
+use super::plan::Steps;
+use super::query::Query;
+use super::scratch::{Buffers, QueryScratch};
+use super::segment::Segment;
 use super::view::View;
 use crate::Isa;
 use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
-
-/// Queries whose lists are fetched together. More of them push each other's lists out of the
-/// first-level cache.
-pub(super) const GROUP: usize = 16;
 
 /// Queries laid end to end.
 ///

@@ -2,8 +2,8 @@
 //!
 //! Measured on one core of an AMD EPYC (Zen 5), AVX-512, an index of 135 MB.
 
-use super::Segment;
 use super::layout::Form;
+use super::segment::Segment;
 use super::steps::MERGE_RATIO;
 
 /// Picoseconds of a query: its plan, and entering the level.

@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::list::List;
-use super::query::Steps;
+use super::plan::Steps;
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 

@@ -1,10 +1,13 @@
 //! Fetches the lists of several queries, so that their misses of the cache overlap.
 
-use super::batch::GROUP;
 use super::list::List;
+use super::plan::Steps;
 use super::probe::fetch_buckets;
-use super::query::Steps;
 use crate::simd::prefetch;
+
+/// Queries whose lists are fetched together. More of them push each other's lists out of the
+/// first-level cache.
+pub(super) const GROUP: usize = 16;
 
 /// Lines of a list that are fetched: the processor follows a list by itself from there on.
 const LINES: usize = 4;

@@ -11,13 +11,14 @@ pub(super) const ROW: usize = 4;
 /// Words after the last list, so that a block that begins in a list ends in the segment.
 pub(super) const MARGIN: usize = LINE;
 
-/// Documents an id from which on a list is a bitmap: four bytes an id.
+/// Documents an id up to which a list is a bitmap: at most eight bytes an id.
 ///
-/// Denser limits are smaller and slower, as a test of a bit costs less than a probe.
-const DENSE: u64 = 32;
+/// A bit is searched faster than a bucket. Against a limit of 32, queries of real text took 17 to
+/// 22 % less time at shortest lists of 100 to 10,000 ids, and 16 % more memory.
+const DENSE: u64 = 64;
 
-/// The least average number of ids of a bucket. A bucket of the next power of two has less than
-/// twice as many, and most of them fit a block of 16.
+/// The least average number of ids of a bucket. The next smaller width would have fewer; so buckets
+/// have less than twice as many on average, and most fit a block of 16.
 const FILL: u64 = 6;
 
 /// The logarithm of the widest bucket, inside which a half tells ids apart.

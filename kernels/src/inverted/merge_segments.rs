@@ -1,7 +1,7 @@
 //! Segments whose documents follow each other into one.
 
-use super::Segment;
 use super::encode::{Encoder, SegmentBytes};
+use super::segment::Segment;
 
 /// The new number of a term that a segment lacks.
 const NONE: u32 = u32::MAX;

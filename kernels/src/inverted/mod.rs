@@ -18,8 +18,8 @@
 //! |---|---|---|---|
 //! | inline | at most two ids | 0: they are in the table | compares blocks, or gallops |
 //! | plain | so few that a directory is larger | 4 | the same |
-//! | buckets | up to a document in 32 | 2.3 to 2.7; more if they are few | one word of a directory, one block |
-//! | bits | denser ones | 4 down to 1/8 | one bit |
+//! | buckets | up to a document in 64 | 2.3 to 2.7; up to 4 if they are few | one word of a directory, one block |
+//! | bits | denser ones | 8 down to 1/8 | one bit |
 //!
 //! The ids of a list in buckets are cut into buckets of `1 << shift` documents, the smallest width
 //! with at least six ids a bucket on average. Of an id, the bucket says the upper part, and the
@@ -62,7 +62,8 @@
 //! | `segment`, `view`, `validate` | a segment, its parts, and the check of its bytes |
 //! | `layout`, `list`, `cast` | places and forms of lists; a list in its form; bytes as words |
 //! | `build`, `encode`, `merge_segments` | documents into lists, lists into words; several segments into one |
-//! | `query`, `document_set` | a query and the order of its lists; documents from outside |
+//! | `query`, `document_set` | a query; documents from outside |
+//! | `plan`, `scratch` | the order of the lists of a query; memory that is used again |
 //! | `one`, `answer`, `steps` | the answer to a query, for each level |
 //! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
 //! | `cost` | the time of a query, by a model |
@@ -89,10 +90,12 @@ mod list;
 mod merge_lists;
 mod merge_segments;
 mod one;
+mod plan;
 mod portable;
 mod probe;
 mod query;
 mod scalar;
+mod scratch;
 mod segment;
 mod sink;
 mod steps;
@@ -106,6 +109,7 @@ pub use self::build::SegmentBuilder;
 pub use self::document_set::DocumentSet;
 pub use self::encode::SegmentBytes;
 pub use self::merge_segments::{MergePart, merge};
-pub use self::query::{Query, QueryScratch};
+pub use self::query::Query;
+pub use self::scratch::QueryScratch;
 pub use self::segment::Segment;
 pub use self::validate::SegmentError;

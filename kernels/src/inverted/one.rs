@@ -1,10 +1,11 @@
 //! The answer to one query.
 
-use super::Segment;
 use super::answer::Answer;
 use super::fetch::fetch;
-use super::query::{Query, QueryScratch, Steps};
-use super::steps::Buffers;
+use super::plan::Steps;
+use super::query::Query;
+use super::scratch::{Buffers, QueryScratch};
+use super::segment::Segment;
 use crate::Isa;
 use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
 

@@ -2,8 +2,8 @@
 //! paper (§II).
 
 use super::answer::Answer;
-use super::query::Steps;
-use super::steps::Buffers;
+use super::plan::Steps;
+use super::scratch::Buffers;
 use crate::simd::Scalar;
 
 impl Answer for Scalar {

@@ -6,26 +6,14 @@ use super::blocks::Blocks;
 use super::dense::{count_common_bits, find_common_bits};
 use super::list::{Buckets, List};
 use super::merge_lists::merge;
+use super::plan::{Steps, len_of};
 use super::probe::probe;
-use super::query::{Steps, len_of};
+use super::scratch::Buffers;
 use super::sink::{Counted, Kept, Sink};
 
 /// Lengths of a list, as a multiple of the number of ids, up to which it is merged rather than
 /// probed. A list in halves is decoded for that.
 pub(super) const MERGE_RATIO: usize = 4;
-
-/// Ids between two steps.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    /// The ids that remain.
-    ids: Vec<u32>,
-    /// Those of the next step.
-    next: Vec<u32>,
-    /// A decoded list.
-    list: Vec<u32>,
-    /// Documents that are counted.
-    pub(super) found: Vec<u32>,
-}
 
 impl<L: Blocks> Answer for L {
     #[inline(always)]

@@ -20,20 +20,23 @@ fn a_list_has_the_form_of_its_density() {
     assert_eq!(Form::of(2, million), Form::Inline);
     assert_eq!(Form::of(3, million), Form::Plain);
     assert_eq!(Form::of(1_000, million), Form::Buckets { shift: 13 });
-    assert_eq!(Form::of(31_249, million), Form::Buckets { shift: 8 });
-    assert_eq!(Form::of(31_250, million), Form::Bits);
-    assert_eq!(Form::of(3, 96), Form::Bits);
+    assert_eq!(Form::of(15_624, million), Form::Buckets { shift: 9 });
+    assert_eq!(Form::of(15_625, million), Form::Bits);
+    assert_eq!(Form::of(3, 192), Form::Bits);
+    assert_eq!(Form::of(3, 193), Form::Plain);
     assert_eq!(Form::of(100_000, u32::MAX), Form::Plain);
     assert_eq!(Form::of(140_000, u32::MAX), Form::Buckets { shift: 16 });
     assert_eq!(Form::of(u32::MAX, u32::MAX), Form::Bits);
 }
 
 #[test]
-fn no_form_takes_more_than_plain_ids() {
+fn only_bitmaps_take_more_than_plain_ids_and_at_most_twice_as_much() {
     for documents in [1, 64, 1_000, 65_536, 1 << 20, u32::MAX] {
         for len in (0..32).map(|bit| 1 << bit).filter(|&len| len <= documents) {
-            let words = Form::of(len, documents).words(len, documents);
-            assert!(words <= u64::from(len), "{len} of {documents}: {words} words");
+            let form = Form::of(len, documents);
+            let (words, limit) = (form.words(len, documents), u64::from(len));
+            let limit = if form == Form::Bits { 2 * limit } else { limit };
+            assert!(words <= limit, "{len} of {documents}: {words} words");
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The lists of a query in the order of its steps.
+
+use super::document_set::DocumentSet;
+use super::layout::Form;
+use super::list::List;
+use super::query::Query;
+use super::view::View;
+
+/// The key of a list that is no term's: that of the documents within which a query asks.
+const WITHIN: u32 = u32::MAX;
+
+/// The lists of a query by length, the one whose ids are searched in the others first.
+///
+/// A key is the length of a list in the upper half, and its term in the lower one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps<'a> {
+    pub(super) view: View<'a>,
+    pub(super) within: Option<DocumentSet<'a>>,
+    pub(super) keys: &'a [u64],
+}
+
+impl<'a> Steps<'a> {
+    /// Appends the lists of a query to `keys`; none if it has no documents.
+    #[inline(always)]
+    pub(super) fn plan(view: View<'a>, query: Query<'_>, keys: &mut Vec<u64>) {
+        let begin = keys.len();
+        keys.extend(query.terms.iter().map(|&term| key(view.len(term), term)));
+        if begin == keys.len() {
+            return;
+        }
+        keys.extend(query.within.map(|within| key(within.len(), WITHIN)));
+        keys[begin..].sort_unstable();
+        if len_of(keys[begin]) == 0 {
+            keys.truncate(begin);
+            return;
+        }
+        dedup(keys, begin);
+        // Ids come from the shortest list that is not a bitmap.
+        let is_bits = |&key: &u64| match term_of(key) {
+            WITHIN => query.within.is_some_and(DocumentSet::is_bits),
+            term => view.form(term) == Form::Bits,
+        };
+        if let Some(source) = keys[begin..].iter().position(|key| !is_bits(key)) {
+            keys[begin..=begin + source].rotate_right(1);
+        }
+    }
+
+    /// The list of a key.
+    #[inline(always)]
+    pub(super) fn list(self, key: u64) -> List<'a> {
+        match (term_of(key), self.within) {
+            (WITHIN, Some(within)) => within.as_list(),
+            (term, _) => self.view.list(term),
+        }
+    }
+
+    /// The first list, and the keys of the others; `None` if the query has no documents.
+    #[inline(always)]
+    pub(super) fn split(self) -> Option<(List<'a>, &'a [u64])> {
+        let (&first, others) = self.keys.split_first()?;
+        Some((self.list(first), others))
+    }
+}
+
+fn key(len: u32, term: u32) -> u64 {
+    u64::from(len) << 32 | u64::from(term)
+}
+
+/// The number of ids of the list of a key.
+#[inline(always)]
+pub(super) fn len_of(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
+/// The term of a key.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+pub(super) fn term_of(key: u64) -> u32 {
+    key as u32
+}
+
+/// Removes repeated keys, which are neighbours, from `begin` on.
+fn dedup(keys: &mut Vec<u64>, begin: usize) {
+    let (mut end, mut before) = (begin, None);
+    for at in begin..keys.len() {
+        let key = keys[at];
+        keys[end] = key;
+        end += usize::from(before.replace(key) != Some(key));
+    }
+    keys.truncate(end);
+}
