@@ -66,6 +66,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 }
 
+/// Counts the documents of a query.
 struct Count<'a> {
     steps: Steps<'a>,
     buffers: &'a mut Buffers,
@@ -83,10 +84,11 @@ impl<L: Answer> RunOn<L> for Count<'_> {
     }
 }
 
-struct Find<'a> {
-    steps: Steps<'a>,
-    buffers: &'a mut Buffers,
-    found: &'a mut Vec<u32>,
+/// Finds the documents of a query.
+pub(super) struct Find<'a> {
+    pub(super) steps: Steps<'a>,
+    pub(super) buffers: &'a mut Buffers,
+    pub(super) found: &'a mut Vec<u32>,
 }
 
 impl Call for Find<'_> {

@@ -9,8 +9,10 @@ mod queries;
 use std::collections::BTreeSet;
 
 use super::encode::{Encoder, SegmentBytes};
+use super::one::Find;
 use super::*;
 use crate::Isa;
+use crate::simd::{Base, dispatch};
 
 /// Lists and the segment of them.
 struct Index {
@@ -77,6 +79,15 @@ impl Index {
         self.check_answer(&Query { terms, within: bits }, &expected);
     }
 
+    /// The documents by the code of processors without the extension of AVX-512.
+    fn find_on_base(&self, isa: Isa, query: Query<'_>, scratch: &mut QueryScratch) -> Vec<u32> {
+        let mut found = Vec::new();
+        let steps = self.segment.steps(query, &mut scratch.order);
+        let buffers = &mut scratch.buffers;
+        dispatch::<Base, _>(isa, Find { steps, buffers, found: &mut found });
+        found
+    }
+
     fn check_answer(&self, query: &Query<'_>, expected: &[u32]) {
         let mut scratch = QueryScratch::new();
         for isa in Isa::available() {
@@ -86,6 +97,11 @@ impl Index {
             assert_eq!(found[2..], *expected, "{isa}: {:?}", query.terms);
             let count = self.segment.count(isa, *query, &mut scratch);
             assert_eq!(count as usize, expected.len(), "{isa}: {:?}", query.terms);
+            assert_eq!(
+                self.find_on_base(isa, *query, &mut scratch),
+                expected,
+                "{isa}, no extension"
+            );
         }
     }
 }
