@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::super::cast::{LINE, Line, bytes, words, words_mut};
+use super::super::layout::Form;
 use super::super::validate::SegmentError;
-use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode};
+use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode, narrow};
 
 /// Bytes in aligned lines; those past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {
@@ -37,15 +38,18 @@ fn ask(content: &[u8]) -> Result<(), SegmentError> {
 
 /// A small segment with a list of each form, of buckets of two widths.
 fn small() -> Vec<u8> {
-    let documents = 1_500;
+    let documents = 4_000;
     let lists: [BTreeSet<u32>; 6] = [
         (0..documents).step_by(3).collect(),
-        (0..45).map(|i| i * 33).collect(),
-        BTreeSet::from([5, 1_499]),
-        (100..140).collect(),
+        (0..60).map(|i| i * 66).collect(),
+        BTreeSet::from([5, 3_999]),
+        (100..120).collect(),
         BTreeSet::from([5, 6, 7]),
         BTreeSet::new(),
     ];
+    let forms = lists.each_ref().map(|list| Form::of(narrow(list.len()), documents));
+    let [wide, narrow] = [11, 9].map(|shift| Form::Buckets { shift });
+    assert_eq!(forms, [Form::Bits, narrow, Form::Inline, wide, Form::Plain, Form::Inline]);
     encode(documents, &lists).as_ref().to_vec()
 }
 
@@ -97,19 +101,39 @@ fn forged_rows_are_refused_with_their_term() {
     assert_eq!(forge(|words| words[9] = 1), Err(SegmentError::Header { bytes }));
     assert_eq!(
         forge(|words| words[2] += 1),
-        Err(SegmentError::Postings { postings: 590, expected: 591 })
+        Err(SegmentError::Postings { postings: 1_419, expected: 1_420 })
     );
     // A form that is none, a place in the list before, a length past the documents.
-    for (term, word, value) in [(0, 1, 9), (1, 2, 48), (3, 0, 2_000), (2, 0, 3), (4, 1, 1 << 16)] {
+    for (term, word, value) in [(0, 1, 9), (1, 2, 48), (3, 0, 5_000), (2, 0, 3), (4, 1, 1 << 16)] {
         let refused = forge(|words| words[row(term) + word] = value);
         let term = u32::try_from(term).unwrap();
         assert_eq!(refused, Err(SegmentError::Row { term }));
     }
-    let lists = forge(|words| {
-        let place = words[row(0) + 2] as usize;
-        words[place] ^= 2;
-    });
-    assert_eq!(lists, Err(SegmentError::List { term: 0 }));
+}
+
+#[test]
+fn forged_lists_are_refused_with_their_term() {
+    // The list of a term, a word of it, and the bits that change.
+    let changes = [
+        (0, 0, 2),        // A bit more than ids.
+        (1, 0, 1),        // The first bucket begins after the first id.
+        (1, 1, 1),        // An id belongs to the bucket before.
+        (1, 1, 1 << 31),  // A bucket ends after the list.
+        (1, 8, 1),        // The last bucket ends before the list.
+        (1, 9, 66 << 16), // Two ids of a bucket are equal.
+        (1, 9, 1 << 31),  // An id is in the bucket of another one.
+        (3, 3, 255),      // Ids of a bucket descend.
+        (4, 1, 15),       // An id is greater than the one after it.
+        (4, 2, 1 << 20),  // An id is no document.
+    ];
+    for (term, word, bits) in changes {
+        let refused = forge(|words| {
+            let place = words[LINE + 4 * term + 2] as usize;
+            words[place + word] ^= bits;
+        });
+        let term = narrow(term);
+        assert_eq!(refused, Err(SegmentError::List { term }), "word {word} of term {term}");
+    }
 }
 
 #[test]
