@@ -135,7 +135,10 @@ pairs() {
   mkdir -p "$out"
   local pairs=("$gpu/trommel-bench" frequent-pairs --device cuda --layouts tensor,bitmap,batmap)
   step pairs 300 "${pairs[@]}"
-  if [ -n "${1:-}" ]; then step pairs-file 120 "${pairs[@]}" --files-only --files "$1:10"; fi
+  if [ -n "${1:-}" ]; then
+    step pairs-file 120 "${pairs[@]}" --files-only --files "$1:10"
+    step supports-file 60 "$gpu/trommel-bench" supports --files "$1:10"
+  fi
   table
 }
 

@@ -1,14 +1,14 @@
 // sparse.cu - the supports of all pairs of items, row by row, over transactions. Contract:
 // kernels/src/cuda/supports.
 //
-//   sparse_rows   the frequent pairs of strips: of one left item with a range of right items
+//   sparse_rows   the frequent pairs of strips: of one right item with a range of left items
 //
-// A block has a counter in shared memory for each right item of a strip. It takes the pieces of
-// transactions that follow the left item, adds 1 for each item in them, and compares. So the work
-// is the sum of the supports, not the number of pairs times the transactions. Pieces are short: a
-// long transaction is cut, and no group of lanes waits for it.
+// A block has a counter in shared memory for each left item of a strip. It takes the pieces of
+// transactions that precede the right item, adds 1 for each item in them, and compares. So the work
+// is the sum of the supports, not the number of pairs times the transactions. A few lanes take a
+// piece. The rest of a long transaction is a tail, which the whole block takes.
 //
-// Reads 8 B a piece of the left item and 4 B an item in it for each strip; writes 12 B a frequent
+// Reads 8 B a piece of the right item and 4 B an item in it for each strip; writes 12 B a frequent
 // pair. One atomic addition in shared memory for an item in a piece.
 #include "output.cuh"
 
@@ -23,7 +23,7 @@ struct Piece {
 
 // The same layout: kernels/src/cuda/supports/strip.rs.
 struct Strip {
-    u32 left, begin, end;
+    u32 right, begin, end;
 };
 
 // The same layout: kernels/src/supports/answer.rs.
@@ -31,10 +31,16 @@ struct Pair {
     u32 left, right, support;
 };
 
-// Pieces of the left items. The same layout: kernels/src/cuda/supports/sparse_rows.rs.
-struct SparseRows {
+// Pieces by right item. The same layout: kernels/src/cuda/supports/sparse_rows.rs.
+struct PieceLists {
     const u32* offsets;
     const Piece* pieces;
+};
+
+// Short pieces and tails. The same layout: kernels/src/cuda/supports/sparse_rows.rs.
+struct SparseRows {
+    PieceLists pieces;
+    PieceLists tails;
     const u32* items;
 };
 
@@ -44,22 +50,23 @@ struct Strips {
     const Strip* strips;
     u32 strip_count;
     u32 least;
-    u32 lanes;  // of a piece, a power of 2 up to a warp
+    u32 lanes;  // of a short piece, a power of 2 up to a warp
 };
 
 using StripOutput = Output<Pair, Strip>;
 
-// Counts the items of all pieces of a strip's left item.
-__device__ inline void count_pieces(const Strips& strips, const Strip& strip, u32* counters) {
-    const u32 width = strip.end - strip.begin, lane = threadIdx.x % strips.lanes;
-    const u32 end = strips.rows.offsets[strip.left + 1];
-    u32 at = strips.rows.offsets[strip.left] + threadIdx.x / strips.lanes;
-    for (; at < end; at += SPARSE_THREADS / strips.lanes) {
-        const Piece piece = strips.rows.pieces[at];
-        for (u32 i = piece.begin + lane; i < piece.end; i += strips.lanes) {
+// Counts the items of all pieces of a strip's right item, `lanes` threads a piece.
+__device__ inline void count_pieces(const Strip& strip, const PieceLists& lists, const u32* items,
+                                    u32 lanes, u32* counters) {
+    const u32 width = strip.end - strip.begin, lane = threadIdx.x % lanes;
+    const u32 end = lists.offsets[strip.right + 1];
+    u32 at = lists.offsets[strip.right] + threadIdx.x / lanes;
+    for (; at < end; at += SPARSE_THREADS / lanes) {
+        const Piece piece = lists.pieces[at];
+        for (u32 i = piece.begin + lane; i < piece.end; i += lanes) {
             // Items before the strip wrap around.
-            const u32 right = strips.rows.items[i] - strip.begin;
-            if (right < width) atomicAdd(&counters[right], 1u);
+            const u32 left = items[i] - strip.begin;
+            if (left < width) atomicAdd(&counters[left], 1u);
         }
     }
 }
@@ -83,19 +90,19 @@ __device__ inline void write_strip(const Strips& strips, const Strip& strip, con
     if (at == NO_ROOM) return;
     for (u32 i = 0; i < warp; ++i) at += counts[i];
     for (u32 first = warp * WARP; first < width; first += SPARSE_THREADS) {
-        const u32 right = first + lane_of_warp();
-        const u32 support = right < width ? counters[right] : 0;
+        const u32 left = first + lane_of_warp();
+        const u32 support = left < width ? counters[left] : 0;
         const bool is_match = support >= strips.least;
         const u32 matched = __ballot_sync(FULL_WARP, is_match);
         if (is_match) {
             const u64 place = at + __popc(matched & lanes_below());
-            output.matches[place] = {strip.left, strip.begin + right, support};
+            output.matches[place] = {strip.begin + left, strip.right, support};
         }
         at += __popc(matched);
     }
 }
 
-// Grid: any. Block: 256. Shared: a counter for each right item of the widest strip, after 9 places.
+// Grid: any. Block: 256. Shared: a counter for each left item of the widest strip, after 9 places.
 // Barriers: 3 a strip, and 2 more with frequent pairs.
 extern "C" __global__ void __launch_bounds__(SPARSE_THREADS)
     sparse_rows(Strips strips, StripOutput output) {
@@ -110,7 +117,9 @@ extern "C" __global__ void __launch_bounds__(SPARSE_THREADS)
             if (threadIdx.x == 0) output.leave_unfinished(strip);
             continue;
         }
-        count_pieces(strips, strip, counters);
+        const SparseRows& rows = strips.rows;
+        count_pieces(strip, rows.pieces, rows.items, strips.lanes, counters);
+        count_pieces(strip, rows.tails, rows.items, SPARSE_THREADS, counters);
         __syncthreads();  // All items are counted.
         u32 found = 0;
         for (u32 at = threadIdx.x; at < width; at += SPARSE_THREADS) {

@@ -83,7 +83,7 @@ pub(super) fn run(rounds: usize) {
             marks.common(sets.set(item as usize), &mut common);
         }
     });
-    show("FIND_COMMON", find / seconds as f64, "looking for a transaction among those of an item");
+    show("FIND_COMMON", find / seconds as f64, "looking for a transaction in a tid list");
 }
 
 /// The steps of `sparse`: transactions of about two items have visits, and of forty, counts.

@@ -18,9 +18,9 @@ const BATCH: usize = 2048;
 const SAMPLE: usize = 40;
 
 /// Transactions and a least support.
-pub(super) struct Case {
+pub(crate) struct Case {
     pub(super) name: String,
-    pub(super) least: u32,
+    pub(crate) least: u32,
     /// End of each transaction among the items.
     ends: Vec<usize>,
     items: Vec<u32>,
@@ -31,7 +31,7 @@ pub(super) type Supports = BTreeMap<(u32, u32), u32>;
 
 impl Case {
     /// A file in the FIMI format: a transaction a line, items as numbers.
-    pub(super) fn read(path: &str, least: u32) -> io::Result<Self> {
+    pub(crate) fn read(path: &str, least: u32) -> io::Result<Self> {
         let text = fs::read_to_string(path)?;
         let mut case = Self { name: path.to_owned(), least, ends: Vec::new(), items: Vec::new() };
         for line in text.lines() {
@@ -72,7 +72,8 @@ impl Case {
         case
     }
 
-    fn each(&self) -> impl Iterator<Item = &[u32]> {
+    /// The items of each transaction, distinct.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[u32]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, &end)| &self.items[begin..end])
     }

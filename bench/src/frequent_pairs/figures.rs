@@ -162,7 +162,7 @@ fn peak() -> u64 {
 
 /// Makes the present memory the largest; returns it.
 fn reset_peak() -> u64 {
-    // Where it is not allowed, peaks are those of the process.
+    // If that is not allowed, the peak is that of the whole process.
     let _ = fs::write("/proc/self/clear_refs", "5");
     status("VmRSS")
 }

@@ -4,7 +4,7 @@
 //! against each other. Other sections: figures of the paper, kernels by density, costs of steps.
 
 mod costs;
-mod data;
+pub(crate) mod data;
 mod figures;
 mod lists;
 mod python;
@@ -94,7 +94,8 @@ impl Place {
 }
 
 /// Layouts that a GPU has.
-const ON_DEVICE: [Layout; 4] = [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap];
+const ON_DEVICE: [Layout; 5] =
+    [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap, Layout::Sparse];
 
 /// Runs the bench.
 ///

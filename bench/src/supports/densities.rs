@@ -29,7 +29,7 @@ pub(super) fn run(device: &Device, arguments: &Arguments) -> Result<(), DeviceEr
     let names = layouts.chain(["batmaps", "counters"].map(str::to_owned));
     let mut lines: Vec<Line> = names.map(|name| Line { name, times: Vec::new() }).collect();
     for &percent in &arguments.densities {
-        let workload = Workload::new(Matrix::of_density(ITEMS, TRANSACTIONS, percent));
+        let workload = Workload::generate(Matrix::of_density(ITEMS, TRANSACTIONS, percent));
         println!("{}: {} frequent pairs", workload.matrix, workload.answer.pairs);
         for (line, time) in lines.iter_mut().zip(measure(device, &workload, arguments)?) {
             line.times.extend(time.map(|time| (percent, time)));

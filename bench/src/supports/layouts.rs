@@ -93,10 +93,9 @@ pub(super) fn by_counters(
     workload: &Workload,
     rounds: usize,
 ) -> Result<Measured, DeviceError> {
-    let Matrix { items, least, .. } = workload.matrix;
-    let held = workload.transactions();
+    let Matrix { items, transactions, least, .. } = workload.matrix;
     let begin = Instant::now();
-    let rows = SparseRows::upload(memory, items, held.as_sets())?;
+    let rows = SparseRows::upload(memory, workload.lists(), transactions)?;
     let sent = begin.elapsed();
     let width = strip_width(memory.device().properties()).min(items.max(1));
     let strips: Vec<Strip> = strips(items, width).collect();

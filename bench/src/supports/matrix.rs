@@ -1,14 +1,17 @@
 //! Random matrices of items and transactions, with the correct answer.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::frequent_pairs::data::Case;
 use trommel::Isa;
 use trommel_kernels::cuda::supports::{TILE, Tile, tiles, tiles_of_part};
-use trommel_kernels::sets::{SetStore, Sets};
+use trommel_kernels::sets::Sets;
 use trommel_kernels::supports::{COLUMNS, FoundPairs, Pair, SlicedColumns};
 
 /// Eighths of the items at the ends of the parts that are sent one after the other: the first one
@@ -50,6 +53,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    fn plus(self, other: Self) -> Self {
+        Self { pairs: self.pairs + other.pairs, supports: self.supports + other.supports }
+    }
+
     pub(super) fn add(&mut self, pairs: &[Pair]) {
         self.pairs += pairs.len() as u64;
         self.supports += pairs.iter().map(|pair| u64::from(pair.support)).sum::<u64>();
@@ -62,38 +69,51 @@ pub(super) struct Workload {
     pub(super) offsets: Vec<u32>,
     pub(super) tids: Vec<u32>,
     pub(super) answer: Answer,
+    /// The answer of each tile of right items.
+    pub(super) parts: Vec<Answer>,
     /// Time of the processor.
     pub(super) time: Duration,
 }
 
 impl Workload {
-    pub(super) fn new(matrix: Matrix) -> Self {
+    pub(super) fn generate(matrix: Matrix) -> Self {
         let (offsets, tids) = matrix.lists();
+        Self::new(matrix, offsets, tids)
+    }
+
+    /// The frequent items of transactions, by falling support.
+    pub(super) fn of(case: &Case) -> Self {
+        let mut lists: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut transactions = 0;
+        for (tid, items) in (0..).zip(case.each()) {
+            items.iter().for_each(|&item| lists.entry(item).or_default().push(tid));
+            transactions = tid + 1;
+        }
+        let is_frequent = |list: &Vec<u32>| list.len() >= case.least as usize;
+        let mut lists: Vec<Vec<u32>> = lists.into_values().filter(is_frequent).collect();
+        lists.sort_by_key(|list| Reverse(list.len()));
+        let mut offsets = vec![0];
+        let number = |len: usize| u32::try_from(len).expect("32 bits");
+        offsets.extend(lists.iter().scan(0, |end, list| {
+            *end += number(list.len());
+            Some(*end)
+        }));
+        let (items, tids) = (number(lists.len()), lists.concat());
+        let cells = f64::from(items) * f64::from(transactions);
+        let density = f64::from(number(tids.len())) / cells.max(1.0);
+        let matrix = Matrix { items, transactions, density, least: case.least.max(1) };
+        Self::new(matrix, offsets, tids)
+    }
+
+    fn new(matrix: Matrix, offsets: Vec<u32>, tids: Vec<u32>) -> Self {
         let start = Instant::now();
-        let answer = by_processor(Sets::new(&offsets, &tids), matrix);
-        Self { matrix, offsets, tids, answer, time: start.elapsed() }
+        let parts = by_processor(Sets::new(&offsets, &tids), matrix);
+        let answer = parts.iter().fold(Answer::default(), |all, part| all.plus(*part));
+        Self { matrix, offsets, tids, answer, parts, time: start.elapsed() }
     }
 
     pub(super) fn lists(&self) -> Sets<'_> {
         Sets::new(&self.offsets, &self.tids)
-    }
-
-    /// The items of each transaction, in order.
-    pub(super) fn transactions(&self) -> SetStore {
-        let mut ends = vec![0_u32; self.matrix.transactions as usize + 1];
-        self.tids.iter().for_each(|tid| ends[*tid as usize + 1] += 1);
-        for tid in 1..ends.len() {
-            ends[tid] += ends[tid - 1];
-        }
-        let (mut cursors, mut items) = (ends.clone(), vec![0; self.tids.len()]);
-        for (item, list) in (0..).zip(self.offsets.windows(2)) {
-            for tid in &self.tids[list[0] as usize..list[1] as usize] {
-                let cursor = &mut cursors[*tid as usize];
-                items[*cursor as usize] = item;
-                *cursor += 1;
-            }
-        }
-        SetStore::new(ends, items)
     }
 
     /// Pairs of items of all transactions.
@@ -168,31 +188,33 @@ impl fmt::Display for Matrix {
     }
 }
 
-/// The answer by sliced columns, on all cores.
-fn by_processor(lists: Sets<'_>, matrix: Matrix) -> Answer {
+/// The answers of tiles of right items by sliced columns, on all cores.
+fn by_processor(lists: Sets<'_>, matrix: Matrix) -> Vec<Answer> {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let width = u32::try_from(COLUMNS).expect("512");
     let part = |core: usize| {
-        let (mut answer, mut found) = (Answer::default(), FoundPairs::new(matrix.least, 1 << 20));
+        let mut answers = vec![Answer::default(); matrix.items.div_ceil(TILE) as usize];
+        let mut found = FoundPairs::new(matrix.least, 1 << 20);
         for begin in (0..matrix.items).step_by(COLUMNS).skip(core).step_by(cores) {
             let columns = begin..matrix.items.min(begin + width);
             let columns = SlicedColumns::new(lists, matrix.transactions, columns);
             let mut row = begin;
             while row < matrix.items {
                 row = columns.count(isa, lists, row..matrix.items, &mut found);
-                answer.add(found.pairs());
+                for pair in found.pairs() {
+                    answers[(pair.right / TILE) as usize].add(&[*pair]);
+                }
                 found.clear(matrix.least);
             }
         }
-        answer
+        answers
     };
     thread::scope(|scope| {
         let parts: Vec<_> = (0..cores).map(|core| scope.spawn(move || part(core))).collect();
         let parts = parts.into_iter().map(|part| part.join().expect("no part panics"));
-        parts.fold(Answer::default(), |all, part| Answer {
-            pairs: all.pairs + part.pairs,
-            supports: all.supports + part.supports,
-        })
+        parts
+            .reduce(|all, part| all.iter().zip(part).map(|(one, other)| one.plus(other)).collect())
+            .unwrap_or_default()
     })
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 use trommel_kernels::cuda::supports::{Policy, TILE, Units};
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};
 
+use crate::frequent_pairs::data::Case;
+
 use self::layouts::{by_batmaps, by_counters, middle};
 use self::matrix::{Matrix, Workload};
 use self::rows::Gpu;
@@ -26,6 +28,10 @@ pub(crate) struct Arguments {
         default_value = "4000:50000:0.05:150,4000:1000000:0.05:2600,64000:15625:0.01:10"
     )]
     matrices: Vec<Matrix>,
+    /// Files in the FIMI format with a least support, such as `retail.dat:10`, in place of the
+    /// matrices.
+    #[arg(long, value_delimiter = ',')]
+    files: Vec<String>,
     /// Leaves out batmaps, which the processor makes.
     #[arg(long)]
     without_batmaps: bool,
@@ -54,10 +60,10 @@ pub(crate) fn run(arguments: &Arguments) {
         let device = device.expect("densities are measured on a device");
         return densities::run(&device, arguments).expect("the device works");
     }
-    for &matrix in &arguments.matrices {
-        let workload = Workload::new(matrix);
+    for workload in workloads(arguments) {
         println!(
-            "{matrix}: {} tids, {} frequent pairs; all cores take {:.3} s; median of {} rounds\n",
+            "{}: {} tids, {} frequent pairs; all cores take {:.3} s; median of {} rounds\n",
+            workload.matrix,
             workload.tids.len(),
             workload.answer.pairs,
             workload.time.as_secs_f64(),
@@ -67,6 +73,18 @@ pub(crate) fn run(arguments: &Arguments) {
             on_device(device, &workload, arguments).expect("the device works");
         }
     }
+}
+
+/// The files, or the matrices, one after the other.
+fn workloads(arguments: &Arguments) -> Box<dyn Iterator<Item = Workload> + '_> {
+    if arguments.files.is_empty() {
+        return Box::new(arguments.matrices.iter().map(|&matrix| Workload::generate(matrix)));
+    }
+    Box::new(arguments.files.iter().map(|file| {
+        let (path, least) = file.rsplit_once(':').expect("needed is FILE:SUPPORT");
+        let least = least.parse().expect("a least support");
+        Workload::of(&Case::read(path, least).expect("a file in the FIMI format"))
+    }))
 }
 
 fn on_device(

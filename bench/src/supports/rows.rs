@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trommel_kernels::cuda::supports::{
-    BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TidBlocks, Tile, TilePairs,
+    BitRows, Job, PAIRS_MIN, PairLimits, Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs,
 };
 use trommel_kernels::cuda::{DeviceError, Kernels, Lane, Memory, PinnedBuffer, Slot};
 use trommel_kernels::supports::Pair;
@@ -58,14 +58,16 @@ impl<'a> Gpu<'a> {
 
     /// A slot for the tiles of each part.
     pub(super) fn slots(&self, memory: &Arc<Memory>) -> Result<Vec<Slot<TilePairs>>, DeviceError> {
-        let pairs = usize::try_from(self.workload.answer.pairs).expect("they fit the memory");
-        let slot = |tiles: &Vec<Tile>| {
-            // Pairs are spread evenly over the tiles, but for those on the diagonal.
-            let share = pairs * tiles.len() / self.tiles.len().max(1);
-            let limits = PairLimits { tiles: tiles.len(), pairs: PAIRS_MIN + share + share / 8 };
-            Slot::new(memory, limits)
+        // A part has all tiles of its right items.
+        let mut sides = self.workload.parts.iter();
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        let slot = |((begin, end), tiles): ((u32, &u32), &Vec<Tile>)| {
+            let sides = sides.by_ref().take((end.div_ceil(TILE) - begin / TILE) as usize);
+            let pairs = usize::try_from(sides.map(|side| side.pairs).sum::<u64>());
+            let pairs = pairs.expect("they fit the memory").max(PAIRS_MIN);
+            Slot::new(memory, PairLimits { tiles: tiles.len(), pairs })
         };
-        self.parts.iter().map(slot).collect()
+        begins.zip(&self.ends).zip(&self.parts).map(slot).collect()
     }
 
     pub(super) fn slot(&self, memory: &Arc<Memory>) -> Result<Slot<TilePairs>, DeviceError> {

@@ -268,7 +268,7 @@ fn no_bound_of_supports_can_be_let_out() {
     let bounds = [
         ["at + count <= room", "at + count <= room + 1"],
         ["at + count <= room", "at + count < room"],
-        ["counters[CUT] = at + 1", "counters[CUT] = at + 2"],
+        ["&counters[CUT], at + 1", "&counters[CUT], at + 2"],
     ];
     let_out_bounds("supports.cu", "output.cuh", &bounds, "suite::supports::leasts");
 }
@@ -288,8 +288,8 @@ fn no_bound_of_sparse_rows_can_be_let_out() {
         ],
         ["at < end; at", "at <= end; at"],
         ["i < piece.end", "i <= piece.end"],
-        ["right < width) atomicAdd", "right <= width) atomicAdd"],
-        ["right < width ? ", "right <= width ? "],
+        ["left < width) atomicAdd", "left <= width) atomicAdd"],
+        ["left < width ? ", "left <= width ? "],
         [">= strips.least;\n        }", "> strips.least;\n        }"],
         ["support >= strips.least", "support > strips.least"],
         ["i < warp; ++i", "i <= warp; ++i"],
@@ -307,7 +307,7 @@ fn no_bound_of_batmaps_can_be_let_out() {
         ["+ failed >= least", "+ failed > least"],
         ["maps[pair.right].failed", "0"],
         ["(left | right) &", "(left & right) &"],
-        ["& 0x7f7f7f7f) +", ") +"],
+        ["& 0x7f7f7f7f) *", ") *"],
     ];
     let_out_bounds("batmaps.cu", "batmaps.cu", &bounds, "suite::batmaps::");
 }

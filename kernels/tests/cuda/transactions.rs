@@ -1,6 +1,6 @@
 //! Transactions with items, for the kernels of supports.
 
-use trommel_kernels::sets::{SetStore, Sets};
+use trommel_kernels::sets::Sets;
 use trommel_kernels::supports::Pair;
 
 use super::cases::{Numbers, narrow};
@@ -57,16 +57,6 @@ impl TransactionCase {
 
     pub(crate) fn lists(&self) -> Sets<'_> {
         Sets::new(&self.offsets, &self.tids)
-    }
-
-    /// The items of each transaction, as a store.
-    pub(crate) fn held(&self) -> SetStore {
-        let mut offsets = vec![0];
-        offsets.extend(self.transactions.iter().scan(0, |end, held| {
-            *end += narrow(held.len());
-            Some(*end)
-        }));
-        SetStore::new(offsets, self.transactions.concat())
     }
 
     pub(crate) fn transactions(&self) -> u32 {

@@ -64,7 +64,7 @@ impl OperatorSpec for FrequentPairs {
         if (0..self.measures.len()).any(is_named_before) {
             return Err(refuse("measures", "a measure twice", "name each measure once"));
         }
-        let (device, form) = self.places()?;
+        let (device, forms) = self.places()?;
         let slides = self.window.map(PairWindow::resolve).transpose()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
@@ -82,9 +82,11 @@ impl OperatorSpec for FrequentPairs {
         );
         let session = DeviceSession::new(device);
         let is_forced = tuning.is_device_forced;
-        let choice = DeviceChoice::new(device, form, session.clone(), is_forced);
-        let open =
-            form.map(|form| OpenFlights { session, form, isa, lists_max: memory_max, tuning });
+        let choice = DeviceChoice::new(device, forms, session.clone(), is_forced);
+        let open = forms.first().map(|&form| {
+            let lists_max = memory_max;
+            OpenFlights { session, form, isa, lists_max, tuning }
+        });
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
@@ -97,10 +99,10 @@ impl OperatorSpec for FrequentPairs {
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
-        let in_flight = if form.is_some() { IN_FLIGHT } else { 0 };
+        let in_flight = if forms.is_empty() { 0 } else { IN_FLIGHT };
         let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
         // The choice is made with the tasks, which differ.
-        let is_device_forced = form.is_some();
+        let is_device_forced = !forms.is_empty();
         let wave = Wave { is_device_forced, ..Wave::new(device, chunks, chunk_bytes) };
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
@@ -114,20 +116,21 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 }
 
 impl FrequentPairs {
-    /// The device, and the form of the data on it if it is not the CPU.
-    fn places(&self) -> Result<(Device, Option<DeviceForm>), BindError> {
+    /// The device, and the forms of the data on it if it is not the CPU.
+    fn places(&self) -> Result<(Device, &'static [DeviceForm]), BindError> {
         let layout = || format!("{:?} with `device` \"{}\"", self.layout.name(), self.device);
         match (self.device, DeviceForm::of(self.layout)) {
-            (Device::Cpu, Some(DeviceForm::Tensor)) if self.layout == Layout::Tensor => {
+            (Device::Cpu, _) if self.layout == Layout::Tensor => {
                 let allowed = "it needs a GPU: `device` must be \"auto\" or \"cuda\"";
                 Err(refuse("layout", layout(), allowed))
             }
-            (Device::Cuda(_), None) => {
-                let allowed = "expected \"auto\", \"batmap\", \"bitmap\" or \"tensor\" on a GPU";
+            (Device::Cuda(_), []) => {
+                let allowed = "expected \"auto\", \"batmap\", \"bitmap\", \"sparse\" or \"tensor\" \
+                               on a GPU";
                 Err(refuse("layout", layout(), allowed))
             }
-            (Device::Cpu, _) | (_, None) => Ok((Device::Cpu, None)),
-            (device, form) => Ok((device, form)),
+            (Device::Cpu, _) | (_, []) => Ok((Device::Cpu, &[])),
+            (device, forms) => Ok((device, forms)),
         }
     }
 }

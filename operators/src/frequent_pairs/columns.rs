@@ -8,7 +8,7 @@ use trommel_kernels::supports::{
     BitmapColumns, FoundPairs, ListColumns, Pair, Rows, SlicedColumns, SparseRows, TriangleRows,
 };
 
-use super::plan::Form;
+use super::form::Form;
 use super::vertical::VerticalData;
 
 /// Rows whose batmaps are compared at once.

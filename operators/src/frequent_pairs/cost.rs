@@ -25,7 +25,7 @@ const COMPARE_ROW: u64 = 1000;
 const COMPARE_BITMAP: u64 = 80;
 /// Counting an item of a transaction, and reading its counter.
 const COUNT_ITEM: u64 = 130;
-/// Looking for a transaction of a pair among those of its first item.
+/// Looking for a transaction of a pair in the tid list of its first item.
 const FIND_COMMON: u64 = 40;
 /// Finding the items before another one in a transaction: 12 ns where all transactions are in the
 /// second-level cache, and 60 to 130 ns in memory.
@@ -37,8 +37,14 @@ const TENSOR_PRODUCTS: u128 = 32_900;
 const INTEGER_PRODUCTS: u128 = 1_480;
 /// Bytes of batmaps compared in a hundredth of a nanosecond (the same).
 const MAP_BYTES: u128 = 280;
+/// Additions into counters, and pieces of transactions, in a hundredth of a nanosecond (the same,
+/// by density).
+const ADDITIONS: u128 = 8;
+const PIECES: u128 = 1;
 /// Cutting a transaction of an item for the bus, 1.9 ns, and sending it in 2 bytes at 50 GB/s.
 const SEND: u128 = 194;
+/// Making transactions for counters and sending 12 bytes: 15 to 24 ns.
+const SEND_SPARSE: u128 = 2000;
 /// Buffers and launches of a window.
 const WINDOW: u128 = 10_000_000;
 /// Bits of a transaction that a device multiplies at once.
@@ -97,25 +103,33 @@ fn totals(pairs: &PairRows, rows: &Range<u32>) -> [u64; 2] {
 /// Cost of all pairs on a device.
 pub(super) fn on_device(data: &VerticalData, form: DeviceForm) -> u64 {
     let bits = u128::from(data.transactions().next_multiple_of(STAGE));
+    let tids = u128::from(data.total(0..data.len()));
     let work = match form {
         DeviceForm::Tensor => pairs_of_tiles(data, form) * bits / TENSOR_PRODUCTS,
         DeviceForm::Bitmap => pairs_of_tiles(data, form) * bits / INTEGER_PRODUCTS,
         DeviceForm::Batmap => map_bytes(data, form) / MAP_BYTES,
+        DeviceForm::Sparse => additions(data) / ADDITIONS + tids / PIECES,
     };
-    let sent = SEND * u128::from(data.total(0..data.len()));
-    u64::try_from(work + sent + WINDOW).unwrap_or(u64::MAX)
+    let sent = if form == DeviceForm::Sparse { SEND_SPARSE } else { SEND };
+    u64::try_from(work + sent * tids + WINDOW).unwrap_or(u64::MAX)
+}
+
+/// Pairs of items of all transactions, if items were independent.
+fn additions(data: &VerticalData) -> u128 {
+    let tids = u128::from(data.total(0..data.len()));
+    tids * tids / 2 / u128::from(data.transactions().max(1))
 }
 
 /// Pairs of all tiles, above and below the diagonal.
 fn pairs_of_tiles(data: &VerticalData, form: DeviceForm) -> u128 {
-    let tiles = u128::from(data.len().div_ceil(form.side()));
-    tiles * (tiles + 1) / 2 * u128::from(form.side()).pow(2)
+    let [columns, rows] = form.tile().map(u128::from);
+    u128::from(form.tile_count(data.len())) * columns * rows
 }
 
 /// Bytes of both maps of all pairs. The left item has the wider map, of three tables, whose
 /// ranges are powers of two.
 fn map_bytes(data: &VerticalData, form: DeviceForm) -> u128 {
-    let side = form.side();
+    let [side, _] = form.tile();
     let tiles = data.len().div_ceil(side);
     let of_left = |tile: u32| u128::from(map_range(data, tile * side)) * u128::from(tiles - tile);
     6 * u128::from(side).pow(2) * (0..tiles).map(of_left).sum::<u128>()

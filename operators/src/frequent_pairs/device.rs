@@ -34,7 +34,7 @@ pub(super) struct TooLarge {
 /// Chooses, window by window.
 pub(super) struct DeviceChoice {
     device: Device,
-    form: Option<DeviceForm>,
+    forms: &'static [DeviceForm],
     session: DeviceSession,
     /// Whether `auto` takes the device without a comparison of costs.
     is_forced: bool,
@@ -47,14 +47,14 @@ pub(super) struct DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// A choice between the CPU and a `device`, which has data in the given form.
+    /// A choice between the CPU and a `device`, which has data in one of the given forms.
     pub(super) fn new(
         device: Device,
-        form: Option<DeviceForm>,
+        forms: &'static [DeviceForm],
         session: DeviceSession,
         is_forced: bool,
     ) -> Self {
-        Self { device, form, session, is_forced, saved_ns: 0, free: None, is_gone: false }
+        Self { device, forms, session, is_forced, saved_ns: 0, free: None, is_gone: false }
     }
 
     /// Notes that the CPU has answered a task that was for the device.
@@ -73,21 +73,25 @@ impl DeviceChoice {
         on_cpu: &[Task],
         kernels: usize,
     ) -> Result<Option<DeviceForm>, TooLarge> {
-        let Some(form) = self.form.filter(|_| !self.is_gone && !on_cpu.is_empty()) else {
+        if self.is_gone || on_cpu.is_empty() || self.device == Device::Cpu {
             return Ok(None);
-        };
+        }
+        let mut forms = self.forms.to_vec();
+        forms.sort_by_key(|form| cost::on_device(data, *form));
+        let Some(&best) = forms.first() else { return Ok(None) };
         let (transactions, support) = (data.transactions(), data.support(0));
-        let is_too_large = form == DeviceForm::Batmap
+        let is_too_large = best == DeviceForm::Batmap
             && (transactions > MAP_TRANSACTIONS_MAX || support > MAP_SUPPORT_MAX);
-        let is_chosen = match self.device {
-            Device::Cpu => false,
-            Device::Cuda(_) if is_too_large => return Err(TooLarge { transactions, support }),
-            Device::Cuda(_) => true,
-            Device::Auto => {
-                !is_too_large && self.pays(data, form, on_cpu, kernels) && self.has_room(data, form)
-            }
-        };
-        Ok(is_chosen.then_some(form))
+        let is_auto = self.device == Device::Auto;
+        if is_auto && (is_too_large || !self.pays(data, best, on_cpu, kernels)) {
+            return Ok(None);
+        }
+        if is_too_large {
+            return Err(TooLarge { transactions, support });
+        }
+        let chosen = forms.into_iter().find(|form| self.has_room(data, *form));
+        // A device that has to count says itself that its memory does not suffice.
+        Ok(if is_auto { chosen } else { chosen.or(Some(best)) })
     }
 
     /// Whether a device saves time, and the windows so far pay for opening it.
@@ -110,6 +114,9 @@ impl DeviceChoice {
     /// Whether there is a device, with room for the data. A device that cannot be opened for a
     /// reason that a user must know is taken, so that the kernel meets the same reason.
     fn has_room(&mut self, data: &VerticalData, form: DeviceForm) -> bool {
+        if self.is_gone {
+            return false;
+        }
         if self.free.is_none() {
             let free = || Ok(self.session.open()?.memory_bytes()?.0 as u64);
             self.free = match free() {
@@ -151,8 +158,8 @@ mod tests {
         VerticalData::new(blocks.iter(), &names, support, window).unwrap()
     }
 
-    fn choice(device: Device, form: Option<DeviceForm>) -> DeviceChoice {
-        DeviceChoice::new(device, form, DeviceSession::new(device), false)
+    fn choice(device: Device, forms: &'static [DeviceForm]) -> DeviceChoice {
+        DeviceChoice::new(device, forms, DeviceSession::new(device), false)
     }
 
     /// The tasks of a CPU, which take `cost` hundredths of a nanosecond.
@@ -167,7 +174,7 @@ mod tests {
     fn windows_save_until_they_have_paid_for_the_device() {
         let data = data();
         let form = DeviceForm::Tensor;
-        let mut auto = choice(Device::Auto, Some(form));
+        let mut auto = choice(Device::Auto, &[DeviceForm::Tensor]);
         let device = cost::on_device(&data, form);
         let mut pays = |cpu: u64, kernels| auto.pays(&data, form, &on_cpu(&data, cpu), kernels);
         let opening = 100 * OPENING_NS;
@@ -181,16 +188,18 @@ mod tests {
     fn a_device_is_chosen_only_where_it_may_be() {
         let data = data();
         let tasks = on_cpu(&data, 1);
-        let form = Some(DeviceForm::Bitmap);
-        let chosen = |device, form| choice(device, form).choose(&data, &tasks, 1).unwrap();
-        assert_eq!(chosen(Device::Cuda(0), form), form);
-        assert_eq!(chosen(Device::Cuda(0), None), None);
-        assert_eq!(chosen(Device::Cpu, form), None);
-        assert_eq!(chosen(Device::Auto, form), None, "it saves nothing");
-        let mut left = choice(Device::Auto, form);
+        let forms = &[DeviceForm::Bitmap];
+        let chosen = |device, forms| choice(device, forms).choose(&data, &tasks, 1).unwrap();
+        assert_eq!(chosen(Device::Cuda(0), forms), Some(DeviceForm::Bitmap));
+        let both = &[DeviceForm::Bitmap, DeviceForm::Tensor];
+        assert_eq!(chosen(Device::Cuda(0), both), Some(DeviceForm::Tensor), "it costs less");
+        assert_eq!(chosen(Device::Cuda(0), &[]), None);
+        assert_eq!(chosen(Device::Cpu, forms), None);
+        assert_eq!(chosen(Device::Auto, forms), None, "it saves nothing");
+        let mut left = choice(Device::Auto, forms);
         left.is_forced = true;
         left.fell_back();
         assert_eq!(left.choose(&data, &tasks, 1).unwrap(), None);
-        assert_eq!(choice(Device::Cuda(0), form).choose(&data, &[], 1).unwrap(), None);
+        assert_eq!(choice(Device::Cuda(0), forms).choose(&data, &[], 1).unwrap(), None);
     }
 }

@@ -5,8 +5,9 @@
 //! tiles of a task ──► slot ──► kernel ──► pinned memory ──► pairs, tiles without room
 //! ```
 //!
-//! The rows stay on the device while tasks of their window come. Those of the next window take
-//! their place, in the same memory if that is large enough.
+//! The rows stay on the device while tasks of their window come. The rows of the next window take
+//! their place, in the same memory if that is large enough. A window whose data has another form
+//! waits until no task is in flight, and has buffers of its own.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use trommel_kernels::Isa;
 use trommel_kernels::batmap::BatMaps;
 use trommel_kernels::cuda::supports::{
     BLOCK, BLOCKS_MAX, BitRows, DeviceMaps, Job, MAP_PAIRS_MIN, MapJob, MapPairs, PAIRS_MIN,
-    PairLimits, Policy, RowLimits, TILE, TidBlocks, Tile, TilePairs, Units,
+    PairLimits, Policy, RowJob, RowLimits, RowPairLimits, RowPairs, STRIP_WIDTH, SparseRows, Strip,
+    TILE, TidBlocks, Tile, TilePairs, Units,
 };
 use trommel_kernels::cuda::{
     Device, DeviceError, Flights, Memory, MemoryKind, NoDevice, PinnedBuffer, Primitive,
@@ -23,7 +25,7 @@ use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
 use super::cost;
-use super::device_form::DeviceForm;
+use super::device_form::{DeviceForm, strip_of_tile, tile_of_strip};
 use super::plan::Task;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
@@ -43,6 +45,7 @@ pub(super) fn data_bytes(data: &VerticalData, form: DeviceForm) -> u64 {
     let tids = data.total(0..data.len());
     match form {
         DeviceForm::Batmap => (0..data.len()).map(|rank| 3 * cost::map_range(data, rank)).sum(),
+        DeviceForm::Sparse => SparseRows::bytes_max(data.len(), tids),
         DeviceForm::Bitmap | DeviceForm::Tensor => {
             let (items, transactions) = (u64::from(data.len()), u64::from(data.transactions()));
             let row = transactions.next_multiple_of(ROW_BITS) / 8;
@@ -57,6 +60,7 @@ pub(super) fn data_bytes(data: &VerticalData, form: DeviceForm) -> u64 {
 #[derive(Debug, Clone)]
 pub(super) struct OpenFlights {
     pub(super) session: DeviceSession,
+    /// Form of the data of the first tasks.
     pub(super) form: DeviceForm,
     pub(super) isa: Isa,
     /// Maximum bytes of pinned memory for the lists of a window.
@@ -70,17 +74,9 @@ impl OpenFlights {
     /// # Errors
     /// If there is no such device, or if its memory does not suffice.
     pub(super) fn open(&self) -> Result<PairFlights, NoDevice> {
-        let device = self.session.open()?;
-        Ok(match self.form {
-            DeviceForm::Batmap => PairFlights::Maps(MapFlights::open(&device, self)?),
-            DeviceForm::Bitmap => {
-                PairFlights::Rows(RowFlights::open(&device, self, Units::Integer)?)
-            }
-            DeviceForm::Tensor => {
-                let units = Units::best(device.properties());
-                PairFlights::Rows(RowFlights::open(&device, self, units)?)
-            }
-        })
+        let (device, form) = (self.session.open()?, self.form);
+        let flights = FormFlights::open(&device, self, form)?;
+        Ok(PairFlights { open: self.clone(), device, form, flights: Some(flights) })
     }
 
     fn limits(&self, pairs_min: usize) -> PairLimits {
@@ -95,53 +91,126 @@ impl OpenFlights {
     }
 }
 
-/// Tasks in flight, by the form of their data.
-#[derive(Debug)]
-pub(super) enum PairFlights {
-    Rows(RowFlights),
-    Maps(MapFlights),
-}
-
 /// The data and the task of a chunk for a device.
 fn task(chunk: &PairChunk) -> (&Arc<VerticalData>, &Task) {
     let Work::Count(data, task) = &chunk.work else { unreachable!("it is not for a device") };
     (data, task)
 }
 
+/// The form of the data of a chunk for a device.
+fn form_of(chunk: &PairChunk) -> DeviceForm {
+    DeviceForm::of_task(task(chunk).1.form)
+}
+
+/// Tasks in flight, all of data in the same form.
+#[derive(Debug)]
+pub(super) struct PairFlights {
+    open: OpenFlights,
+    device: Device,
+    form: DeviceForm,
+    /// Missing only while the form changes.
+    flights: Option<FormFlights>,
+}
+
+/// Tasks in flight, by the form of their data.
+#[derive(Debug)]
+enum FormFlights {
+    Rows(RowFlights),
+    Maps(MapFlights),
+    Sparse(SparseFlights),
+}
+
+impl FormFlights {
+    fn open(device: &Device, open: &OpenFlights, form: DeviceForm) -> Result<Self, DeviceError> {
+        Ok(match form {
+            DeviceForm::Batmap => Self::Maps(MapFlights::open(device, open)?),
+            DeviceForm::Bitmap => Self::Rows(RowFlights::open(device, open, Units::Integer)?),
+            DeviceForm::Sparse => Self::Sparse(SparseFlights::open(device, open)?),
+            DeviceForm::Tensor => {
+                let units = Units::best(device.properties());
+                Self::Rows(RowFlights::open(device, open, units)?)
+            }
+        })
+    }
+
+    fn is_idle(&self) -> bool {
+        match self {
+            Self::Rows(rows) => rows.flights.is_idle(),
+            Self::Maps(maps) => maps.flights.is_idle(),
+            Self::Sparse(sparse) => sparse.flights.is_idle(),
+        }
+    }
+
+    /// Whether a task of the data of a `version` can be submitted.
+    fn has_room(&self, version: u64) -> bool {
+        let version = Some(version);
+        match self {
+            Self::Rows(rows) => has_room(&rows.flights, rows.version == version),
+            Self::Maps(maps) => has_room(&maps.flights, maps.version() == version),
+            Self::Sparse(sparse) => has_room(&sparse.flights, sparse.version() == version),
+        }
+    }
+}
+
+impl PairFlights {
+    fn flights(&mut self) -> &mut FormFlights {
+        self.flights.as_mut().expect("the form does not change now")
+    }
+
+    /// Makes buffers for data in another form, when nothing is in flight.
+    fn change(&mut self, form: DeviceForm) -> Result<(), DeviceError> {
+        // Frees the memory of the other form first.
+        self.flights = None;
+        self.flights = Some(FormFlights::open(&self.device, &self.open, form)?);
+        self.form = form;
+        Ok(())
+    }
+}
+
 impl OnDevice for PairFlights {
     type Chunk = PairChunk;
 
     fn has_room(&self, chunk: &PairChunk) -> bool {
-        let version = task(chunk).0.version();
-        match self {
-            Self::Rows(rows) => has_room(&rows.flights, rows.version == Some(version)),
-            Self::Maps(maps) => has_room(&maps.flights, maps.version() == Some(version)),
+        let flights = self.flights.as_ref().expect("the form does not change now");
+        match form_of(chunk) == self.form {
+            true => flights.has_room(task(chunk).0.version()),
+            false => flights.is_idle(),
         }
     }
 
     fn submit(&mut self, chunk: &PairChunk) -> Result<(), DeviceError> {
+        let form = form_of(chunk);
+        if form != self.form {
+            self.change(form)?;
+        }
         let (data, task) = task(chunk);
-        match self {
-            Self::Rows(rows) => rows.submit(data, &task.tiles),
-            Self::Maps(maps) => maps.submit(data, &task.tiles),
+        match self.flights() {
+            FormFlights::Rows(rows) => rows.submit(data, &task.tiles),
+            FormFlights::Maps(maps) => maps.submit(data, &task.tiles),
+            FormFlights::Sparse(sparse) => sparse.submit(data, &task.tiles),
         }
     }
 
     fn is_done(&mut self) -> Result<bool, DeviceError> {
-        match self {
-            Self::Rows(rows) => rows.flights.is_done(),
-            Self::Maps(maps) => maps.flights.is_done(),
+        match self.flights() {
+            FormFlights::Rows(rows) => rows.flights.is_done(),
+            FormFlights::Maps(maps) => maps.flights.is_done(),
+            FormFlights::Sparse(sparse) => sparse.flights.is_done(),
         }
     }
 
     fn collect(&mut self, chunk: &mut PairChunk) -> Result<Landed, DeviceError> {
-        match self {
-            Self::Rows(rows) => rows.flights.collect(|slot| {
-                answer(chunk, slot.pairs().iter().copied(), slot.unfinished());
+        match self.flights() {
+            FormFlights::Rows(rows) => rows.flights.collect(|slot| {
+                answer(chunk, slot.pairs().iter().copied(), slot.unfinished().iter().copied());
             }),
-            Self::Maps(maps) => {
-                maps.flights.collect(|slot| answer(chunk, slot.pairs(), slot.unfinished()))
-            }
+            FormFlights::Maps(maps) => maps.flights.collect(|slot| {
+                answer(chunk, slot.pairs(), slot.unfinished().iter().copied());
+            }),
+            FormFlights::Sparse(sparse) => sparse.flights.collect(|slot| {
+                let unfinished = slot.unfinished().iter().copied().map(tile_of_strip);
+                answer(chunk, slot.pairs().iter().copied(), unfinished);
+            }),
         }
     }
 }
@@ -152,18 +221,22 @@ fn has_room<P: Primitive>(flights: &Flights<P>, is_present: bool) -> bool {
 }
 
 /// Writes the answer into a chunk.
-fn answer(chunk: &mut PairChunk, pairs: impl Iterator<Item = Pair>, unfinished: &[Tile]) {
+fn answer(
+    chunk: &mut PairChunk,
+    pairs: impl Iterator<Item = Pair>,
+    unfinished: impl Iterator<Item = Tile>,
+) {
     let PairChunk { work, found, .. } = chunk;
     let Work::Count(data, task) = work else { unreachable!("it was submitted") };
     found.clear(data.least());
     pairs.for_each(|pair| found.offer(pair));
     task.tiles.clear();
-    task.tiles.extend_from_slice(unfinished);
+    task.tiles.extend(unfinished);
 }
 
 /// Tasks over rows of bits.
 #[derive(Debug)]
-pub(super) struct RowFlights {
+struct RowFlights {
     flights: Flights<TilePairs>,
     policy: Policy,
     /// Memory of the rows and the lists.
@@ -250,7 +323,7 @@ fn holds(room: &RowLimits, wanted: &RowLimits) -> bool {
 
 /// Tasks over batmaps.
 #[derive(Debug)]
-pub(super) struct MapFlights {
+struct MapFlights {
     flights: Flights<MapPairs>,
     memory: Arc<Memory>,
     budget: usize,
@@ -288,5 +361,45 @@ impl MapFlights {
         }
         self.maps = Some((version, DeviceMaps::upload(&self.memory, maps)?));
         Ok(wanted as u64)
+    }
+}
+
+/// Tasks over transactions.
+#[derive(Debug)]
+struct SparseFlights {
+    flights: Flights<RowPairs>,
+    memory: Arc<Memory>,
+    /// The transactions on the device, and the version of their data.
+    rows: Option<(u64, Arc<SparseRows>)>,
+    /// The strips of a task, kept for its memory.
+    strips: Vec<Strip>,
+}
+
+impl SparseFlights {
+    fn open(device: &Device, open: &OpenFlights) -> Result<Self, DeviceError> {
+        let PairLimits { tiles: strips, pairs } = open.limits(STRIP_WIDTH as usize);
+        let limits = RowPairLimits { strips, width: STRIP_WIDTH, pairs };
+        let flights = Flights::open(device, IN_FLIGHT, limits, 0)?;
+        let (memory, _) = open.memory(device)?;
+        Ok(Self { flights, memory, rows: None, strips: Vec::new() })
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.rows.as_ref().map(|(version, _)| *version)
+    }
+
+    fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
+        let mut bytes = 0;
+        if self.version() != Some(data.version()) {
+            self.rows = None;
+            let rows = SparseRows::upload(&self.memory, data.lists(), data.transactions())?;
+            bytes = rows.bytes() as u64;
+            self.rows = Some((data.version(), rows));
+        }
+        let (_, rows) = self.rows.as_ref().expect("transactions have been sent");
+        self.strips.clear();
+        self.strips.extend(tiles.iter().copied().map(strip_of_tile));
+        let job = RowJob { strips: &self.strips, rows, least: data.least() };
+        self.flights.submit(&job, bytes)
     }
 }

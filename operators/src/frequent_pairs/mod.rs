@@ -41,7 +41,7 @@
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `columns` | blocks of columns in their layouts |
 //! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
-//! | `device`, `device_form`, `tiles`, `flights` | the choice of a GPU; tasks of tiles; tasks in flight on a GPU |
+//! | `device`, `device_form`, `form`, `tiles`, `flights` | the choice of a GPU; forms of data there and on a CPU; tasks of tiles; tasks in flight |
 //! | `stored` | the transactions of the last window as bytes |
 //! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
 //! | `tuning` | sizes that are no parameters |
@@ -56,6 +56,7 @@ mod count;
 mod device;
 mod device_form;
 mod flights;
+mod form;
 mod names;
 mod numbers;
 mod operator;

@@ -33,11 +33,11 @@ use crate::wave::Device;
 /// All transactions until the input has ended; with `window`, the transactions of a window and,
 /// while these are counted, of the next one. That is about 6 bytes for each item of a transaction
 /// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. For a
-/// GPU, 2 bytes more for each item of a transaction; its own memory holds a bit for each frequent
-/// item and transaction, or the batmaps, of one window. More than `memory_max` bytes of
-/// transactions are an error. At most 2^31 transactions, with as many frequent items in all.
-/// Triples need the frequent pairs, 60 bytes each, which count as memory. The number of results is
-/// not limited: they leave when they are found.
+/// GPU, 2 bytes more for each item of a transaction, with `sparse` up to 20; its own memory holds a
+/// bit for each frequent item and transaction, or the batmaps or transactions, of one window. More
+/// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as many
+/// frequent items in all. Triples need the frequent pairs, 60 bytes each, which count as memory.
+/// The number of results is not limited: they leave when they are found.
 ///
 /// `snapshot` writes the transactions of the stream, or of its last window, at the end; `restore`
 /// goes on with them in a later run, whose windows continue as if there had been one stream. The
@@ -107,7 +107,7 @@ pub struct FrequentPairs {
     pub(super) layout: Layout,
     /// Device that counts pairs: `auto` (the first GPU, if there is one and it pays), `cpu`, `cuda`
     /// or `cuda:1` (that GPU; an error if it is missing or fails). Layouts for a GPU are `auto`,
-    /// `batmap`, `bitmap` and `tensor`.
+    /// `batmap`, `bitmap`, `sparse` and `tensor`.
     #[serde(default)]
     pub(super) device: Device,
     /// Measures of association, as more columns.

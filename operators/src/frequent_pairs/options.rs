@@ -178,13 +178,14 @@ impl PairWindow {
 }
 
 /// Layout in which pairs are counted. All give the same pairs at different speeds. `auto`,
-/// `batmap`, `bitmap` and `tensor` can be counted on a GPU.
+/// `batmap`, `bitmap`, `sparse` and `tensor` can be counted on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layout {
-    /// On a GPU `tensor`. On a CPU `sliced` for the items with the highest supports and `sparse`
-    /// for pairs of the others, divided where both together cost least.
+    /// On a GPU `tensor` or `sparse`, whichever costs less for a window. On a CPU `sliced` for the
+    /// items with the highest supports and `sparse` for pairs of the others, divided where both
+    /// together cost least.
     #[default]
     Auto,
     /// Batmaps: each tid in two of three hash tables of bytes (Amossen, Pagh 2011).

@@ -6,6 +6,7 @@ use trommel_kernels::cuda::supports::Tile;
 use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
+use super::form::Form;
 use super::options::Layout;
 use super::pair_rows::PairRows;
 use super::vertical::VerticalData;
@@ -15,17 +16,6 @@ const TASKS_PER_KERNEL: u64 = 8;
 
 /// Maximum number of parts of a task: each of them makes the bits of its columns again.
 const PARTS_MAX: u64 = 64;
-
-/// Form of the data of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Batmap,
-    Bitmap,
-    Lists,
-    Sliced,
-    Sparse,
-    Triangle,
-}
 
 /// Rows and the columns before them.
 #[derive(Debug, Clone, PartialEq, Eq)]

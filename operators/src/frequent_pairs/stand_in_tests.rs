@@ -25,7 +25,8 @@ const CASE: &str = "PAIRS_CASE";
 const LIMIT_SECONDS: &str = "200";
 
 /// Layouts that a device has.
-const LAYOUTS: [Layout; 4] = [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap];
+const LAYOUTS: [Layout; 5] =
+    [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap, Layout::Sparse];
 
 /// Sizes at which data of several tiles has several tasks.
 const TILES: Tuning = Tuning { block_items: 2000, batch_rows: 1000, ..Tuning::SMALL };
@@ -71,12 +72,22 @@ fn sizes(device: Device) {
             let metrics = check(&transactions, 1, (layout, device), 1);
             let side = if layout == Layout::Batmap { 64 } else { 128 };
             let sides = u64::from(items.div_ceil(side));
-            let (all, tasks) = (sides * (sides + 1) / 2, counted(&metrics, "tasks"));
-            assert_eq!(tasks, if items > 1 { all.div_ceil(2) } else { 0 });
-            // Tiles without room came again.
-            let on_device = counted(&metrics, "waves_on_device");
-            let is_large = items == 257 || layout == Layout::Batmap && items > 2;
-            assert_eq!(on_device > tasks, is_large, "{layout:?} {items}: {on_device}");
+            let tiles = match layout {
+                Layout::Sparse => u64::from(items.saturating_sub(1)),
+                _ => sides * (sides + 1) / 2,
+            };
+            let tasks = counted(&metrics, "tasks");
+            let [on_device, lost] =
+                ["waves_on_device", "device_lost"].map(|name| counted(&metrics, name));
+            // `auto` has some of them in another form.
+            if layout != Layout::Auto {
+                assert_eq!(tasks, if items > 1 { tiles.div_ceil(2) } else { 0 });
+                // Tiles without room came again; there is room for a strip.
+                let is_large = items == 257 && layout != Layout::Sparse
+                    || layout == Layout::Batmap && items > 2;
+                assert_eq!(on_device > tasks, is_large, "{layout:?} {items}: {on_device}");
+            }
+            assert_eq!(lost, 0, "{layout:?} {items}");
             if items < 200 {
                 check(&transactions, 3, (layout, device), 2);
             }
@@ -104,7 +115,9 @@ fn windows(device: Device) {
         .collect();
     for (window, slide) in [(50, 50), (60, 20), (1000, 500)] {
         let expected = windows_by_hand(&transactions, window, slide);
-        for (layout, kernels) in [(Layout::Tensor, 1), (Layout::Bitmap, 3), (Layout::Batmap, 2)] {
+        let layouts =
+            [Layout::Tensor, Layout::Bitmap, Layout::Batmap, Layout::Sparse, Layout::Auto];
+        for (layout, kernels) in layouts.into_iter().zip([1, 3, 2, 1, 2]) {
             let windows = PairWindow::transactions(window as u64).slide(slide as f64);
             let (rows, ended) =
                 run(&transactions, pairs(2, layout, device).window(windows), 33, kernels);
@@ -117,6 +130,28 @@ fn windows(device: Device) {
             assert_eq!(on_device < tasks, is_lost, "{tasks} tasks, {on_device} on the device");
         }
     }
+}
+
+/// Windows of many empty transactions: few items, then many in two transactions each, for which
+/// counters cost less than bits.
+fn forms(device: Device) {
+    const WINDOW: u32 = 200_000;
+    let few = |t: u32| if t < 100 { (0..5).filter(|i| t & 1 << i > 0).collect() } else { vec![] };
+    let many = |t: u32| if t < 260 { (t % 130 * 10..t % 130 * 10 + 10).collect() } else { vec![] };
+    let of_window = |number: u32, t: u32| if number.is_multiple_of(2) { few(t) } else { many(t) };
+    let windows = (0..4).flat_map(|number| (0..WINDOW).map(move |t| (number, t)));
+    let transactions: Vec<Transaction> =
+        windows.map(|(number, t)| Some(of_window(number, t))).collect();
+    let expected = windows_by_hand(&transactions, WINDOW as usize, WINDOW as usize);
+    let window = PairWindow::transactions(WINDOW.into());
+    let spec = pairs(2, Layout::Auto, device).window(window);
+    let tuning = Tuning { block_items: 1 << 20, batch_rows: 1000, task_tiles: 500, ..TILES };
+    let (rows, ended) = run(&transactions, spec.tuning(tuning), 50_000, 2);
+    let metrics = ended.unwrap();
+    assert_eq!(windows_of(&rows), expected);
+    let [tasks, on_device] = ["tasks", "waves_on_device"].map(|name| counted(&metrics, name));
+    // One tile of bits each, 1,299 strips each.
+    assert_eq!((tasks, on_device), (2 + 2 * 3, 2 + 2 * 3));
 }
 
 fn items(device: Device) {
@@ -165,6 +200,7 @@ fn child() {
         "sizes" => sizes,
         "transactions" => transactions,
         "windows" => windows,
+        "forms" => forms,
         "items" => items,
         _ => |device| match tasks(device) {
             Ok(counters) => println!("OUTCOME {counters:?}"),
@@ -213,6 +249,11 @@ fn a_device_counts_windows_items_and_shares() {
         on(&stand_in, "cuda", case);
         on(&stand_in, "auto", case);
     }
+}
+
+#[test]
+fn windows_change_the_form_of_their_data() {
+    on(&StandIn::new(Form::Plain), "cuda", "forms");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Tasks of tiles, for a device. A CPU can answer them, too, when the device is lost.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
-use trommel_kernels::cuda::supports::{MAP_TILE, TILE, Tile, tiles};
+use trommel_kernels::cuda::supports::Tile;
 use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
 use super::device_form::DeviceForm;
-use super::plan::{Form, Task};
+use super::plan::Task;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
 
@@ -18,23 +19,7 @@ const TASK_COST: u128 = 200_000_000;
 /// Tiles that keep all multiprocessors of a large device busy.
 const TILES_MIN: u128 = 512;
 
-impl Form {
-    /// Items of a side of a tile.
-    fn side(self) -> u32 {
-        if self == Self::Batmap { MAP_TILE } else { TILE }
-    }
-}
-
-/// Form in which a CPU answers tasks for a device.
-fn form_on_cpu(form: DeviceForm) -> Form {
-    match form {
-        DeviceForm::Batmap => Form::Batmap,
-        DeviceForm::Bitmap => Form::Bitmap,
-        DeviceForm::Tensor => Form::Sliced,
-    }
-}
-
-/// The tasks of all tiles of `data` on a device. On a CPU, their costs are those of the tasks
+/// The tasks of all tiles of `data` on a device. On a CPU, they cost together as much as the tasks
 /// `on_cpu`.
 pub(super) fn tile_tasks(
     data: &VerticalData,
@@ -43,17 +28,15 @@ pub(super) fn tile_tasks(
     tuning: Tuning,
 ) -> impl Iterator<Item = Task> + Send + use<> {
     let cpu_cost: u64 = on_cpu.iter().map(|task| task.cost).sum();
-    let sides = u64::from(data.len().div_ceil(form.side()));
-    let all = (sides * (sides + 1) / 2).max(1);
+    let all = form.tile_count(data.len()).max(1);
     let in_time = u128::from(all) * TASK_COST / u128::from(cost::on_device(data, form).max(1));
     let len = usize::try_from(in_time.max(TILES_MIN)).unwrap_or(usize::MAX).min(tuning.task_tiles);
-    let form_on_cpu = form_on_cpu(form);
-    let mut left = tiles(data.len(), form.side());
+    let mut left = form.tiles(data.len());
     std::iter::from_fn(move || {
         let tiles: Vec<Tile> = left.by_ref().take(len).collect();
         let share = u128::from(cpu_cost) * tiles.len() as u128 / u128::from(all);
         let cost = u64::try_from(share).unwrap_or(u64::MAX);
-        let task = Task { form: form_on_cpu, columns: 0..0, rows: 0..0, cost, tiles };
+        let task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cost, tiles };
         (!task.tiles.is_empty()).then_some(task)
     })
 }
@@ -70,18 +53,32 @@ impl Task {
     }
 
     /// Moves some tiles of the task to its columns and rows, if these are done; returns whether
-    /// there are rows. `items` are those of the data.
+    /// there are rows. The data has `items` items.
     pub(super) fn has_rows(&mut self, items: u32) -> bool {
-        if !self.rows.is_empty() {
-            return true;
+        if !self.rows.is_empty() || self.tiles.is_empty() {
+            return !self.rows.is_empty();
         }
-        let side = self.form.side();
-        // Tiles of the same rows whose columns are one block, the blocks one after the other: the
-        // columns of a block are made once. The first tiles are at the end.
-        let in_block = u32::try_from(COLUMNS).expect("512") / side;
+        // The first tiles are at the end.
+        let [columns, rows] = DeviceForm::of_task(self.form).tile();
+        let Some((left, right)) = (match rows {
+            1 => self.take_strips(),
+            _ => self.take_tiles(u32::try_from(COLUMNS).expect("512") / columns),
+        }) else {
+            return false;
+        };
+        let item = |tile: u32, side: u32| tile.saturating_mul(side).min(items);
+        self.columns = item(left.start, columns)..item(left.end, columns);
+        self.rows = item(right.start, rows)..item(right.end, rows);
+        true
+    }
+
+    /// Takes tiles of the same rows whose columns are in one block of `in_block` tiles, the blocks
+    /// one after the other: the columns of a block are made once. Returns the tiles of columns and
+    /// of rows.
+    fn take_tiles(&mut self, in_block: u32) -> Option<(Range<u32>, Range<u32>)> {
         let key = |tile: &Tile| Reverse((tile.left / in_block, tile.right, tile.left));
         self.tiles.sort_unstable_by_key(key);
-        let Some(Tile { left: first, right }) = self.tiles.pop() else { return false };
+        let Tile { left: first, right } = self.tiles.pop()?;
         let mut last = first;
         let goes_on = |last: u32| {
             move |tile: &mut Tile| {
@@ -94,10 +91,18 @@ impl Task {
         }
         // A row has only the columns before it: on the diagonal, the block may be whole.
         let end = if last == right { (first / in_block + 1) * in_block } else { last + 1 };
-        let item = |tile: u32| tile.saturating_mul(side).min(items);
-        self.columns = item(first)..item(end);
-        self.rows = item(right)..item(right + 1);
-        true
+        Some((first..end, right..right + 1))
+    }
+
+    /// Takes tiles of one row each, of the same columns and of rows that follow each other.
+    fn take_strips(&mut self) -> Option<(Range<u32>, Range<u32>)> {
+        self.tiles.sort_unstable_by_key(|tile| Reverse((tile.left, tile.right)));
+        let Tile { left, right: first } = self.tiles.pop()?;
+        let mut end = first + 1;
+        while self.tiles.pop_if(|tile| (tile.left, tile.right) == (left, end)).is_some() {
+            end += 1;
+        }
+        Some((left..left + 1, first..end))
     }
 }
 
@@ -106,11 +111,12 @@ mod tests {
     use super::*;
 
     /// Pairs of the rows of a task with the columns before them, of `items` items.
-    fn pairs(tiles: Vec<Tile>, form: Form, items: u32) -> Vec<(u32, u32)> {
-        let mut task = Task { form, columns: 0..0, rows: 0..0, cost: 0, tiles };
+    fn pairs(tiles: Vec<Tile>, form: DeviceForm, items: u32) -> Vec<(u32, u32)> {
+        let mut task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cost: 0, tiles };
         let mut pairs = Vec::new();
         while task.has_rows(items) {
-            assert!(task.columns.len() <= COLUMNS && !task.rows.is_empty());
+            assert!(form == DeviceForm::Sparse || task.columns.len() <= COLUMNS);
+            assert!(!task.rows.is_empty());
             for row in std::mem::take(&mut task.rows) {
                 let columns = task.columns.start..task.columns.end.min(row);
                 pairs.extend(columns.map(|column| (column, row)));
@@ -123,26 +129,36 @@ mod tests {
 
     #[test]
     fn a_cpu_counts_each_pair_of_the_tiles_once() {
-        for form in [Form::Sliced, Form::Batmap] {
-            let side = form.side();
-            for items in [1, 2, side - 1, side, side + 1, 513, 1200] {
+        for form in [DeviceForm::Tensor, DeviceForm::Batmap, DeviceForm::Sparse] {
+            let [_, rows] = form.tile();
+            for items in [1, 2, 63, 64, 65, 127, 128, 129, 513, 1200] {
                 let expected: Vec<(u32, u32)> =
                     (0..items).flat_map(|left| (left + 1..items).map(move |r| (left, r))).collect();
-                assert_eq!(pairs(tiles(items, side).collect(), form, items), expected);
+                assert_eq!(pairs(form.tiles(items).collect(), form, items), expected);
             }
             // Some tiles, in any order.
-            let tile = |left, right| Tile { left, right };
-            let some = vec![tile(2, 5), tile(0, 5), tile(5, 5), tile(3, 5), tile(1, 1)];
-            let items = 6 * side - 3;
+            let items = 6 * rows.max(40) - 3;
+            let mut some: Vec<Tile> = form.tiles(items).step_by(3).collect();
+            some.reverse();
+            let [width, height] = form.tile();
             let mut expected: Vec<(u32, u32)> = Vec::new();
             for Tile { left, right } in some.clone() {
-                for row in right * side..((right + 1) * side).min(items) {
-                    let columns = left * side..((left + 1) * side).min(row);
+                for row in right * height..((right + 1) * height).min(items) {
+                    let columns = left * width..((left + 1) * width).min(row);
                     expected.extend(columns.map(|column| (column, row)));
                 }
             }
             expected.sort_unstable();
             assert_eq!(pairs(some, form, items), expected);
         }
+    }
+
+    #[test]
+    fn strips_of_several_blocks_of_columns_are_counted_once() {
+        let items = 12_003;
+        let last = |tile: &Tile| tile.right > 11_998;
+        let strips: Vec<Tile> = DeviceForm::Sparse.tiles(items).filter(last).collect();
+        let expected: usize = (11_999..items).map(|row| row as usize).sum();
+        assert_eq!(pairs(strips, DeviceForm::Sparse, items).len(), expected);
     }
 }

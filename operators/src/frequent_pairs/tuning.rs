@@ -14,7 +14,7 @@ pub(super) struct Tuning {
     pub(super) task_ns_min: u64,
     /// Maximum number of tiles of a task for a device.
     pub(super) task_tiles: usize,
-    /// Room for the pairs of a task on a device; there is room for those of a tile in any case.
+    /// Room for the pairs of a task on a device; at least the pairs of one tile.
     pub(super) device_pairs: usize,
     /// Whether `auto` takes a device without a comparison of costs.
     pub(super) is_device_forced: bool,

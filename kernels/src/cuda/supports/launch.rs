@@ -152,7 +152,7 @@ pub(super) fn launch_maps(device: &Properties, tiles: u32, blocks_max: u32) -> L
     MAPS.with_blocks_max(blocks_max).launch(MAPS_KERNEL, device, tiles, stages_bytes(MAP_TILE))
 }
 
-/// The launch for `strips` strips of at most `width` right items.
+/// The launch for `strips` strips of at most `width` left items.
 pub(super) fn launch_sparse(device: &Properties, strips: u32, width: u32) -> Launch {
     SPARSE.launch(SPARSE_KERNEL, device, strips, SPARSE_COUNTS_BYTES + 4 * width)
 }

@@ -30,9 +30,10 @@
 //! are read; the device writes each pair whose support they could complete.
 //!
 //! Where items are in few transactions, most products are of zeros. [`RowPairs`] count in the
-//! transactions themselves ([`SparseRows`]): a block has a counter for each right item of a
-//! [`Strip`] and adds 1 for each item that follows the left one in a transaction. The work is the
-//! sum of the supports. Long transactions are cut into [`Pieces`].
+//! transactions themselves ([`SparseRows`]): a block has a counter for each left item of a
+//! [`Strip`] and adds 1 for each item that precedes the right one in a transaction. The work is the
+//! sum of the supports. The rest of a long transaction is a task of the
+//! whole block.
 //!
 //! Kernels: `kernels/cuda/supports.cuh` (tiles), `group_tiles.cuh` (tiles by warp groups),
 //! `supports.cu` (rows), `batmaps.cu`, `sparse.cu`. Sources: Fang, Lu, Xiao, He, Luo, *Frequent
@@ -71,7 +72,7 @@ pub use self::maps::DeviceMaps;
 pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, TilePairs};
 pub use self::row_pairs::{RowJob, RowPairLimits, RowPairs, RowsAnswered, RowsKept};
 pub use self::rows::{BitRows, RowLimits};
-pub use self::sparse_rows::{Piece, Pieces, SparseRows};
+pub use self::sparse_rows::SparseRows;
 pub use self::strip::{STRIP_WIDTH, Strip, strip_width, strips};
 pub use self::tile::{MAP_TILE, TILE, Tile, tiles, tiles_of_part};
 

@@ -26,7 +26,7 @@ unsafe impl Plain for Strip {}
 pub struct RowPairLimits {
     /// Strips of the chunk.
     pub strips: usize,
-    /// Right items of its widest strip.
+    /// Left items of its widest strip.
     pub width: u32,
     /// Room for frequent pairs: at least `width`, since a strip is finished as a whole.
     pub pairs: usize,
@@ -59,13 +59,13 @@ pub struct RowJob<'a> {
 ///
 /// # Cost
 ///
-/// An addition for each item that follows the left one in a transaction, whatever the number of
-/// right items; strips of the same left item each read all of its pieces.
+/// An addition for each item that precedes the right one in a transaction, whatever the number of
+/// left items; strips of the same right item each read all of its pieces.
 #[derive(Debug)]
 pub struct RowPairs {
     strips: MirroredBuffer<Strip>,
     output: BoundedOutput<Pair, Strip>,
-    /// Right items of the widest strip of the chunk.
+    /// Left items of the widest strip of the chunk.
     width: u32,
 }
 
@@ -92,7 +92,7 @@ struct StripsArgument {
 }
 
 // SAFETY: the arguments are of the kernel's types. The strips have been checked against the rows,
-// whose pieces lie within the items of the transactions. The kernel counts only right items of the
+// whose pieces lie within the items of the transactions. The kernel counts only left items of the
 // strip, for which the block has shared memory, writes pairs within the room that it is told of,
 // and leaves a strip unfinished at most once, for which there is room.
 unsafe impl Primitive for RowPairs {
@@ -126,9 +126,9 @@ unsafe impl Primitive for RowPairs {
         assert!(len <= max, "a chunk of {len} strips exceeds {max}");
         let (items, width) = (rows.items(), limits.width);
         for strip in strips {
-            let Strip { left, begin, end } = *strip;
-            let is_inside = left < begin && begin <= end && end <= items;
-            assert!(is_inside, "{strip:?} of {items} items: left < begin <= end is needed");
+            let Strip { right, begin, end } = *strip;
+            let is_inside = begin <= end && end <= right && right < items;
+            assert!(is_inside, "{strip:?} of {items} items: begin <= end <= right is needed");
             assert!(end - begin <= width, "{strip:?} is wider than {width}");
         }
         RowsKept { rows: Arc::clone(rows), least }

@@ -300,8 +300,8 @@ impl<P: Primitive> Sending<'_, P> {
         let Store { copy, offsets, built, .. } = self.store;
         // The kernels before may still read lists.
         copy.wait(built)?;
-        // SAFETY: nobody but the kernels of this store uses the buffer, and those of this loading
-        // wait for the copy; the borrow of the lists lasts until the copy stream is idle (`drop`).
+        // SAFETY: only kernels of this store use the buffer, and the next ones wait for the copy;
+        // the borrow of the lists lasts until the copy stream is idle (`drop`).
         unsafe { copy.copy_slice(self.lists.offsets(), offsets, 0) }
     }
 

@@ -1,4 +1,4 @@
-//! Transactions on a device, and the pieces of them that follow each item.
+//! Transactions on a device, and the pieces of them that precede each item.
 
 #![expect(unsafe_code, reason = "a struct that kernels read")]
 
@@ -8,13 +8,14 @@ use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
 use crate::sets::Sets;
 
-/// Items of a piece at most: a long transaction is cut, so that it holds up no lanes of a device.
+/// Items of a short piece at most: few lanes of a device share one. The rest of a transaction is a
+/// tail.
 const PIECE: u32 = 256;
 
 /// Items of a transaction: `begin..end` of the items of all transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Piece {
+struct Piece {
     begin: u32,
     end: u32,
 }
@@ -22,90 +23,75 @@ pub struct Piece {
 // SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
 unsafe impl Plain for Piece {}
 
-/// The pieces of transactions that follow each item: for each item and each transaction with it,
-/// the items after it, in pieces.
-///
-/// # Examples
-///
-/// ```
-/// use trommel_kernels::cuda::supports::Pieces;
-/// use trommel_kernels::sets::Sets;
-///
-/// // Transactions {0, 2, 3} and {2, 3}: one piece after item 0, two after item 2.
-/// let pieces = Pieces::new(4, Sets::new(&[0, 3, 5], &[0, 2, 3, 2, 3]));
-/// assert_eq!(pieces.len(), 3);
-/// ```
+/// Transactions, made of tid lists, and the pieces of them that precede each item: for each item
+/// and each transaction with it, the items before it, at most 256 of them as a short piece and the
+/// others as a tail.
 #[derive(Clone, Debug)]
-pub struct Pieces {
+struct Pieces {
+    short: PieceLists,
+    tails: PieceLists,
+    /// The items of all transactions.
+    items: Vec<u32>,
+}
+
+/// Pieces by the item that they precede.
+#[derive(Clone, Debug, Default)]
+struct PieceLists {
+    /// The first piece of each item, and the end.
     offsets: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
-impl Pieces {
-    /// Cuts transactions of `items` items, each strictly ascending.
-    ///
-    /// # Cost
-    ///
-    /// Two passes over all transactions; 8 bytes a piece, of which a transaction of `n` items has
-    /// at most `n * (n / 256 + 1)`.
-    ///
-    /// # Panics
-    ///
-    /// If an item is not below `items`, items of a transaction do not ascend, or there are more
-    /// than 2^32 pieces.
-    #[must_use]
-    pub fn new(items: u32, transactions: Sets<'_>) -> Self {
-        let mut offsets = vec![0_u32; items as usize + 1];
-        for_each_place(transactions, |item, begin, end| {
-            assert!(item < items, "item {item} of {items}");
-            let pieces = &mut offsets[item as usize];
-            let all = pieces.checked_add((end - begin).div_ceil(PIECE));
-            *pieces = all.expect("pieces are numbered by 32 bits");
-        });
-        let mut sum = 0_u32;
-        for count in &mut offsets {
-            let end = sum.checked_add(*count).expect("pieces are numbered by 32 bits");
-            (*count, sum) = (sum, end);
+impl PieceLists {
+    fn begin_item(&mut self) {
+        self.offsets.push(u32::try_from(self.pieces.len()).expect("one a tid at most"));
+    }
+
+    fn push(&mut self, begin: u32, end: u32) {
+        if begin < end {
+            self.pieces.push(Piece { begin, end });
         }
-        let mut cursors = offsets.clone();
-        let mut pieces = vec![Piece::default(); sum as usize];
-        for_each_place(transactions, |item, begin, end| {
-            for first in (begin..end).step_by(PIECE as usize) {
-                let cursor = &mut cursors[item as usize];
-                let piece = Piece { begin: first, end: end.min(first.saturating_add(PIECE)) };
-                pieces[*cursor as usize] = piece;
-                *cursor += 1;
-            }
-        });
-        Self { offsets, pieces }
-    }
-
-    /// The number of pieces.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.pieces.len()
-    }
-
-    /// Whether no item follows another one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
     }
 }
 
-/// Calls `place` with each item of each transaction and the range of the items after it.
-fn for_each_place(transactions: Sets<'_>, mut place: impl FnMut(u32, u32, u32)) {
-    let mut begin = 0_u32;
-    for transaction in 0..transactions.len() {
-        let held = transactions.set(transaction);
-        let falls = held.windows(2).find(|pair| pair[0] >= pair[1]);
-        assert!(falls.is_none(), "items {falls:?} of transaction {transaction} do not ascend");
-        let end = begin + u32::try_from(held.len()).expect("offsets of sets have 32 bits");
-        for (&item, after) in held.iter().zip(begin + 1..) {
-            place(item, after, end);
+impl Pieces {
+    /// Cuts the `transactions` of items with the given tid lists.
+    fn new(lists: Sets<'_>, transactions: u32) -> Self {
+        let begins = begins(lists, transactions);
+        let mut ends = begins.clone();
+        let mut items = vec![0; lists.tokens().len()];
+        let (mut short, mut tails) = (PieceLists::default(), PieceLists::default());
+        short.pieces.reserve(items.len());
+        for (item, list) in (0..).zip((0..lists.len()).map(|item| lists.set(item))) {
+            short.begin_item();
+            tails.begin_item();
+            for &tid in list {
+                let (begin, end) = (begins[tid as usize], &mut ends[tid as usize]);
+                items[*end as usize] = item;
+                let middle = begin.saturating_add(PIECE).min(*end);
+                short.push(begin, middle);
+                tails.push(middle, *end);
+                *end += 1;
+            }
         }
-        begin = end;
+        short.begin_item();
+        tails.begin_item();
+        Self { short, tails, items }
     }
+}
+
+/// The place of the first item of each transaction.
+fn begins(lists: Sets<'_>, transactions: u32) -> Vec<u32> {
+    let mut begins = vec![0_u32; transactions as usize];
+    for &tid in lists.tokens() {
+        assert!(tid < transactions, "tid {tid} of {transactions} transactions");
+        begins[tid as usize] += 1;
+    }
+    let mut sum = 0;
+    for begin in &mut begins {
+        (*begin, sum) = (sum, sum + *begin);
+    }
+    begins
 }
 
 /// Transactions in a device's memory, for all chunks of strips that name them.
@@ -115,26 +101,64 @@ fn for_each_place(transactions: Sets<'_>, mut place: impl FnMut(u32, u32, u32)) 
 /// 4 bytes an item of a transaction and 8 a piece.
 #[derive(Debug)]
 pub struct SparseRows {
-    offsets: DeviceBuffer<u32>,
-    pieces: DeviceBuffer<Piece>,
+    short: PiecesOnDevice,
+    tails: PiecesOnDevice,
     tokens: DeviceBuffer<u32>,
     items: u32,
     /// Items of a transaction.
-    mean: usize,
+    mean: u32,
+}
+
+/// [`PieceLists`] in a device's memory.
+#[derive(Debug)]
+struct PiecesOnDevice {
+    offsets: DeviceBuffer<u32>,
+    pieces: DeviceBuffer<Piece>,
+}
+
+/// Pieces as kernels take them: `PieceLists` of `sparse.cu`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct PiecesArgument {
+    offsets: DevicePointer<u32>,
+    pieces: DevicePointer<Piece>,
 }
 
 /// The transactions as kernels take them: `SparseRows` of `sparse.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct SparseArgument {
-    offsets: DevicePointer<u32>,
-    pieces: DevicePointer<Piece>,
+    short: PiecesArgument,
+    tails: PiecesArgument,
     items: DevicePointer<u32>,
 }
 
+impl PiecesOnDevice {
+    fn upload(memory: &Arc<Memory>, lists: &PieceLists) -> Result<Self, DeviceError> {
+        let offsets = uploaded(memory, &lists.offsets)?;
+        Ok(Self { offsets, pieces: uploaded(memory, &lists.pieces)? })
+    }
+
+    fn argument(&self) -> PiecesArgument {
+        PiecesArgument { offsets: self.offsets.pointer(), pieces: self.pieces.pointer() }
+    }
+}
+
+fn uploaded<T: Plain>(memory: &Arc<Memory>, values: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
+    let mut buffer = memory.device_buffer(values.len())?;
+    buffer.upload(values)?;
+    Ok(buffer)
+}
+
 impl SparseRows {
-    /// Sends transactions of `items` items, numbered so that frequent ones come last: an item is
-    /// counted once for each item before it. Waits for them.
+    /// Makes transactions of the tid lists of items and sends them. The work of all strips is the
+    /// same in any order of items; if frequent ones come first, that of strips differs least.
+    ///
+    /// # Cost
+    ///
+    /// Two passes over all lists on the calling thread, which access the transactions in any order;
+    /// 12 bytes a tid over the bus, and 8 more if 256 items precede the item in the transaction.
+    /// Waits for them.
     ///
     /// # Errors
     ///
@@ -142,21 +166,28 @@ impl SparseRows {
     ///
     /// # Panics
     ///
-    /// As [`Pieces::new`].
+    /// If a tid is not below `transactions`.
     pub fn upload(
         memory: &Arc<Memory>,
-        items: u32,
-        transactions: Sets<'_>,
+        lists: Sets<'_>,
+        transactions: u32,
     ) -> Result<Arc<Self>, DeviceError> {
-        let Pieces { offsets: ends, pieces: cut } = Pieces::new(items, transactions);
-        let mut offsets = memory.device_buffer(ends.len())?;
-        let mut pieces = memory.device_buffer(cut.len())?;
-        let mut tokens = memory.device_buffer(transactions.tokens().len())?;
-        offsets.upload(&ends)?;
-        pieces.upload(&cut)?;
-        tokens.upload(transactions.tokens())?;
-        let mean = transactions.tokens().len() / transactions.len().max(1);
-        Ok(Arc::new(Self { offsets, pieces, tokens, items, mean }))
+        let Pieces { short, tails, items: tokens } = Pieces::new(lists, transactions);
+        let items = u32::try_from(lists.len()).expect("items are numbered by 32 bits");
+        let tids = u32::try_from(tokens.len()).expect("offsets of sets have 32 bits");
+        Ok(Arc::new(Self {
+            short: PiecesOnDevice::upload(memory, &short)?,
+            tails: PiecesOnDevice::upload(memory, &tails)?,
+            tokens: uploaded(memory, &tokens)?,
+            items,
+            mean: tids / transactions.max(1),
+        }))
+    }
+
+    /// The maximum bytes of transactions in a device's memory, of items in `tids` places in all.
+    #[must_use]
+    pub fn bytes_max(items: u32, tids: u64) -> u64 {
+        2 * 4 * (u64::from(items) + 1) + 20 * tids
     }
 
     /// The number of items.
@@ -165,8 +196,17 @@ impl SparseRows {
         self.items
     }
 
-    /// Lanes of a device that share a piece: about half as many as a mean piece has items, so that
-    /// few lanes have nothing to do.
+    /// The bytes that were sent.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let of = |pieces: &PiecesOnDevice| {
+            pieces.offsets.len() * size_of::<u32>() + pieces.pieces.len() * size_of::<Piece>()
+        };
+        of(&self.short) + of(&self.tails) + self.tokens.len() * size_of::<u32>()
+    }
+
+    /// Lanes of a device that share a short piece: about half as many as a mean piece has items, so
+    /// that few lanes have nothing to do.
     pub(super) fn lanes(&self) -> u32 {
         match self.mean {
             0..12 => 4,
@@ -178,9 +218,38 @@ impl SparseRows {
 
     pub(super) fn argument(&self) -> SparseArgument {
         SparseArgument {
-            offsets: self.offsets.pointer(),
-            pieces: self.pieces.pointer(),
+            short: self.short.argument(),
+            tails: self.tails.argument(),
             items: self.tokens.pointer(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_before_another_one_are_a_short_piece_and_a_tail() {
+        // Transactions {0, 2}, {} and {0, 1, 2}.
+        let pieces = Pieces::new(Sets::new(&[0, 2, 3, 5], &[0, 2, 2, 0, 2]), 3);
+        assert_eq!(pieces.items, [0, 2, 0, 1, 2]);
+        assert_eq!(pieces.short.offsets, [0, 0, 1, 3]);
+        let piece = |begin, end| Piece { begin, end };
+        assert_eq!(pieces.short.pieces, [piece(2, 3), piece(0, 1), piece(2, 4)]);
+        assert!(pieces.tails.pieces.is_empty());
+
+        let ends: Vec<u32> = (0..=300).collect();
+        let pieces = Pieces::new(Sets::new(&ends, &[0; 300]), 1);
+        let last = |lists: &PieceLists| (lists.pieces.len(), lists.pieces.last().copied());
+        assert_eq!(last(&pieces.short), (299, Some(piece(0, 256))));
+        assert_eq!(last(&pieces.tails), (43, Some(piece(256, 299))));
+        assert_eq!(pieces.tails.offsets[256..260], [0, 0, 1, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "tid 2 of 2 transactions")]
+    fn a_tid_past_the_transactions_is_refused() {
+        drop(Pieces::new(Sets::new(&[0, 1], &[2]), 2));
     }
 }

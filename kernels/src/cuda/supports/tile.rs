@@ -43,8 +43,8 @@ pub fn tiles(items: u32, side: u32) -> impl Iterator<Item = Tile> {
 }
 
 /// The tiles of all pairs of an item of `part` with one that is not after the part, in an order in
-/// which neighbours share items. The tiles of parts that follow each other, each from a multiple of
-/// `side` on, are those of all their items.
+/// which neighbours share items. Parts that follow each other, each from a multiple of
+/// `side` on, have together the tiles of all their items.
 ///
 /// # Examples
 ///

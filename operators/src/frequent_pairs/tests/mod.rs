@@ -343,10 +343,13 @@ fn parameters_are_checked() {
     assert!(refused(spec().set("basket")).contains("basket"));
     let tensor = spec().layout(Layout::Tensor).device(Device::Cpu);
     assert!(refused(tensor).contains("it needs a GPU: `device` must be \"auto\" or \"cuda\""));
-    for layout in [Layout::Lists, Layout::Sliced, Layout::Sparse, Layout::Triangle] {
+    for layout in [Layout::Lists, Layout::Sliced, Layout::Triangle] {
         let error = refused(spec().layout(layout).device(Device::Cuda(1)));
         assert!(error.contains(layout.name()) && error.contains("\"cuda:1\""), "{error}");
-        assert!(error.contains("\"auto\", \"batmap\", \"bitmap\" or \"tensor\""), "{error}");
+        assert!(
+            error.contains("\"auto\", \"batmap\", \"bitmap\", \"sparse\" or \"tensor\""),
+            "{error}"
+        );
         assert!(bind(spec().layout(layout).device(Device::Auto), inputs).is_ok());
     }
     assert!(refused(spec().measures([Measure::Lift; 2])).contains("once"));
