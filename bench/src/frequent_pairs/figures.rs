@@ -1,6 +1,6 @@
-//! Figures 5 to 9 and 11 of the paper (Amossen, Pagh, IPDPS 2011, §IV): memory and time by the
-//! number of items, by their density and by cores. Figure 10, a collection of texts, is a file in
-//! the table.
+//! Figures 5 to 9 of the paper (Amossen, Pagh, IPDPS 2011, §IV): memory and time by the number of
+//! items, by their density and by cores. Figure 10, a collection of texts, is a file in the table;
+//! figure 11, rates of comparison, is the section `throughput`.
 
 use std::fs;
 use std::io;
@@ -18,8 +18,9 @@ use super::{Place, check, measure, pairs, totals};
 const ELEMENTS: u32 = 10_000_000;
 
 const ITEMS: [u32; 7] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
-/// Items up to which all layouts are measured; the others of `auto` would take minutes.
-const ITEMS_OF_ALL: u32 = 16_000;
+/// Items up to which layouts other than `auto` are measured, which would take minutes.
+const ITEMS_OF_OTHERS: u32 = 16_000;
+const ITEMS_OF_LISTS: u32 = 4_000;
 const PERCENT: f64 = 5.0;
 const PERCENTS: [f64; 6] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
 const ITEMS_BY_DENSITY: u32 = 4_000;
@@ -61,7 +62,11 @@ struct Line {
 /// If a figure cannot be written.
 pub(super) fn run(folder: Option<&Path>, rounds: usize, quick: bool) -> io::Result<()> {
     let elements = if quick { ELEMENTS / 100 } else { ELEMENTS };
-    let is_measured = |layout, items| layout == Layout::Auto || items <= ITEMS_OF_ALL;
+    let is_measured = |layout, items| match layout {
+        Layout::Auto => true,
+        Layout::Lists => items <= ITEMS_OF_LISTS,
+        _ => items <= ITEMS_OF_OTHERS,
+    };
     let by_items = sweep(ITEMS.map(f64::from).to_vec(), rounds, |x, layout| {
         let items = ITEMS.into_iter().find(|&items| f64::from(items) == x).expect("one of them");
         is_measured(layout, items).then(|| case(items, PERCENT, elements))
@@ -73,8 +78,7 @@ pub(super) fn run(folder: Option<&Path>, rounds: usize, quick: bool) -> io::Resu
     });
     let about = format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core");
     show(folder, ("Density", "density, %", "frequent-pairs-density", &about), &by_density)?;
-    cores(&case(ITEMS_BY_DENSITY, PERCENT, elements), rounds);
-    Ok(())
+    by_cores(folder, &case(ITEMS_BY_DENSITY, PERCENT, elements), rounds)
 }
 
 /// All layouts at each of some points; `make` gives the transactions, or none.
@@ -87,11 +91,11 @@ fn sweep(xs: Vec<f64>, rounds: usize, make: impl Fn(f64, Layout) -> Option<Case>
             let expected = check(&case);
             let batches = case.batches();
             let before = reset_peak();
-            let (_, rows) = pairs(batches.clone(), case.least, layout, Place::OneCore);
+            let (_, rows) = pairs(batches.clone(), case.least, layout, Place::Cores(1));
             let bytes = peak().saturating_sub(before);
             assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
             drop(rows);
-            let time = measure(&case, layout, Place::OneCore, expected, rounds);
+            let time = measure(&case, layout, Place::Cores(1), expected, rounds);
             line.points.push(Point { x, time, bytes });
         }
     }
@@ -133,18 +137,36 @@ fn show(
     Ok(())
 }
 
-/// Times by cores.
-fn cores(case: &Case, rounds: usize) {
+/// Times by cores: 1, 2, 4 and so on, and all.
+fn by_cores(folder: Option<&Path>, case: &Case, rounds: usize) -> io::Result<()> {
     let expected = check(case);
     let all = available_cores().len();
-    println!("\nCores: {}, support {}; seconds\n", case.name, case.least);
-    println!("| layout | one core | {all} cores | ratio |");
-    println!("|---|---:|---:|---:|");
+    let doubled = std::iter::successors(Some(1), |count| Some(2 * count));
+    let mut counts: Vec<usize> = doubled.take_while(|count| *count < all).collect();
+    counts.push(all);
+    let about = format!("{}, support {}", case.name, case.least);
+    println!("\nCores: {about}; seconds\n");
+    let names: Vec<String> = counts.iter().map(usize::to_string).collect();
+    println!("| layout | {} | first / last |", names.join(" | "));
+    println!("|---|{}---:|", "---:|".repeat(counts.len()));
+    let mut plot = Plot::new("Frequent pairs: cores", about, Scale::Logarithmic)
+        .axes("cores", "seconds")
+        .x_names(names);
     for layout in LAYOUTS {
-        let time = |place| measure(case, layout, place, expected, rounds).as_secs_f64();
-        let (one, several) = (time(Place::OneCore), time(Place::AllCores));
-        println!("| `{}` | {one:.4} | {several:.4} | {:.2} |", layout.name(), one / several);
+        let time = |count: &usize| {
+            measure(case, layout, Place::Cores(*count), expected, rounds).as_secs_f64()
+        };
+        let times: Vec<f64> = counts.iter().map(time).collect();
+        let shown: Vec<String> = times.iter().map(|time| format!("{time:.4}")).collect();
+        let ratio = times[0] / times[times.len() - 1];
+        println!("| `{}` | {} | {ratio:.2} |", layout.name(), shown.join(" | "));
+        let points = (0_u32..).map(f64::from).zip(times).collect();
+        plot = plot.line(layout.name(), points);
     }
+    if let Some(folder) = folder {
+        plot.write(folder, "frequent-pairs-cores")?;
+    }
+    Ok(())
 }
 
 /// A number of the status of this process, in bytes.

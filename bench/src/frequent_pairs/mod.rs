@@ -78,7 +78,8 @@ type Totals = (u64, u64);
 /// Cores and device of a run.
 #[derive(Clone, Copy)]
 enum Place {
-    OneCore,
+    /// The first ones, that many.
+    Cores(usize),
     AllCores,
     /// All cores and the device.
     Device(Device),
@@ -87,7 +88,7 @@ enum Place {
 impl Place {
     fn device(self) -> Device {
         match self {
-            Self::OneCore | Self::AllCores => Device::Cpu,
+            Self::Cores(_) | Self::AllCores => Device::Cpu,
             Self::Device(device) => device,
         }
     }
@@ -158,7 +159,7 @@ fn table(arguments: &Arguments) -> io::Result<()> {
 fn places(layout: Layout, device: Option<Device>) -> Vec<(Place, String)> {
     let mut places = Vec::new();
     if layout == Layout::Auto || device.is_none() {
-        places.push((Place::OneCore, "one core".to_owned()));
+        places.push((Place::Cores(1), "one core".to_owned()));
         places.push((Place::AllCores, "all cores".to_owned()));
     }
     if let Some(device) = device.filter(|_| ON_DEVICE.contains(&layout)) {
@@ -211,11 +212,12 @@ fn pairs(
     let pairs = graph.add_after(source, "pairs", spec);
     let (sink, rows) = Collect::new();
     let sink = graph.add_after(pairs, "rows", sink);
-    // Named cores are the only ones: one core, one thread, one kernel.
-    if matches!(place, Place::OneCore) {
-        for stage in [source, pairs, sink] {
-            graph.cores(stage, [available_cores()[0]]);
-        }
+    // Named cores are the only ones; one core has one thread and one kernel.
+    if let Place::Cores(count) = place {
+        let cores = available_cores();
+        graph.cores(source, [cores[0]]);
+        graph.cores(pairs, &cores[..count]);
+        graph.cores(sink, [cores[0]]);
     }
     let topology = graph.build().expect("the stages fit");
     let start = Instant::now();
