@@ -10,10 +10,9 @@ use std::process::Command;
 
 use crate::Form;
 
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 8] = [
     "-std=c++17",
     "-O1",
-    "-g",
     "-fPIC",
     "-Wall",
     "-Wextra",

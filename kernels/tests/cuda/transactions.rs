@@ -101,6 +101,12 @@ pub(crate) fn all_of_sizes() -> Vec<TransactionCase> {
     cases.iter().map(case).collect()
 }
 
+/// Items around units of two tiles, and transactions around a ring of four panels.
+pub(crate) fn around_rings() -> Vec<TransactionCase> {
+    let sizes = [(300, 4095, 4), (129, 4097, 30), (385, 5121, 2)];
+    sizes.iter().map(|size| TransactionCase::of_density(size.0, size.1, size.2)).collect()
+}
+
 /// All cases: items around tiles, transactions around stages and blocks, and densities.
 pub(crate) fn all() -> Vec<TransactionCase> {
     let sizes = [
@@ -119,10 +125,6 @@ pub(crate) fn all() -> Vec<TransactionCase> {
         (256, 513, 20),
         (250, 1025, 0),
         (257, 511, 97),
-        // Whole and almost whole rings of four panels.
-        (300, 4095, 4),
-        (129, 4097, 30),
-        (385, 5121, 2),
     ];
     let mut cases: Vec<TransactionCase> =
         sizes.iter().map(|size| TransactionCase::of_density(size.0, size.1, size.2)).collect();

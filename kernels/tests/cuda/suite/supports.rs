@@ -109,6 +109,7 @@ fn check(units: Units, cases: &[TransactionCase]) {
 #[test]
 fn warp_groups_find_the_pairs_of_two_loops() {
     check(Units::WarpGroup, &transactions::all());
+    check(Units::WarpGroup, &transactions::around_rings());
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn leasts_pass_all_some_and_no_pairs_with_any_room() {
     let (rows, all) = (bench.upload(&case).unwrap(), case.by_hand());
     let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
     let policy = Policy::of(Units::best(device.properties()));
-    for least in [1, 12, 16, 21, u32::MAX] {
+    for least in [1, 16, 21] {
         let expected: Vec<Pair> =
             all.iter().copied().filter(|pair| pair.support >= least).collect();
         for room in [PAIRS_MIN, PAIRS_MIN + 1, all.len() - 1, all.len()] {
