@@ -251,6 +251,10 @@ pub trait Operator: Send {
         false
     }
 
+    /// All inputs of `port` have ended; others may go on. Called once for each port, before
+    /// [`Operator::finish`]. An operator that has work to do then is [woken](Operator::wake_at).
+    fn port_ended(&mut self, _port: usize) {}
+
     /// All inputs have ended: writes the rest of the output. Called once; only `resume`, `reply`,
     /// `query` and `snapshot` follow, and `wake` after [`Flow::InFlight`].
     ///

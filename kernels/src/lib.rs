@@ -18,6 +18,7 @@
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
 //! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
 //! | [`inverted`] | conjunctive queries over inverted lists |
+//! | [`mapped`] | files that are mapped into memory |
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
@@ -26,6 +27,7 @@ pub mod cuda;
 pub mod filter;
 pub mod inverted;
 mod isa;
+pub mod mapped;
 pub mod overlap;
 pub mod postings;
 pub mod sets;

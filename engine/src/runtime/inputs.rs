@@ -26,6 +26,8 @@ pub(super) struct Inputs {
     next_edge: usize,
     /// Inputs, local or remote, that have not ended.
     open: usize,
+    /// The same for each port.
+    open_of_ports: Vec<usize>,
     /// Messages taken so far, end markers included: the position that forwarded queries refer to.
     taken: u64,
     /// Replies to process next.
@@ -35,14 +37,21 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Adds an input from a node of the same group.
-    pub(super) fn add_local(&mut self) {
+    /// Adds an input of `port` from a node of the same group.
+    pub(super) fn add_local(&mut self, port: usize) {
+        self.count(port);
+    }
+
+    fn count(&mut self, port: usize) {
         self.open += 1;
+        let ports = self.open_of_ports.len().max(port + 1);
+        self.open_of_ports.resize(ports, 0);
+        self.open_of_ports[port] += 1;
     }
 
     /// Adds an input of `port` from another thread.
     pub(super) fn add_edge(&mut self, port: usize, edge: EdgeReceiver) {
-        self.open += 1;
+        self.count(port);
         self.edges.push(Input { port, edge, has_ended: false });
     }
 
@@ -128,14 +137,20 @@ impl Inputs {
         }
     }
 
-    /// Takes the message that was fetched, with its port; `None` for the end of an input.
-    pub(super) fn take(&mut self) -> Option<(usize, Payload)> {
+    /// Whether the end markers of all inputs of `port` have been taken.
+    pub(super) fn has_port_ended(&self, port: usize) -> bool {
+        self.open_of_ports[port] == 0
+    }
+
+    /// Takes the message that was fetched, with its port; no payload is the end of an input.
+    pub(super) fn take(&mut self) -> (usize, Option<Payload>) {
         self.taken += 1;
         match self.inbox.pop_front().expect("a message was fetched") {
-            (port, Message::Payload(payload)) => Some((port, payload)),
-            (_, Message::End) => {
+            (port, Message::Payload(payload)) => (port, Some(payload)),
+            (port, Message::End) => {
                 self.open -= 1;
-                None
+                self.open_of_ports[port] -= 1;
+                (port, None)
             }
         }
     }

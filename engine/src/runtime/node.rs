@@ -249,7 +249,14 @@ impl Node {
         output.set_origin(origin);
         let (result, is_data) = match work {
             Work::Take => {
-                let Some((port, payload)) = self.inputs.take() else { return Ok(false) };
+                let (port, payload) = self.inputs.take();
+                let Some(payload) = payload else {
+                    if self.inputs.has_port_ended(port) {
+                        operator.port_ended(port);
+                        self.wake_at = operator.wake_at();
+                    }
+                    return Ok(false);
+                };
                 self.counters.count_in(payload.items());
                 self.origin = payload.origin().unwrap_or(origin);
                 output.set_origin(self.origin);

@@ -302,7 +302,7 @@ impl Wiring {
         if from.0 == to.0 {
             let target = Target::Local { node: to.1, port: link.to_port, pushed: 0 };
             self.node(link.from).outputs.add_target(link.from_port, target);
-            self.node(link.to).inputs.add_local();
+            self.node(link.to).inputs.add_local(link.to_port);
             if link.is_inner {
                 let back = Target::Local { node: from.1, port: 0, pushed: 0 };
                 self.node(link.to).outputs.set_reply_target(back);

@@ -139,10 +139,10 @@ mod tests {
 
     use super::*;
     use crate::frequent_pairs::collector::TransactionBlock;
-    use crate::frequent_pairs::names::ItemNames;
     use crate::frequent_pairs::plan::tasks;
     use crate::frequent_pairs::transposed::Transposition;
     use crate::frequent_pairs::{Layout, Support};
+    use crate::names::ItemNames;
     use crate::window::borders::WindowSpan;
 
     /// Four transactions of 700 items.

@@ -36,7 +36,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
-//! | `names`, `numbers`, `collector` | items as numbers; transactions in blocks |
+//! | `collector` | transactions in blocks |
 //! | `transposed`, `panes`, `vertical` | a block, transposed; blocks by pane; the tid lists of a window |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `columns` | blocks of columns in their layouts |
@@ -57,8 +57,6 @@ mod device;
 mod device_form;
 mod flights;
 mod form;
-mod names;
-mod numbers;
 mod operator;
 mod options;
 mod pair_rows;

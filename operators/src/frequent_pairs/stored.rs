@@ -16,9 +16,9 @@
 //! The envelope is that of [`state`](crate::state).
 
 use super::collector::BLOCK_TRANSACTIONS;
-use super::names::ItemNames;
 use super::panes::PaneBlocks;
 use super::transposed::TransposedBlock;
+use crate::names::ItemNames;
 use crate::state::{Reader, RestoreError, StateKind, Writer};
 use crate::window::borders::Borders;
 use crate::window::slides::Slides;

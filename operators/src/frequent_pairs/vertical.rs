@@ -10,9 +10,9 @@ use trommel_kernels::Isa;
 use trommel_kernels::batmap::{BatMaps, Permutations};
 use trommel_kernels::sets::{SetStore, Sets};
 
-use super::names::ItemNames;
 use super::options::Support;
 use super::transposed::TransposedBlock;
+use crate::names::ItemNames;
 use crate::secret::random_seed;
 use crate::window::borders::WindowSpan;
 

@@ -62,7 +62,12 @@ impl SnapshotFile {
     }
 
     pub(crate) fn claim(&self) -> Option<Claim> {
-        self.destination.claim("snapshot")
+        self.claim_as("snapshot")
+    }
+
+    /// As [`Self::claim`], for the parameter that names the file.
+    pub(crate) fn claim_as(&self, parameter: &'static str) -> Option<Claim> {
+        self.destination.claim(parameter)
     }
 
     /// Makes sure that it can be written now.
@@ -76,8 +81,13 @@ impl SnapshotFile {
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(SnapshotFileError::TooLarge { path: "the state".to_owned() });
         }
+        self.write_parts(&[bytes])
+    }
+
+    /// As [`Self::write`], of bytes in several parts, without a limit.
+    pub(crate) fn write_parts(&self, parts: &[&[u8]]) -> Result<(), SnapshotFileError> {
         let written = self.destination.replace_now().and_then(|mut file| {
-            file.write(bytes)?;
+            parts.iter().try_for_each(|bytes| file.write(bytes))?;
             file.commit()
         });
         written.map_err(SnapshotFileError::NotSaved)

@@ -25,6 +25,10 @@ pub trait Producer: Send + 'static {
     /// Any error ends the run.
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError>;
 
+    /// Takes the end of input `port`; other inputs may go on. Work that begins then is filled
+    /// when the producer is [woken](Self::wake_at).
+    fn port_ended(&mut self, _port: usize) {}
+
     /// Takes the end of the inputs.
     ///
     /// # Errors
@@ -91,6 +95,9 @@ pub enum Filled {
     Chunk,
     /// There is no work until more input arrives. The chunk is empty.
     Nothing,
+    /// There is no work until a chunk comes back, and no input is to be taken before. The chunk
+    /// is empty; another one is in the wave.
+    Waiting,
 }
 
 /// The first part of the operator: fills chunks and takes used ones back.
@@ -129,11 +136,17 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
-        if self.producer.fill(&mut chunk.chunk)? == Filled::Chunk {
-            self.feeder.send(chunk, out);
-            return Ok(Flow::HaveOutput);
+        match self.producer.fill(&mut chunk.chunk)? {
+            Filled::Chunk => {
+                self.feeder.send(chunk, out);
+                return Ok(Flow::HaveOutput);
+            }
+            Filled::Waiting => {
+                self.feeder.keep(chunk);
+                return Ok(Flow::AwaitReply);
+            }
+            Filled::Nothing => self.feeder.keep(chunk),
         }
-        self.feeder.keep(chunk);
         // At the end of the stream, chunks that can be unfinished have to come back first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
         if self.is_finishing && is_done && !self.has_ended {
@@ -141,6 +154,10 @@ impl<P: Producer> Operator for PreparePart<P> {
             self.producer.end().unwrap_or_else(|error| out.fail_late(error));
         }
         Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
+    }
+
+    fn port_ended(&mut self, port: usize) {
+        self.producer.port_ended(port);
     }
 
     fn wake_at(&self) -> Option<Instant> {

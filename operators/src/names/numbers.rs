@@ -15,7 +15,7 @@ const ENTRY_BYTES: usize = 2 * (size_of::<(u32, u32)>() + 1) * 8 / 7;
 
 /// Numbers items from 0 on.
 #[derive(Debug, Default)]
-pub(super) struct ItemNumbers {
+pub(crate) struct ItemNumbers {
     /// The items by number.
     items: Vec<u32>,
     /// Per small item: its number plus one, or 0.
@@ -27,11 +27,20 @@ pub(super) struct ItemNumbers {
 impl ItemNumbers {
     /// The number of `item`, a new one if it has none.
     #[inline]
-    pub(super) fn number(&mut self, item: u32) -> u32 {
+    pub(crate) fn number(&mut self, item: u32) -> u32 {
         // 0 stands for no number, so that a table begins as zeros, which cost nothing.
         match self.table.get(item as usize) {
             Some(&known) if known > 0 => known - 1,
             _ => self.number_rare(item),
+        }
+    }
+
+    /// The number of `item`, if it has one.
+    #[inline]
+    pub(crate) fn find(&self, item: u32) -> Option<u32> {
+        match self.table.get(item as usize) {
+            Some(&known) => known.checked_sub(1),
+            None => self.others.get(&item).copied(),
         }
     }
 
@@ -69,7 +78,7 @@ impl ItemNumbers {
     }
 
     /// The items that are `used`, by number, with new numbers in their order.
-    pub(super) fn retained(&self, used: &[bool]) -> Self {
+    pub(crate) fn retained(&self, used: &[bool]) -> Self {
         let mut retained = Self::default();
         for (&item, _) in self.items.iter().zip(used).filter(|(_, used)| **used) {
             retained.number(item);
@@ -78,12 +87,12 @@ impl ItemNumbers {
     }
 
     /// The items by number.
-    pub(super) fn items(&self) -> &[u32] {
+    pub(crate) fn items(&self) -> &[u32] {
         &self.items
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<u32>() * (self.items.capacity() + self.table.capacity())
             + self.others.len() * ENTRY_BYTES
     }

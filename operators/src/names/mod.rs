@@ -1,13 +1,16 @@
 //! The items of a column: numbers or texts, each with a number of its own.
 
+mod numbers;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray, UInt32Array};
 use arrow_schema::DataType;
+use serde_json::Value;
 
-use super::numbers::ItemNumbers;
+use self::numbers::ItemNumbers;
 use crate::items::{StoredItem, Text};
 use crate::long;
 use crate::state::{Reader, RestoreError, Writer};
@@ -16,15 +19,18 @@ use crate::texts::{TextHash, TextTable};
 /// A longer text is kept by a name of this length.
 const TEXT_BYTES_MAX: usize = 1024;
 
+/// The number of an item that is not known.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
 /// Numbers the items of a column from 0 on, in the order of their first occurrence.
-pub(super) enum ItemNames {
+pub(crate) enum ItemNames {
     Numbers(ItemNumbers),
     Texts { table: TextTable, hash: TextHash },
 }
 
 impl ItemNames {
     /// Names of the items of a column of lists of type `item`; `None` if items have another type.
-    pub(super) fn new(item: &DataType) -> Option<Self> {
+    pub(crate) fn new(item: &DataType) -> Option<Self> {
         match item {
             DataType::UInt32 => Some(Self::Numbers(ItemNumbers::default())),
             DataType::Utf8 => Some(Self::texts()),
@@ -42,7 +48,7 @@ impl ItemNames {
     }
 
     /// Type of the items.
-    pub(super) fn item_type(&self) -> DataType {
+    pub(crate) fn item_type(&self) -> DataType {
         match self {
             Self::Numbers(_) => DataType::UInt32,
             Self::Texts { .. } => DataType::Utf8,
@@ -53,7 +59,7 @@ impl ItemNames {
     ///
     /// # Panics
     /// If the values are of another type than the column.
-    pub(super) fn number(&mut self, values: &ArrayRef, numbers: &mut Vec<u32>) {
+    pub(crate) fn number(&mut self, values: &ArrayRef, numbers: &mut Vec<u32>) {
         numbers.clear();
         match self {
             Self::Numbers(known) => {
@@ -65,13 +71,48 @@ impl ItemNames {
                     let number = |row| number_text(table, hash, texts, row);
                     numbers.extend((0..texts.len()).map(number));
                 }
-                None => number_keys(table, hash, values.as_dictionary(), numbers),
+                None => number_keys(values.as_dictionary(), numbers, |texts, row| {
+                    number_text(table, hash, texts, row)
+                }),
             },
         }
     }
 
+    /// The numbers of the items `values`, of which none is added: [`UNKNOWN`] for items that are
+    /// not known. Nulls have any number.
+    ///
+    /// # Panics
+    /// If the values are of another type than the column.
+    pub(crate) fn find(&self, values: &ArrayRef, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        match self {
+            Self::Numbers(known) => {
+                let items = values.as_primitive::<UInt32Type>().values();
+                numbers.extend(items.iter().map(|&item| known.find(item).unwrap_or(UNKNOWN)));
+            }
+            Self::Texts { table, hash } => {
+                let find = |texts: &StringArray, row| find_text(table, hash, text_at(texts, row));
+                match values.as_string_opt::<i32>() {
+                    Some(texts) => numbers.extend((0..texts.len()).map(|row| find(texts, row))),
+                    None => number_keys(values.as_dictionary(), numbers, find),
+                }
+            }
+        }
+    }
+
+    /// The number of the item that a query names; `None` if it is of another type.
+    pub(crate) fn find_json(&self, item: &Value) -> Option<u32> {
+        match self {
+            Self::Numbers(known) => {
+                let item = u32::try_from(item.as_u64()?).ok()?;
+                Some(known.find(item).unwrap_or(UNKNOWN))
+            }
+            Self::Texts { table, hash } => Some(find_text(table, hash, item.as_str()?)),
+        }
+    }
+
     /// The items with these numbers.
-    pub(super) fn column(&self, numbers: &[u32]) -> ArrayRef {
+    pub(crate) fn column(&self, numbers: &[u32]) -> ArrayRef {
         match self {
             Self::Numbers(known) => {
                 let items = numbers.iter().map(|&number| known.items()[number as usize]);
@@ -82,7 +123,7 @@ impl ItemNames {
     }
 
     /// Writes all items by number.
-    pub(super) fn write(&self, to: &mut Writer) {
+    pub(crate) fn write(&self, to: &mut Writer) {
         to.len(self.len());
         match self {
             Self::Numbers(known) => known.items().iter().for_each(|item| to.item(item)),
@@ -94,7 +135,7 @@ impl ItemNames {
     }
 
     /// Reads items, which get their numbers again; there are none yet.
-    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
+    pub(crate) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
         let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
         for next in 0..len {
             let number = match self {
@@ -116,7 +157,7 @@ impl ItemNames {
     }
 
     /// Number of the type of items in a snapshot.
-    pub(super) fn stored_type(&self) -> u8 {
+    pub(crate) fn stored_type(&self) -> u8 {
         match self {
             Self::Numbers(_) => u32::NUMBER,
             Self::Texts { .. } => Text::NUMBER,
@@ -124,7 +165,7 @@ impl ItemNames {
     }
 
     /// Sorts numbers by their items: numbers ascending, texts by their bytes.
-    pub(super) fn sort(&self, numbers: &mut [u32]) {
+    pub(crate) fn sort(&self, numbers: &mut [u32]) {
         match self {
             Self::Numbers(known) => {
                 numbers.sort_unstable_by_key(|&number| known.items()[number as usize]);
@@ -137,7 +178,7 @@ impl ItemNames {
 
     /// Forgets the items that are not `used`, by number. The others get new numbers in the order of
     /// their old ones.
-    pub(super) fn retain(&mut self, used: &[bool]) {
+    pub(crate) fn retain(&mut self, used: &[bool]) {
         match self {
             Self::Numbers(known) => *known = known.retained(used),
             Self::Texts { table, hash } => {
@@ -151,7 +192,7 @@ impl ItemNames {
     }
 
     /// Number of known items.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Numbers(known) => known.items().len(),
             Self::Texts { table, .. } => table.len(),
@@ -159,7 +200,7 @@ impl ItemNames {
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Numbers(known) => known.bytes(),
             Self::Texts { table, .. } => table.bytes(),
@@ -167,27 +208,37 @@ impl ItemNames {
     }
 }
 
+/// A text; of a null, any.
+fn text_at(texts: &StringArray, row: usize) -> &str {
+    if texts.is_null(row) { "" } else { texts.value(row) }
+}
+
+fn find_text(table: &TextTable, hash: &TextHash, text: &str) -> u32 {
+    let find = |text: &str| table.find(hash.hash(text), text).unwrap_or(UNKNOWN);
+    if text.len() > TEXT_BYTES_MAX { find(&long::name(text, TEXT_BYTES_MAX)) } else { find(text) }
+}
+
 /// The number of a text; of a null, any.
 fn number_text(table: &mut TextTable, hash: &TextHash, texts: &StringArray, row: usize) -> u32 {
-    let text = if texts.is_null(row) { "" } else { texts.value(row) };
+    let text = text_at(texts, row);
     if text.len() > TEXT_BYTES_MAX {
         return table.number(&long::name(text, TEXT_BYTES_MAX), hash);
     }
     table.number(text, hash)
 }
 
-/// The numbers of the texts that keys stand for. Each text that occurs is looked up once.
+/// The numbers of the texts that keys stand for, by `number`. Each text that occurs is looked up
+/// once.
 fn number_keys(
-    table: &mut TextTable,
-    hash: &TextHash,
     dictionary: &DictionaryArray<UInt32Type>,
     numbers: &mut Vec<u32>,
+    mut number: impl FnMut(&StringArray, usize) -> u32,
 ) {
     let texts = dictionary.values().as_string::<i32>();
     let mut of_texts = vec![None; texts.len()];
     numbers.extend(dictionary.keys().values().iter().map(|&key| {
         // The key of a null may be no key.
         let Some(known) = of_texts.get_mut(key as usize) else { return 0 };
-        *known.get_or_insert_with(|| number_text(table, hash, texts, key as usize))
+        *known.get_or_insert_with(|| number(texts, key as usize))
     }));
 }

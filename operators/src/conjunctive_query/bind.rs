@@ -1,0 +1,218 @@
+//! Checks the parameters of the operator and makes its parts.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use arrow_schema::{DataType, Schema, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
+use trommel_engine::placement::parallelism;
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::buckets::BucketRules;
+use super::chunk::QueryChunk;
+use super::collect::{AnswerConsumer, AnswerRows};
+use super::kernel::QueryKernel;
+use super::operator::ConjunctiveQuery;
+use super::options::IndexSource;
+use super::prepare::{Columns, QueryProducer, Rules};
+use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
+use crate::carry::carried_columns;
+use crate::columns::find_column;
+use crate::names::ItemNames;
+use crate::parameters::{check_range, refuse};
+use crate::state::SnapshotFile;
+use crate::wave::{self, CHUNKS_MAX, Device, Wave};
+
+/// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
+const KERNELS_MAX: usize = CHUNKS_MAX - 2;
+
+/// Names of the columns of answers.
+const ANSWER: [&str; 4] = ["query", "documents", "count", "latency_us"];
+
+impl OperatorSpec for ConjunctiveQuery {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=2
+    }
+
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        self.check()?;
+        let has_documents = inputs.len() == 2;
+        let queries = &inputs[inputs.len() - 1];
+        let (item, names) = self.terms(queries)?;
+        let columns = Columns {
+            documents: has_documents.then(|| self.documents(&inputs[0], &names)).transpose()?,
+            queries: item,
+            carry: self.carried(queries)?,
+        };
+        let kernels = match context.cores {
+            0 => parallelism(),
+            named => named,
+        };
+        let kernels = kernels.min(KERNELS_MAX);
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let begin = self.begin(has_documents, &names)?;
+        let is_reused = begin.is_some() && self.restore.is_none();
+        let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
+        let rules = self.rules(kernels, isa, is_reused);
+        let rows = self.rows(queries, &columns);
+        let mut producer = QueryProducer::new(rules, columns, names, destinations);
+        if let Some(OpenedIndex { names, segment }) = begin {
+            let begun = producer.begin_with(names, segment);
+            begun.map_err(|error| blame("memory_max", error))?;
+        }
+        let outputs = vec![SchemaRef::clone(rows.schema())];
+        let chunks = CHUNKS_MAX.min(2 * kernels + 2);
+        let wave = Wave::new(Device::Cpu, chunks, 0);
+        let (output, tuning) = (self.output, self.tuning);
+        let kernels = (0..kernels).map(|_| QueryKernel::new(isa, output)).collect();
+        let consumer = AnswerConsumer::new(rows, tuning);
+        let make = QueryChunk::default;
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claims))
+    }
+}
+
+fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
+    BindErrorKind::Other(error.into()).at(parameter)
+}
+
+impl ConjunctiveQuery {
+    fn check(&self) -> Result<(), BindError> {
+        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        check_range("batch_queries", &self.batch_queries, &(1..=1 << 16))?;
+        check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0))?;
+        if self.index == IndexSource::Reuse && self.index_path.is_none() {
+            return Err(refuse("index", "\"reuse\"", "name the file as `index_path`"));
+        }
+        if self.index == IndexSource::Reuse && self.restore.is_some() {
+            return Err(refuse("index", "\"reuse\"", "omit `restore`"));
+        }
+        Ok(())
+    }
+
+    /// Index of the column of terms, and names for its items.
+    fn terms(&self, input: &SchemaRef) -> Result<(usize, ItemNames), BindError> {
+        let (index, found) = find_column(input, &self.set, "set")?;
+        let names = match &found {
+            DataType::List(item) => ItemNames::new(item.data_type()),
+            _ => None,
+        };
+        let Some(names) = names else {
+            let expected = "List<UInt32>, List<Utf8> or List<Dictionary<UInt32, Utf8>>";
+            let column = self.set.clone();
+            return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
+        };
+        Ok((index, names))
+    }
+
+    /// Indexes of the terms and of the names of documents, whose terms have the type of `names`.
+    fn documents(
+        &self,
+        input: &SchemaRef,
+        names: &ItemNames,
+    ) -> Result<(usize, Option<usize>), BindError> {
+        let (set, terms) = self.terms(input)?;
+        if terms.item_type() != names.item_type() {
+            let value =
+                format!("{} for documents, {} for queries", terms.item_type(), names.item_type());
+            return Err(refuse("set", value, "both inputs need terms of one type"));
+        }
+        let Some(name) = &self.name else { return Ok((set, None)) };
+        match find_column(input, name, "name")? {
+            (index, DataType::Utf8) => Ok((set, Some(index))),
+            (_, found) => {
+                let (column, expected) = (name.clone(), "text (Utf8)");
+                Err(BindErrorKind::ColumnType { column, found, expected }.at("name"))
+            }
+        }
+    }
+
+    /// Indexes of the carried columns of queries.
+    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+        if let Some(name) = self.carry.iter().find(|name| ANSWER.contains(&name.as_str())) {
+            let allowed = "a column of the answers has this name; rename the column";
+            return Err(refuse("carry", format!("`{name}`"), allowed));
+        }
+        carried_columns(&self.carry, input)
+    }
+
+    /// The index that the operator begins with, if there is one.
+    fn begin(
+        &self,
+        has_documents: bool,
+        names: &ItemNames,
+    ) -> Result<Option<OpenedIndex>, BindError> {
+        let (path, parameter) = match (&self.restore, &self.index_path) {
+            (Some(path), _) => (path, "restore"),
+            (None, Some(path)) if !has_documents => (path, "index_path"),
+            (None, Some(path)) if self.index == IndexSource::Reuse && path.exists() => {
+                (path, "index_path")
+            }
+            (None, _) if has_documents => return Ok(None),
+            (None, _) => {
+                let allowed = "with queries as the only input, name the file of an index";
+                return Err(refuse("index_path", "no file", allowed));
+            }
+        };
+        let opened =
+            self.open(path, names).map_err(|error| blame(parameter, named(path, error)))?;
+        Ok(Some(opened))
+    }
+
+    fn open(&self, path: &Path, names: &ItemNames) -> Result<OpenedIndex, IndexFileError> {
+        let opened = open(path, &names.item_type())?;
+        match (&self.name, &opened.segment.names) {
+            _ if opened.segment.lists.documents() == 0 => Ok(opened),
+            (Some(_), None) => Err(IndexFileError::Names("no names")),
+            (None, Some(_)) => Err(IndexFileError::Names("names")),
+            _ => Ok(opened),
+        }
+    }
+
+    /// The files that the index is written to, and claims on these.
+    fn destinations(
+        &self,
+        has_documents: bool,
+    ) -> Result<(Destinations, Vec<trommel_engine::operator::Claim>), BindError> {
+        let index = self.index_path.as_ref().filter(|_| has_documents);
+        let paths = [(index, "index_path"), (self.snapshot.as_ref(), "snapshot")];
+        let (mut files, mut claims) = (Vec::new(), Vec::new());
+        for (path, parameter) in paths {
+            let Some(path) = path else { continue };
+            let file = SnapshotFile::new(path).map_err(|error| blame(parameter, error))?;
+            claims.extend(file.claim_as(parameter));
+            files.push(file);
+        }
+        Ok((Destinations::new(files), claims))
+    }
+
+    fn rules(&self, kernels: usize, isa: Isa, is_reused: bool) -> Rules {
+        let buckets = BucketRules {
+            queries: self.batch_queries,
+            deadline: Duration::from_secs_f64(self.deadline_ms / 1_000.0),
+            answer_documents: self.tuning.answer_documents,
+        };
+        let Self { over, memory_max, tuning, .. } = *self;
+        Rules { over, buckets, kernels, memory_max, is_reused, isa, tuning }
+    }
+
+    /// Rows of the output.
+    fn rows(&self, queries: &Schema, columns: &Columns) -> AnswerRows {
+        let carried = queries.project(&columns.carry).expect("columns of the input");
+        AnswerRows::new(self.output, &carried, self.name.is_some(), self.latency)
+    }
+}
+
+fn named(path: &Path, error: IndexFileError) -> String {
+    format!("{}: {error}", path.display())
+}

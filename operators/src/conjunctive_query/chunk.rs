@@ -1,0 +1,91 @@
+//! The chunk of the operator: a block to be built, segments to be merged, or queries.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trommel_kernels::inverted::FoundDocuments;
+
+use super::index::Index;
+use super::queries::QueryBlock;
+use super::segments::{DocumentBlock, IndexSegment};
+use crate::wave::{Cost, WaveChunk};
+
+/// Modelled cost of a term of a document when its segment is built, and of a posting when it is
+/// merged.
+const BUILD_NS: u64 = 10;
+const MERGE_NS: u64 = 3;
+
+/// Content of a chunk.
+#[derive(Debug, Default)]
+pub(super) enum Work {
+    #[default]
+    Nothing,
+    Build(DocumentBlock),
+    /// The segment, and the memory of the block.
+    Built(Arc<IndexSegment>, DocumentBlock),
+    Merge(Vec<Arc<IndexSegment>>),
+    Merged(Arc<IndexSegment>),
+    Answer(Arc<Index>),
+}
+
+/// Work and its answers.
+#[derive(Debug, Default)]
+pub(super) struct QueryChunk {
+    pub(super) work: Work,
+    pub(super) queries: QueryBlock,
+    /// Documents of each query, if these are asked for.
+    pub(super) found: FoundDocuments,
+    /// Number of documents of each query, if these are counted.
+    pub(super) counts: Vec<u32>,
+    /// The time at which the queries were answered.
+    pub(super) answered: Option<Instant>,
+}
+
+impl WaveChunk for QueryChunk {
+    fn items(&self) -> usize {
+        match &self.work {
+            Work::Build(block) => block.ends.len(),
+            Work::Answer(_) => self.queries.len(),
+            Work::Nothing | Work::Built(..) | Work::Merge(_) | Work::Merged(_) => 0,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let work = match &self.work {
+            Work::Build(block) => block.bytes(),
+            Work::Nothing | Work::Built(..) | Work::Merge(_) => 0,
+            Work::Merged(_) | Work::Answer(_) => 0,
+        };
+        work + self.queries.bytes() + size_of_val(&self.found.documents[..])
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.work = Work::Nothing;
+        self.queries.clear();
+        self.found.offsets.clear();
+        self.found.documents.clear();
+        self.counts.clear();
+        self.answered = None;
+    }
+
+    fn cost(&self) -> Cost {
+        let weight =
+            |parts: &[Arc<IndexSegment>]| parts.iter().map(|part| part.weight()).sum::<u64>();
+        let cpu_ns = match &self.work {
+            Work::Nothing | Work::Built(..) | Work::Merged(_) => 0,
+            Work::Build(block) => block.terms.len() as u64 * BUILD_NS,
+            Work::Merge(parts) => weight(parts) * MERGE_NS,
+            Work::Answer(_) => self.queries.cost_ns,
+        };
+        Cost { cpu_ns, ..Cost::default() }
+    }
+
+    fn is_for_device(&self) -> bool {
+        false
+    }
+
+    /// Queries wait for segments, so prepare waits for all chunks.
+    fn may_be_unfinished(&self) -> bool {
+        true
+    }
+}

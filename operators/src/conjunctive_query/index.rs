@@ -1,0 +1,146 @@
+//! An index: segments that follow each other, and the answers to batches of queries.
+
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::inverted::{BatchScratch, FoundDocuments, QueryBatch};
+
+use super::segments::IndexSegment;
+
+/// Segments with the documents before each. Never changed: an index that grows is replaced.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    parts: Vec<(u32, Arc<IndexSegment>)>,
+    documents: u32,
+}
+
+impl Index {
+    /// The index of segments that follow each other.
+    pub(super) fn new(segments: impl IntoIterator<Item = Arc<IndexSegment>>) -> Self {
+        let mut index = Self::default();
+        for segment in segments {
+            let documents = segment.lists.documents();
+            index.parts.push((index.documents, segment));
+            index.documents += documents;
+        }
+        index
+    }
+
+    /// Number of documents.
+    pub(super) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// Number of segments.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The segments.
+    pub(super) fn segments(&self) -> impl DoubleEndedIterator<Item = &Arc<IndexSegment>> {
+        self.parts.iter().map(|(_, segment)| segment)
+    }
+
+    /// Bytes of all segments.
+    pub(super) fn bytes(&self) -> usize {
+        self.segments().map(|segment| segment.bytes()).sum()
+    }
+
+    /// The shortest list of a query, and its modelled time in nanoseconds.
+    pub(super) fn price(&self, terms: &[u32], local: &mut Vec<u32>) -> (u64, u64) {
+        self.segments().fold((0, 0), |(shortest, cost_ns), segment| {
+            segment.find_terms(terms, local);
+            let lists = &segment.lists;
+            (shortest + u64::from(lists.shortest(local)), cost_ns + lists.cost_ns(local))
+        })
+    }
+
+    /// Whether documents have names.
+    pub(super) fn has_names(&self) -> bool {
+        self.segments().any(|segment| segment.names.is_some())
+    }
+
+    /// The name of a document.
+    ///
+    /// # Panics
+    /// If documents have no names.
+    pub(super) fn name(&self, document: u32) -> &str {
+        let part = self.parts.partition_point(|(begin, _)| *begin <= document) - 1;
+        let (begin, segment) = &self.parts[part];
+        let names = segment.names.as_ref().expect("documents have names");
+        names.value((document - begin) as usize)
+    }
+}
+
+/// Queries, laid end to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) offsets: &'a [u32],
+    pub(super) terms: &'a [u32],
+}
+
+/// Answers batches of queries; memory is used again by the next one.
+#[derive(Debug)]
+pub(super) struct Answerer {
+    isa: Isa,
+    scratch: BatchScratch,
+    /// Terms of the queries within a segment.
+    local: Vec<u32>,
+    /// Counts of a segment.
+    counts: Vec<u32>,
+    /// Documents of each segment.
+    found: Vec<FoundDocuments>,
+}
+
+impl Answerer {
+    pub(super) fn new(isa: Isa) -> Self {
+        let scratch = BatchScratch::new();
+        Self { isa, scratch, local: Vec::new(), counts: Vec::new(), found: Vec::new() }
+    }
+
+    /// Counts the documents of each query.
+    pub(super) fn count(&mut self, index: &Index, queries: Terms<'_>, counts: &mut Vec<u32>) {
+        counts.clear();
+        counts.resize(queries.offsets.len() - 1, 0);
+        for segment in index.segments() {
+            segment.find_terms(queries.terms, &mut self.local);
+            let batch = QueryBatch::new(queries.offsets, &self.local);
+            segment.lists.count_batch(self.isa, batch, &mut self.scratch, &mut self.counts);
+            counts.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+
+    /// Finds the documents of each query.
+    pub(super) fn find(&mut self, index: &Index, queries: Terms<'_>, found: &mut FoundDocuments) {
+        self.found.resize_with(index.len(), FoundDocuments::default);
+        for (segment, found) in index.segments().zip(&mut self.found) {
+            segment.find_terms(queries.terms, &mut self.local);
+            let batch = QueryBatch::new(queries.offsets, &self.local);
+            segment.lists.find_batch(self.isa, batch, &mut self.scratch, found);
+        }
+        if let [only] = &mut self.found[..] {
+            std::mem::swap(only, found);
+            return;
+        }
+        self.join(index, queries.offsets.len() - 1, found);
+    }
+
+    /// Joins the documents that segments have for the same query.
+    fn join(&self, index: &Index, queries: usize, found: &mut FoundDocuments) {
+        found.offsets.clear();
+        found.offsets.push(0);
+        found.documents.clear();
+        for query in 0..queries {
+            for ((begin, _), part) in index.parts.iter().zip(&self.found) {
+                let [first, last] = [0, 1].map(|end| narrow(part.offsets[query + end]));
+                let documents = &part.documents[first..last];
+                found.documents.extend(documents.iter().map(|document| begin + document));
+            }
+            found.offsets.push(found.documents.len() as u64);
+        }
+    }
+}
+
+fn narrow(offset: u64) -> usize {
+    usize::try_from(offset).expect("an offset in memory")
+}

@@ -1,0 +1,427 @@
+//! PREPARE: collects documents in blocks, and queries in buckets.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{LargeStringArray, RecordBatch};
+use thiserror::Error;
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::query::{QueryError, Request, Response};
+use trommel_kernels::Isa;
+
+use super::buckets::{BucketRules, Buckets};
+use super::chunk::{QueryChunk, Work};
+use super::growth::GrowingIndex;
+use super::index::Index;
+use super::options::AnswerOver;
+use super::queries::Origin;
+use super::question;
+use super::segments::IndexSegment;
+use super::sets::Sets;
+use super::stored::Destinations;
+use super::tuning::Tuning;
+use crate::budget::{Budget, BudgetFull};
+use crate::names::ItemNames;
+use crate::wave::{Filled, Producer};
+
+/// Maximum number of documents: an answer is a list, whose length has 31 bits.
+pub(super) const DOCUMENTS_MAX: u32 = i32::MAX.unsigned_abs();
+
+/// A document cannot be taken.
+#[derive(Debug, Error)]
+enum DocumentError {
+    #[error("invalid document {0}: its name is null")]
+    NullName(u32),
+    #[error("too many documents: an index has at most {DOCUMENTS_MAX}")]
+    TooMany,
+}
+
+/// The columns of the inputs.
+#[derive(Debug, Clone)]
+pub(super) struct Columns {
+    /// The input of documents, if there is one: index of the sets, and of the names.
+    pub(super) documents: Option<(usize, Option<usize>)>,
+    /// Index of the sets of queries.
+    pub(super) queries: usize,
+    /// Carried columns of queries.
+    pub(super) carry: Vec<usize>,
+}
+
+/// Rules of the operator.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) over: AnswerOver,
+    pub(super) buckets: BucketRules,
+    pub(super) kernels: usize,
+    pub(super) memory_max: usize,
+    /// Whether documents of the input are dropped, since the index is that of a file.
+    pub(super) is_reused: bool,
+    pub(super) isa: Isa,
+    pub(super) tuning: Tuning,
+}
+
+/// Queries that have arrived.
+struct Arrived {
+    origin: Origin,
+    sets: Sets,
+    /// Bytes of the batch.
+    bytes: usize,
+    /// Documents that they are answered over; `None` for all.
+    documents: Option<u32>,
+    /// The index of these documents, when it is there.
+    index: Option<Arc<Index>>,
+}
+
+/// The batch whose queries are put in buckets.
+struct Current {
+    arrived: Arrived,
+    index: Arc<Index>,
+    /// The next row.
+    row: usize,
+    /// Numbers of the terms of all rows.
+    terms: Vec<u32>,
+}
+
+/// Makes chunks of documents and queries.
+pub(super) struct QueryProducer {
+    rules: Rules,
+    columns: Columns,
+    names: ItemNames,
+    index: GrowingIndex,
+    arrived: VecDeque<Arrived>,
+    /// Bytes of these.
+    arrived_bytes: usize,
+    current: Option<Current>,
+    buckets: Buckets,
+    destinations: Destinations,
+    /// The numbers of the terms of a batch of documents.
+    numbers: Vec<u32>,
+    /// Chunks in the wave.
+    in_flight: usize,
+    /// The time of the last call that has one.
+    now: Instant,
+    /// Whether no input waits: queries are sent to kernels that have nothing to do, since waiting
+    /// for more queries would gain nothing.
+    is_woken: bool,
+    has_finished: bool,
+    counters: QueryCounters,
+}
+
+#[derive(Debug, Default)]
+struct QueryCounters {
+    queries: u64,
+    batches: u64,
+    query_batches: u64,
+    terms: u64,
+}
+
+impl QueryProducer {
+    pub(super) fn new(
+        rules: Rules,
+        columns: Columns,
+        names: ItemNames,
+        destinations: Destinations,
+    ) -> Self {
+        let mut index = GrowingIndex::new(rules.tuning);
+        if columns.documents.is_none() || rules.is_reused {
+            index.end();
+        }
+        Self {
+            rules,
+            columns,
+            names,
+            index,
+            arrived: VecDeque::new(),
+            arrived_bytes: 0,
+            current: None,
+            buckets: Buckets::new(rules.buckets),
+            destinations,
+            numbers: Vec::new(),
+            in_flight: 0,
+            now: Instant::now(),
+            is_woken: false,
+            has_finished: false,
+            counters: QueryCounters::default(),
+        }
+    }
+
+    /// Begins with the terms `names` and their lists.
+    pub(super) fn begin_with(
+        &mut self,
+        names: ItemNames,
+        segment: IndexSegment,
+    ) -> Result<(), BudgetFull> {
+        self.names = names;
+        self.index.begin_with(segment);
+        self.check_memory()
+    }
+
+    fn take_documents(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
+        let Some((set, name)) = self.columns.documents else {
+            unreachable!("there is no input of documents")
+        };
+        if self.rules.is_reused {
+            return Ok(());
+        }
+        let first = self.index.documents();
+        let count = u32::try_from(records.num_rows()).ok();
+        let end = count.and_then(|count| first.checked_add(count));
+        if end.is_none_or(|end| end > DOCUMENTS_MAX) {
+            return Err(DocumentError::TooMany.into());
+        }
+        let sets = Sets::new(records, set, "document", first.into())?;
+        let names = name.map(|name| names_of(records, name, first)).transpose()?;
+        self.names.number(&sets.values, &mut self.numbers);
+        self.counters.terms += self.numbers.len() as u64;
+        let mut begin = 0;
+        for row in 0..sets.len() {
+            self.index.push(&self.numbers[sets.range(row)]);
+            if self.index.is_full() || row + 1 == sets.len() {
+                let names = names.as_ref().map(|names| names.slice(begin, row + 1 - begin));
+                names.into_iter().for_each(|names| self.index.push_names(names));
+                begin = row + 1;
+                if self.index.is_full() {
+                    self.index.close();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_queries(
+        &mut self,
+        records: &RecordBatch,
+        entered: Instant,
+    ) -> Result<(), OperatorError> {
+        let first = self.counters.queries;
+        let sets = Sets::new(records, self.columns.queries, "query", first)?;
+        let carried = records.project(&self.columns.carry)?;
+        let number = self.counters.query_batches;
+        self.counters.query_batches += 1;
+        self.counters.queries += records.num_rows() as u64;
+        let documents = match self.rules.over {
+            AnswerOver::All => None,
+            AnswerOver::Arrived => {
+                self.index.close();
+                Some(self.index.documents())
+            }
+        };
+        let index = self.index_of(documents);
+        let origin = Origin { number, first, entered, carried };
+        let bytes = records.get_array_memory_size();
+        self.arrived_bytes += bytes;
+        self.arrived.push_back(Arrived { origin, sets, bytes, documents, index });
+        Ok(())
+    }
+
+    /// The index of these documents, if it is there.
+    fn index_of(&self, documents: Option<u32>) -> Option<Arc<Index>> {
+        let index = self.index.index();
+        let is_there = match documents {
+            Some(documents) => index.documents() == documents,
+            None => self.index.is_whole(),
+        };
+        is_there.then(|| Arc::clone(index))
+    }
+
+    /// Checks the memory of documents and waiting queries.
+    fn check_memory(&self) -> Result<(), BudgetFull> {
+        let mut budget = Budget::new(self.rules.memory_max);
+        budget.take("the terms", self.names.bytes())?;
+        budget.take("the index", self.index.index_bytes())?;
+        budget.take("the documents", self.index.block_bytes())?;
+        budget.take("the queries", self.arrived_bytes + self.buckets.bytes())
+    }
+
+    /// The documents have ended, once.
+    fn end_documents(&mut self) {
+        self.index.end();
+        self.settle();
+    }
+
+    /// Does what waits for the end of the index: writes its files, and lets queries begin.
+    fn settle(&mut self) {
+        if self.index.is_whole() {
+            self.destinations.write(&self.names, self.index.index());
+            let index = self.index.index();
+            let waiting = self.arrived.iter_mut().filter(|arrived| arrived.documents.is_none());
+            waiting.for_each(|arrived| arrived.index = Some(Arc::clone(index)));
+        }
+    }
+
+    /// Puts queries in buckets until one is full, or there are no more.
+    fn fill_buckets(&mut self) {
+        while !self.buckets.is_full() {
+            if self.current.is_none() && !self.begin_batch() {
+                return;
+            }
+            let Some(Current { arrived, index, row, terms }) = &mut self.current else { return };
+            self.buckets.switch_to(index);
+            while *row < arrived.sets.len() && !self.buckets.is_full() {
+                self.buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
+                *row += 1;
+            }
+            if *row == arrived.sets.len() {
+                self.current = None;
+            }
+        }
+    }
+
+    /// Begins with the next batch of queries, if its index is there and is that of the buckets.
+    fn begin_batch(&mut self) -> bool {
+        let index = self.arrived.front().and_then(|arrived| arrived.index.as_ref());
+        let Some(index) = index.filter(|index| self.buckets.may_switch_to(index)).cloned() else {
+            return false;
+        };
+        let Some(arrived) = self.arrived.pop_front() else { return false };
+        self.arrived_bytes -= arrived.bytes;
+        let mut terms = Vec::new();
+        self.names.find(&arrived.sets.values, &mut terms);
+        self.current = Some(Current { arrived, index, row: 0, terms });
+        true
+    }
+
+    /// The next work, if there is any to be sent now.
+    fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<Work> {
+        if let Some(work) = self.index.next_work() {
+            return Some(work);
+        }
+        self.fill_buckets();
+        // Queries over another index wait for those that are in the buckets.
+        let is_blocked = self.arrived.front().is_some_and(|arrived| arrived.index.is_some());
+        let is_idle = self.is_woken && self.in_flight < self.rules.kernels;
+        let all = self.has_finished || is_blocked || is_idle;
+        if self.buckets.take(self.now, all, &mut chunk.queries) {
+            self.counters.batches += 1;
+            return Some(Work::Answer(Arc::clone(self.buckets.index())));
+        }
+        None
+    }
+}
+
+/// The names of documents, the first of which has the number `first`.
+fn names_of(
+    records: &RecordBatch,
+    column: usize,
+    first: u32,
+) -> Result<LargeStringArray, DocumentError> {
+    let names = records.column(column).as_string::<i32>();
+    if let Some(row) = (0..).zip(names).find_map(|(row, name)| name.is_none().then_some(row)) {
+        return Err(DocumentError::NullName(first + row));
+    }
+    Ok(LargeStringArray::from_iter_values(names.iter().flatten()))
+}
+
+impl Producer for QueryProducer {
+    type Chunk = QueryChunk;
+
+    fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
+        self.destinations.probe()?;
+        self.now = Instant::now();
+        let entered = batch.origin().map_or(self.now, |origin| origin.entered);
+        let records = batch.into_records();
+        match self.columns.documents {
+            Some(_) if port == 0 => self.take_documents(&records)?,
+            _ => self.take_queries(&records, entered)?,
+        }
+        Ok(self.check_memory()?)
+    }
+
+    fn port_ended(&mut self, port: usize) {
+        if port == 0 && self.columns.documents.is_some() {
+            self.end_documents();
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), OperatorError> {
+        self.has_finished = true;
+        self.end_documents();
+        Ok(())
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let has_queries = self.arrived.front().is_some_and(|arrived| arrived.index.is_some());
+        if self.index.has_work() || has_queries {
+            return Some(self.now);
+        }
+        if !self.buckets.is_empty() && self.in_flight < self.rules.kernels {
+            return Some(self.now);
+        }
+        self.buckets.next_due()
+    }
+
+    fn wake(&mut self, now: Instant) -> Result<(), OperatorError> {
+        self.now = now;
+        self.is_woken = true;
+        Ok(())
+    }
+
+    fn fill(&mut self, chunk: &mut QueryChunk) -> Result<Filled, OperatorError> {
+        self.check_memory()?;
+        if let Some(work) = self.next_work(chunk) {
+            chunk.work = work;
+            self.in_flight += 1;
+            return Ok(Filled::Chunk);
+        }
+        self.is_woken = false;
+        let waits = self.arrived.len() >= self.rules.tuning.waiting_batches;
+        let waits_for_segments = self.rules.over == AnswerOver::Arrived && waits;
+        Ok(match waits_for_segments && self.index.is_waiting() {
+            true => Filled::Waiting,
+            false => Filled::Nothing,
+        })
+    }
+
+    fn end(&mut self) -> Result<(), OperatorError> {
+        self.destinations.result()
+    }
+
+    fn landed(&mut self, chunk: &mut QueryChunk) {
+        self.in_flight -= 1;
+        match std::mem::take(&mut chunk.work) {
+            Work::Built(segment, block) => {
+                let arrived = &mut self.arrived;
+                let is_waited_for = self.rules.over == AnswerOver::Arrived;
+                self.index.built(segment, block, |index| {
+                    if is_waited_for {
+                        attach(arrived, index);
+                    }
+                });
+            }
+            Work::Merged(segment) => self.index.merged(segment),
+            Work::Nothing | Work::Build(_) | Work::Merge(_) | Work::Answer(_) => return,
+        }
+        self.settle();
+    }
+
+    fn query(&self, request: &Request) -> Result<Response, QueryError> {
+        question::answer(request, &self.names, self.index.index(), self.rules.isa)
+    }
+
+    fn counters(&self) -> Counters {
+        let index = self.index.index();
+        let postings = index.segments().map(|segment| segment.lists.postings()).sum();
+        vec![
+            ("documents", self.index.documents().into()),
+            ("terms", self.counters.terms),
+            ("queries", self.counters.queries),
+            ("batches", self.counters.batches),
+            ("segments", index.len() as u64),
+            ("merges", self.index.merges()),
+            ("postings", postings),
+            ("index_bytes", index.bytes() as u64),
+        ]
+    }
+}
+
+/// Gives the index to the queries that asked for its documents.
+fn attach(arrived: &mut VecDeque<Arrived>, index: &Arc<Index>) {
+    for arrived in arrived {
+        if arrived.index.is_none() && arrived.documents == Some(index.documents()) {
+            arrived.index = Some(Arc::clone(index));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Queries that are answered together.
+
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+
+use super::index::Terms;
+
+/// A batch of the stream that queries came with.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    /// Its number, from 0.
+    pub(super) number: u64,
+    /// Position of its first query in the stream.
+    pub(super) first: u64,
+    /// The time at which it arrived.
+    pub(super) entered: Instant,
+    /// The carried columns.
+    pub(super) carried: RecordBatch,
+}
+
+/// Queries laid end to end, with the batches that they came from.
+#[derive(Debug)]
+pub(super) struct QueryBlock {
+    offsets: Vec<u32>,
+    terms: Vec<u32>,
+    /// Index of the origin, and row there.
+    rows: Vec<(u32, u32)>,
+    origins: Vec<Origin>,
+    /// Sum of the shortest lists.
+    pub(super) answers_max: u64,
+    /// Modelled time of the answers.
+    pub(super) cost_ns: u64,
+}
+
+impl Default for QueryBlock {
+    fn default() -> Self {
+        Self {
+            offsets: vec![0],
+            terms: Vec::new(),
+            rows: Vec::new(),
+            origins: Vec::new(),
+            answers_max: 0,
+            cost_ns: 0,
+        }
+    }
+}
+
+impl QueryBlock {
+    /// Adds the query in `row` of `origin`, whose shortest list has `shortest` documents.
+    pub(super) fn push(&mut self, origin: &Origin, row: usize, terms: &[u32], price: (u64, u64)) {
+        if self.origins.last().is_none_or(|last| last.number != origin.number) {
+            self.origins.push(origin.clone());
+        }
+        let narrow = |len: usize| u32::try_from(len).expect("a batch of queries is below 2^32");
+        self.rows.push((narrow(self.origins.len() - 1), narrow(row)));
+        self.terms.extend_from_slice(terms);
+        self.offsets.push(narrow(self.terms.len()));
+        self.answers_max = self.answers_max.saturating_add(price.0);
+        self.cost_ns = self.cost_ns.saturating_add(price.1);
+    }
+
+    /// Removes all queries; memory is kept.
+    pub(super) fn clear(&mut self) {
+        self.offsets.truncate(1);
+        self.terms.clear();
+        self.rows.clear();
+        self.origins.clear();
+        self.answers_max = 0;
+        self.cost_ns = 0;
+    }
+
+    /// Number of queries.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Number of terms.
+    pub(super) fn terms_len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Bytes of memory, without carried columns.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.terms[..]) + self.len() * (size_of::<u32>() + size_of::<(u32, u32)>())
+    }
+
+    pub(super) fn terms(&self) -> Terms<'_> {
+        Terms { offsets: &self.offsets, terms: &self.terms }
+    }
+
+    /// The origin of each query, and its row there.
+    pub(super) fn rows(&self) -> &[(u32, u32)] {
+        &self.rows
+    }
+
+    pub(super) fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// The time at which the oldest query arrived.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.origins.iter().map(|origin| origin.entered).min()
+    }
+}

@@ -1,0 +1,282 @@
+//! The index as a file, which can be mapped into memory.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  "trominv", 0x1a
+//!      8      2  version: 1
+//!     10      1  type of terms: 1 u32, 3 text
+//!     11      5  zero
+//!     16      8  bytes of the segment, a multiple of 64
+//!     24      8  bytes of the description
+//!     32      4  CRC-32 of the segment
+//!     36     24  zero
+//!     60      4  CRC-32 of all before
+//!     64         segment: the lists (see trommel_kernels::inverted)
+//!      …         description: a state of kind 5 (see crate::state), with a checksum of its own
+//!                  …  terms by number
+//!                  1  whether documents have names
+//!                  8  number of names, and the names
+//! ```
+//!
+//! All numbers are little-endian. Every byte is under a checksum, and checksums are compared before
+//! anything is allocated. Terms and names are read into memory; the segment stays in the file.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, LargeStringArray};
+use arrow_schema::DataType;
+use thiserror::Error;
+use trommel_engine::operator::OperatorError;
+use trommel_kernels::inverted::{Segment, SegmentError};
+use trommel_kernels::mapped::MappedFile;
+
+use super::bytes::IndexBytes;
+use super::index::Index;
+use super::prepare::DOCUMENTS_MAX;
+use super::segments::{DocumentBlock, IndexSegment, SegmentFactory};
+use crate::items::Text;
+use crate::names::ItemNames;
+use crate::state::{Reader, RestoreError, SnapshotFile, SnapshotFileError, StateKind, Writer};
+
+const MAGIC: [u8; 8] = *b"trominv\x1a";
+const VERSION: u16 = 1;
+const HEADER_BYTES: usize = 64;
+const CHECKSUM: usize = HEADER_BYTES - size_of::<u32>();
+
+/// Why a file cannot be opened as an index.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum IndexFileError {
+    /// Opening or mapping failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file is shorter than a header.
+    #[error("invalid index of {bytes} bytes: the shortest one has more than {HEADER_BYTES}")]
+    TooShort {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The file does not begin as an index.
+    #[error("invalid index: it begins with {found:02x?}, not with {MAGIC:02x?}")]
+    Magic {
+        /// The first bytes.
+        found: [u8; 8],
+    },
+    /// The file has another version.
+    #[error("byte 8: the index has version {found}; this program reads version {VERSION}")]
+    Version {
+        /// The version.
+        found: u16,
+    },
+    /// Bytes have changed.
+    #[error("the index is damaged: the checksum of its {part} is {found:08x}, not {computed:08x}")]
+    Checksum {
+        /// `header` or `lists`.
+        part: &'static str,
+        /// The checksum in the file.
+        found: u32,
+        /// The checksum of the bytes.
+        computed: u32,
+    },
+    /// Bytes are missing, or there are too many.
+    #[error("the index should have {expected} bytes, by its header; it has {found}")]
+    Length {
+        /// Bytes by the header.
+        expected: u64,
+        /// Bytes of the file.
+        found: usize,
+    },
+    /// The index has terms of another type.
+    #[error("the index has terms of another type than `set`: type {found}; expected {expected}")]
+    Terms {
+        /// Number of the type in the file.
+        found: u8,
+        /// Number of the type of the column.
+        expected: u8,
+    },
+    /// The lists are invalid.
+    #[error(transparent)]
+    Lists(#[from] SegmentError),
+    /// The terms or names are invalid.
+    #[error(transparent)]
+    Description(#[from] RestoreError),
+    /// The parts of the index do not fit each other.
+    #[error("invalid index: {found} {what}, but lists of {expected}")]
+    Mismatch {
+        /// `terms` or `names`.
+        what: &'static str,
+        /// Their number.
+        found: usize,
+        /// The number of the lists.
+        expected: u32,
+    },
+    /// There are too many documents.
+    #[error("the index has {0} documents; at most {DOCUMENTS_MAX} are allowed")]
+    TooMany(u32),
+    /// The documents of the index have no names, or others than the documents of the input.
+    #[error("the documents of the index have {0}; see the parameter `name`")]
+    Names(&'static str),
+}
+
+/// The index of a file: its terms, its lists and names.
+pub(super) struct OpenedIndex {
+    pub(super) names: ItemNames,
+    pub(super) segment: IndexSegment,
+}
+
+/// Header, lists and description of an index of one segment.
+fn encode(names: &ItemNames, segment: &IndexSegment) -> ([u8; HEADER_BYTES], Vec<u8>) {
+    let mut writer = Writer::new(StateKind::Documents, names.stored_type());
+    names.write(&mut writer);
+    writer.u8(u8::from(segment.names.is_some()));
+    writer.len(segment.names.as_ref().map_or(0, Array::len));
+    for name in segment.names.iter().flatten().flatten() {
+        writer.item(&Text::from(name));
+    }
+    let description = writer.finish();
+    let lists = segment.lists.as_bytes();
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+    header[10] = names.stored_type();
+    header[16..24].copy_from_slice(&(lists.len() as u64).to_le_bytes());
+    header[24..32].copy_from_slice(&(description.len() as u64).to_le_bytes());
+    header[32..36].copy_from_slice(&crc32fast::hash(lists).to_le_bytes());
+    let checksum = crc32fast::hash(&header[..CHECKSUM]);
+    header[CHECKSUM..].copy_from_slice(&checksum.to_le_bytes());
+    (header, description)
+}
+
+/// Opens the index in the file at `path`, of terms of the type `item`.
+pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFileError> {
+    let file = Arc::new(MappedFile::new(&File::open(path)?)?);
+    let bytes = file.bytes();
+    let mut names = ItemNames::new(item).expect("the type was checked");
+    let [lists, description] = sections(bytes, names.stored_type())?;
+    let description = &bytes[description..];
+    let mut reader = Reader::new(description, StateKind::Documents, names.stored_type())?;
+    names.read(&mut reader)?;
+    let documents = read_documents(&mut reader)?;
+    reader.finish()?;
+    let range = HEADER_BYTES..HEADER_BYTES + lists;
+    let lists = Segment::new(IndexBytes::Mapped(Arc::clone(&file), range))?;
+    let count = lists.documents();
+    if count > DOCUMENTS_MAX {
+        return Err(IndexFileError::TooMany(count));
+    }
+    let (found, expected) = (names.len(), lists.terms());
+    if found != expected as usize {
+        return Err(IndexFileError::Mismatch { what: "terms", found, expected });
+    }
+    if let Some(found) = documents.as_ref().map(Array::len).filter(|&len| len != count as usize) {
+        return Err(IndexFileError::Mismatch { what: "names", found, expected: count });
+    }
+    Ok(OpenedIndex { names, segment: IndexSegment::whole(lists, documents) })
+}
+
+/// Bytes of the lists, and offset of the description. Header, length and lists have the right
+/// checksums then.
+fn sections(bytes: &[u8], item: u8) -> Result<[usize; 2], IndexFileError> {
+    let found = bytes.len();
+    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Err(IndexFileError::TooShort { bytes: found });
+    };
+    let magic = field(header, 0);
+    if magic != MAGIC {
+        return Err(IndexFileError::Magic { found: magic });
+    }
+    check("header", &header[..CHECKSUM], u32::from_le_bytes(field(header, CHECKSUM)))?;
+    let version = u16::from_le_bytes(field(header, 8));
+    if version != VERSION {
+        return Err(IndexFileError::Version { found: version });
+    }
+    let [lists, description] = [16, 24].map(|offset| u64::from_le_bytes(field(header, offset)));
+    let expected = lists.saturating_add(description).saturating_add(HEADER_BYTES as u64);
+    if expected != found as u64 {
+        return Err(IndexFileError::Length { expected, found });
+    }
+    if header[10] != item {
+        return Err(IndexFileError::Terms { found: header[10], expected: item });
+    }
+    let lists = usize::try_from(lists).expect("the file is in memory");
+    let end = HEADER_BYTES + lists;
+    check("lists", &bytes[HEADER_BYTES..end], u32::from_le_bytes(field(header, 32)))?;
+    Ok([lists, end])
+}
+
+fn field<const N: usize>(header: &[u8; HEADER_BYTES], offset: usize) -> [u8; N] {
+    *header[offset..].first_chunk().expect("a field of the header")
+}
+
+fn check(part: &'static str, bytes: &[u8], found: u32) -> Result<(), IndexFileError> {
+    let computed = crc32fast::hash(bytes);
+    if found == computed {
+        return Ok(());
+    }
+    Err(IndexFileError::Checksum { part, found, computed })
+}
+
+/// The names of the documents, if they have names.
+fn read_documents(reader: &mut Reader<'_>) -> Result<Option<LargeStringArray>, RestoreError> {
+    let has_names = reader.u8("whether documents have names")?;
+    let has_names = reader.check("whether documents have names", has_names, &(0..=1))? == 1;
+    let most = if has_names { DOCUMENTS_MAX as usize } else { 0 };
+    let len = reader.len("the number of names", most, size_of::<u32>())?;
+    let names: Vec<Text> = (0..len).map(|_| reader.item()).collect::<Result<_, _>>()?;
+    let names = names.iter().map(|name| -> &str { name });
+    Ok(has_names.then(|| LargeStringArray::from_iter_values(names)))
+}
+
+/// The files that the index is written to at the end of the documents.
+#[derive(Debug, Default)]
+pub(super) struct Destinations {
+    files: Vec<SnapshotFile>,
+    is_checked: bool,
+    not_saved: Option<SnapshotFileError>,
+}
+
+impl Destinations {
+    pub(super) fn new(files: Vec<SnapshotFile>) -> Self {
+        Self { files, is_checked: false, not_saved: None }
+    }
+
+    /// Makes sure, when the stream begins, that the files can be written.
+    pub(super) fn probe(&mut self) -> Result<(), OperatorError> {
+        if self.is_checked {
+            return Ok(());
+        }
+        self.is_checked = true;
+        self.files.iter().try_for_each(SnapshotFile::probe)
+    }
+
+    /// Writes the index, which has at most one segment, to each file; once.
+    pub(super) fn write(&mut self, names: &ItemNames, index: &Index) {
+        let files = std::mem::take(&mut self.files);
+        if files.is_empty() {
+            return;
+        }
+        let nothing;
+        let segment = match index.segments().next() {
+            Some(segment) => segment.as_ref(),
+            None => {
+                nothing = SegmentFactory::default().build(&mut DocumentBlock::default());
+                &nothing
+            }
+        };
+        let (header, description) = encode(names, segment);
+        for file in files {
+            let parts = [&header[..], segment.lists.as_bytes(), &description];
+            if let Err(error) = file.write_parts(&parts) {
+                self.not_saved.get_or_insert(error);
+            }
+        }
+    }
+
+    /// The first failure.
+    pub(super) fn result(&mut self) -> Result<(), OperatorError> {
+        Ok(self.not_saved.take().map_or(Ok(()), Err)?)
+    }
+}

@@ -1,0 +1,50 @@
+//! Sizes that are no parameters. Results do not depend on them, so tests make them small.
+
+/// Sizes of the parts of the work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Terms of documents, counted with duplicates, that close a block. A segment of that many is
+    /// built in some 10 ms.
+    pub(super) block_terms: usize,
+    /// Documents that close a block.
+    pub(super) block_documents: usize,
+    /// Segments, at least, that are merged before the documents have ended.
+    pub(super) merge_segments: usize,
+    /// Documents found by the queries of a batch, estimated by their shortest lists, that close it:
+    /// 16 MiB of answers.
+    pub(super) answer_documents: u64,
+    /// Documents of a batch of rows; a query with more has a batch of its own.
+    pub(super) batch_documents: usize,
+    /// Rows of a batch.
+    pub(super) batch_rows: usize,
+    /// Batches of queries that wait for the segments of the documents before them.
+    pub(super) waiting_batches: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            block_terms: 1 << 20,
+            block_documents: 1 << 18,
+            merge_segments: 4,
+            answer_documents: 1 << 22,
+            batch_documents: 1 << 18,
+            batch_rows: crate::parameters::BATCH_ITEMS,
+            waiting_batches: 64,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tuning {
+    /// Sizes at which every limit is reached by few documents.
+    pub(super) const SMALL: Self = Self {
+        block_terms: 20,
+        block_documents: 7,
+        merge_segments: 2,
+        answer_documents: 10,
+        batch_documents: 3,
+        batch_rows: 2,
+        waiting_batches: 2,
+    };
+}
