@@ -107,7 +107,8 @@ fn unsafe_code_is_in_kernels_only() {
 #[test]
 fn every_operator_is_documented() {
     let papers = fs::read_to_string(root().join("docs/papers.md")).unwrap();
-    let of_papers = ["frequent_items", "set_similarity_join", "frequent_pairs"];
+    let of_papers =
+        ["frequent_items", "set_similarity_join", "frequent_pairs", "conjunctive_query"];
     assert!(of_papers.iter().all(|name| papers.contains(&format!("`{name}`"))));
     let reference = fs::read_to_string(root().join("README.md")).unwrap();
     for entry in trommel::registry().entries() {
@@ -177,6 +178,7 @@ const SHARED: &[&str] = &[
     "fraction",
     "items",
     "long",
+    "names",
     "pairs",
     "panes",
     "parameters",
@@ -192,6 +194,7 @@ const SHARED: &[&str] = &[
 /// Operators, sources and sinks.
 const OPERATORS: &[&str] = &[
     "basic",
+    "conjunctive_query",
     "frequent_items",
     "frequent_pairs",
     "heavy_filter",
@@ -207,6 +210,7 @@ const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
     "inverted",
+    "mapped",
     "overlap",
     "postings",
     "sieve",

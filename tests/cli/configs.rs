@@ -54,6 +54,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
             "heavy-filter.json",
             "near-duplicates.json",
             "quickstart.json",
+            "search-text.json",
             "set-join.json",
             "similar-files.json",
             "top-items.json",
@@ -295,6 +296,25 @@ fn similar_files_come_with_their_paths() {
         assert!(similarity.parse::<f64>().is_ok_and(|similarity| similarity >= 0.5), "{row}");
         assert!(left != right, "{row}");
         assert!(repository().join(left).exists() && repository().join(right).exists(), "{row}");
+    }
+}
+
+#[test]
+fn search_text_prints_the_paths_of_files_with_all_words() {
+    let lines = "Trommel pipeline\nno such wordatall\n";
+    let rows =
+        objects(&trommel(["run", "configs/search-text.json"]).input(lines.into()).end().ok());
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let paths = row["documents"].as_array().expect("paths");
+        let line = lines.lines().nth(usize::try_from(row["query"].as_u64().unwrap()).unwrap());
+        assert_eq!(row["line"].as_str(), line);
+        assert_eq!(paths.is_empty(), row["query"] == 1, "{row}");
+        for path in paths {
+            let text = fs::read_to_string(repository().join(path.as_str().unwrap())).unwrap();
+            let text = text.to_lowercase();
+            assert!(text.contains("trommel") && text.contains("pipeline"), "{path}");
+        }
     }
 }
 

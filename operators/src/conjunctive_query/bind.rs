@@ -72,6 +72,7 @@ impl OperatorSpec for ConjunctiveQuery {
             begun.map_err(|error| blame("memory_max", error))?;
         }
         let outputs = vec![SchemaRef::clone(rows.schema())];
+        // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunks = CHUNKS_MAX.min(2 * kernels + 2);
         let wave = Wave::new(Device::Cpu, chunks, 0);
         let (output, tuning) = (self.output, self.tuning);

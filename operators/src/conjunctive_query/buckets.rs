@@ -108,6 +108,7 @@ impl Buckets {
             let due = due.enumerate().filter_map(|(place, due)| Some((due?, place)));
             due.min().filter(|(due, _)| all || *due <= now).map(|(_, place)| place)
         });
+        // The memory of the chunk becomes that of the bucket.
         let Some(place) = place else { return false };
         std::mem::swap(&mut self.buckets[place], block);
         self.len -= block.len();

@@ -21,6 +21,8 @@ use crate::wave::{Consumer, Taken};
 
 /// Bytes of names in a batch of rows, whose offsets have 31 bits.
 const NAMES_BYTES_MAX: usize = i32::MAX as usize;
+/// Longer latencies, of more than an hour, count as this one.
+const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// Names of a batch take about this many bytes.
 const NAMES_BYTES: usize = 1 << 20;
 
@@ -107,6 +109,7 @@ impl AnswerRows {
         query: u64,
     ) -> Result<ListArray, OperatorError> {
         let offsets = &chunk.found.offsets[rows.start..=rows.end];
+        // Offsets of a chunk have 64 bits, those of a batch 31.
         let first = offsets[0];
         let end = |end: &u64| i32::try_from(end - first).expect("an answer has below 2^31");
         let ends: ScalarBuffer<i32> = offsets.iter().map(end).collect();
@@ -183,7 +186,8 @@ pub(super) struct AnswerConsumer {
 
 impl AnswerConsumer {
     pub(super) fn new(rows: AnswerRows, tuning: Tuning) -> Self {
-        let latency_ns = Histogram::new(2).expect("two digits are within 0..=5");
+        let latency_ns = Histogram::new_with_max(LATENCY_NS_MAX, 2);
+        let latency_ns = latency_ns.expect("two digits are within 0..=5");
         Self { rows, tuning, sent: 0, answers: 0, documents: 0, latency_ns }
     }
 
@@ -200,6 +204,7 @@ impl AnswerConsumer {
             found += documents(chunk, &(query..query + 1)).len();
             bytes > NAMES_BYTES || found > self.tuning.batch_documents
         });
+        // A query with too many documents for a batch has one alone.
         full.map_or(most, |query| query.max(self.sent + 1))
     }
 
@@ -222,6 +227,7 @@ impl Consumer for AnswerConsumer {
 
     fn take(&mut self, chunk: &QueryChunk, out: &mut Output) -> Result<Taken, OperatorError> {
         let Work::Answer(index) = &chunk.work else { return Ok(Taken::All) };
+        // Once a chunk, however many batches its rows take.
         if self.sent == 0 {
             self.count(chunk);
         }

@@ -212,9 +212,11 @@ impl GrowingIndex {
         self.building_bytes -= block.sent_bytes;
         self.built.insert(block.number, segment);
         block.clear();
+        // One is filled while the other is built.
         if self.free.len() < 2 {
             self.free.push(block);
         }
+        // Kernels answer in any order; documents are added in theirs.
         while let Some(segment) = self.built.remove(&self.next) {
             self.next += 1;
             let segments = self.index.segments().cloned().chain([segment]);
@@ -227,6 +229,7 @@ impl GrowingIndex {
     /// Replaces the segments that were merged.
     pub(super) fn merged(&mut self, segment: Arc<IndexSegment>) {
         let range = self.merging.take().expect("one merge at a time");
+        // Segments were added only after the range, so it is where it was.
         let old: Vec<_> = self.index.segments().cloned().collect();
         let (before, after) = (&old[..range.start], &old[range.end..]);
         let segments = before.iter().cloned().chain([segment]).chain(after.iter().cloned());

@@ -7,6 +7,9 @@ use trommel_kernels::inverted::{BatchScratch, FoundDocuments, QueryBatch};
 
 use super::segments::IndexSegment;
 
+/// Maximum number of documents: an answer is a list, whose length has 31 bits.
+pub(super) const DOCUMENTS_MAX: u32 = i32::MAX.unsigned_abs();
+
 /// Segments with the documents before each. Never changed: an index that grows is replaced.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -118,6 +121,7 @@ impl Answerer {
             let batch = QueryBatch::new(queries.offsets, &self.local);
             segment.lists.find_batch(self.isa, batch, &mut self.scratch, found);
         }
+        // One segment is the usual case: nothing is copied.
         if let [only] = &mut self.found[..] {
             std::mem::swap(only, found);
             return;

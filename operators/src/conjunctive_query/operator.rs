@@ -27,15 +27,15 @@ use super::tuning::Tuning;
 ///
 /// # Guarantees
 /// Exact. With `over`: `all`, queries wait until the documents have ended: answers depend neither
-/// on timing nor on batches, cores or the instruction set; only the order of rows does. With `over`:
-/// `arrived`, a query is answered over exactly the documents that were taken before the batch
-/// with it: documents of the two inputs are not ordered but by their arrival.
+/// on timing nor on batches, cores or the instruction set; only the order of rows does. With
+/// `over`: `arrived`, a query is answered over exactly the documents that were taken before the
+/// batch with it. Documents and queries have no other order than that of their arrival.
 ///
 /// A query is sent to a kernel at the latest `deadline_ms` after its batch entered the pipeline,
-/// less the modelled time of its answer, unless all kernels are busy; at once, if no input waits and
-/// a kernel has nothing to do. With more queries than kernels can answer, the inputs are
-/// blocked, and no query is dropped. A chunk waits for others on its way: with `over`: `arrived`,
-/// queries can come behind the merge of a large index.
+/// less the modelled time of its answer, unless all kernels are busy; at once, if no input waits
+/// and a kernel has nothing to do. With more queries than kernels can answer, the inputs are
+/// blocked, and no query is dropped. Chunks pass kernels one after the other: with `over`:
+/// `arrived`, queries can wait for the merge of a large index.
 ///
 /// # State
 /// The lists take 2 to 4 bytes a posting, each term 16 bytes and its text, each name its text, and
@@ -51,8 +51,8 @@ use super::tuning::Tuning;
 /// # Division
 /// By documents: each part has an index of some of them, and gets all queries. Counts of parts add
 /// up; lists of parts follow each other, with the documents of the parts before added to their
-/// numbers. On several cores, blocks and batches of queries go to kernels; `cores` of the stage says
-/// to how many.
+/// numbers. On several cores, blocks and batches of queries go to kernels; `cores` of the stage
+/// says to how many.
 ///
 /// # Cost
 /// See [`inverted`](trommel_kernels::inverted): about 1 to 3 ns a document of the shortest list for

@@ -15,7 +15,7 @@ use trommel_kernels::Isa;
 use super::buckets::{BucketRules, Buckets};
 use super::chunk::{QueryChunk, Work};
 use super::growth::GrowingIndex;
-use super::index::Index;
+use super::index::{DOCUMENTS_MAX, Index};
 use super::options::AnswerOver;
 use super::queries::Origin;
 use super::question;
@@ -26,9 +26,6 @@ use super::tuning::Tuning;
 use crate::budget::{Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::wave::{Filled, Producer};
-
-/// Maximum number of documents: an answer is a list, whose length has 31 bits.
-pub(super) const DOCUMENTS_MAX: u32 = i32::MAX.unsigned_abs();
 
 /// A document cannot be taken.
 #[derive(Debug, Error)]
@@ -205,6 +202,7 @@ impl QueryProducer {
         let documents = match self.rules.over {
             AnswerOver::All => None,
             AnswerOver::Arrived => {
+                // Segments end where queries begin, so that some index has exactly these documents.
                 self.index.close();
                 Some(self.index.documents())
             }
@@ -278,6 +276,7 @@ impl QueryProducer {
         };
         let Some(arrived) = self.arrived.pop_front() else { return false };
         self.arrived_bytes -= arrived.bytes;
+        // Looked up late: documents that came after the queries may have new terms.
         let mut terms = Vec::new();
         self.names.find(&arrived.sets.values, &mut terms);
         self.current = Some(Current { arrived, index, row: 0, terms });
@@ -286,6 +285,7 @@ impl QueryProducer {
 
     /// The next work, if there is any to be sent now.
     fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<Work> {
+        // Segments before answers: queries may wait for them.
         if let Some(work) = self.index.next_work() {
             return Some(work);
         }
@@ -344,6 +344,7 @@ impl Producer for QueryProducer {
 
     fn wake_at(&self) -> Option<Instant> {
         let has_queries = self.arrived.front().is_some_and(|arrived| arrived.index.is_some());
+        // A time that has passed: the call comes as soon as no input waits.
         if self.index.has_work() || has_queries {
             return Some(self.now);
         }
@@ -366,6 +367,7 @@ impl Producer for QueryProducer {
             self.in_flight += 1;
             return Ok(Filled::Chunk);
         }
+        // The next batch may find more input after it.
         self.is_woken = false;
         let waits = self.arrived.len() >= self.rules.tuning.waiting_batches;
         let waits_for_segments = self.rules.over == AnswerOver::Arrived && waits;

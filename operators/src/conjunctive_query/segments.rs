@@ -140,6 +140,7 @@ impl SegmentFactory {
             self.stamps.resize(known, 0);
             self.local.resize(known, 0);
         }
+        // Stamps go on from block to block, so that a small block does not clear them all.
         if u64::from(self.stamp) + ends.len() as u64 >= u64::from(u32::MAX) {
             self.stamps.fill(0);
             self.stamp = 0;
@@ -172,6 +173,7 @@ impl SegmentFactory {
                     terms[kept] = term;
                     kept += 1;
                 }
+                // Stamps up to `before` are of documents of other blocks.
                 if last <= before {
                     numbers.push(term);
                 }

@@ -34,8 +34,7 @@ use trommel_kernels::inverted::{Segment, SegmentError};
 use trommel_kernels::mapped::MappedFile;
 
 use super::bytes::IndexBytes;
-use super::index::Index;
-use super::prepare::DOCUMENTS_MAX;
+use super::index::{DOCUMENTS_MAX, Index};
 use super::segments::{DocumentBlock, IndexSegment, SegmentFactory};
 use crate::items::Text;
 use crate::names::ItemNames;
@@ -155,6 +154,7 @@ pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFil
     let file = Arc::new(MappedFile::new(&File::open(path)?)?);
     let bytes = file.bytes();
     let mut names = ItemNames::new(item).expect("the type was checked");
+    // All checksums are compared before anything is allocated.
     let [lists, description] = sections(bytes, names.stored_type())?;
     let description = &bytes[description..];
     let mut reader = Reader::new(description, StateKind::Documents, names.stored_type())?;

@@ -186,6 +186,12 @@ fn a_query_alone_is_sent_at_once() {
     assert!(at <= Instant::now());
     parts.wake(at);
     assert_eq!(parts.flying.len(), 1);
+    parts.land(0);
+    let begin = parts.begin;
+    let counters = parts.consumer.counters();
+    let latency = counters.iter().find(|(name, _)| *name == "answer_p50_ns").unwrap().1;
+    let most = u64::try_from(begin.elapsed().as_nanos()).unwrap();
+    assert!((100..=most + most / 50).contains(&latency), "{latency} of {most} ns");
 }
 
 #[test]

@@ -156,8 +156,8 @@ fn corpus(count: u32) -> Vec<Terms> {
     let document = |d: u32| {
         let held = (1..30_u32).filter(|&t| scatter(d * 31 + t).is_multiple_of(t));
         let mut terms: Vec<u32> = held.rev().collect();
-        terms.extend((d % 5 == 0).then(|| 1_000_000 + d / 10));
-        terms.extend((d % 3 == 0).then_some(1));
+        terms.extend(d.is_multiple_of(5).then(|| 1_000_000 + d / 10));
+        terms.extend(d.is_multiple_of(3).then_some(1));
         terms
     };
     (0..count)
