@@ -302,8 +302,7 @@ fn similar_files_come_with_their_paths() {
 #[test]
 fn search_text_prints_the_paths_of_files_with_all_words() {
     let lines = "Trommel pipeline\nno such wordatall\n";
-    let rows =
-        objects(&trommel(["run", "configs/search-text.json"]).input(lines.into()).end().ok());
+    let rows = objects(&trommel(["run", "configs/search-text.json"]).input(lines).end().ok());
     assert_eq!(rows.len(), 2);
     for row in &rows {
         let paths = row["documents"].as_array().expect("paths");
