@@ -220,7 +220,8 @@ const PRIMITIVES: &[&str] = &[
 ];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
-const LAUNCHERS: &[&str] = &["cuda::overlap", "cuda::signatures", "cuda::supports"];
+const LAUNCHERS: &[&str] =
+    &["cuda::overlap", "cuda::queries", "cuda::signatures", "cuda::supports"];
 
 const LAYOUTS: [Layout; 2] = [
     Layout {

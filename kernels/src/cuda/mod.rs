@@ -40,7 +40,7 @@
 //! | `output` | answers of unknown number in a buffer of fixed room |
 //! | `sets` | sets in a device's memory |
 //! | `bandwidth` | the speed of plain copies |
-//! | `overlap`, `signatures`, `supports`, `chunk_sum` | the primitives |
+//! | `overlap`, `queries`, `signatures`, `supports`, `chunk_sum` | the primitives |
 
 mod bandwidth;
 #[doc(hidden)]
@@ -58,6 +58,7 @@ mod module;
 mod output;
 pub mod overlap;
 mod primitive;
+pub mod queries;
 mod sets;
 pub mod signatures;
 mod slot;

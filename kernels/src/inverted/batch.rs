@@ -74,6 +74,17 @@ impl<'a> QueryBatch<'a> {
         &self.terms[self.offsets[query] as usize..self.offsets[query + 1] as usize]
     }
 
+    /// The offset of each query's terms and the end, and all terms. The first offset may be past
+    /// the first term.
+    pub(crate) fn parts(self) -> (&'a [u32], &'a [u32]) {
+        (self.offsets, self.terms)
+    }
+
+    /// Whether the queries ask for some documents only.
+    pub(crate) fn is_within(self) -> bool {
+        self.within.is_some()
+    }
+
     #[inline(always)]
     fn query(self, query: usize) -> Query<'a> {
         Query { terms: self.terms(query), within: self.within }

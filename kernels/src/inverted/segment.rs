@@ -1,7 +1,7 @@
 //! An immutable part of an index.
 
 use super::cast::words;
-use super::layout::Header;
+use super::layout::{Form, HEADER, Header, ROW, Row};
 use super::validate::{SegmentError, validate};
 use super::view::View;
 
@@ -78,6 +78,32 @@ impl<B: AsRef<[u8]>> Segment<B> {
     #[must_use]
     pub fn list_len(&self, term: u32) -> u32 {
         self.view().len(term)
+    }
+
+    /// The words, and the length of the longest list.
+    pub(crate) fn words(&self) -> (&[u32], u32) {
+        let view = self.view();
+        let lens = view.rows().iter().map(|row| Row(row).len());
+        (view.words(), lens.max().unwrap_or(0))
+    }
+
+    /// Words of a segment with the same lists, those of more than two ids as plain ids.
+    pub(crate) fn to_plain_words(&self) -> Vec<u32> {
+        let view = self.view();
+        let (words, table) = (view.words(), view.rows());
+        let mut plain = words[..HEADER + table.len() * ROW].to_vec();
+        let mut ids = Vec::new();
+        for (term, row) in (0..).zip(table) {
+            if view.form(term) == Form::Inline {
+                continue;
+            }
+            ids.clear();
+            view.list(term).decode(&mut ids);
+            let row = Row::encode(Row(row).len(), Form::Plain, plain.len() as u64);
+            plain[HEADER + term as usize * ROW..][..ROW].copy_from_slice(&row);
+            plain.extend_from_slice(&ids);
+        }
+        plain
     }
 
     /// The parts.

@@ -12,6 +12,7 @@
 mod bugs;
 mod cases;
 mod failing;
+mod lists;
 mod stand_in;
 mod suite;
 mod tiles;

@@ -2,6 +2,7 @@
 
 mod batmaps;
 mod chunk_sum;
+mod queries;
 pub(crate) mod signatures;
 mod sparse;
 mod supports;

@@ -1,0 +1,158 @@
+//! The queries of a batch on a device, and its units of work.
+
+#![expect(unsafe_code, reason = "a struct that kernels write")]
+
+use std::sync::Arc;
+
+use super::index::{DeviceIndex, SegmentArgument};
+use super::launch::Policy;
+use crate::cuda::error::DeviceError;
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::mirrored::MirroredBuffer;
+use crate::cuda::steps::CopyIn;
+use crate::inverted::QueryBatch;
+
+/// Positions in buffers have 32 bits.
+pub(super) const COUNT_MAX: usize = 1 << 31;
+
+/// Words before the offsets of a batch: the count of its listed units, zero at the start.
+const COUNTER: usize = 2;
+
+/// A unit of work: `Unit` of `queries.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Unit {
+    query: u32,
+    begin: u32,
+}
+
+// SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
+unsafe impl Plain for Unit {}
+
+/// The largest batch of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Queries.
+    pub queries: usize,
+    /// Terms of all queries.
+    pub terms: usize,
+    /// Units of work in the list, in addition to the first one of each query: 256 ids of a
+    /// shortest list each. Units without room are taken one after the other by the warp of their
+    /// query: right, but slow.
+    pub units: usize,
+}
+
+impl QueryLimits {
+    /// The bytes of the buffers in the device's memory; pinned memory has fewer.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let Self { queries, terms, units } = *self;
+        let words = COUNTER + queries + 1 + 2 * terms.max(1) + queries.max(1);
+        words * size_of::<u32>() + units.max(1) * size_of::<Unit>()
+    }
+}
+
+/// A batch of queries over an index on the device.
+#[derive(Clone, Debug)]
+pub struct QueryJob<'a> {
+    /// The queries, over all documents: none is `within` some.
+    pub queries: QueryBatch<'a>,
+    /// The lists.
+    pub index: &'a Arc<DeviceIndex>,
+    /// The way to count.
+    pub policy: Policy,
+}
+
+/// Buffers of the queries of a batch.
+#[derive(Debug)]
+pub(super) struct QueryBuffers {
+    /// The counter of listed units, the offsets and the terms, so that one copy takes all.
+    batch: MirroredBuffer<u32>,
+    ordered: DeviceBuffer<u32>,
+    units: DeviceBuffer<Unit>,
+    queries: u32,
+}
+
+/// Queries as kernels take them: `Queries` of `queries.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct QueriesArgument {
+    segment: SegmentArgument,
+    offsets: DevicePointer<u32>,
+    terms: DevicePointer<u32>,
+    ordered: DevicePointer<u32>,
+    unit_count: DevicePointer<u32>,
+    units: DevicePointer<Unit>,
+    found: DevicePointer<u32>,
+    query_count: u32,
+    unit_room: u32,
+}
+
+impl QueryBuffers {
+    pub(super) fn new(memory: &Arc<Memory>, limits: QueryLimits) -> Result<Self, DeviceError> {
+        let QueryLimits { queries, terms, units } = limits;
+        let most = queries.max(terms).max(units);
+        assert!(most < COUNT_MAX, "{limits:?}: each is below {COUNT_MAX}");
+        Ok(Self {
+            batch: MirroredBuffer::new(memory, COUNTER + queries + 1 + terms.max(1))?,
+            ordered: memory.device_buffer(terms.max(1))?,
+            units: memory.device_buffer(units.max(1))?,
+            queries: 0,
+        })
+    }
+
+    /// Checks a batch against the limits.
+    pub(super) fn check(limits: QueryLimits, job: &QueryJob<'_>) {
+        let (offsets, terms) = job.queries.parts();
+        let (queries, max) = (job.queries.len(), limits.queries);
+        assert!(queries <= max, "a batch of {queries} queries exceeds {max}");
+        let (terms, max) = (terms.len() - offsets[0] as usize, limits.terms);
+        assert!(terms <= max, "a batch of {terms} terms exceeds {max}");
+        assert!(!job.queries.is_within(), "a device answers queries over all documents");
+    }
+
+    pub(super) fn fill(&mut self, job: &QueryJob<'_>) {
+        let (offsets, terms) = job.queries.parts();
+        let begin = offsets[0];
+        let terms = &terms[begin as usize..];
+        self.queries = u32::try_from(job.queries.len()).expect("within the slot's limits");
+        self.batch.fill_from(COUNTER + offsets.len() + terms.len(), |words| {
+            words[..COUNTER].fill(0);
+            let (head, tail) = words[COUNTER..].split_at_mut(offsets.len());
+            for (place, offset) in head.iter_mut().zip(offsets) {
+                *place = offset - begin;
+            }
+            tail.copy_from_slice(terms);
+        });
+    }
+
+    pub(super) fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
+        step.send(&self.batch)
+    }
+
+    /// The number of queries of the batch.
+    pub(super) fn queries(&self) -> u32 {
+        self.queries
+    }
+
+    /// The queries of the batch, with a place for numbers of documents.
+    pub(super) fn argument(
+        &self,
+        index: &DeviceIndex,
+        found: DevicePointer<u32>,
+    ) -> QueriesArgument {
+        let batch = self.batch.pointer();
+        let offsets = batch.at(COUNTER as u64);
+        QueriesArgument {
+            segment: index.argument(),
+            offsets,
+            terms: offsets.at(u64::from(self.queries) + 1),
+            ordered: self.ordered.pointer(),
+            unit_count: batch,
+            units: self.units.pointer(),
+            found,
+            query_count: self.queries,
+            unit_room: u32::try_from(self.units.len()).expect("within the slot's limits"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Numbers of documents of a batch of queries, and its steps over a device.
+
+#![expect(unsafe_code, reason = "a contract with kernels, which nothing checks")]
+
+use std::sync::Arc;
+
+use super::buffers::{QueryBuffers, QueryJob, QueryLimits};
+use super::index::DeviceIndex;
+use super::launch::{COUNT_FUNCTIONS, Policy, Way};
+use crate::cuda::error::DeviceError;
+use crate::cuda::memory::Memory;
+use crate::cuda::mirrored::MirroredBuffer;
+use crate::cuda::module::{Images, images};
+use crate::cuda::primitive::Primitive;
+use crate::cuda::slot::Slot;
+use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+
+/// The number of documents of each query of a batch: the buffers of a batch.
+///
+/// # Shapes
+///
+/// `queries`: as [`QueryBatch`](crate::inverted::QueryBatch), its first offset anything; counts:
+/// `u32[queries]`, in their order.
+///
+/// # Cost
+///
+/// Over the bus: 4 bytes a query and 4 a term to the device and 4 bytes a query back, a copy each.
+/// On the host: two passes over offsets, one over terms. On the device: as
+/// [`count`](crate::inverted::Segment::count), an id a lane.
+///
+/// # Panics
+///
+/// [`Slot::submit`] does if a batch exceeds its limits, or asks for some documents only.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, QueryJob, QueryLimits};
+/// use trommel_kernels::cuda::{Device, Flights};
+/// use trommel_kernels::inverted::{QueryBatch, Segment, SegmentBuilder};
+///
+/// let Ok(device) = Device::probe(0) else { return Ok(()) };
+/// let mut builder = SegmentBuilder::new();
+/// builder.push(&[0, 1]);
+/// builder.push(&[1]);
+/// let segment = Segment::new(builder.finish(2))?;
+/// let limits = QueryLimits { queries: 100, terms: 400, units: 1000 };
+/// let mut flights = Flights::<QueryCounts>::open(&device, 2, limits, 1 << 20)?;
+/// let index = DeviceIndex::upload(flights.memory(), &segment)?;
+/// let queries = QueryBatch::new(&[0, 2, 3], &[0, 1, 1]);
+/// flights.submit(&QueryJob { queries, index: &index, policy: Policy::default() }, 0)?;
+/// flights.collect(|slot| assert_eq!(slot.counts(), [1, 2]))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct QueryCounts {
+    queries: QueryBuffers,
+    counts: MirroredBuffer<u32>,
+}
+
+/// The index of a batch in flight, and the way to count.
+#[derive(Debug)]
+pub struct CountsKept {
+    index: Arc<DeviceIndex>,
+    policy: Policy,
+}
+
+// SAFETY: the arguments are of the kernels' types. Segments are valid, so that lists lie within
+// their words; terms are compared with their number. Offsets do not descend and end with the
+// number of terms, for which there is room twice. The kernels list units as far as there is room,
+// and count one number a query, for which there is room. The grids have full warps, with the
+// shared memory that they use.
+unsafe impl Primitive for QueryCounts {
+    const IMAGES: &'static Images = images!("queries");
+    const KERNELS: &'static [&'static str] = &COUNT_FUNCTIONS;
+
+    type Limits = QueryLimits;
+    type Job<'a> = QueryJob<'a>;
+    type Kept = CountsKept;
+    /// Queries.
+    type Answered = usize;
+
+    fn bytes(limits: QueryLimits) -> usize {
+        limits.bytes()
+    }
+
+    fn allocate(memory: &Arc<Memory>, limits: QueryLimits) -> Result<Self, DeviceError> {
+        let queries = QueryBuffers::new(memory, limits)?;
+        Ok(Self { queries, counts: MirroredBuffer::new(memory, limits.queries.max(1))? })
+    }
+
+    fn check(limits: QueryLimits, job: &QueryJob<'_>) -> CountsKept {
+        QueryBuffers::check(limits, job);
+        CountsKept { index: Arc::clone(job.index), policy: job.policy }
+    }
+
+    fn fill(&mut self, job: &QueryJob<'_>) {
+        self.queries.fill(job);
+    }
+
+    fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
+        self.queries.copy_in(step)
+    }
+
+    fn launch(&self, kept: &CountsKept, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
+        let CountsKept { index, policy } = kept;
+        let (device, count) = (step.device(), self.queries.queries());
+        let queries = self.queries.argument(index, self.counts.pointer());
+        match policy.way() {
+            Way::Units => {
+                let [first, listed, _] = COUNT_FUNCTIONS;
+                step.launch(policy.launch_first(first, device, count), (queries,))?;
+                step.launch(policy.launch_listed(listed, device), (queries,))
+            }
+            Way::Blocks => step.launch(policy.launch_blocks(device, count), (queries,)),
+        }
+    }
+
+    fn copy_out(&self, _: &CountsKept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        step.fetch(&self.counts, self.queries.queries() as usize)
+    }
+
+    fn land(&self, _: &CountsKept, _: &mut Landing<'_>) -> Result<usize, DeviceError> {
+        Ok(self.queries.queries() as usize)
+    }
+}
+
+impl Slot<QueryCounts> {
+    /// The number of documents of each query of the last batch.
+    #[must_use]
+    pub fn counts(&self) -> &[u32] {
+        let (buffers, queries) = self.answered();
+        &buffers.counts.host()[..*queries]
+    }
+}

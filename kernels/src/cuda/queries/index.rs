@@ -1,0 +1,102 @@
+//! A segment of an inverted index in a device's memory.
+
+use std::sync::Arc;
+
+use crate::cuda::error::DeviceError;
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::inverted::Segment;
+
+/// A segment in a device's memory, for all batches of queries that name it.
+///
+/// # Cost
+///
+/// The bytes of the segment.
+#[derive(Debug)]
+pub struct DeviceIndex {
+    words: DeviceBuffer<u32>,
+    documents: u32,
+    terms: u32,
+    /// Ids of the longest list.
+    longest: u32,
+}
+
+/// A segment as kernels take it: `Segment` of `inverted.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct SegmentArgument {
+    words: DevicePointer<u32>,
+    documents: u32,
+    terms: u32,
+}
+
+impl DeviceIndex {
+    /// Sends a segment to the device, its words as they are, and waits until they are there.
+    ///
+    /// # Cost
+    ///
+    /// Its bytes over the bus, and a pass over its table.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit, or the driver fails.
+    pub fn upload<B: AsRef<[u8]>>(
+        memory: &Arc<Memory>,
+        segment: &Segment<B>,
+    ) -> Result<Arc<Self>, DeviceError> {
+        let (words, longest) = segment.words();
+        Self::new(memory, segment, words, longest)
+    }
+
+    /// Sends the same lists as plain ids, four bytes each, in which ids are found by a binary
+    /// search: the index of the paper, for comparison.
+    ///
+    /// # Cost
+    ///
+    /// Decodes all lists on the calling thread; four bytes a posting over the bus.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::upload`].
+    pub fn upload_plain<B: AsRef<[u8]>>(
+        memory: &Arc<Memory>,
+        segment: &Segment<B>,
+    ) -> Result<Arc<Self>, DeviceError> {
+        let (_, longest) = segment.words();
+        Self::new(memory, segment, &segment.to_plain_words(), longest)
+    }
+
+    fn new<B: AsRef<[u8]>>(
+        memory: &Arc<Memory>,
+        segment: &Segment<B>,
+        words: &[u32],
+        longest: u32,
+    ) -> Result<Arc<Self>, DeviceError> {
+        let mut buffer = memory.device_buffer(words.len())?;
+        buffer.upload(words)?;
+        let (documents, terms) = (segment.documents(), segment.terms());
+        Ok(Arc::new(Self { words: buffer, documents, terms, longest }))
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// Ids of the longest list: the maximum of documents of a query.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    /// The bytes in the device's memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u32>()
+    }
+
+    pub(super) fn argument(&self) -> SegmentArgument {
+        let Self { words, documents, terms, .. } = self;
+        SegmentArgument { words: words.pointer(), documents: *documents, terms: *terms }
+    }
+}

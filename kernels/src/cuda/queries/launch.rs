@@ -1,0 +1,121 @@
+//! Ways of counting, entry points and grids.
+
+use crate::cuda::device::Properties;
+use crate::cuda::error::Launch;
+use crate::cuda::grid::{Grid, WARP};
+
+/// Threads of a block of warps that take units.
+const THREADS: u32 = 256;
+/// Memory of a warp: `WarpMemory` of `queries.cuh`.
+const WARP_BYTES: u32 = 1024 + 32 + 256;
+/// A block of `count_blocks`: an id and two sums a thread.
+const BLOCK_BYTES: u32 = THREADS * 4 * 3;
+
+/// Blocks for each multiprocessor of kernels with a warp a query: as many warps as large batches
+/// have queries, so that none takes two long ones.
+const FIRST_BLOCKS_MAX: u32 = 512;
+/// Blocks for each multiprocessor of kernels over the list of units, whose length only the device
+/// knows: as many as it holds at once.
+const LISTED_BLOCKS: u32 = 8;
+
+/// Kernels of numbers of documents.
+pub(super) const COUNT_FUNCTIONS: [&str; 3] = ["count_first", "count_listed", "count_blocks"];
+/// Kernels of documents.
+pub(super) const FIND_FUNCTIONS: [&str; 5] =
+    ["find_first", "find_listed", "find_totals", "find_offsets", "find_documents"];
+
+/// A way of counting the documents of a batch. All of them count the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Way {
+    /// A warp takes a unit of a query.
+    Units,
+    /// A block takes a query: the batched algorithm of the paper, for comparison.
+    Blocks,
+}
+
+impl Way {
+    /// All of them, the fastest first.
+    pub const ALL: &'static [Self] = &[Self::Units, Self::Blocks];
+}
+
+/// The way of counting, and the cut of a batch into blocks, which changes the speed alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    way: Way,
+    first: Grid,
+    listed: Grid,
+}
+
+impl Policy {
+    /// The usual policy of a way.
+    #[must_use]
+    pub const fn of(way: Way) -> Self {
+        let first = Grid::new(THREADS, FIRST_BLOCKS_MAX);
+        Self { way, first, listed: first.with_blocks_max(LISTED_BLOCKS) }
+    }
+
+    /// Changes the maximum of blocks for each multiprocessor, of all kernels.
+    #[must_use]
+    pub const fn with_blocks_max(self, blocks_per_multiprocessor_max: u32) -> Self {
+        let first = self.first.with_blocks_max(blocks_per_multiprocessor_max);
+        Self { way: self.way, first, listed: first }
+    }
+
+    /// The way.
+    #[must_use]
+    pub const fn way(&self) -> Way {
+        self.way
+    }
+
+    /// The launch of a kernel with a warp a query.
+    pub(super) fn launch_first(
+        &self,
+        kernel: &'static str,
+        device: &Properties,
+        queries: u32,
+    ) -> Launch {
+        let blocks = queries.div_ceil(THREADS / WARP);
+        self.first.launch(kernel, device, blocks, THREADS / WARP * WARP_BYTES)
+    }
+
+    /// The launch of a kernel over listed units.
+    pub(super) fn launch_listed(&self, kernel: &'static str, device: &Properties) -> Launch {
+        self.listed.launch(kernel, device, u32::MAX, THREADS / WARP * WARP_BYTES)
+    }
+
+    /// The launch of the kernel with a block a query.
+    pub(super) fn launch_blocks(&self, device: &Properties, queries: u32) -> Launch {
+        self.first.launch(COUNT_FUNCTIONS[2], device, queries, BLOCK_BYTES)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::of(Way::Units)
+    }
+}
+
+/// The launch of the kernel that sums up the documents of all queries: one block, whose warps have
+/// a sum of 8 bytes each.
+pub(super) fn launch_offsets(device: &Properties) -> Launch {
+    Grid::new(1024, 1).launch(FIND_FUNCTIONS[3], device, 1, 1024 / WARP * 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::grid::small_device;
+
+    #[test]
+    fn blocks_have_the_memory_of_their_warps() {
+        let policy = Policy::default();
+        let first = policy.launch_first("k", &small_device(), 17);
+        assert_eq!((first.blocks, first.threads, first.shared_bytes), (3, 256, 8 * 1312));
+        let listed = policy.launch_listed("k", &small_device());
+        assert_eq!((listed.blocks, listed.shared_bytes), (16, first.shared_bytes));
+        assert_eq!(launch_offsets(&small_device()).blocks, 1);
+        let narrow = policy.with_blocks_max(1).launch_first("k", &small_device(), 1000);
+        assert_eq!(narrow.blocks, 2);
+    }
+}
