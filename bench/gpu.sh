@@ -91,6 +91,7 @@ run() {
   step supports-densities 200 "$gpu/trommel-bench" supports --rounds 3 --figures "$drawn" \
     --densities .01,.03,.1,.3,1,2,3,10
   cp "$drawn"/supports-density.svg "$out/"
+  step conjunctive-query 300 "$gpu/trommel-bench" conjunctive-query
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2

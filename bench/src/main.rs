@@ -2,6 +2,7 @@
 //! the engine, next to a hand-written loop and, with the feature `peers`, next to other engines.
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 
+mod conjunctive_query;
 mod engine;
 mod frequent_items;
 mod frequent_pairs;
@@ -28,6 +29,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
 enum Command {
+    /// Conjunctive queries over inverted lists, on the processor and in batches on a GPU.
+    ConjunctiveQuery(conjunctive_query::Arguments),
     /// Cost of the engine in ns per item, and of queries to a running pipeline.
     Engine {
         /// Items sent through each pipeline.
@@ -59,6 +62,13 @@ enum Command {
 
 fn main() -> ExitCode {
     match Command::parse() {
+        Command::ConjunctiveQuery(arguments) => {
+            println!("{}\n", engine::machine());
+            if let Err(error) = conjunctive_query::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
+        }
         Command::Engine { items, batch, rounds } => {
             println!("{}\n", engine::machine());
             engine::run(items, batch.max(1), rounds.max(1));

@@ -85,6 +85,23 @@ __device__ inline u32 upper_at(const List& list, u32 position, u32 low, u32 high
     return low;
 }
 
+// The upper halves of the ids at two positions of a list in buckets: the lanes of the lower half of
+// a warp have that of their position, and those of the upper half that of theirs. Each half tests
+// 16 halves at once, so that few loads follow each other. All lanes of the warp call it.
+__device__ inline u32 uppers_at(const List& list, u32 position, u32 last) {
+    constexpr u32 TESTS = WARP / 2;
+    u32 low = 0, high = last;
+    while (__any_sync(FULL_WARP, low < high)) {
+        const u32 step = (high - low) / TESTS + 1;
+        const u32 upper = low + (lane_of_warp() % TESTS + 1) * step;
+        const bool is_before = upper <= high && list.at[upper << (16 - list.shift)] <= position;
+        const u32 before = __ballot_sync(FULL_WARP, is_before) >> (lane_of_warp() & TESTS);
+        low += __popc(before & 0xffff) * step;
+        high = smaller(high, low + step - 1);
+    }
+    return low;
+}
+
 // Ids of a list that is not one of bits, by position, in `begin..end`.
 struct Ids {
     List list;
@@ -95,7 +112,7 @@ struct Ids {
         : list(list), low(0), high(0) {
         if (list.form != BUCKETS) return;
         const u32 position = lane_of_warp() < WARP / 2 ? begin : end - 1;
-        const u32 upper = upper_at(list, position, 0, (segment.documents - 1) >> 16);
+        const u32 upper = uppers_at(list, position, (segment.documents - 1) >> 16);
         low = __shfl_sync(FULL_WARP, upper, 0);
         high = __shfl_sync(FULL_WARP, upper, WARP - 1);
     }

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_first(Queries 
     for (u32 query = warp_of_grid(); query < queries.query_count; query += warps_of_grid()) {
         u32 count = 0;
         if (order_terms(queries, query)) {
-            const Query own(queries, query);
+            const Query own(queries, query, memory);
             if (own.lists == 1) {
                 count = own.source.len;
             } else {
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_listed(Queries
     const u32 units = listed_units(queries);
     for (u32 i = warp_of_grid(); i < units; i += warps_of_grid()) {
         const Unit unit = queries.units[i];
-        const Query own(queries, unit.query);
+        const Query own(queries, unit.query, memory);
         const u32 count = search_unit<false>(queries.segment, own, unit.begin, memory);
         if (lane_of_warp() == 0 && count) atomicAdd(&queries.found[unit.query], count);
     }
@@ -75,8 +75,8 @@ __device__ inline void keep_hits(const Documents& documents, u64 work, const Que
                                  const WarpMemory& memory) {
     if (own.source.form == BITS || own.lists == 1) return;
     const u32 lane = lane_of_warp();
+    // A lane clears the bits that it reads here.
     if (lane < UNIT_GROUPS) documents.hits[work * UNIT_GROUPS + lane] = memory.hits[lane];
-    __syncwarp();  // The bits are read.
 }
 
 // As count_first; with 4 blocks on a multiprocessor, since the compiler would spill for more.
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 4)
         u32 count = 0, tail = 0;
         Listed listed = {0, 0};
         if (order_terms(queries, query)) {
-            const Query own(queries, query);
+            const Query own(queries, query, memory);
             listed = list_units(queries, query, own);
             for (u32 i = 0; i <= own.units(); i = next_own(i, listed)) {
                 const u32 found = search_unit<true>(queries.segment, own, i * own.unit, memory);
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
     const u32 units = listed_units(queries);
     for (u32 i = warp_of_grid(); i < units; i += warps_of_grid()) {
         const Unit unit = queries.units[i];
-        const Query own(queries, unit.query);
+        const Query own(queries, unit.query, memory);
         const u64 work = static_cast<u64>(queries.query_count) + i;
         const u32 count = search_unit<true>(queries.segment, own, unit.begin, memory);
         keep_hits(documents, work, own, memory);
@@ -178,18 +178,25 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS)
     }
 }
 
-// Writes the ids of a unit whose bits are set; returns their number.
+// Writes the ids of a unit whose bits are set, all ids of the only list; returns their number.
 __device__ inline u32 write_ids(const Segment& segment, const Query& own, u32 begin,
                                 const u32* hits, u32* to) {
-    const u32 end = own.end(begin);
-    const Ids ids(segment, own.source, begin, end);
+    const u32 lane = lane_of_warp(), len = own.end(begin) - begin;
+    // Of the group of the lane's number.
+    u32 of_lane = 0;
+    if (own.lists > 1) {
+        if (lane < UNIT_GROUPS) of_lane = hits[lane];
+    } else if (lane * WARP < len) {
+        const u32 rest = len - lane * WARP;
+        of_lane = rest < WARP ? (1u << rest) - 1 : ~0u;
+    }
+    if (!__any_sync(FULL_WARP, of_lane)) return 0;
+    const Ids ids(segment, own.source, begin, begin + len);
     u32 written = 0;
-    for (u32 group = 0; begin + group < end; group += WARP) {
-        const u32 rest = end - begin - group;
-        u32 of_group = rest < WARP ? (1u << rest) - 1 : ~0u;
-        if (own.lists > 1) of_group = hits[group / WARP];
-        if (of_group >> lane_of_warp() & 1) {
-            to[written + __popc(of_group & lanes_below())] = ids[begin + group + lane_of_warp()];
+    for (u32 group = 0; group < UNIT_GROUPS; ++group) {
+        const u32 of_group = __shfl_sync(FULL_WARP, of_lane, group);
+        if (of_group >> lane & 1) {
+            to[written + __popc(of_group & lanes_below())] = ids[begin + group * WARP + lane];
         }
         written += __popc(of_group);
     }
@@ -221,9 +228,8 @@ __device__ inline u32 write_again(const Segment& segment, const Query& own, u32 
                                   WarpMemory& memory) {
     if (own.source.form == BITS) return write_words(segment, own, begin, to);
     if (own.lists > 1) search_ids<true>(segment, own, begin, memory);
-    const u32 written = write_ids(segment, own, begin, memory.hits, to);
-    __syncwarp();  // The bits are read.
-    return written;
+    // A lane clears the bits that it reads here.
+    return write_ids(segment, own, begin, memory.hits, to);
 }
 
 // Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only, for tails: as
@@ -239,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
         if (!is_first) unit = queries.units[work - queries.query_count];
         const u32 begin = documents.offsets[unit.query], end = documents.offsets[unit.query + 1];
         if (end == UNFINISHED || begin == end) continue;
-        const Query own(queries, unit.query);
+        const Query own(queries, unit.query, memory);
         u32* const to = documents.documents + begin + (is_first ? 0 : queries.found[work]);
         if (own.source.form == BITS) {
             write_words(queries.segment, own, unit.begin, to);
@@ -282,7 +288,7 @@ __device__ inline u32 search_tile(const Segment& segment, const Query& query, u3
     u32 left = query.end(begin) - begin;
     u32 id = threadIdx.x < left ? ids[begin + threadIdx.x] : 0;
     for (u32 i = 1; i < query.lists && left; ++i) {
-        const List list = list_of(segment, query.terms[i]);
+        const List list = query.list(segment, i);
         const bool is_hit = threadIdx.x < left && is_in(list, id);
         const u32 place = sum_up_to_thread(is_hit, shared + QUERY_THREADS, left);
         if (is_hit) shared[place - 1] = id;
@@ -292,8 +298,8 @@ __device__ inline u32 search_tile(const Segment& segment, const Query& query, u3
     return left;
 }
 
-// Grid: any. Block: 256. Shared: an id and two sums a thread. Barriers: 3 a query, and 10 for each
-// tile of 256 ids and each list.
+// Grid: any. Block: 256. Shared: an id and two sums a thread. Barriers: 10 a query, and 10 for
+// each tile of 256 ids and each list.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_blocks(Queries queries) {
     DYNAMIC_SHARED(u32, shared);
     const u32 warp = threadIdx.x / WARP;
@@ -314,6 +320,5 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_blocks(Queries
         }
         sum_up_to_thread(lane_of_warp() == 0 ? count : 0, shared + QUERY_THREADS, count);
         if (threadIdx.x == 0) queries.found[query] = all + count;
-        __syncthreads();  // The sums are read.
     }
 }

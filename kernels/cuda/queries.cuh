@@ -45,9 +45,12 @@ struct Queries {
     u32 unit_room;
 };
 
-// The memory of a warp.
-// The same size: kernels/src/cuda/queries/launch.rs.
+// Lists of a query that a warp keeps in its memory; those after them are looked up again.
+constexpr u32 KNOWN_LISTS = 8;
+
+// The memory of a warp. The same size: kernels/src/cuda/queries/launch.rs.
 struct WarpMemory {
+    List lists[KNOWN_LISTS];
     u32 ids[UNIT_IDS];           // of a unit
     u32 hits[UNIT_GROUPS];       // a bit for each of them that is in all lists
     unsigned char alive[UNIT_IDS];  // positions of the ids that were in all lists so far
@@ -61,15 +64,42 @@ struct Query {
     u32 len;      // positions of the source, or its words if all lists are bits
     u32 unit;     // positions of a unit
 
+    const List* known;
+    u32 known_count;
+
     // A query whose terms are ordered.
-    __device__ Query(const Queries& queries, u32 query) {
+    __device__ Query(const Queries& queries, u32 query) : known(nullptr), known_count(0) {
         const u32 begin = queries.offsets[query];
         terms = queries.ordered + begin;
         lists = queries.offsets[query + 1] - begin;
-        source = list_of(queries.segment, terms[0]);
-        const bool is_bits = source.form == BITS;
-        len = is_bits ? bit_words(queries.segment) : source.len;
-        unit = is_bits ? UNIT_WORDS : UNIT_IDS;
+        set_source(queries.segment, list_of(queries.segment, terms[0]));
+    }
+
+    // The same, with its first lists in the memory of a warp, all of whose lanes call it: each
+    // looks up one, so that the loads do not wait for each other.
+    __device__ Query(const Queries& queries, u32 query, WarpMemory& memory)
+        : known(memory.lists) {
+        const u32 begin = queries.offsets[query];
+        terms = queries.ordered + begin;
+        lists = queries.offsets[query + 1] - begin;
+        known_count = smaller(lists, KNOWN_LISTS);
+        __syncwarp();  // The lists of the last query are read, and the terms are in order.
+        if (lane_of_warp() < known_count) {
+            memory.lists[lane_of_warp()] = list_of(queries.segment, terms[lane_of_warp()]);
+        }
+        __syncwarp();  // Those of this one are there.
+        set_source(queries.segment, memory.lists[0]);
+    }
+
+    __device__ void set_source(const Segment& segment, const List& list) {
+        source = list;
+        len = list.form == BITS ? bit_words(segment) : list.len;
+        unit = list.form == BITS ? UNIT_WORDS : UNIT_IDS;
+    }
+
+    // A list by its place in the order.
+    __device__ List list(const Segment& segment, u32 i) const {
+        return i < known_count ? known[i] : list_of(segment, terms[i]);
     }
 
     // The end of the unit that begins at a position.
@@ -87,8 +117,8 @@ __device__ inline u64 key_of(const Segment& segment, const u32* terms, u32 posit
     return static_cast<u64>(list.form == BITS) << 63 | static_cast<u64>(list.len) << 31 | position;
 }
 
-// Writes the terms of a query in the order of their keys. Whether no list is empty, and there is
-// one. All lanes of a warp call it.
+// Writes the terms of a query in the order of their keys, to be read after a barrier. Whether no
+// list is empty, and there is one. All lanes of a warp call it.
 __device__ inline bool order_terms(const Queries& queries, u32 query) {
     const u32 begin = queries.offsets[query], count = queries.offsets[query + 1] - begin;
     const u32* const terms = queries.terms + begin;
@@ -107,9 +137,7 @@ __device__ inline bool order_terms(const Queries& queries, u32 query) {
         if (position < count) queries.ordered[begin + rank] = terms[position];
         is_empty |= key >> 31 == 0;
     }
-    const bool is_answered = !__any_sync(FULL_WARP, is_empty);
-    __syncwarp();  // The terms are in order.
-    return is_answered;
+    return !__any_sync(FULL_WARP, is_empty);
 }
 
 // The number of ids of a unit that are in all lists, of which there are two at least; with HITS
@@ -126,13 +154,12 @@ __device__ inline u32 search_ids(const Segment& segment, const Query& query, u32
     for (u32 at = lane; at < end - begin; at += WARP) memory.ids[at] = ids[begin + at];
     u32 left = end - begin;
     for (u32 i = 1; i < query.lists && left; ++i) {
-        const List list = list_of(segment, query.terms[i]);
+        const List list = query.list(segment, i);
         u32 kept = 0;
         __syncwarp();  // The ids, and the positions of the last list, are there.
         for (u32 group = 0; group < left; group += WARP) {
             const u32 at = group + lane;
-            u32 position = at;
-            if (i > 1 && at < left) position = memory.alive[at];
+            const u32 position = i > 1 ? memory.alive[at] : at;
             const bool is_hit = at < left && is_in(list, memory.ids[position]);
             const u32 hits = __ballot_sync(FULL_WARP, is_hit);
             __syncwarp();  // Positions of the group are read before others take their places.
@@ -161,7 +188,7 @@ __device__ inline void combine_words(const Segment& segment, const Query& query,
         words[i] = begin + i * WARP + lane_of_warp() < end ? ~0u : 0;
     }
     for (u32 list = 0; list < query.lists; ++list) {
-        const u32* const bits = list_of(segment, query.terms[list]).at;
+        const u32* const bits = query.list(segment, list).at;
 #pragma unroll
         for (u32 i = 0; i < LANE_WORDS; ++i) {
             const u32 at = begin + i * WARP + lane_of_warp();

@@ -130,7 +130,7 @@ fn pull_out_barriers(source: &str, at_least: usize, filters: &[&str]) {
         let stand_in = StandIn::new(Form::Race).without_line(line);
         let outputs = filters.iter().map(|filter| tests(&stand_in, filter).output().unwrap());
         let said: String = outputs.map(|output| said(&output)).collect();
-        assert!(said.contains("race on shared memory"), "line {line}: {said}");
+        assert!(said.contains("race on "), "line {line}: {said}");
     }
 }
 
@@ -295,6 +295,74 @@ fn no_bound_of_sparse_rows_can_be_let_out() {
         ["i < warp; ++i", "i <= warp; ++i"],
     ];
     let_out_bounds("sparse.cu", "sparse.cu", &bounds, "suite::sparse::");
+}
+
+/// Queries of few ids, of several units, and of the last ids.
+const QUERY_TESTS: &str = "suite::queries::small suite::queries::queries_of suite::queries::ids_up";
+
+#[test]
+fn no_barrier_of_queries_can_be_pulled_out() {
+    let filters = ["suite::queries::queries_of_several"];
+    pull_out_barriers("queries.cuh", 6, &filters);
+    pull_out_barriers("queries.cu", 5, &filters);
+}
+
+#[test]
+fn no_bound_of_units_of_queries_can_be_let_out() {
+    let bounds = [
+        ["term >= segment.terms", "term > segment.terms"],
+        ["return len == 1 &&", "return"],
+        ["<= id) begin += half", "< id) begin += half"],
+        ["len -= half", "len -= half + len % 2"],
+        [">> list.shift) + 2", ">> list.shift) + 1"],
+        ["> position;", ">= position;"],
+        ["<= position;", "< position;"],
+    ];
+    let_out_bounds("queries.cu", "inverted.cuh", &bounds, QUERY_TESTS);
+    let bounds = [
+        ["smaller(unit, len - begin)", "unit"],
+        ["smaller(lists, KNOWN_LISTS)", "lists"],
+        ["position >= count", "position > count"],
+        ["tile < count", "tile + WARP < count"],
+        ["is_empty |= key >> 31 == 0", "is_empty |= false"],
+        ["at < end - begin; at", "at <= end - begin; at"],
+        ["at < left && is_in", "is_in"],
+        ["at < end; at += LANE", "at + LANE_WORDS * WARP < end; at += LANE"],
+        ["if (at < end) words", "words"],
+        ["i < listed; i", "i <= listed; i"],
+        ["smaller(count, queries.unit_room - begin)", "count"],
+        ["count < queries.unit_room ? static_cast<u32>(count) : queries.unit_room", "count"],
+    ];
+    let_out_bounds("queries.cu", "queries.cuh", &bounds, QUERY_TESTS);
+}
+
+#[test]
+fn no_bound_of_kernels_of_queries_can_be_let_out() {
+    let bounds = [
+        [
+            "query < queries.query_count; query += warps",
+            "query <= queries.query_count; query += warps",
+        ],
+        ["i < units; i", "i <= units; i"],
+        ["i == 0 ? listed.count + 1 : i + 1", "i + 1 + 0 * listed.count"],
+        ["i == 0 ? listed.count + 1 : i + 1", "listed.count + 1 + i"],
+        ["lane < UNIT_GROUPS", "lane <= UNIT_GROUPS"],
+        ["at < listed.count ? found[at] : 0", "found[at]"],
+        ["sum + documents.tails[query]", "sum"],
+        ["sum <= documents.room", "sum <= documents.room + 1"],
+        ["begin + share, queries.query_count", "begin + share, queries.query_count + 1"],
+        ["rest < WARP ?", "rest <= WARP ?"],
+        ["end == UNFINISHED || begin == end", "begin == end"],
+        ["[unit.query].count + 1", "[unit.query].count"],
+        ["threadIdx.x >= distance", "threadIdx.x > distance"],
+        ["threadIdx.x < left ? ids", "threadIdx.x <= left ? ids"],
+        ["i <= own.units(); i += QUERY_WARPS", "i < own.units(); i += QUERY_WARPS"],
+        [
+            "i <= own.units(); ++i) {\n                    all",
+            "i < own.units(); ++i) {\n                    all",
+        ],
+    ];
+    let_out_bounds("queries.cu", "queries.cu", &bounds, QUERY_TESTS);
 }
 
 #[test]

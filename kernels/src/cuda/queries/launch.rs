@@ -7,7 +7,7 @@ use crate::cuda::grid::{Grid, WARP};
 /// Threads of a block of warps that take units.
 const THREADS: u32 = 256;
 /// Memory of a warp: `WarpMemory` of `queries.cuh`.
-const WARP_BYTES: u32 = 1024 + 32 + 256;
+const WARP_BYTES: u32 = 8 * 24 + 1024 + 32 + 256;
 /// A block of `count_blocks`: an id and two sums a thread.
 const BLOCK_BYTES: u32 = THREADS * 4 * 3;
 
@@ -111,7 +111,7 @@ mod tests {
     fn blocks_have_the_memory_of_their_warps() {
         let policy = Policy::default();
         let first = policy.launch_first("k", &small_device(), 17);
-        assert_eq!((first.blocks, first.threads, first.shared_bytes), (3, 256, 8 * 1312));
+        assert_eq!((first.blocks, first.threads, first.shared_bytes), (3, 256, 8 * 1504));
         let listed = policy.launch_listed("k", &small_device());
         assert_eq!((listed.blocks, listed.shared_bytes), (16, first.shared_bytes));
         assert_eq!(launch_offsets(&small_device()).blocks, 1);

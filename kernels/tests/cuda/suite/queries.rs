@@ -180,12 +180,14 @@ fn ids_up_to_the_last_one_match_sets() {
     let last = u32::MAX - 1;
     check(
         &ListCase::new("last ids", u32::MAX)
-            .list(Form::Plain, [0, 65_535, 65_536, last - 1, last])
-            .list(Form::Buckets(16), (last - 300..=last).chain([0, 65_536]))
+            .list(Form::Plain, [1, 65_535, 65_536, last - 1, last])
+            .list(Form::Buckets(16), (last - 300..=last).chain([0, 1, 65_536]))
             .list(Form::Buckets(16), every(last % 1_000_003, u32::MAX, 1_000_003))
             .list(Form::Inline, [last])
             .all_pairs()
-            .query(&[0, 1, 2, 3]),
+            .query(&[0, 1, 2, 3])
+            // After the row of the last term there is a list.
+            .query(&[4]),
     );
 }
 
