@@ -7,6 +7,7 @@
 // Words of the header and of a row of the table. The same: kernels/src/inverted/layout.rs.
 constexpr u32 SEGMENT_HEADER = 16;
 constexpr u32 SEGMENT_ROW = 4;
+constexpr u32 WORD_BITS = 32;
 
 // The same codes: kernels/src/inverted/layout.rs.
 enum Form : u32 { INLINE, PLAIN, BUCKETS, BITS };
@@ -47,7 +48,7 @@ __device__ inline List list_of(const Segment& segment, u32 term) {
 
 // Words of a list of bits.
 __device__ inline u32 bit_words(const Segment& segment) {
-    return segment.documents / WARP + (segment.documents % WARP != 0);
+    return segment.documents / WORD_BITS + (segment.documents % WORD_BITS != 0);
 }
 
 // Whether `len` ascending ids from `begin` on hold one.
@@ -65,7 +66,7 @@ __device__ inline bool is_among(const Id* ids, u32 begin, u32 len, Id id) {
 // Whether a list holds a document of the segment: one bit; a word of the directory and about four
 // halves; or a binary search.
 __device__ inline bool is_in(const List& list, u32 id) {
-    if (list.form == BITS) return list.at[id / WARP] >> id % WARP & 1;
+    if (list.form == BITS) return list.at[id / WORD_BITS] >> id % WORD_BITS & 1;
     if (list.form == BUCKETS) {
         const u32 bucket = id >> list.shift, begin = list.at[bucket];
         const u32 len = list.at[bucket + 1] - begin;

@@ -34,9 +34,10 @@ __device__ inline u32 next_own(u32 i, const Listed& listed) {
     return i == 0 ? listed.count + 1 : i + 1;
 }
 
-// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 1 a query, 2 a unit and
-// 2 a list. One atomic addition for a query with further units.
-extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_first(Queries queries) {
+// Grid: any. Block: 256; the compiler would take registers for 4 of them on a multiprocessor, and
+// spill for 6. Shared: memory of 8 warps. Barriers of warps only: 2 a query, 1 a unit, and for each
+// list 1 and 1 for 32 ids. One atomic addition for a query with further units.
+extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 5) count_first(Queries queries) {
     DYNAMIC_SHARED(WarpMemory, memories);
     WarpMemory& memory = memories[threadIdx.x / WARP];
     for (u32 query = warp_of_grid(); query < queries.query_count; query += warps_of_grid()) {
@@ -56,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_first(Queries 
     }
 }
 
-// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 2 a unit and 2 a list.
-// One atomic addition for a unit with documents.
+// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 3 a unit, and for each
+// list 1 and 1 for 32 ids. One atomic addition for a unit with documents.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS) count_listed(Queries queries) {
     DYNAMIC_SHARED(WarpMemory, memories);
     WarpMemory& memory = memories[threadIdx.x / WARP];
@@ -79,7 +80,8 @@ __device__ inline void keep_hits(const Documents& documents, u64 work, const Que
     if (lane < UNIT_GROUPS) documents.hits[work * UNIT_GROUPS + lane] = memory.hits[lane];
 }
 
-// As count_first; with 4 blocks on a multiprocessor, since the compiler would spill for more.
+// As count_first, with 1 barrier more a unit; 4 blocks on a multiprocessor, since the compiler
+// would spill for 5.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 4)
     find_first(Queries queries, Documents documents) {
     DYNAMIC_SHARED(WarpMemory, memories);
@@ -104,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 4)
     }
 }
 
-// As count_listed, without atomics.
+// As count_listed, with 1 barrier more a unit and without atomics.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
     find_listed(Queries queries, Documents documents) {
     DYNAMIC_SHARED(WarpMemory, memories);
@@ -213,7 +215,7 @@ __device__ inline u32 write_words(const Segment& segment, const Query& own, u32 
         for (u32 i = 0; i < LANE_WORDS; ++i) {
             const u32 place = sum_up_to_lane(static_cast<u32>(__popc(words[i])));
             u32 next = written + place - __popc(words[i]);
-            const u32 first = (at + i * WARP + lane_of_warp()) * WARP;
+            const u32 first = (at + i * WARP + lane_of_warp()) * WORD_BITS;
             for (u32 word = words[i]; word; word &= word - 1) {
                 to[next++] = first + __ffs(static_cast<int>(word)) - 1;
             }
@@ -232,8 +234,8 @@ __device__ inline u32 write_again(const Segment& segment, const Query& own, u32 
     return write_ids(segment, own, begin, memory.hits, to);
 }
 
-// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only, for tails: as
-// find_listed. A warp takes a unit.
+// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 2 a unit, and those of
+// find_listed for units of tails. A warp takes a unit.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
     find_documents(Queries queries, Documents documents) {
     DYNAMIC_SHARED(WarpMemory, memories);
