@@ -1,4 +1,4 @@
-//! The three streams of a pipeline of chunks, and the course of one chunk over them.
+//! The streams of a pipeline of chunks, and the course of one chunk over them.
 
 use std::time::Duration;
 
@@ -7,15 +7,19 @@ use super::error::DeviceError;
 use super::stream::{Event, Stream};
 
 /// Streams for copies in, kernels and copies out, so that the three overlap for different chunks.
+///
+/// Copies whose length the host reads first have a stream of their own. In that of other copies
+/// out, they would wait for the kernels of all chunks that were submitted meanwhile.
 #[derive(Debug)]
 pub struct Lane {
     copy_in: Stream,
     kernel: Stream,
     copy_out: Stream,
+    landing: Stream,
 }
 
 impl Lane {
-    /// Three new streams.
+    /// Four new streams.
     ///
     /// # Errors
     ///
@@ -25,18 +29,20 @@ impl Lane {
             copy_in: Stream::new(device)?,
             kernel: Stream::new(device)?,
             copy_out: Stream::new(device)?,
+            landing: Stream::new(device)?,
         })
     }
 
-    /// Blocks until nothing is queued on any of the three.
+    /// Blocks until nothing is queued on any of them.
     ///
     /// # Errors
     ///
     /// If something failed that was queued.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        // All three are waited for, even if the first one has failed: the caller frees buffers
-        // that any of them may use.
-        let ends = [&self.copy_in, &self.kernel, &self.copy_out].map(Stream::synchronize);
+        let Self { copy_in, kernel, copy_out, landing } = self;
+        // All are waited for, even if the first one has failed: the caller frees buffers that any
+        // of them may use.
+        let ends = [copy_in, kernel, copy_out, landing].map(Stream::synchronize);
         ends.into_iter().collect()
     }
 }
@@ -111,6 +117,19 @@ impl Timeline {
     ) -> Result<(), DeviceError> {
         lane.copy_out.wait(&self.kernel[1])?;
         step(&self.copy_out, &lane.copy_out, queue)
+    }
+
+    /// Queues further copies to the host, when the third step is done: its events mark these.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses any of it.
+    pub fn landing(
+        &self,
+        lane: &Lane,
+        queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        step(&self.copy_out, &lane.landing, queue)
     }
 
     /// Whether the third step is done.

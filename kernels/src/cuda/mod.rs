@@ -15,7 +15,7 @@
 //!  chunk 1                                         ▓▓▓▓
 //! ```
 //!
-//! A [`Lane`] has the three streams; a [`Slot`] owns the pinned and device buffers of one chunk
+//! A [`Lane`] has the streams; a [`Slot`] owns the pinned and device buffers of one chunk
 //! and the events of its [`Timeline`]. Submitting moves the slot into a [`Flight`], which gives
 //! it back when the answer is there, so that nothing can touch or free a buffer that the device
 //! still uses. [`Flights`] has several slots and takes the flights in order. All buffers come

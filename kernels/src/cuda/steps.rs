@@ -7,7 +7,7 @@
 //!
 //! * A step is made by [`Slot`](super::slot::Slot) alone, while a [`Flight`](super::Flight) owns
 //!   the slot. The flight lets go of it only when the device has: after the last step, or after
-//!   all three streams are idle. The same holds for all else that a flight keeps.
+//!   all streams are idle. The same holds for all else that a flight keeps.
 //! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor
 //!   replace one that an earlier step has queued.
 //! * Each step waits for the one before it, so that no two of them use a buffer at the same time.
@@ -156,7 +156,7 @@ impl<'a> Landing<'a> {
         if len == 0 {
             return Ok(());
         }
-        self.timeline.copy_out(self.lane, |stream| {
+        self.timeline.landing(self.lane, |stream| {
             let mut step = CopyOut::new(stream);
             step.fetch(buffer, len)?;
             self.bytes += step.bytes();

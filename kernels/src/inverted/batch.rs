@@ -31,7 +31,7 @@ pub struct QueryBatch<'a> {
 }
 
 impl<'a> QueryBatch<'a> {
-    /// Query `i` has the terms `terms[offsets[i]..offsets[i + 1]]`, as those of [`Query`].
+    /// Query `i` has the terms `terms[offsets[i]..offsets[i + 1]]`, with the rules of [`Query`].
     ///
     /// # Panics
     ///

@@ -69,7 +69,7 @@ impl<'a> DocumentSet<'a> {
         self.list
     }
 
-    /// Checks that the set is one of a segment of so many documents.
+    /// Checks that the set belongs to a segment of `documents` documents.
     ///
     /// # Panics
     ///

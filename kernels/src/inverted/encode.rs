@@ -12,7 +12,7 @@ use super::validate::SegmentError;
 pub struct SegmentBytes(Vec<Line>);
 
 impl SegmentBytes {
-    /// An aligned copy of bytes, such as those of a file that was read and not mapped.
+    /// An aligned copy of bytes, for example of a file that was read and not mapped.
     ///
     /// # Errors
     ///

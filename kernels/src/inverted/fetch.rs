@@ -12,7 +12,7 @@ pub(super) const GROUP: usize = 16;
 /// Lines of a list that are fetched: the processor follows a list by itself from there on.
 const LINES: usize = 4;
 
-/// Ids of a list whose places in the next one are fetched; a step fetches those of the others.
+/// Ids of a list whose places in the next list are fetched; later ids are fetched by the step.
 const IDS: usize = 32;
 
 /// The first ids of a list.

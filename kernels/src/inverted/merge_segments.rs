@@ -16,7 +16,7 @@ pub struct MergePart<'a, B> {
 }
 
 /// Merges segments, which may number their terms differently, to one of terms below `terms`. The
-/// documents of each follow those of the segments before it.
+/// documents of a segment follow the documents of the segments before it.
 ///
 /// The result has the bytes that a builder makes of all documents.
 ///

@@ -65,7 +65,7 @@ fn probe_buckets<L: Blocks>(level: L, ids: &[u32], list: Buckets<'_>, sink: &mut
 }
 
 /// Fetches the halves that ids are compared with. The words of the directory are not fetched: the
-/// processor reads those of a block at once (fetching them, too, cost 5 to 10 % in all classes).
+/// processor reads all words of a block at once (fetching them, too, cost 5 to 10 %).
 #[inline(always)]
 pub(super) fn fetch_buckets(ids: &[u32], list: Buckets<'_>) {
     for id in ids {
@@ -123,7 +123,7 @@ fn gallop(ids: &[u32], list: &[u32], sink: &mut impl Sink) {
     }
 }
 
-/// A block of fewer than [`BLOCK`] ids, the last one repeated, and the mask of those that are
+/// A block of fewer than [`BLOCK`] ids, the last one repeated, and the mask of the ids that are
 /// there.
 #[inline(always)]
 pub(super) fn pad(ids: &[u32]) -> ([u32; BLOCK], u32) {

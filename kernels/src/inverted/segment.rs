@@ -8,8 +8,8 @@ use super::view::View;
 /// The inverted lists of documents, in memory as in its file.
 ///
 /// Documents are numbered from 0, terms from 0; the list of a term has the ascending ids of its
-/// documents. `B` owns or maps the bytes. [`SegmentBytes`](super::SegmentBytes) are those of a
-/// [`SegmentBuilder`](super::SegmentBuilder) or of [`merge`](super::merge).
+/// documents. `B` owns or maps the bytes. A [`SegmentBuilder`](super::SegmentBuilder) and
+/// [`merge`](super::merge) make [`SegmentBytes`](super::SegmentBytes).
 ///
 /// # Examples
 ///
@@ -38,8 +38,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of a segment. Everything that queries rely on is checked, so
-    /// that they never fail on bytes that were accepted. A checksum is not part of the bytes:
+    /// If the bytes are no segment. Everything that queries rely on is checked, so that queries
+    /// never fail on bytes that were accepted. A checksum is not part of the bytes:
     /// damage that leaves a correct segment is accepted.
     ///
     /// # Cost
@@ -87,7 +87,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         (view.words(), lens.max().unwrap_or(0))
     }
 
-    /// Words of a segment with the same lists, those of more than two ids as plain ids.
+    /// Words of a segment with the same lists; lists of more than two ids are plain ids.
     pub(crate) fn to_plain_words(&self) -> Vec<u32> {
         let view = self.view();
         let (words, table) = (view.words(), view.rows());
@@ -110,7 +110,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Panics
     ///
-    /// If the bytes are others than those that were opened.
+    /// If the bytes have changed since they were opened.
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
         let words = words(self.bytes.as_ref()).and_then(|words| View::new(self.header, words));

@@ -1,5 +1,5 @@
-//! The steps of a query on the levels with registers: the ids of one list, and of the others
-//! those that remain.
+//! The steps of a query on the levels with registers: the ids of one list are searched in another
+//! list, and the common ones in the next.
 
 use super::answer::Answer;
 use super::blocks::Blocks;
@@ -43,7 +43,7 @@ impl<L: Blocks> Answer for L {
     }
 }
 
-/// The ids of a step: those of a list in the segment, or the first ones of a buffer.
+/// The ids of a step: a list in the segment, or the first ids of a buffer.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     List(&'a [u32]),
@@ -117,7 +117,7 @@ fn step<L: Blocks>(
     }
 }
 
-/// Decodes the part of a list whose upper halves are those of `ids`, or between them.
+/// Decodes the part of a list whose upper halves lie between the first and the last one of `ids`.
 #[inline(always)]
 fn decode_around(ids: &[u32], list: Buckets<'_>, decoded: &mut Vec<u32>) {
     decoded.clear();

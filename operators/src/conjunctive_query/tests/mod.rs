@@ -1,5 +1,6 @@
 //! The operator in pipelines against intersections of ordered sets.
 
+mod division;
 mod files;
 mod growing;
 mod running;
