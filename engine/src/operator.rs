@@ -12,10 +12,12 @@
 //! contents of its [`Output`] on. So it can be tested and used without an engine. An operator
 //! without an output port is a sink; nothing else distinguishes it.
 //!
-//! An operator may consist of several *parts* (filter and counter; prepare, device, collect).
-//! Parts form a chain: each sends chunks to the next one, replies travel back along the same
-//! chain, and queries follow the chunks. Parts may run on different cores or be fused on one;
-//! they cannot tell.
+//! An operator may consist of several *parts* (filter and counter; prepare, workers, collect). In
+//! a [chain](Shape::Chain), each part sends chunks to the next one, replies travel back along the
+//! same chain, and queries follow the chunks. With [workers](Shape::Workers), the first part sends
+//! each chunk to one of several parts side by side, and the last part, which gets the chunks of
+//! all, replies to the first. Parts may run on different cores or be fused on one; they cannot
+//! tell.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,7 +36,7 @@ use crate::memory::MemoryBudget;
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
-pub const REPLIES_IN_FLIGHT_MAX: usize = 16;
+pub const REPLIES_IN_FLIGHT_MAX: usize = 256;
 
 /// The next call that an operator asks the stage loop for.
 ///
@@ -83,6 +85,10 @@ pub enum Flow {
     /// while a query waits for one, the operator gets no input. An operator that returned this
     /// from [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
     InFlight,
+    /// As [`Flow::InFlight`], with work that its own thread does: [`Operator::wake`] is also
+    /// called when no other part of the thread has work. So parts that give others work, which
+    /// takes little time, come before a part that works for long.
+    Background,
 }
 
 /// The next call that a source asks the stage loop for.
@@ -271,7 +277,8 @@ pub trait Operator: Send {
     }
 
     /// Called at the time that [`Operator::wake_at`] named, when no input waits or work is [in
-    /// flight](Flow::InFlight). `now` is that time or later. The output counts as entered now.
+    /// flight](Flow::InFlight), and for work in the [background](Flow::Background). `now` is the
+    /// present time. The output counts as entered now.
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -413,11 +420,16 @@ impl Output {
     /// Sends a chunk to the next part of the same operator. Unless it has an
     /// [origin](Chunk::with_origin), it comes from the batch in hand.
     pub fn send_chunk(&mut self, chunk: Chunk) {
-        self.sent.push((0, Payload::Chunk(chunk.stamped(self.origin))));
+        self.send_chunk_to(0, chunk);
+    }
+
+    /// As [`Self::send_chunk`], to one of the [workers](Shape::Workers) of the operator.
+    pub fn send_chunk_to(&mut self, worker: usize, chunk: Chunk) {
+        self.sent.push((worker, Payload::Chunk(chunk.stamped(self.origin))));
     }
 
     /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
-    /// a chunk back to it.
+    /// a chunk back to it; behind [workers](Shape::Workers), this is the first part.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
     }
@@ -459,8 +471,9 @@ impl Output {
         self.replies.drain(..)
     }
 
-    /// Sets the origin of payloads that are sent from now on.
-    pub(crate) fn set_origin(&mut self, origin: Origin) {
+    /// Sets the origin of payloads that are sent from now on in this call, for an operator that
+    /// holds payloads back. Before a call, it is the origin of the last payload.
+    pub fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }
 }
@@ -491,7 +504,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// One link of the chain that an operator consists of.
+/// One of the parts that an operator consists of.
 #[derive(Debug)]
 pub struct Part {
     /// Name within the operator, such as `filter`; empty for the only part.
@@ -502,12 +515,27 @@ pub struct Part {
     pub body: Body,
 }
 
+/// The way of chunks between the parts of an operator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Each part sends chunks to the next one and replies to the one before it. Queries follow
+    /// the chunks.
+    #[default]
+    Chain,
+    /// The parts between the first and the last one stand side by side. The first one sends a
+    /// chunk [to one of them](Output::send_chunk_to), each of them sends chunks to the last one,
+    /// which replies to the first. Chunks of different workers come in any order. Queries are
+    /// answered by the first part.
+    Workers,
+}
+
 /// An operator that is bound to its inputs, ready to be placed and run.
 #[derive(Debug)]
 pub struct Fragment {
-    /// The chain of parts; external inputs enter the first, external outputs leave the last. Never
-    /// empty.
+    /// The parts; external inputs enter the first, external outputs leave the last. Never empty.
     pub parts: Vec<Part>,
+    /// The way of chunks between them.
+    pub shape: Shape,
     /// Schema of each output port; none for a sink.
     pub outputs: Vec<SchemaRef>,
     /// Things outside of the pipeline that it writes to; no two stages may claim the same.
@@ -546,7 +574,18 @@ impl Fragment {
     /// A chain of parts that claims nothing.
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        Self { parts, outputs, claims: Vec::new() }
+        Self { parts, shape: Shape::Chain, outputs, claims: Vec::new() }
+    }
+
+    /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
+    /// claim nothing.
+    ///
+    /// # Panics
+    /// If there are fewer than three.
+    #[must_use]
+    pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
+        assert!(parts.len() > 2, "a worker stands between two parts");
+        Self { parts, shape: Shape::Workers, outputs, claims: Vec::new() }
     }
 
     /// A source with one output port.

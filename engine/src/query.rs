@@ -3,7 +3,7 @@
 //! A query never touches the operator's state from another thread. The caller leaves a message in
 //! the mailbox of the thread that runs the stage; that thread answers it at the next batch
 //! boundary, so an answer is exact there and costs the data path one load of an empty mailbox a
-//! batch. When an operator has several parts, the first part may forward the query with its own
+//! batch. In a chain of parts, the first part may forward the query with its own
 //! data ([`Response::Forward`]). The query then follows the chunks: the next part answers it
 //! after exactly the chunks that were sent before it. It does not pass through the data channel,
 //! so a full one does not delay it. (Roy, Teubner, Alonso: Efficient frequent item counting in

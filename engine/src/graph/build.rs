@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use arrow_schema::SchemaRef;
 
-use super::{Graph, Link, OutputPort, PlacedPart, Stage, StageInfo, Topology};
+use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
 use crate::memory::MemoryBudget;
-use crate::operator::{BindContext, Claim, Part};
+use crate::operator::{BindContext, Claim, Part, Shape};
 use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
 
 impl Graph {
@@ -61,8 +61,8 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     }
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    let Binding { stages, parts, links, memory, .. } = binding;
-    Ok(Topology { stages, parts, links, plan, memory })
+    let Binding { stages, parts, links, replies, memory, .. } = binding;
+    Ok(Topology { stages, parts, links, replies, plan, memory })
 }
 
 fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
@@ -171,6 +171,7 @@ struct Binding {
     stages: Vec<StageInfo>,
     parts: Vec<PlacedPart>,
     links: Vec<Link>,
+    replies: Vec<ReplyPath>,
     memory: MemoryBudget,
     has_failures: bool,
 }
@@ -182,6 +183,7 @@ impl Binding {
             stages: Vec::new(),
             parts: Vec::new(),
             links: Vec::new(),
+            replies: Vec::new(),
             memory,
             has_failures: false,
         }
@@ -235,12 +237,13 @@ impl Binding {
             return Err(error(&id, GraphErrorKind::TooManyCores { operator, given, parts }));
         }
         for (position, part) in fragment.parts.iter().enumerate() {
-            let core = cores.get(position).or(cores.last()).copied();
+            let core = core_of(fragment.shape, parts, position, &cores);
             requests.push(PartRequest { load: part.load, core });
         }
         self.check_claims(&fragment.claims).map_err(|kind| error(&id, kind))?;
         let inputs_read = self.link_inputs(&inputs, ports);
         let parts = self.add_parts(&id, operator, fragment.parts);
+        self.join_parts(&parts, fragment.shape);
         let (inputs, outputs, claims) = (inputs_read, fragment.outputs, fragment.claims);
         self.stages.push(StageInfo {
             id,
@@ -304,7 +307,7 @@ impl Binding {
             let stage = &self.stages[source];
             let from = stage.parts[stage.parts.len() - 1];
             let to_port = if ports == 1 { 0 } else { position };
-            self.links.push(Link { from, from_port: input.port, to, to_port, is_inner: false });
+            self.links.push(Link { from, from_port: input.port, to, to_port });
             read.push(match stage.output_ports.get(input.port) {
                 Some(port) => format!("{}.{port}", stage.id),
                 None => stage.id.clone(),
@@ -313,20 +316,35 @@ impl Binding {
         read
     }
 
-    /// Adds the chain of parts of a stage; returns their indices.
+    /// Adds the parts of a stage; returns their indices.
     fn add_parts(&mut self, id: &str, operator: &'static str, parts: Vec<Part>) -> Vec<usize> {
         let first = self.parts.len();
         let is_only = parts.len() == 1;
-        for (position, part) in parts.into_iter().enumerate() {
-            if position > 0 {
-                let to = self.parts.len();
-                let (from, from_port, to_port) = (to - 1, 0, 0);
-                self.links.push(Link { from, from_port, to, to_port, is_inner: true });
-            }
+        for part in parts {
             let label = if is_only { id.to_owned() } else { format!("{id}/{}", part.name) };
             self.parts.push(PlacedPart { stage: id.to_owned(), label, operator, part });
         }
         (first..self.parts.len()).collect()
+    }
+
+    /// Joins the parts of a stage.
+    fn join_parts(&mut self, parts: &[usize], shape: Shape) {
+        let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
+        match (shape, parts) {
+            (Shape::Workers, &[first, ref workers @ .., last]) if !workers.is_empty() => {
+                for (port, &worker) in workers.iter().enumerate() {
+                    self.links.push(link(first, port, worker));
+                    self.links.push(link(worker, 0, last));
+                }
+                self.replies.push(ReplyPath { from: last, to: first, has_queries: false });
+            }
+            (Shape::Chain | Shape::Workers, parts) => {
+                for (&part, &next) in parts.iter().zip(&parts[1..]) {
+                    self.links.push(link(part, 0, next));
+                    self.replies.push(ReplyPath { from: next, to: part, has_queries: true });
+                }
+            }
+        }
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
@@ -345,6 +363,17 @@ impl Binding {
             }
         }
     }
+}
+
+/// The core of a part of a stage that names `cores`; further parts join the last one. The first
+/// worker shares the core of the first part, which has little to do.
+fn core_of(shape: Shape, parts: usize, position: usize, cores: &[usize]) -> Option<usize> {
+    let place = match shape {
+        Shape::Chain => position,
+        Shape::Workers if position + 1 == parts => position,
+        Shape::Workers => position.saturating_sub(1),
+    };
+    cores.get(place).or(cores.last()).copied()
 }
 
 /// The schema that all inputs of a single port share.

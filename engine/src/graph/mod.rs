@@ -213,8 +213,15 @@ pub(crate) struct Link {
     pub(crate) from_port: usize,
     pub(crate) to: usize,
     pub(crate) to_port: usize,
-    /// Joins two parts of one operator: it carries chunks, and replies travel back.
-    pub(crate) is_inner: bool,
+}
+
+/// Replies travel back from one part of an operator to an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReplyPath {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// Whether queries are forwarded the other way.
+    pub(crate) has_queries: bool,
 }
 
 /// A checked pipeline whose operators know their inputs: ready to start.
@@ -238,6 +245,7 @@ pub struct Topology {
     pub(crate) stages: Vec<StageInfo>,
     pub(crate) parts: Vec<PlacedPart>,
     pub(crate) links: Vec<Link>,
+    pub(crate) replies: Vec<ReplyPath>,
     pub(crate) plan: Plan,
     pub(crate) memory: MemoryBudget,
 }

@@ -4,7 +4,8 @@
 //! work, one call of its operator. Then the parts that got messages from it process them, the
 //! most downstream ones first, and then the parts that got messages from these. After that the
 //! next part has its turn. So every source and input of a thread that has data gets the same
-//! number of turns, and at most the output of one call of each part waits inside the group.
+//! number of turns, and at most the output of one call of each part waits inside the group. Work
+//! in the background has its turn when no part has other work.
 //!
 //! A part whose output did not fit pauses until it fits: back-pressure stops parts, not threads.
 //! When no part of the thread can go on, the thread waits on its doorbell; since the graph has no
@@ -142,36 +143,41 @@ impl RunningGroup {
         Ok(())
     }
 
-    /// Gives the next part that has work its turn; false if there is none.
+    /// Gives the next part that has work its turn, work in the background last; false if there is
+    /// none.
     fn take_turn(&mut self) -> Result<bool, RunError> {
-        for _ in 0..self.nodes.len() {
-            // Downwards, so that of parts with work the downstream ones come first.
-            self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
-            if let Some(work) = self.find_work(self.turn) {
-                self.perform(self.turn, work)?;
-                self.follow(self.turn)?;
-                return Ok(true);
+        for is_idle in [false, true] {
+            for _ in 0..self.nodes.len() {
+                // Downwards, so that of parts with work the downstream ones come first.
+                self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
+                if let Some(work) = self.find_work(self.turn, is_idle) {
+                    self.perform(self.turn, work)?;
+                    self.follow(self.turn)?;
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
     }
 
-    /// The next step of a node; without `now`, the time that it waits for.
-    fn next_step(&self, index: usize, now: Option<Instant>) -> Step {
+    /// The next step of a node, if no other one has work when the group `is_idle`; without `now`,
+    /// the time that it waits for.
+    fn next_step(&self, index: usize, now: Option<Instant>, is_idle: bool) -> Step {
         if self.nodes[index].outputs.is_stuck() || self.has_unread_output(index) {
             return Step::Wait;
         }
         self.nodes[index].next_step(View {
             is_draining: self.seen_phase >= Phase::Draining,
             may_answer: self.allowance.is_open(),
+            is_idle,
             now,
         })
     }
 
     /// The work of a node now, whose message has been fetched.
-    fn find_work(&mut self, index: usize) -> Option<Work> {
+    fn find_work(&mut self, index: usize, is_idle: bool) -> Option<Work> {
         self.nodes[index].flush(self.now);
-        match self.next_step(index, Some(self.now)) {
+        match self.next_step(index, Some(self.now), is_idle) {
             Step::Now(work) => self.nodes[index].fetch(work),
             Step::At(_) | Step::Wait => None,
         }
@@ -199,7 +205,7 @@ impl RunningGroup {
         for position in 0..self.nodes[index].outputs.local_nodes().len() {
             let target = self.nodes[index].outputs.local_nodes()[position];
             let has_message = self.nodes[target].inputs.has_local_message();
-            if has_message && self.find_work(target) == Some(Work::Take) {
+            if has_message && self.find_work(target, false) == Some(Work::Take) {
                 return Some(target);
             }
         }
@@ -353,7 +359,7 @@ impl RunningGroup {
         let waits_for_credit =
             self.nodes.iter().any(|node| node.tickets.asked() > 0 && node.is_at_boundary());
         let look = waits_for_credit.then(|| Instant::now() + ALLOWANCE_LOOK);
-        let steps = (0..self.nodes.len()).map(|index| self.next_step(index, None));
+        let steps = (0..self.nodes.len()).map(|index| self.next_step(index, None, true));
         let times = steps.filter_map(|step| match step {
             Step::At(time) => Some(time),
             Step::Now(_) | Step::Wait => None,
@@ -388,7 +394,7 @@ impl RunningGroup {
             node.outputs.can_flush()
                 || node.wants_publishing()
                 || node.can_answer_asked()
-                || matches!(self.next_step(index, None), Step::Now(_))
+                || matches!(self.next_step(index, None, true), Step::Now(_))
         })
     }
 }

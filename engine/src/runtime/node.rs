@@ -207,6 +207,12 @@ impl Node {
                 }
                 wait => wait,
             },
+            (_, Flow::Background) if returned() => Step::Now(Work::Reply),
+            (_, Flow::Background) => {
+                let input = self.input_work().filter(|_| self.may_take(group.may_answer));
+                let background = group.is_idle.then_some(Work::Wake);
+                input.or(background).map_or_else(wake, Step::Now)
+            }
         }
     }
 

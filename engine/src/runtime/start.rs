@@ -22,7 +22,7 @@ use super::shared::Shared;
 use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
 use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
-use crate::graph::{Link, PlacedPart, StageInfo, Topology};
+use crate::graph::{Link, PlacedPart, ReplyPath, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
@@ -53,12 +53,15 @@ impl Topology {
 }
 
 fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, plan, memory } = topology;
+    let Topology { stages, parts, links, replies, plan, memory } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let queue_memory = wiring.limit_queues(&links, &memory);
     let stage_numbers = wiring.stage_numbers(&stages);
     for link in links {
         wiring.join(link);
+    }
+    for path in replies {
+        wiring.join_back(path);
     }
     let poller = wiring.add_poller();
     wiring.share_allowances(&stages);
@@ -296,33 +299,39 @@ impl Wiring {
         }
     }
 
-    /// Joins one part to another, and for parts of one operator the way back for replies.
+    /// Joins one part to another.
     fn join(&mut self, link: Link) {
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
             let target = Target::Local { node: to.1, port: link.to_port, pushed: 0 };
             self.node(link.from).outputs.add_target(link.from_port, target);
             self.node(link.to).inputs.add_local(link.to_port);
-            if link.is_inner {
-                let back = Target::Local { node: from.1, port: 0, pushed: 0 };
-                self.node(link.to).outputs.set_reply_target(back);
-            }
             return;
         }
         let (producer, consumer) = (Arc::clone(&self.bells[from.0]), Arc::clone(&self.bells[to.0]));
-        let (sender, receiver, state) =
-            edge(self.options.queue, Arc::clone(&producer), Arc::clone(&consumer));
+        let (sender, receiver, state) = edge(self.options.queue, producer, consumer);
         let [from, to] = [link.from, link.to].map(|part| self.node(part).label().to_owned());
         self.edges.push(WatchedEdge { from, to, state });
         self.node(link.from).outputs.add_target(link.from_port, Target::Remote(sender));
         self.node(link.to).inputs.add_edge(link.to_port, receiver);
-        if link.is_inner {
-            let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
-            let (sender, receiver, _) = edge(limits, consumer, producer);
-            self.node(link.to).outputs.set_reply_target(Target::Remote(sender));
-            self.node(link.from).inputs.set_reply_edge(receiver);
-            let address = self.address(link.to);
-            self.node(link.from).outputs.set_next_part(address);
+    }
+
+    /// Joins a part to the earlier one that takes its replies.
+    fn join_back(&mut self, path: ReplyPath) {
+        let (from, to) = (self.places[path.from], self.places[path.to]);
+        if from.0 == to.0 {
+            let target = Target::Local { node: to.1, port: 0, pushed: 0 };
+            self.node(path.from).outputs.set_reply_target(target);
+            return;
+        }
+        let [producer, consumer] = [from.0, to.0].map(|group| Arc::clone(&self.bells[group]));
+        let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
+        let (sender, receiver, _) = edge(limits, producer, consumer);
+        self.node(path.from).outputs.set_reply_target(Target::Remote(sender));
+        self.node(path.to).inputs.set_reply_edge(receiver);
+        if path.has_queries {
+            let address = self.address(path.from);
+            self.node(path.to).outputs.set_next_part(address);
         }
     }
 }

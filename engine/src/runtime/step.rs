@@ -37,6 +37,8 @@ pub(super) struct View {
     pub(super) is_draining: bool,
     /// Whether callers and readers of standing queries may be answered now.
     pub(super) may_answer: bool,
+    /// Whether no other node has work, so that one may work in the background.
+    pub(super) is_idle: bool,
     /// `None` for the time that is waited for in place of the work that it brings.
     pub(super) now: Option<Instant>,
 }

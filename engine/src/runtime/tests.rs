@@ -19,6 +19,7 @@ mod queries;
 mod turns;
 mod waiting;
 mod waking;
+mod workers;
 
 use super::{RunOptions, Running};
 use crate::batch::{Chunk, Payload};
@@ -544,13 +545,10 @@ fn two_parts() -> impl OperatorSpec {
         load: Load::Heavy,
         body: Body::Operator(operator),
     };
-    let bind = move || Fragment {
-        parts: vec![
-            part("front", Box::new(Front { sum: 0, batches: 0 })),
-            part("back", Box::new(Back { sum: 0, answers: 0 })),
-        ],
-        outputs: Vec::new(),
-        claims: Vec::new(),
+    let bind = move || {
+        let front = part("front", Box::new(Front { sum: 0, batches: 0 }));
+        let back = part("back", Box::new(Back { sum: 0, answers: 0 }));
+        Fragment::new(vec![front, back], Vec::new())
     };
     Spec { inputs: 1..=1, bind }
 }

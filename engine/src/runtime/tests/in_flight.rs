@@ -146,14 +146,13 @@ fn three_parts() -> impl OperatorSpec {
         body: Body::Operator(operator),
     };
     let free = (0..BUFFERS).map(|_| Buffer::default()).collect();
-    let bind = move || Fragment {
-        parts: vec![
+    let bind = move || {
+        let parts = vec![
             part("prepare", Box::new(Prepare { sum: 0, free, batch: Vec::new() })),
             part("device", Box::new(Device { flying: VecDeque::new(), flying_max: 0, sum: 0 })),
             part("collect", Box::new(Collector(0))),
-        ],
-        outputs: vec![schema()],
-        claims: Vec::new(),
+        ];
+        Fragment::new(parts, vec![schema()])
     };
     Spec { inputs: 1..=1, bind }
 }
@@ -301,14 +300,13 @@ fn a_query_is_answered_at_its_position_though_later_chunks_arrive_while_work_is_
         };
         let free = (0..15).map(|_| Buffer::default()).collect();
         let prepare = Eager(Prepare { sum: 0, free, batch: Vec::new() });
-        let bind = move || Fragment {
-            parts: vec![
+        let bind = move || {
+            let parts = vec![
                 part("prepare", Box::new(prepare)),
                 part("device", Box::new(Device { flying: VecDeque::new(), flying_max: 0, sum: 0 })),
                 part("collect", Box::new(Collector(0))),
-            ],
-            outputs: vec![schema()],
-            claims: Vec::new(),
+            ];
+            Fragment::new(parts, vec![schema()])
         };
         let mut graph = Graph::new();
         let numbers = graph.add("numbers", source(Paced(0)));
