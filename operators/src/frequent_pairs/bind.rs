@@ -23,10 +23,7 @@ use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::state::{SnapshotFile, read_file};
-use crate::wave::{self, CHUNKS_MAX, Device, DeviceSession, Wave};
-
-/// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
-const KERNELS_MAX: usize = CHUNKS_MAX - 2;
+use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
 impl OperatorSpec for FrequentPairs {
     fn operator(&self) -> &'static str {
@@ -97,10 +94,9 @@ impl OperatorSpec for FrequentPairs {
             producer.restore(&state).map_err(|error| blame("restore", named(error)))?;
         }
         let outputs = vec![SchemaRef::clone(rows.schema())];
-        // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
         let in_flight = if forms.is_empty() { 0 } else { IN_FLIGHT };
-        let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
+        let chunks = Wave::chunks_of(kernels, in_flight);
         // The choice is made with the tasks, which differ.
         let is_device_forced = !forms.is_empty();
         let wave = Wave { is_device_forced, ..Wave::new(device, chunks, chunk_bytes) };

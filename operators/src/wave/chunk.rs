@@ -72,4 +72,15 @@ pub(super) struct InWave<C> {
     pub(super) is_awaited: bool,
     /// Number of the kernel that answers it.
     pub(super) worker: usize,
+    /// Its place in the order in which collect reads chunks, from 0.
+    pub(super) number: u64,
+    /// Whether the CPU has answered it in place of a device, which is not there any more.
+    pub(super) has_lost_device: bool,
+}
+
+impl<C> InWave<C> {
+    pub(super) fn new(chunk: C) -> Self {
+        let (device_pays, is_awaited, has_lost_device) = (false, false, false);
+        Self { chunk, device_pays, is_awaited, worker: 0, number: 0, has_lost_device }
+    }
 }

@@ -1,8 +1,9 @@
 //! COLLECT: the part that turns answered chunks into rows.
 
-use trommel_engine::batch::Payload;
+use std::collections::VecDeque;
+
+use trommel_engine::batch::{Origin, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::chunk::{InWave, WaveChunk};
 use super::feeder::into_message;
@@ -27,18 +28,6 @@ pub trait Consumer: Send + 'static {
         Ok(())
     }
 
-    /// Answers a query. `payload` is the data that the producer has added.
-    ///
-    /// # Errors
-    /// The provided method refuses all queries.
-    fn query(
-        &self,
-        request: &Request,
-        _payload: Option<QueryPayload>,
-    ) -> Result<Response, QueryError> {
-        Err(QueryError::unsupported(request, &[]))
-    }
-
     /// Counters for the report.
     fn counters(&self) -> Counters {
         Counters::new()
@@ -54,16 +43,32 @@ pub enum Taken {
     Some,
 }
 
-/// The last part of the operator: reads chunks and gives them back.
+/// The last part of the operator: reads chunks in the order in which prepare has sent them, and
+/// gives them back.
 pub(super) struct CollectPart<C: Consumer> {
     consumer: C,
-    /// The chunk that is being read.
-    chunk: Option<Box<InWave<C::Chunk>>>,
+    /// Number of the next chunk.
+    next: u64,
+    /// The chunks from the next one on, as far as they are here.
+    held: VecDeque<Option<Held<C::Chunk>>>,
 }
+
+/// A chunk with its origin.
+type Held<C> = (Box<InWave<C>>, Option<Origin>);
 
 impl<C: Consumer> CollectPart<C> {
     pub(super) fn new(consumer: C) -> Self {
-        Self { consumer, chunk: None }
+        Self { consumer, next: 0, held: VecDeque::new() }
+    }
+
+    /// Keeps a chunk, which may come before earlier ones of other kernels.
+    fn hold(&mut self, held: Held<C::Chunk>) {
+        let ahead = held.0.number - self.next;
+        let place = usize::try_from(ahead).expect("chunks in the wave are few");
+        if self.held.len() <= place {
+            self.held.resize_with(place + 1, || None);
+        }
+        self.held[place] = Some(held);
     }
 }
 
@@ -74,32 +79,30 @@ impl<C: Consumer> Operator for CollectPart<C> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.chunk = Some(input.into_chunk().into_box());
+        let origin = input.origin();
+        self.hold((input.into_chunk().into_box(), origin));
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some(mut chunk) = self.chunk.take() else { return Ok(Flow::NeedInput) };
-        if self.consumer.take(&chunk.chunk, out)? == Taken::Some {
-            self.chunk = Some(chunk);
-            return Ok(Flow::HaveOutput);
+        let Some(Some((chunk, origin))) = self.held.front() else { return Ok(Flow::NeedInput) };
+        if let Some(origin) = origin {
+            out.set_origin(*origin);
         }
-        chunk.chunk.release();
-        out.send_reply(into_message(chunk));
-        Ok(Flow::NeedInput)
+        if self.consumer.take(&chunk.chunk, out)? == Taken::All {
+            self.next += 1;
+            if let Some(Some((mut chunk, _))) = self.held.pop_front() {
+                chunk.chunk.release();
+                out.send_reply(into_message(chunk));
+            }
+        }
+        let has_next = self.held.front().is_some_and(Option::is_some);
+        Ok(if has_next { Flow::HaveOutput } else { Flow::NeedInput })
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.consumer.finish(out)?;
         Ok(Flow::NeedInput)
-    }
-
-    fn query(
-        &self,
-        request: &Request,
-        payload: Option<QueryPayload>,
-    ) -> Result<Response, QueryError> {
-        self.consumer.query(request, payload)
     }
 
     fn counters(&self) -> Counters {

@@ -23,6 +23,9 @@ pub(super) struct Feeder<C> {
     awaited: usize,
     price: Price,
     workers: Workers,
+    /// Whether the device is missing or lost.
+    has_lost_device: bool,
+    /// Number of chunks that were sent, again or for the first time.
     sent: u64,
 }
 
@@ -42,6 +45,7 @@ impl<C: WaveChunk> Feeder<C> {
             awaited: 0,
             price: Price::default(),
             workers: Workers::new(workers),
+            has_lost_device: false,
             sent: 0,
         }
     }
@@ -53,8 +57,7 @@ impl<C: WaveChunk> Feeder<C> {
             None if self.made == self.wave.chunks => return None,
             None => {
                 self.made += 1;
-                let chunk = (self.make)();
-                Box::new(InWave { chunk, device_pays: false, is_awaited: false, worker: 0 })
+                Box::new(InWave::new((self.make)()))
             }
         };
         // The size follows from where the chunk will be answered, which is known before it is
@@ -66,6 +69,7 @@ impl<C: WaveChunk> Feeder<C> {
 
     /// Takes a chunk back.
     pub(super) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
+        self.has_lost_device |= mem::take(&mut chunk.has_lost_device);
         self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
         self.free.push(chunk);
     }
@@ -90,13 +94,23 @@ impl<C: WaveChunk> Feeder<C> {
         chunk.worker = if chunk.device_pays { 0 } else { self.workers.assign(cost.cpu_ns) };
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
-        self.resubmit(chunk, out);
+        self.dispatch(chunk, out);
     }
 
-    /// Sends a chunk that has come back unfinished.
-    pub(super) fn resubmit(&mut self, chunk: Box<InWave<C>>, out: &mut Output) {
+    /// Sends a chunk that has come back unfinished to the same kernel, or to any if it was meant
+    /// for a device that is lost.
+    pub(super) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
+        if mem::take(&mut chunk.has_lost_device) {
+            self.has_lost_device = true;
+            chunk.worker = self.workers.assign(chunk.chunk.cost().cpu_ns);
+        }
+        self.dispatch(chunk, out);
+    }
+
+    fn dispatch(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
+        chunk.number = self.sent;
         self.sent += 1;
-        out.send_chunk(into_message(chunk));
+        out.send_chunk_to(chunk.worker, into_message(chunk));
     }
 
     /// Whether no chunk can come back unfinished any more.
@@ -108,7 +122,7 @@ impl<C: WaveChunk> Feeder<C> {
         // The price knows nothing of the wave: without a device, it would be "paid" all the same.
         let may_pay = self.wave.device != Device::Cpu && self.price.device_pays();
         let is_forced = self.wave.is_device_forced || matches!(self.wave.device, Device::Cuda(_));
-        is_forced || may_pay
+        !self.has_lost_device && (is_forced || may_pay)
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use trommel_engine::batch::{Chunk, Origin, Payload};
+use trommel_engine::batch::{Origin, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
 
 use super::chunk::{InWave, WaveChunk};
@@ -16,7 +15,6 @@ use super::feeder::into_message;
 use super::kernel::{Kernel, OnDevice};
 use super::ledger::Ledger;
 use super::limits::Wave;
-use super::workers::Workers;
 
 /// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
 const LATE_LOOKS: u32 = 16;
@@ -40,18 +38,21 @@ enum Place<D> {
     Cpu,
 }
 
-/// Answers chunks on a device or on the CPU in the order of arrival. Chunks that collect gives
-/// back are passed on to prepare, and queries to collect.
+/// Answers chunks on a device or on the CPU.
+///
+/// A kernel alone answers a chunk at once, while that is in the cache. One of several works in the
+/// background of its thread: prepare and collect may share the thread, and the other kernels wait
+/// for them.
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
-    /// Its number among the kernels of the operator.
-    worker: usize,
-    /// The kernels that share the chunks of a device that is missing.
-    workers: Workers,
+    is_alone: bool,
     place: Place<K::OnDevice>,
+    /// Chunks for the CPU.
+    on_cpu: VecDeque<Held<K::Chunk>>,
+    /// Chunks for the device that it has no room for.
     waiting: VecDeque<Held<K::Chunk>>,
-    /// Chunks on the device, and chunks for the CPU between them, which keep their order.
+    /// Chunks on the device.
     flying: VecDeque<Held<K::Chunk>>,
     /// Time at which the device began with the first chunk in flight.
     first_since: Instant,
@@ -65,17 +66,17 @@ pub(super) struct KernelPart<K: Kernel> {
 
 impl<K: Kernel> KernelPart<K> {
     /// A part around `kernel`. With `auto`, the device is opened for the first chunk that it pays
-    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks. Only the
-    /// first `worker` of the `workers` of an operator opens one.
-    pub(super) fn new(kernel: K, wave: Wave, worker: usize, workers: usize) -> Self {
+    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks. `is_alone`
+    /// says that the operator has no other kernel.
+    pub(super) fn new(kernel: K, wave: Wave, is_alone: bool) -> Self {
         let now = Instant::now();
-        let is_on_cpu = wave.device == Device::Cpu || worker > 0;
+        let is_on_cpu = wave.device == Device::Cpu;
         Self {
             kernel,
             wave,
-            worker,
-            workers: Workers::new(workers),
+            is_alone,
             place: if is_on_cpu { Place::Cpu } else { Place::Unopened },
+            on_cpu: VecDeque::with_capacity(wave.chunks),
             waiting: VecDeque::with_capacity(wave.chunks),
             flying: VecDeque::with_capacity(wave.chunks),
             first_since: now,
@@ -89,7 +90,7 @@ impl<K: Kernel> KernelPart<K> {
     /// Whether the device is to be used for the next chunk and is not open yet.
     fn is_to_be_opened(&self) -> bool {
         let is_wanted = match self.wave.device {
-            Device::Auto => self.waiting.front().is_some_and(|held| held.chunk.device_pays),
+            Device::Auto => !self.waiting.is_empty(),
             Device::Cpu | Device::Cuda(_) => true,
         };
         is_wanted && matches!(self.place, Place::Unopened)
@@ -125,75 +126,46 @@ impl<K: Kernel> KernelPart<K> {
         Ok(())
     }
 
-    /// Does all that can be done without waiting.
-    fn advance(&mut self, out: &mut Output) -> Result<Flow, WaveError> {
+    /// Does all that can be done without waiting; of the work of the CPU, one chunk.
+    fn advance(&mut self, out: &mut Output, runs_on_cpu: bool) -> Result<Flow, WaveError> {
         self.open()?;
         let now = Instant::now();
-        let result = match &mut self.place {
-            Place::Cpu | Place::Unopened => {
-                self.run_one(out);
-                Ok(())
-            }
-            Place::Device(_) => self.fly(now, out),
-        };
-        if let Err(error) = result {
+        if let Err(error) = self.fly(now, out) {
             self.leave_device(error)?;
         }
-        let held = self.waiting.len() + self.flying.len();
+        if runs_on_cpu && let Some(held) = self.on_cpu.pop_front() {
+            self.run(held, out);
+        }
+        let held = self.on_cpu.len() + self.waiting.len() + self.flying.len();
         let is_exposed = self.is_finishing || held == self.wave.chunks;
-        self.ledger.flying(Instant::now(), self.is_flying(), is_exposed);
+        self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
-        Ok(if held == 0 { Flow::NeedInput } else { Flow::InFlight })
+        Ok(match held {
+            0 => Flow::NeedInput,
+            _ if self.is_alone || self.on_cpu.is_empty() => Flow::InFlight,
+            _ => Flow::Background,
+        })
     }
 
-    /// Whether the device has a chunk.
-    fn is_flying(&self) -> bool {
-        self.flying.iter().any(|held| held.chunk.device_pays)
-    }
-
-    /// Answers the next chunk on the CPU, after chunks of other kernels have been passed on. One
-    /// per call, so that the thread turns to its other work in between.
-    fn run_one(&mut self, out: &mut Output) {
-        while let Some(mut held) = self.waiting.pop_front() {
-            // A chunk for the device that there is not. To later kernels it comes answered.
-            if self.worker == 0 && mem::take(&mut held.chunk.device_pays) {
-                held.chunk.worker = self.workers.assign(held.chunk.chunk.cost().cpu_ns);
-            }
-            if self.pass(held, out) {
-                return;
-            }
-        }
-    }
-
-    /// Passes on a chunk for the CPU, answered if it is for this kernel; returns whether it is.
-    fn pass(&mut self, mut held: Held<K::Chunk>, out: &mut Output) -> bool {
-        let is_own = held.chunk.worker == self.worker;
-        if is_own {
-            let begin = Instant::now();
-            self.kernel.run(&mut held.chunk.chunk);
-            self.ledger.ran(begin.elapsed());
-        }
+    /// Answers a chunk on the CPU.
+    fn run(&mut self, mut held: Held<K::Chunk>, out: &mut Output) {
+        let begin = Instant::now();
+        self.kernel.run(&mut held.chunk.chunk);
+        self.ledger.ran(begin.elapsed());
+        // A chunk for the device that there is not.
+        held.chunk.has_lost_device = mem::take(&mut held.chunk.device_pays);
         send(held, out);
-        is_own
     }
 
-    /// Collects chunks that have landed, submits waiting chunks, and answers the next one on the
-    /// CPU if it is not for the device.
+    /// Collects chunks that have landed, and submits waiting chunks.
     fn fly(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
         self.land(now, out)?;
-        self.submit(now)?;
-        while let Some(held) = self.flying.pop_front_if(|held| !held.chunk.device_pays) {
-            if self.pass(held, out) {
-                break;
-            }
-        }
-        Ok(())
+        self.submit(now)
     }
 
     fn land(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
         let Place::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.flying.front_mut()
-            && held.chunk.device_pays
             && device.is_done()?
         {
             let landed = device.collect(&mut held.chunk.chunk)?;
@@ -207,18 +179,14 @@ impl<K: Kernel> KernelPart<K> {
     }
 
     fn submit(&mut self, now: Instant) -> Result<(), DeviceError> {
-        let mut is_first = !self.is_flying();
         let Place::Device(device) = &mut self.place else { return Ok(()) };
-        while let Some(held) = self.waiting.front() {
-            if held.chunk.device_pays {
-                if !device.has_room(&held.chunk.chunk) {
-                    break;
-                }
-                if mem::take(&mut is_first) {
-                    self.first_since = now;
-                }
-                device.submit(&held.chunk.chunk)?;
+        while let Some(held) = self.waiting.front()
+            && device.has_room(&held.chunk.chunk)
+        {
+            if self.flying.is_empty() {
+                self.first_since = now;
             }
+            device.submit(&held.chunk.chunk)?;
             self.flying.extend(self.waiting.pop_front());
         }
         Ok(())
@@ -249,23 +217,22 @@ impl<K: Kernel> KernelPart<K> {
     fn switch_to_cpu(&mut self) {
         // Drops the device, which waits until no buffer of a chunk is in use any more.
         self.place = Place::Cpu;
-        let waiting = mem::take(&mut self.waiting);
-        self.waiting = mem::take(&mut self.flying);
-        self.waiting.extend(waiting);
+        let lost = self.flying.drain(..).chain(self.waiting.drain(..));
+        self.on_cpu = lost.chain(self.on_cpu.drain(..)).collect();
     }
 
-    /// Sets the time of the next look: at once, unless the device is all there is to wait for.
+    /// Sets the time of the next look at the device; at once, if there is another chunk that a
+    /// kernel alone answers.
     fn plan_look(&mut self, now: Instant) {
         self.next_look = now;
-        let lands_next = self.flying.front().is_some_and(|held| held.chunk.device_pays);
-        if lands_next && !self.is_to_be_opened() {
-            let passed = now.saturating_duration_since(self.first_since);
-            // Shortly before the chunk can land; once it is late, at intervals that grow with the
-            // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its
-            // time.
-            let early = (self.expected - self.expected / 8).saturating_sub(passed);
-            self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
+        if self.is_alone && !self.on_cpu.is_empty() {
+            return;
         }
+        let passed = now.saturating_duration_since(self.first_since);
+        // Shortly before the chunk can land; once it is late, at intervals that grow with the
+        // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its time.
+        let early = (self.expected - self.expected / 8).saturating_sub(passed);
+        self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
     }
 }
 
@@ -281,46 +248,29 @@ impl<K: Kernel> Operator for KernelPart<K> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let origin = input.origin();
-        self.waiting.push_back(Held { chunk: input.into_chunk().into_box(), origin });
-        Ok(self.advance(out)?)
-    }
-
-    fn takes_replies(&self) -> bool {
-        true
-    }
-
-    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
-        out.send_reply(reply);
-        let is_idle = self.waiting.is_empty() && self.flying.is_empty();
-        Ok(if is_idle { Flow::NeedInput } else { Flow::InFlight })
+        let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
+        let is_on_cpu = !chunk.device_pays || matches!(self.place, Place::Cpu);
+        let queue = if is_on_cpu { &mut self.on_cpu } else { &mut self.waiting };
+        queue.push_back(Held { chunk, origin });
+        Ok(self.advance(out, self.is_alone)?)
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
-        Ok(self.advance(out)?)
+        Ok(self.advance(out, self.is_alone)?)
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let is_idle = self.waiting.is_empty() && self.flying.is_empty();
-        (!is_idle).then_some(self.next_look)
+        let is_running = self.is_alone && !self.on_cpu.is_empty();
+        (is_running || !self.flying.is_empty()).then_some(self.next_look)
     }
 
     fn wake(&mut self, _now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.advance(out)?)
-    }
-
-    fn query(
-        &self,
-        request: &Request,
-        payload: Option<QueryPayload>,
-    ) -> Result<Response, QueryError> {
-        let none = || QueryError::unsupported(request, &[]);
-        payload.map(Response::Forward).ok_or_else(none)
+        Ok(self.advance(out, true)?)
     }
 
     fn device(&self) -> Option<String> {
         match self.wave.device {
-            _ if self.worker > 0 => None,
             Device::Cpu => None,
             Device::Auto => Some("auto: a GPU where there is one and it pays".to_owned()),
             device @ Device::Cuda(_) => Some(device.to_string()),

@@ -40,7 +40,29 @@ pub struct ChunkBytes {
 /// Maximum number of chunks of a wave.
 pub const CHUNKS_MAX: usize = trommel_engine::operator::REPLIES_IN_FLIGHT_MAX;
 
+/// Maximum number of kernels of an operator.
+pub const KERNELS_MAX: usize = (CHUNKS_MAX - ENDS) / CHUNKS_OF_KERNEL;
+
+/// A chunk that is filled and one that is read.
+const ENDS: usize = 2;
+
+/// Chunks of each of several kernels: one that is answered, one that waits, and two on their way
+/// back through collect and prepare, which may share threads with kernels at work.
+const CHUNKS_OF_KERNEL: usize = 4;
+
 impl Wave {
+    /// The number of chunks that keeps `kernels` kernels busy, of which the first may have
+    /// `in_flight` chunks on a device.
+    ///
+    /// # Panics
+    /// If there are more than [`KERNELS_MAX`].
+    #[must_use]
+    pub fn chunks_of(kernels: usize, in_flight: usize) -> usize {
+        assert!(kernels <= KERNELS_MAX, "{kernels} kernels; at most {KERNELS_MAX} are allowed");
+        let on_cpu = if kernels > 1 { CHUNKS_OF_KERNEL * kernels } else { 2 };
+        ENDS + on_cpu.max(in_flight.min(CHUNKS_MAX - ENDS))
+    }
+
     /// A wave of `chunks` chunks of about `chunk_bytes` bytes each.
     #[must_use]
     pub fn new(device: Device, chunks: usize, chunk_bytes: usize) -> Self {

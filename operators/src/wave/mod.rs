@@ -3,10 +3,10 @@
 //! An operator that can use a device has three parts:
 //!
 //! ```text
-//!            chunk                chunk, answered
-//!  PREPARE ─────────► KERNEL ──────────────────► COLLECT ──► rows
-//!     ▲                │  ▲                         │
-//!     └── used chunks ─┘  └────── used chunks ──────┘
+//!            chunk              chunk, answered
+//!  PREPARE ─────────► KERNEL ────────────────► COLLECT ──► rows
+//!     ▲                                           │
+//!     └──────────────── used chunks ──────────────┘
 //! ```
 //!
 //! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk
@@ -22,15 +22,25 @@
 //!
 //! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their
 //! memory is known at the start. They are made once and used again and again: collect gives a
-//! used chunk back, the kernel passes it on, and prepare refills it. Prepare waits while all
-//! chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
+//! used chunk back, and prepare refills it. Prepare waits while all chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
 //! them, and receives shared data when a chunk first needs it.
 //!
 //! **Several kernels.** [`parallel`] makes an operator whose chunks are answered by several kernel
-//! parts, each on a core of its own while there are cores. The parts are a chain: a chunk names
-//! the one that answers it, and the others pass it on, so chunks stay in order. A device belongs to
-//! the first kernel; chunks that are [not for a device](WaveChunk::is_for_device) are answered by
-//! all kernels meanwhile.
+//! parts side by side, each on a core of its own while there are cores:
+//!
+//! ```text
+//!             ┌► KERNEL   ─┐
+//!  PREPARE ───┼► KERNEL 2 ─┼──► COLLECT ──► rows
+//!     ▲       └► KERNEL 3 ─┘        │
+//!     └───────── used chunks ───────┘
+//! ```
+//!
+//! Prepare chooses the kernel with the least modelled work, so equal runs make equal choices.
+//! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
+//! number of kernels. A kernel works in the [background](Flow::Background) of its thread: prepare
+//! and collect, which may share it, give the others work first. A device belongs to the first
+//! kernel; chunks that are [not for a device](WaveChunk::is_for_device) are answered by all
+//! kernels meanwhile.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a
@@ -211,7 +221,7 @@ pub use self::consumer::{Consumer, Taken};
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::error::WaveError;
 pub use self::kernel::{Kernel, Landed, OnDevice};
-pub use self::limits::{CHUNKS_MAX, ChunkBytes, Wave};
+pub use self::limits::{CHUNKS_MAX, ChunkBytes, KERNELS_MAX, Wave};
 pub use self::operator::{operator, parallel};
 pub(crate) use self::price::OPENING_NS;
 pub use self::producer::{Filled, Producer};

@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Body, Fragment, Load, Operator, Part};
 
 use super::consumer::{CollectPart, Consumer};
+use super::device::Device;
 use super::feeder::Feeder;
 use super::kernel::Kernel;
 use super::kernel_part::KernelPart;
@@ -66,16 +67,18 @@ where
     // Beside several kernels, prepare has little to do and stays with the part before it.
     let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
     let mut parts = vec![part("prepare".into(), load, prepare)];
-    let workers = kernels.len();
+    let is_alone = kernels.len() == 1;
     for (worker, kernel) in kernels.into_iter().enumerate() {
-        let name = match worker {
-            0 => K::NAME.into(),
-            later => format!("{} {}", K::NAME, later + 1).into(),
+        let (name, wave) = match worker {
+            0 => (K::NAME.into(), wave),
+            later => {
+                (format!("{} {}", K::NAME, later + 1).into(), Wave { device: Device::Cpu, ..wave })
+            }
         };
-        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, worker, workers)));
+        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, is_alone)));
     }
     parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
-    Fragment::new(parts, outputs)
+    Fragment::with_workers(parts, outputs)
 }
 
 fn part(name: Cow<'static, str>, load: Load, operator: impl Operator + 'static) -> Part {

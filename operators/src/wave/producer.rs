@@ -74,7 +74,7 @@ pub trait Producer: Send + 'static {
     /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
     fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
-    /// Answers a query, or adds its part and forwards the query to the consumer.
+    /// Answers a query.
     ///
     /// # Errors
     /// The provided method refuses all queries.

@@ -101,7 +101,7 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
     );
     let spec = Waves {
         producer: NumberProducer::new(move |chunk, numbers| panes.fill(chunk, numbers)),
-        kernel,
+        kernels: vec![kernel],
         consumer: AnswerConsumer::new(|chunk: &JoinChunk| chunk.pairs_answer.overlaps.clone()),
         make: || JoinChunk::new(JoinOutput::Pairs),
         wave: Wave { is_device_forced: true, ..Wave::new(device, chunks, usize::MAX) },

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trommel_engine::batch::Chunk;
-use trommel_engine::operator::Operator;
+use trommel_engine::operator::{Flow, Operator};
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
 
 use super::super::chunk::InWave;
@@ -203,8 +203,8 @@ fn waves(
         Doubles { size, dear, on_cpu, ..Doubles::default() }
     };
     let wave = Wave { is_device_forced: true, ..Wave::new(device, chunks, 1) };
-    let kernel = DoubleKernel { script, device };
-    Waves { producer: producer(), kernel, consumer: consumer(), make, wave }
+    let kernels = vec![DoubleKernel { script, device }];
+    Waves { producer: producer(), kernels, consumer: consumer(), make, wave }
 }
 
 /// Runs all numbers through; every answer must be there, in order.
@@ -365,62 +365,26 @@ fn chunks_that_are_not_for_a_device_keep_their_order_between_those_that_are() {
 }
 
 #[test]
-fn several_kernels_share_the_chunks_of_a_device_that_is_missing() {
-    for absent in [None, Some(NoDevice::NoDriver)] {
-        let shares = if absent.is_some() { 2 } else { 0 };
-        let script = Script { absent, ..script() };
-        let device = Device::Auto;
-        let mut part =
-            KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 6, 1), 0, 3);
-        for number in 0..6 {
-            let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
-            let chunk = InWave { chunk, device_pays: true, is_awaited: false, worker: 0 };
-            let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
-            part.process(0, chunk, &mut Output::new()).unwrap();
-        }
-        while part.wake_at().is_some() {
-            part.wake(Instant::now(), &mut Output::new()).unwrap();
-        }
-        let counters = part.counters();
-        let on_cpu = counter(&counters, "waves") - counter(&counters, "waves_on_device");
-        assert_eq!(on_cpu, shares, "{counters:?}");
-    }
-}
-
-/// A part that was given four chunks, when the first one has landed on the device.
-fn part_with_four(script: Script) -> KernelPart<DoubleKernel> {
-    let script = Script { flight: Duration::from_millis(3), ..script };
-    let dear = script.dear.clone();
+fn chunks_for_the_cpu_do_not_wait_for_a_flight() {
+    let script = Script { flight: Duration::from_millis(3), ..script() };
     let device = Device::Auto;
-    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), 0, 1);
+    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), true);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
-        let chunk =
-            InWave { chunk, device_pays: !dear.contains(&number), is_awaited: false, worker: 0 };
+        let mut chunk = InWave::new(chunk);
+        chunk.device_pays = number == 0;
         let chunk = Payload::Chunk(Chunk::new(chunk, 1, 8));
-        part.process(0, chunk, &mut Output::new()).unwrap();
+        let flow = part.process(0, chunk, &mut Output::new()).unwrap();
+        assert_eq!(flow, Flow::InFlight);
     }
-    while counter(&part.counters(), "waves_on_device") == 0 {
-        part.wake(Instant::now(), &mut Output::new()).unwrap();
+    let counted = |part: &KernelPart<_>| {
+        ["waves", "waves_on_device"].map(|name| counter(&part.counters(), name))
+    };
+    assert_eq!(counted(&part), [3, 0], "answered in the call");
+    while let Some(look) = part.wake_at() {
+        part.wake(look.max(Instant::now()), &mut Output::new()).unwrap();
     }
-    part
-}
-
-/// Whether it wants to go on at once.
-fn is_due(part: &KernelPart<DoubleKernel>) -> bool {
-    part.wake_at().is_some_and(|look| look <= Instant::now())
-}
-
-#[test]
-fn a_part_does_not_wait_when_nothing_is_in_flight() {
-    let mut part = part_with_four(Script { dear: 1..4, ..script() });
-    for waves in 2..4 {
-        assert_eq!(counter(&part.counters(), "waves"), waves, "one a call");
-        assert!(is_due(&part), "after {waves} of 4");
-        part.wake(Instant::now(), &mut Output::new()).unwrap();
-    }
-    assert_eq!(counter(&part.counters(), "waves"), 4);
-    assert_eq!(part.wake_at(), None, "nothing is left");
+    assert_eq!(counted(&part), [4, 1]);
 }
 
 #[test]
@@ -451,7 +415,7 @@ fn endless() -> impl Iterator<Item = RecordBatch> + Send {
 }
 
 #[test]
-fn queries_are_exact_while_chunks_are_in_flight_and_the_stream_goes_on() {
+fn queries_are_answered_while_chunks_are_in_flight_and_the_stream_goes_on() {
     for cores in CORES {
         let spec = waves(script(), Device::Auto, [3, 10]);
         let running = start(pipeline(endless(), spec, cores).0);
@@ -459,10 +423,9 @@ fn queries_are_exact_while_chunks_are_in_flight_and_the_stream_goes_on() {
         // The first queries can be answered before the first batch has come.
         while asked < 20 || last == 0 {
             asked += 1;
-            let counts = numbers(&running.query("waves", &Request::new("seen")).unwrap());
-            assert_eq!(counts[0], counts[1], "{cores:?}: at a batch boundary");
-            assert!(counts[0] >= last && counts[0].is_multiple_of(100));
-            last = counts[0];
+            let seen = numbers(&running.query("waves", &Request::new("seen")).unwrap())[0];
+            assert!(seen >= last && seen.is_multiple_of(100), "{cores:?}: at a batch boundary");
+            last = seen;
         }
         running.stop();
         end(running).unwrap();

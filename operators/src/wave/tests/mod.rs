@@ -2,6 +2,7 @@
 //! and sent on in their order.
 
 mod flights;
+mod kernels;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use trommel_engine::operator::{
     BindContext, Counters, Fragment, OperatorError, OperatorSpec, Output,
 };
 use trommel_engine::placement::{Placement, available_cores};
-use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
+use trommel_engine::query::{QueryError, Request, Response};
 use trommel_engine::runtime::{RunOptions, Running};
 
 use super::{Consumer, Cost, Device, Filled, Kernel, Producer, Taken, Wave, WaveChunk};
@@ -94,19 +95,19 @@ impl<C: WaveChunk> Producer for NumberProducer<C> {
     }
 
     fn query(&self, _: &Request) -> Result<Response, QueryError> {
-        Ok(Response::Forward(Box::new(self.seen)))
+        let seen = u32::try_from(self.seen).unwrap();
+        Ok(Response::Answer(batch([seen])))
     }
 }
 
 /// Sends answers on.
 pub(crate) struct AnswerConsumer<C> {
-    seen: u64,
     answers: fn(&C) -> Vec<u32>,
 }
 
 impl<C> AnswerConsumer<C> {
     pub(crate) fn new(answers: fn(&C) -> Vec<u32>) -> Self {
-        Self { seen: 0, answers }
+        Self { answers }
     }
 }
 
@@ -114,23 +115,15 @@ impl<C: WaveChunk> Consumer for AnswerConsumer<C> {
     type Chunk = C;
 
     fn take(&mut self, chunk: &C, out: &mut Output) -> Result<Taken, OperatorError> {
-        let answers = (self.answers)(chunk);
-        self.seen += answers.len() as u64;
-        out.send(batch(answers));
+        out.send(batch((self.answers)(chunk)));
         Ok(Taken::All)
-    }
-
-    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
-        let sent: Box<u64> = payload.expect("prepare sends it").downcast().expect("a count");
-        let counts = [*sent, self.seen].map(|count| u32::try_from(count).unwrap());
-        Ok(Response::Answer(batch(counts)))
     }
 }
 
 /// The operator of these parts, with rows of numbers.
 pub(crate) struct Waves<P, K, C, M> {
     pub(crate) producer: P,
-    pub(crate) kernel: K,
+    pub(crate) kernels: Vec<K>,
     pub(crate) consumer: C,
     pub(crate) make: M,
     pub(crate) wave: Wave,
@@ -152,8 +145,8 @@ where
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        let Self { producer, kernel, consumer, make, wave } = *self;
-        Ok(super::operator(producer, kernel, consumer, make, wave, vec![schema()]))
+        let Self { producer, kernels, consumer, make, wave } = *self;
+        Ok(super::parallel(producer, kernels, consumer, make, wave, vec![schema()]))
     }
 }
 

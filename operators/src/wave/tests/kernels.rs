@@ -1,0 +1,149 @@
+//! Several kernels side by side.
+
+use std::hint;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use trommel_kernels::cuda::{DeviceError, NoDevice};
+
+use super::super::{Landed, OnDevice};
+use super::*;
+
+/// Numbers that a chunk has at most.
+const SIZE: usize = 7;
+const END: u32 = 2_000;
+
+/// Numbers, and their squares.
+#[derive(Default)]
+struct Squares {
+    numbers: Vec<u32>,
+    squares: Vec<u32>,
+}
+
+impl WaveChunk for Squares {
+    fn items(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.numbers.len()
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.numbers.clear();
+        self.squares.clear();
+    }
+
+    /// A cost that says nothing about the time.
+    fn cost(&self) -> Cost {
+        let cpu_ns = self.numbers.first().map_or(0, |first| u64::from(first % 5));
+        Cost { cpu_ns, ..Cost::default() }
+    }
+}
+
+/// A kernel that takes its time.
+struct SquareKernel {
+    pause: Duration,
+    /// Kernels that work now, and the largest number of these at a time.
+    busy: Arc<[AtomicUsize; 2]>,
+}
+
+impl Kernel for SquareKernel {
+    const NAME: &'static str = "square";
+    type Chunk = Squares;
+    type OnDevice = Nowhere;
+
+    fn run(&mut self, chunk: &mut Squares) {
+        let [busy, most] = &*self.busy;
+        most.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let begin = Instant::now();
+        while begin.elapsed() < self.pause {
+            hint::spin_loop();
+        }
+        chunk.squares.extend(chunk.numbers.iter().map(|number| number * number));
+        busy.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn open(&mut self, _: Option<&Squares>) -> Result<Nowhere, NoDevice> {
+        Err(NoDevice::NoDriver)
+    }
+}
+
+/// No device.
+enum Nowhere {}
+
+impl OnDevice for Nowhere {
+    type Chunk = Squares;
+
+    fn has_room(&self, _: &Squares) -> bool {
+        match *self {}
+    }
+
+    fn submit(&mut self, _: &Squares) -> Result<(), DeviceError> {
+        match *self {}
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        match *self {}
+    }
+
+    fn collect(&mut self, _: &mut Squares) -> Result<Landed, DeviceError> {
+        match *self {}
+    }
+}
+
+/// Runs all numbers through kernels with these pauses; every answer must be there, in order.
+/// Returns the most kernels that worked at a time, and the chunks of each.
+fn run(pauses: &[u64], wave: Wave, cores: Cores) -> (usize, Vec<u64>) {
+    let busy = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let kernel =
+        |&micros| SquareKernel { pause: Duration::from_micros(micros), busy: Arc::clone(&busy) };
+    let fill = |chunk: &mut Squares, rest: &mut vec::IntoIter<u32>| {
+        chunk.numbers.extend(rest.take(SIZE));
+    };
+    let spec = Waves {
+        producer: NumberProducer::new(fill),
+        kernels: pauses.iter().map(kernel).collect(),
+        consumer: AnswerConsumer::new(|chunk: &Squares| chunk.squares.clone()),
+        make: Squares::default,
+        wave,
+    };
+    let batches = (0..END).step_by(500).map(|begin| batch(begin..begin + 500));
+    let (graph, collected) = pipeline(batches, spec, cores);
+    let metrics = end(start(graph)).unwrap();
+    assert!(answers(&collected).into_iter().eq((0..END).map(|n| n * n)), "{wave:?} {cores:?}");
+    let parts = &metrics.stage("waves").unwrap().parts;
+    let waves = parts[1..=pauses.len()].iter().map(|part| counter(&part.counters, "waves"));
+    (busy[1].load(Ordering::SeqCst), waves.collect())
+}
+
+#[test]
+fn rows_come_in_the_order_of_the_stream() {
+    for cores in CORES {
+        for pauses in [&[0][..], &[0, 0], &[300, 0], &[0, 300, 0, 20, 0], &[0; 16]] {
+            for chunks in [1, 2, 3, 40] {
+                let (_, waves) = run(pauses, Wave::new(Device::Cpu, chunks, 1), cores);
+                assert_eq!(waves.iter().sum::<u64>(), 4 * 500_u64.div_ceil(SIZE as u64));
+                assert!(waves.iter().all(|&waves| waves > 0), "{waves:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_on_threads_of_their_own_work_at_the_same_time() {
+    if available_cores().len() > 1 {
+        let (most, _) = run(&[200, 200], Wave::new(Device::Cpu, 8, 1), Cores::ByLoad);
+        assert_eq!(most, 2);
+    }
+}
+
+#[test]
+fn kernels_share_the_chunks_of_a_device_that_is_missing() {
+    for cores in CORES {
+        let wave = Wave { is_device_forced: true, ..Wave::new(Device::Auto, 4, 1) };
+        let (_, waves) = run(&[0, 0, 0], wave, cores);
+        assert!(waves.iter().all(|&waves| waves > 50), "{waves:?}");
+    }
+}
