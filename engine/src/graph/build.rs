@@ -339,6 +339,7 @@ impl Binding {
                 self.replies.push(ReplyPath { from: last, to: first, has_queries: false });
             }
             (Shape::Chain | Shape::Workers, parts) => {
+                // Each part but the last one; an operator of one part has no links.
                 for (&part, &next) in parts.iter().zip(&parts[1..]) {
                     self.links.push(link(part, 0, next));
                     self.replies.push(ReplyPath { from: next, to: part, has_queries: true });

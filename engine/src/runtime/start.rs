@@ -325,6 +325,7 @@ impl Wiring {
             return;
         }
         let [producer, consumer] = [from.0, to.0].map(|group| Arc::clone(&self.bells[group]));
+        // Room for all replies: parts that wait for each other would never go on.
         let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
         let (sender, receiver, _) = edge(limits, producer, consumer);
         self.node(path.from).outputs.set_reply_target(Target::Remote(sender));

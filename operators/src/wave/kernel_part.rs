@@ -137,6 +137,7 @@ impl<K: Kernel> KernelPart<K> {
             self.run(held, out);
         }
         let held = self.on_cpu.len() + self.waiting.len() + self.flying.len();
+        // Prepare has nothing to do when the stream has ended or all chunks are here.
         let is_exposed = self.is_finishing || held == self.wave.chunks;
         self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
@@ -249,6 +250,7 @@ impl<K: Kernel> Operator for KernelPart<K> {
     ) -> Result<Flow, OperatorError> {
         let origin = input.origin();
         let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
+        // Prepare learns only later that a device is lost.
         let is_on_cpu = !chunk.device_pays || matches!(self.place, Place::Cpu);
         let queue = if is_on_cpu { &mut self.on_cpu } else { &mut self.waiting };
         queue.push_back(Held { chunk, origin });

@@ -22,8 +22,9 @@
 //!
 //! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their
 //! memory is known at the start. They are made once and used again and again: collect gives a
-//! used chunk back, and prepare refills it. Prepare waits while all chunks are in the wave. A device allocates buffers for a kind of chunks with the first of
-//! them, and receives shared data when a chunk first needs it.
+//! used chunk back, and prepare refills it. Prepare waits while all chunks are in the wave. A
+//! device allocates buffers for a kind of chunks with the first of them, and receives shared data
+//! when a chunk first needs it.
 //!
 //! **Several kernels.** [`parallel`] makes an operator whose chunks are answered by several kernel
 //! parts side by side, each on a core of its own while there are cores:
