@@ -66,6 +66,7 @@
 //! | `plan`, `scratch` | the order of the lists of a query; memory that is used again |
 //! | `one`, `answer`, `steps` | the answer to a query, for each level |
 //! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
+//! | `named` | the lists that a batch names, as a segment of their own |
 //! | `cost` | the time of a query, by a model |
 //! | `probe`, `merge_lists`, `dense` | a step: by searches, by a merge; bitmaps alone |
 //! | `blocks`, `sink` | blocks of 16 ids, as a trait of levels; counts or documents |
@@ -89,6 +90,7 @@ mod layout;
 mod list;
 mod merge_lists;
 mod merge_segments;
+mod named;
 mod one;
 mod plan;
 mod portable;
@@ -109,6 +111,7 @@ pub use self::build::SegmentBuilder;
 pub use self::document_set::DocumentSet;
 pub use self::encode::SegmentBytes;
 pub use self::merge_segments::{MergePart, merge};
+pub use self::named::{ListNamer, NamedLists};
 pub use self::query::Query;
 pub use self::scratch::QueryScratch;
 pub use self::segment::Segment;

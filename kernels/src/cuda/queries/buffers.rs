@@ -102,20 +102,20 @@ impl QueryBuffers {
     }
 
     /// Checks a batch against the limits.
-    pub(super) fn check(limits: QueryLimits, job: &QueryJob<'_>) {
-        let (offsets, terms) = job.queries.parts();
-        let (queries, max) = (job.queries.len(), limits.queries);
+    pub(super) fn check(limits: QueryLimits, batch: QueryBatch<'_>) {
+        let (offsets, terms) = batch.parts();
+        let (queries, max) = (batch.len(), limits.queries);
         assert!(queries <= max, "a batch of {queries} queries exceeds {max}");
         let (terms, max) = (terms.len() - offsets[0] as usize, limits.terms);
         assert!(terms <= max, "a batch of {terms} terms exceeds {max}");
-        assert!(!job.queries.is_within(), "a device answers queries over all documents");
+        assert!(!batch.is_within(), "a device answers queries over all documents");
     }
 
-    pub(super) fn fill(&mut self, job: &QueryJob<'_>) {
-        let (offsets, terms) = job.queries.parts();
+    pub(super) fn fill(&mut self, batch: QueryBatch<'_>) {
+        let (offsets, terms) = batch.parts();
         let begin = offsets[0];
         let terms = &terms[begin as usize..];
-        self.queries = u32::try_from(job.queries.len()).expect("within the slot's limits");
+        self.queries = u32::try_from(batch.len()).expect("within the slot's limits");
         self.batch.fill_from(COUNTER + offsets.len() + terms.len(), |words| {
             words[..COUNTER].fill(0);
             let (head, tail) = words[COUNTER..].split_at_mut(offsets.len());
@@ -138,13 +138,13 @@ impl QueryBuffers {
     /// The queries of the batch, with a place for numbers of documents.
     pub(super) fn argument(
         &self,
-        index: &DeviceIndex,
+        segment: SegmentArgument,
         found: DevicePointer<u32>,
     ) -> QueriesArgument {
         let batch = self.batch.pointer();
         let offsets = batch.at(COUNTER as u64);
         QueriesArgument {
-            segment: index.argument(),
+            segment,
             offsets,
             terms: offsets.at(u64::from(self.queries) + 1),
             ordered: self.ordered.pointer(),

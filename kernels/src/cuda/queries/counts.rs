@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::buffers::{QueryBuffers, QueryJob, QueryLimits};
-use super::index::DeviceIndex;
+use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{COUNT_FUNCTIONS, Policy, Way};
+use super::over_lists::OverLists;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::Memory;
 use crate::cuda::mirrored::MirroredBuffer;
@@ -14,6 +15,7 @@ use crate::cuda::module::{Images, images};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::inverted::QueryBatch;
 
 /// The number of documents of each query of a batch: the buffers of a batch.
 ///
@@ -91,22 +93,52 @@ unsafe impl Primitive for QueryCounts {
     }
 
     fn check(limits: QueryLimits, job: &QueryJob<'_>) -> CountsKept {
-        QueryBuffers::check(limits, job);
+        Self::check_batch(limits, job.queries);
         CountsKept { index: Arc::clone(job.index), policy: job.policy }
     }
 
     fn fill(&mut self, job: &QueryJob<'_>) {
-        self.queries.fill(job);
+        self.fill_batch(job.queries);
     }
 
     fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
-        self.queries.copy_in(step)
+        self.send_batch(step)
     }
 
     fn launch(&self, kept: &CountsKept, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
-        let CountsKept { index, policy } = kept;
+        self.launch_over(kept.index.argument(), &kept.policy, step)
+    }
+
+    fn copy_out(&self, _: &CountsKept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        self.fetch(step)
+    }
+
+    fn land(&self, _: &CountsKept, landing: &mut Landing<'_>) -> Result<usize, DeviceError> {
+        self.land_batch(landing)
+    }
+}
+
+impl OverLists for QueryCounts {
+    fn check_batch(limits: QueryLimits, queries: QueryBatch<'_>) {
+        QueryBuffers::check(limits, queries);
+    }
+
+    fn fill_batch(&mut self, queries: QueryBatch<'_>) {
+        self.queries.fill(queries);
+    }
+
+    fn send_batch(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
+        self.queries.copy_in(step)
+    }
+
+    fn launch_over(
+        &self,
+        segment: SegmentArgument,
+        policy: &Policy,
+        step: &LaunchStep<'_>,
+    ) -> Result<(), DeviceError> {
         let (device, count) = (step.device(), self.queries.queries());
-        let queries = self.queries.argument(index, self.counts.pointer());
+        let queries = self.queries.argument(segment, self.counts.pointer());
         match policy.way() {
             Way::Units => {
                 let [first, listed, _] = COUNT_FUNCTIONS;
@@ -117,12 +149,19 @@ unsafe impl Primitive for QueryCounts {
         }
     }
 
-    fn copy_out(&self, _: &CountsKept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+    fn fetch(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
         step.fetch(&self.counts, self.queries.queries() as usize)
     }
 
-    fn land(&self, _: &CountsKept, _: &mut Landing<'_>) -> Result<usize, DeviceError> {
+    fn land_batch(&self, _: &mut Landing<'_>) -> Result<usize, DeviceError> {
         Ok(self.queries.queries() as usize)
+    }
+}
+
+impl QueryCounts {
+    /// The number of documents of each of `queries` queries.
+    pub(super) fn counts(&self, queries: usize) -> &[u32] {
+        &self.counts.host()[..queries]
     }
 }
 
@@ -131,6 +170,6 @@ impl Slot<QueryCounts> {
     #[must_use]
     pub fn counts(&self) -> &[u32] {
         let (buffers, queries) = self.answered();
-        &buffers.counts.host()[..*queries]
+        buffers.counts(*queries)
     }
 }

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::buffers::{COUNT_MAX, QueryBuffers, QueryJob, QueryLimits};
-use super::index::DeviceIndex;
+use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{FIND_FUNCTIONS, Policy, launch_offsets};
+use super::over_lists::OverLists;
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
 use crate::cuda::mirrored::MirroredBuffer;
@@ -14,6 +15,7 @@ use crate::cuda::module::{Images, images};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::inverted::QueryBatch;
 
 /// Words of bits of a unit: `UNIT_GROUPS` of `queries.cuh`.
 const HIT_WORDS: usize = 8;
@@ -37,8 +39,8 @@ unsafe impl Plain for Listed {}
 pub struct DocumentLimits {
     /// Queries, terms and units.
     pub queries: QueryLimits,
-    /// Room for documents: at least those of the longest list, since a query is finished as a
-    /// whole.
+    /// Room for documents: at least those of the shortest list of each query, since a query is
+    /// finished as a whole.
     pub documents: usize,
 }
 
@@ -73,8 +75,7 @@ impl DocumentLimits {
 ///
 /// # Panics
 ///
-/// [`Slot::submit`] does if a batch exceeds its limits, asks for some documents only, or the room
-/// is less than the longest list.
+/// [`Slot::submit`] does if a batch exceeds its limits, or asks for some documents only.
 #[derive(Debug)]
 pub struct QueryDocuments {
     queries: QueryBuffers,
@@ -160,24 +161,56 @@ unsafe impl Primitive for QueryDocuments {
     }
 
     fn check(limits: DocumentLimits, job: &QueryJob<'_>) -> DocumentsKept {
-        QueryBuffers::check(limits.queries, job);
-        let (room, longest) = (limits.documents, job.index.longest());
-        assert!(room >= longest as usize, "room for {room} documents; a list has {longest}");
+        Self::check_batch(limits, job.queries);
         DocumentsKept { index: Arc::clone(job.index), policy: job.policy }
     }
 
     fn fill(&mut self, job: &QueryJob<'_>) {
-        self.queries.fill(job);
+        self.fill_batch(job.queries);
     }
 
     fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
-        self.queries.copy_in(step)
+        self.send_batch(step)
     }
 
     fn launch(&self, kept: &DocumentsKept, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
-        let DocumentsKept { index, policy } = kept;
+        self.launch_over(kept.index.argument(), &kept.policy, step)
+    }
+
+    fn copy_out(&self, _: &DocumentsKept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+        self.fetch(step)
+    }
+
+    fn land(
+        &self,
+        _: &DocumentsKept,
+        landing: &mut Landing<'_>,
+    ) -> Result<DocumentsAnswered, DeviceError> {
+        self.land_batch(landing)
+    }
+}
+
+impl OverLists for QueryDocuments {
+    fn check_batch(limits: DocumentLimits, queries: QueryBatch<'_>) {
+        QueryBuffers::check(limits.queries, queries);
+    }
+
+    fn fill_batch(&mut self, queries: QueryBatch<'_>) {
+        self.queries.fill(queries);
+    }
+
+    fn send_batch(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
+        self.queries.copy_in(step)
+    }
+
+    fn launch_over(
+        &self,
+        segment: SegmentArgument,
+        policy: &Policy,
+        step: &LaunchStep<'_>,
+    ) -> Result<(), DeviceError> {
         let (device, count) = (step.device(), self.queries.queries());
-        let queries = self.queries.argument(index, self.found.pointer());
+        let queries = self.queries.argument(segment, self.found.pointer());
         let arguments = (queries, self.argument());
         let [first, listed, totals, _, documents] = FIND_FUNCTIONS;
         step.launch(policy.launch_first(first, device, count), arguments)?;
@@ -187,16 +220,12 @@ unsafe impl Primitive for QueryDocuments {
         step.launch(policy.launch_listed(documents, device), arguments)
     }
 
-    fn copy_out(&self, _: &DocumentsKept, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
+    fn fetch(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
         step.fetch(&self.offsets, self.queries.queries() as usize + 1)
     }
 
     /// Copies the documents when their number is known: the room is often much larger.
-    fn land(
-        &self,
-        _: &DocumentsKept,
-        landing: &mut Landing<'_>,
-    ) -> Result<DocumentsAnswered, DeviceError> {
+    fn land_batch(&self, landing: &mut Landing<'_>) -> Result<DocumentsAnswered, DeviceError> {
         let queries = self.queries.queries() as usize;
         let offsets = &self.offsets.host()[..=queries];
         let finished = offsets.partition_point(|&offset| offset != UNFINISHED) - 1;
@@ -205,9 +234,28 @@ unsafe impl Primitive for QueryDocuments {
     }
 }
 
+impl DocumentsAnswered {
+    /// The number of finished queries.
+    pub(super) fn finished(&self) -> usize {
+        self.finished
+    }
+}
+
+impl QueryDocuments {
+    /// The documents of all finished queries, and the begin of each query's and the end.
+    pub(super) fn all(&self, answer: &DocumentsAnswered) -> (&[u32], &[u32]) {
+        if answer.queries == 0 {
+            return (&[0], &[]);
+        }
+        let offsets = &self.offsets.host()[..=answer.finished];
+        (offsets, &self.documents.host()[..offsets[answer.finished] as usize])
+    }
+}
+
 impl Slot<QueryDocuments> {
     /// The number of queries at the front of the last batch whose documents found room. The others
-    /// are to be asked again; at least one query of a batch is finished.
+    /// are to be asked again. At least one query of a batch is finished if the documents of the
+    /// first one do not exceed the room, such as those of its shortest list.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.answered().1.finished
@@ -223,21 +271,15 @@ impl Slot<QueryDocuments> {
         let (buffers, answer) = self.answered();
         let queries = answer.queries;
         assert!(query < queries, "query {query} of {queries}");
-        let offsets = buffers.offsets.host();
+        let (offsets, documents) = buffers.all(answer);
         let is_finished = query < answer.finished;
-        is_finished.then(|| {
-            &buffers.documents.host()[offsets[query] as usize..offsets[query + 1] as usize]
-        })
+        is_finished.then(|| &documents[offsets[query] as usize..offsets[query + 1] as usize])
     }
 
     /// The documents of all finished queries, and the begin of each query's and the end.
     #[must_use]
     pub fn all_documents(&self) -> (&[u32], &[u32]) {
         let (buffers, answer) = self.answered();
-        if answer.queries == 0 {
-            return (&[0], &[]);
-        }
-        let offsets = &buffers.offsets.host()[..=answer.finished];
-        (offsets, &buffers.documents.host()[..offsets[answer.finished] as usize])
+        buffers.all(answer)
     }
 }

@@ -96,7 +96,13 @@ impl DeviceIndex {
     }
 
     pub(super) fn argument(&self) -> SegmentArgument {
-        let Self { words, documents, terms, .. } = self;
-        SegmentArgument { words: words.pointer(), documents: *documents, terms: *terms }
+        SegmentArgument::new(self.words.pointer(), self.documents, self.terms)
+    }
+}
+
+impl SegmentArgument {
+    /// The segment whose words begin at an address.
+    pub(super) fn new(words: DevicePointer<u32>, documents: u32, terms: u32) -> Self {
+        Self { words, documents, terms }
     }
 }

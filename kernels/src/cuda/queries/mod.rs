@@ -26,6 +26,11 @@
 //! of its ids; sums over all units place them, and a last kernel writes them. A batch whose
 //! documents exceed the room ends early, at a query: the others are asked again.
 //!
+//! An index that is larger than the device's memory stays on the host. [`Streamed`] buffers have
+//! room for lists: a batch brings those that it names, each once, in the layout of a segment and
+//! under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed the
+//! room is cut before it is submitted. Queries with the same lists go together for that reason.
+//!
 //! [`Policy`] has also the kernel of the paper for numbers of documents, for comparison: a block
 //! takes a query.
 //!
@@ -45,18 +50,22 @@
 //! | `launch` | ways of counting, entry points and grids |
 //! | `buffers` | the queries of a batch and its units |
 //! | `counts`, `documents` | the steps of a batch, for numbers of documents and for documents |
+//! | `streamed`, `over_lists` | a batch that brings its lists along; the steps that it shares with the others |
 
 mod buffers;
 mod counts;
 mod documents;
 mod index;
 mod launch;
+mod over_lists;
+mod streamed;
 
 pub use self::buffers::{QueryJob, QueryLimits};
 pub use self::counts::{CountsKept, QueryCounts};
 pub use self::documents::{DocumentLimits, DocumentsAnswered, DocumentsKept, QueryDocuments};
 pub use self::index::DeviceIndex;
 pub use self::launch::{Policy, Way};
+pub use self::streamed::{Streamed, StreamedJob, StreamedKept, StreamedLimits};
 
 #[cfg(doc)]
 use super::Slot;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use trommel_kernels::cuda::queries::{
-    DeviceIndex, DocumentLimits, Policy, QueryCounts, QueryDocuments, QueryJob, QueryLimits, Way,
+    DeviceIndex, DocumentLimits, Policy, QueryCounts, QueryDocuments, QueryJob, QueryLimits,
+    Streamed, StreamedJob, StreamedLimits, Way,
 };
 use trommel_kernels::cuda::{Device, Flights, Kernels, Lane, Memory, Slot};
-use trommel_kernels::inverted::{DocumentSet, QueryBatch};
+use trommel_kernels::inverted::{DocumentSet, ListNamer, QueryBatch};
 
 use super::super::device;
 use super::super::lists::{Form, ListCase};
@@ -149,14 +150,73 @@ fn units_of_ids() -> ListCase {
         .query(&[2, 6, 7])
 }
 
+/// Compares counts and documents of batches that bring their lists along, with room for all lists
+/// and for those of the query with the most words.
+fn check_streamed(case: &ListCase) {
+    let Some(device) = device() else { return };
+    let (segment, expected, mut namer) = (case.segment(), case.by_hand(), ListNamer::new());
+    let queries = QueryBatch::new(&case.offsets, &case.terms);
+    let all = namer.name(&segment, queries, usize::MAX).words();
+    let alone = |query: usize| {
+        let offsets = [0, queries.terms(query).len().try_into().unwrap()];
+        let query = QueryBatch::new(&offsets, queries.terms(query));
+        ListNamer::new().name(&segment, query, usize::MAX).words()
+    };
+    let largest = (0..queries.len()).map(alone).max().unwrap_or(all);
+    for (words, units) in [(all, 10_000), (largest, 3)] {
+        let batch = limits(case, units);
+        let limits = StreamedLimits { batch, words };
+        let documents = expected.iter().map(Vec::len).sum::<usize>().max(1);
+        let batch = DocumentLimits { queries: batch, documents };
+        let found = StreamedLimits { batch, words };
+        let mut counts = Flights::<Streamed<QueryCounts>>::open(&device, 1, limits, 0).unwrap();
+        let mut found = Flights::<Streamed<QueryDocuments>>::open(&device, 1, found, 0).unwrap();
+        let (mut begin, mut batches) = (0, 0);
+        while begin < queries.len() {
+            let queries = QueryBatch::new(&case.offsets[begin..], &case.terms);
+            let lists = namer.name(&segment, queries, words);
+            let end = begin + lists.queries().len();
+            assert!(begin < end, "{}: the lists of a query have room", case.name);
+            for way in Way::ALL {
+                counts.submit(&StreamedJob { lists, policy: Policy::of(*way) }, 0).unwrap();
+                let landed = counts.collect(|slot| {
+                    let counts = slot.counts().iter().map(|&count| count as usize);
+                    assert!(counts.eq(expected[begin..end].iter().map(Vec::len)), "{way:?}");
+                });
+                let sent = lists.words() + 2 + end - begin + 1 + terms_len(lists.queries());
+                assert_eq!(landed.unwrap().bytes_to_device, 4 * sent as u64);
+            }
+            found.submit(&StreamedJob { lists, policy: Policy::default() }, 0).unwrap();
+            let landed = found.collect(|slot| {
+                assert_eq!(slot.finished(), end - begin);
+                assert_eq!(slot.all_documents().1, expected[begin..end].concat());
+            });
+            landed.unwrap();
+            (begin, batches) = (end, batches + 1);
+        }
+        let is_cut = batches > 1;
+        assert_eq!(is_cut, words < all, "{}: {batches} batches", case.name);
+    }
+}
+
+fn terms_len(queries: QueryBatch<'_>) -> usize {
+    (0..queries.len()).map(|query| queries.terms(query).len()).sum()
+}
+
 #[test]
 fn small_queries_match_sets() {
     check(&few_ids());
+    check_streamed(&few_ids());
 }
 
 #[test]
 fn queries_of_several_units_match_sets() {
     check(&units_of_ids());
+}
+
+#[test]
+fn queries_that_bring_their_lists_match_sets() {
+    check_streamed(&units_of_ids());
 }
 
 #[test]
@@ -195,6 +255,27 @@ fn ids_up_to_the_last_one_match_sets() {
 fn nothing_is_a_batch() {
     check(&ListCase::new("no queries", 5).list(Form::Inline, [1]));
     check(&ListCase::new("no documents", 0).list(Form::Inline, []).query(&[0]).query(&[]));
+}
+
+/// The plain model of the paper: transfer, kernel and transfer back, one query after the other.
+/// The units of a query are taken by the warps of all blocks.
+#[test]
+fn queries_one_by_one_match_sets() {
+    let Some(device) = device() else { return };
+    let (bench, case) = (Bench::new(&device), units_of_ids());
+    let index = DeviceIndex::upload_plain(&bench.memory, &case.segment()).unwrap();
+    let limits = QueryLimits { queries: 1, terms: 100, units: 100 };
+    for way in Way::ALL {
+        let mut slot = Slot::new(&bench.memory, limits).unwrap();
+        for (ends, expected) in case.offsets.windows(2).zip(case.by_hand()) {
+            let queries = QueryBatch::new(ends, &case.terms[..ends[1] as usize]);
+            slot = bench.count(slot, &QueryJob { queries, index: &index, policy: Policy::of(*way) });
+            assert_eq!(slot.counts()[0] as usize, expected.len(), "{way:?}");
+            let words = 2 + 2 + queries.terms(0).len() as u64;
+            let landed = slot.landed();
+            assert_eq!([landed.bytes_to_device, landed.bytes_from_device], [4 * words, 4]);
+        }
+    }
 }
 
 #[test]
@@ -259,6 +340,18 @@ fn a_batch_crosses_the_bus_once_each_way() {
     assert_eq!(landed.bytes_from_device, 4 * case.queries() as u64);
 }
 
+#[test]
+#[should_panic(expected = "words exceed 16")]
+fn too_many_lists_are_refused() {
+    let device = device().unwrap_or_else(|| panic!("words exceed 16, and no device"));
+    let (case, mut namer) = (few_ids(), ListNamer::new());
+    let (segment, queries) = (case.segment(), QueryBatch::new(&case.offsets, &case.terms));
+    let limits = StreamedLimits { batch: limits(&case, 0), words: 16 };
+    let mut flights = Flights::<Streamed<QueryCounts>>::open(&device, 1, limits, 0).unwrap();
+    let lists = namer.name(&segment, queries, usize::MAX);
+    drop(flights.submit(&StreamedJob { lists, policy: Policy::default() }, 0));
+}
+
 /// Submits two queries of three terms over a list of two ids; `said` is the panic without a
 /// device.
 fn refused(said: &str, limits: DocumentLimits, within: Option<DocumentSet<'_>>) {
@@ -292,10 +385,21 @@ fn too_many_terms_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "room for 1 documents; a list has 2")]
-fn room_below_the_longest_list_is_refused() {
-    let limits = DocumentLimits { queries: LIMITS, documents: 1 };
-    refused("room for 1 documents; a list has 2", limits, None);
+fn a_query_without_room_is_not_finished() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device);
+    let case = ListCase::new("room", 9).list(Form::Inline, [1, 2]).list(Form::Inline, [5]);
+    let case = case.query(&[1]).query(&[0]).query(&[1]);
+    let index = DeviceIndex::upload(&bench.memory, &case.segment()).unwrap();
+    for (skipped, expected) in [(0, 1), (1, 0), (2, 1)] {
+        let limits = DocumentLimits { queries: limits(&case, 0), documents: 1 };
+        let slot = Slot::<QueryDocuments>::new(&bench.memory, limits).unwrap();
+        let queries = QueryBatch::new(&case.offsets[skipped..], &case.terms);
+        let job = QueryJob { queries, index: &index, policy: Policy::default() };
+        let slot = slot.submit(&bench.lane, &bench.documents, &job).unwrap().collect().unwrap();
+        assert_eq!(slot.finished(), expected);
+        assert_eq!(slot.documents(0).map(<[u32]>::to_vec), (expected > 0).then(|| vec![5]));
+    }
 }
 
 #[test]
