@@ -14,17 +14,21 @@ use trommel_kernels::Isa;
 use super::buckets::BucketRules;
 use super::chunk::QueryChunk;
 use super::collect::{AnswerConsumer, AnswerRows};
+use super::device::{DeviceChoice, DeviceRules};
+use super::flights::OpenFlights;
 use super::kernel::QueryKernel;
+use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
 use super::operator::ConjunctiveQuery;
 use super::options::IndexSource;
 use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
+use super::tuning::Tuning;
 use crate::carry::carried_columns;
 use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::state::SnapshotFile;
-use crate::wave::{self, CHUNKS_MAX, Device, Wave};
+use crate::wave::{self, CHUNKS_MAX, Device, DeviceSession, Wave};
 
 /// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
 const KERNELS_MAX: usize = CHUNKS_MAX - 2;
@@ -66,17 +70,21 @@ impl OperatorSpec for ConjunctiveQuery {
         let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
         let rules = self.rules(kernels, isa, is_reused);
         let rows = self.rows(queries, &columns);
-        let mut producer = QueryProducer::new(rules, columns, names, destinations);
+        let (choice, open) = self.choice(kernels);
+        let mut producer = QueryProducer::new(rules, columns, names, choice, destinations);
         if let Some(OpenedIndex { names, segment }) = begin {
             let begun = producer.begin_with(names, segment);
             begun.map_err(|error| blame("memory_max", error))?;
         }
         let outputs = vec![SchemaRef::clone(rows.schema())];
         // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
-        let chunks = CHUNKS_MAX.min(2 * kernels + 2);
-        let wave = Wave::new(Device::Cpu, chunks, 0);
+        let in_flight = if self.device == Device::Cpu { 0 } else { IN_FLIGHT };
+        let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
+        // Batches are chosen one by one, when they are made.
+        let wave = Wave { is_device_forced: true, ..Wave::new(self.device, chunks, 0) };
         let (output, tuning) = (self.output, self.tuning);
-        let kernels = (0..kernels).map(|_| QueryKernel::new(isa, output)).collect();
+        let kernel = |_| QueryKernel::new(isa, output, open.clone());
+        let kernels = (0..kernels).map(kernel).collect();
         let consumer = AnswerConsumer::new(rows, tuning);
         let make = QueryChunk::default;
         Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claims))
@@ -90,6 +98,9 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 impl ConjunctiveQuery {
     fn check(&self) -> Result<(), BindError> {
         check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        if let Some(bytes) = &self.device_memory_max {
+            check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
+        }
         check_range("batch_queries", &self.batch_queries, &(1..=1 << 16))?;
         check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0))?;
         if self.index == IndexSource::Reuse && self.index_path.is_none() {
@@ -205,6 +216,19 @@ impl ConjunctiveQuery {
         };
         let Self { over, memory_max, tuning, .. } = *self;
         Rules { over, buckets, kernels, memory_max, is_reused, isa, tuning }
+    }
+
+    /// The choice of a device, and the door to it.
+    pub(super) fn choice(&self, kernels: usize) -> (DeviceChoice, Option<OpenFlights>) {
+        let Self { device, output, tuning, batch_queries, .. } = *self;
+        let limits = ChunkLimits::new(output, batch_queries, &tuning);
+        let most = self.device_memory_max.unwrap_or(usize::MAX);
+        let room = DeviceRoom::new(DeviceSession::new(device), &limits, most);
+        let Tuning { is_device_forced: is_forced, opening_ns, .. } = tuning;
+        let rules = DeviceRules { device, output, limits, kernels, is_forced, opening_ns };
+        let open =
+            (device != Device::Cpu).then(|| OpenFlights { output, limits, room: room.clone() });
+        (DeviceChoice::new(rules, room), open)
     }
 
     /// Rows of the output.

@@ -37,8 +37,21 @@ pub(super) struct QueryChunk {
     pub(super) found: FoundDocuments,
     /// Number of documents of each query, if these are counted.
     pub(super) counts: Vec<u32>,
+    /// Queries that are answered, the first ones.
+    pub(super) finished: usize,
     /// The time at which the queries were answered.
     pub(super) answered: Option<Instant>,
+    /// Whether a device is to answer the queries.
+    pub(super) is_for_device: bool,
+    /// Whether a CPU has answered queries for a device.
+    pub(super) fell_back: bool,
+}
+
+impl QueryChunk {
+    /// Whether queries have no answer yet, in a chunk that has been answered.
+    pub(super) fn is_unfinished(&self) -> bool {
+        matches!(self.work, Work::Answer(_)) && self.finished < self.queries.len()
+    }
 }
 
 impl WaveChunk for QueryChunk {
@@ -65,7 +78,10 @@ impl WaveChunk for QueryChunk {
         self.found.offsets.clear();
         self.found.documents.clear();
         self.counts.clear();
+        self.finished = 0;
         self.answered = None;
+        self.is_for_device = false;
+        self.fell_back = false;
     }
 
     fn cost(&self) -> Cost {
@@ -81,11 +97,20 @@ impl WaveChunk for QueryChunk {
     }
 
     fn is_for_device(&self) -> bool {
-        false
+        self.is_for_device
     }
 
     /// Queries wait for segments, so prepare waits for all chunks.
     fn may_be_unfinished(&self) -> bool {
         true
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        let is_unfinished = self.is_unfinished();
+        if is_unfinished {
+            self.queries.remove_first(self.finished);
+            self.finished = 0;
+        }
+        is_unfinished
     }
 }

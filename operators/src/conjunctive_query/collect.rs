@@ -193,8 +193,7 @@ impl AnswerConsumer {
 
     /// The end of the queries that a batch has, from `sent` on.
     fn batch_end(&self, chunk: &QueryChunk, index: &Index) -> usize {
-        let len = chunk.queries.len();
-        let most = len.min(self.sent + self.tuning.batch_rows);
+        let most = chunk.finished.min(self.sent + self.tuning.batch_rows);
         if self.rows.output == QueryOutput::Count {
             return most;
         }
@@ -208,15 +207,15 @@ impl AnswerConsumer {
         full.map_or(most, |query| query.max(self.sent + 1))
     }
 
-    /// Counts the answers of a chunk and their latencies.
+    /// Counts the answers in a chunk and their latencies.
     fn count(&mut self, chunk: &QueryChunk) {
-        self.answers += chunk.queries.len() as u64;
+        self.answers += chunk.finished as u64;
         let counted: u64 = chunk.counts.iter().map(|&count| u64::from(count)).sum();
         self.documents += counted + chunk.found.documents.len() as u64;
         let origins = chunk.queries.origins();
         let nanos = |origin| u64::try_from(latency(chunk, origin).as_nanos()).unwrap_or(u64::MAX);
         let latencies: Vec<u64> = origins.iter().map(nanos).collect();
-        for &(origin, _) in chunk.queries.rows() {
+        for &(origin, _) in &chunk.queries.rows()[..chunk.finished] {
             self.latency_ns.saturating_record(latencies[origin as usize]);
         }
     }
@@ -234,7 +233,7 @@ impl Consumer for AnswerConsumer {
         let end = self.batch_end(chunk, index);
         out.send(self.rows.batch(chunk, index, self.sent..end)?);
         self.sent = end;
-        if end < chunk.queries.len() {
+        if end < chunk.finished {
             return Ok(Taken::Some);
         }
         self.sent = 0;

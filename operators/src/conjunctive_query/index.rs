@@ -63,6 +63,26 @@ impl Index {
         self.segments().any(|segment| segment.names.is_some())
     }
 
+    /// Joins the documents that segments have for each of `queries` queries.
+    pub(super) fn join(
+        &self,
+        segments: &[FoundDocuments],
+        queries: usize,
+        found: &mut FoundDocuments,
+    ) {
+        found.offsets.clear();
+        found.offsets.push(0);
+        found.documents.clear();
+        for query in 0..queries {
+            for ((begin, _), part) in self.parts.iter().zip(segments) {
+                let [first, last] = [0, 1].map(|end| narrow(part.offsets[query + end]));
+                let documents = &part.documents[first..last];
+                found.documents.extend(documents.iter().map(|document| begin + document));
+            }
+            found.offsets.push(found.documents.len() as u64);
+        }
+    }
+
     /// The name of a document.
     ///
     /// # Panics
@@ -109,7 +129,7 @@ impl Answerer {
             segment.find_terms(queries.terms, &mut self.local);
             let batch = QueryBatch::new(queries.offsets, &self.local);
             segment.lists.count_batch(self.isa, batch, &mut self.scratch, &mut self.counts);
-            counts.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count);
+            add_counts(counts, &self.counts);
         }
     }
 
@@ -126,23 +146,13 @@ impl Answerer {
             std::mem::swap(only, found);
             return;
         }
-        self.join(index, queries.offsets.len() - 1, found);
+        index.join(&self.found, queries.offsets.len() - 1, found);
     }
+}
 
-    /// Joins the documents that segments have for the same query.
-    fn join(&self, index: &Index, queries: usize, found: &mut FoundDocuments) {
-        found.offsets.clear();
-        found.offsets.push(0);
-        found.documents.clear();
-        for query in 0..queries {
-            for ((begin, _), part) in index.parts.iter().zip(&self.found) {
-                let [first, last] = [0, 1].map(|end| narrow(part.offsets[query + end]));
-                let documents = &part.documents[first..last];
-                found.documents.extend(documents.iter().map(|document| begin + document));
-            }
-            found.offsets.push(found.documents.len() as u64);
-        }
-    }
+/// Adds the counts of a segment.
+pub(super) fn add_counts(sums: &mut [u32], counts: &[u32]) {
+    sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }
 
 fn narrow(offset: u64) -> usize {

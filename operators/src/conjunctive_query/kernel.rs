@@ -4,34 +4,39 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::{DeviceError, NoDevice};
+use trommel_kernels::cuda::NoDevice;
 
 use super::chunk::{QueryChunk, Work};
+use super::flights::{OpenFlights, QueryFlights};
 use super::index::Answerer;
 use super::options::QueryOutput;
 use super::segments::{SegmentFactory, merge_segments};
-use crate::wave::{Kernel, Landed, OnDevice};
+use crate::wave::Kernel;
 
 /// Does the work of chunks.
 pub(super) struct QueryKernel {
     output: QueryOutput,
     factory: SegmentFactory,
     answerer: Answerer,
+    /// The device, if there may be one.
+    device: Option<OpenFlights>,
 }
 
 impl QueryKernel {
-    pub(super) fn new(isa: Isa, output: QueryOutput) -> Self {
-        Self { output, factory: SegmentFactory::default(), answerer: Answerer::new(isa) }
+    pub(super) fn new(isa: Isa, output: QueryOutput, device: Option<OpenFlights>) -> Self {
+        let (factory, answerer) = (SegmentFactory::default(), Answerer::new(isa));
+        Self { output, factory, answerer, device }
     }
 }
 
 impl Kernel for QueryKernel {
     const NAME: &'static str = "answer";
     type Chunk = QueryChunk;
-    type OnDevice = NoFlights;
+    type OnDevice = QueryFlights;
 
     fn run(&mut self, chunk: &mut QueryChunk) {
-        let QueryChunk { work, queries, found, counts, answered } = chunk;
+        chunk.fell_back |= chunk.is_for_device;
+        let QueryChunk { work, queries, found, counts, .. } = chunk;
         match work {
             Work::Nothing | Work::Built(..) | Work::Merged(_) => {}
             Work::Build(block) => {
@@ -44,36 +49,14 @@ impl Kernel for QueryKernel {
                     QueryOutput::Documents => self.answerer.find(index, queries.terms(), found),
                     QueryOutput::Count => self.answerer.count(index, queries.terms(), counts),
                 }
+                chunk.finished = queries.len();
                 // One look at the clock for all queries.
-                *answered = Some(Instant::now());
+                chunk.answered = Some(Instant::now());
             }
         }
     }
 
-    fn open(&mut self, _: Option<&QueryChunk>) -> Result<NoFlights, NoDevice> {
-        Err(NoDevice::NoDriver)
-    }
-}
-
-/// No chunk of this operator flies.
-pub(super) enum NoFlights {}
-
-impl OnDevice for NoFlights {
-    type Chunk = QueryChunk;
-
-    fn has_room(&self, _: &QueryChunk) -> bool {
-        match *self {}
-    }
-
-    fn submit(&mut self, _: &QueryChunk) -> Result<(), DeviceError> {
-        match *self {}
-    }
-
-    fn is_done(&mut self) -> Result<bool, DeviceError> {
-        match *self {}
-    }
-
-    fn collect(&mut self, _: &mut QueryChunk) -> Result<Landed, DeviceError> {
-        match *self {}
+    fn open(&mut self, _: Option<&QueryChunk>) -> Result<QueryFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
     }
 }

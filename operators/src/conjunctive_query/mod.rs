@@ -27,10 +27,12 @@
 //! | `sets` | the sets of a batch |
 //! | `segments`, `bytes`, `growth` | segments of documents, their bytes, and the index that grows |
 //! | `index` | answers over several segments |
-//! | `queries`, `buckets` | queries that are answered together, and when |
+//! | `waiting`, `queries`, `buckets` | queries that wait for their index; those that are answered together, and when |
 //! | `stored` | the index as a file that is mapped into memory |
 //! | `question` | queries of a running stage |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
+//! | `device`, `cost`, `limits` | the choice of a device for a batch, by costs and limits |
+//! | `flights`, `resident` | batches in flight on a device, and the segments in its memory |
 //! | `tuning` | sizes that are no parameters |
 
 mod bind;
@@ -38,20 +40,26 @@ mod buckets;
 mod bytes;
 mod chunk;
 mod collect;
+mod cost;
+mod device;
+mod flights;
 mod growth;
 mod index;
 mod kernel;
+mod limits;
 mod operator;
 mod options;
 mod prepare;
 mod queries;
 mod question;
+mod resident;
 mod segments;
 mod sets;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod tuning;
+mod waiting;
 
 pub use self::operator::ConjunctiveQuery;
 pub use self::options::{AnswerOver, IndexSource, QueryOutput};

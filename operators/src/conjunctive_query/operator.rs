@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{AnswerOver, IndexSource, QueryOutput};
 use super::tuning::Tuning;
+use crate::wave::Device;
 
 /// Finds the documents that have all terms of a query.
 ///
@@ -124,6 +125,14 @@ pub struct ConjunctiveQuery {
     #[serde(default = "default_deadline_ms")]
     #[schemars(range(min = 0.0, max = 60000.0))]
     pub(super) deadline_ms: f64,
+    /// Device that answers queries: `auto` (the first GPU, if there is one and it pays), `cpu`,
+    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
+    #[serde(default)]
+    pub(super) device: Device,
+    /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(super) device_memory_max: Option<usize>,
     /// Column of the terms, of documents and of queries.
     #[serde(default = "default_set")]
     pub(super) set: String,
@@ -185,6 +194,8 @@ impl ConjunctiveQuery {
             latency: false,
             batch_queries: default_batch_queries(),
             deadline_ms: default_deadline_ms(),
+            device: Device::Auto,
+            device_memory_max: None,
             set: default_set(),
             memory_max: default_memory_max(),
             index_path: None,
@@ -247,6 +258,20 @@ impl ConjunctiveQuery {
     #[must_use]
     pub fn deadline_ms(mut self, milliseconds: f64) -> Self {
         self.deadline_ms = milliseconds;
+        self
+    }
+
+    /// Sets the device that answers queries.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Limits the index in the memory of a GPU to `bytes` bytes.
+    #[must_use]
+    pub fn device_memory_max(mut self, bytes: usize) -> Self {
+        self.device_memory_max = Some(bytes);
         self
     }
 

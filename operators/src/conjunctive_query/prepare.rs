@@ -1,12 +1,9 @@
 //! PREPARE: collects documents in blocks, and queries in buckets.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{LargeStringArray, RecordBatch};
-use thiserror::Error;
+use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
 use trommel_engine::query::{QueryError, Request, Response};
@@ -14,27 +11,20 @@ use trommel_kernels::Isa;
 
 use super::buckets::{BucketRules, Buckets};
 use super::chunk::{QueryChunk, Work};
+use super::device::DeviceChoice;
 use super::growth::GrowingIndex;
 use super::index::{DOCUMENTS_MAX, Index};
 use super::options::AnswerOver;
 use super::queries::Origin;
 use super::question;
 use super::segments::IndexSegment;
-use super::sets::Sets;
+use super::sets::{DocumentError, Sets, names_of};
 use super::stored::Destinations;
 use super::tuning::Tuning;
+use super::waiting::{Arrived, WaitingQueries};
 use crate::budget::{Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::wave::{Filled, Producer};
-
-/// A document cannot be taken.
-#[derive(Debug, Error)]
-enum DocumentError {
-    #[error("invalid document {0}: its name is null")]
-    NullName(u32),
-    #[error("too many documents: an index has at most {DOCUMENTS_MAX}")]
-    TooMany,
-}
 
 /// The columns of the inputs.
 #[derive(Debug, Clone)]
@@ -60,39 +50,15 @@ pub(super) struct Rules {
     pub(super) tuning: Tuning,
 }
 
-/// Queries that have arrived.
-struct Arrived {
-    origin: Origin,
-    sets: Sets,
-    /// Bytes of the batch.
-    bytes: usize,
-    /// Documents that they are answered over; `None` for all.
-    documents: Option<u32>,
-    /// The index of these documents, when it is there.
-    index: Option<Arc<Index>>,
-}
-
-/// The batch whose queries are put in buckets.
-struct Current {
-    arrived: Arrived,
-    index: Arc<Index>,
-    /// The next row.
-    row: usize,
-    /// Numbers of the terms of all rows.
-    terms: Vec<u32>,
-}
-
 /// Makes chunks of documents and queries.
 pub(super) struct QueryProducer {
     rules: Rules,
     columns: Columns,
     names: ItemNames,
     index: GrowingIndex,
-    arrived: VecDeque<Arrived>,
-    /// Bytes of these.
-    arrived_bytes: usize,
-    current: Option<Current>,
+    waiting: WaitingQueries,
     buckets: Buckets,
+    device: DeviceChoice,
     destinations: Destinations,
     /// The numbers of the terms of a batch of documents.
     numbers: Vec<u32>,
@@ -120,6 +86,7 @@ impl QueryProducer {
         rules: Rules,
         columns: Columns,
         names: ItemNames,
+        device: DeviceChoice,
         destinations: Destinations,
     ) -> Self {
         let mut index = GrowingIndex::new(rules.tuning);
@@ -131,10 +98,9 @@ impl QueryProducer {
             columns,
             names,
             index,
-            arrived: VecDeque::new(),
-            arrived_bytes: 0,
-            current: None,
+            waiting: WaitingQueries::default(),
             buckets: Buckets::new(rules.buckets),
+            device,
             destinations,
             numbers: Vec::new(),
             in_flight: 0,
@@ -210,8 +176,7 @@ impl QueryProducer {
         let index = self.index_of(documents);
         let origin = Origin { number, first, entered, carried };
         let bytes = records.get_array_memory_size();
-        self.arrived_bytes += bytes;
-        self.arrived.push_back(Arrived { origin, sets, bytes, documents, index });
+        self.waiting.push(Arrived { origin, sets, bytes, documents, index });
         Ok(())
     }
 
@@ -231,7 +196,7 @@ impl QueryProducer {
         budget.take("the terms", self.names.bytes())?;
         budget.take("the index", self.index.index_bytes())?;
         budget.take("the documents", self.index.block_bytes())?;
-        budget.take("the queries", self.arrived_bytes + self.buckets.bytes())
+        budget.take("the queries", self.waiting.bytes() + self.buckets.bytes())
     }
 
     /// The documents have ended, once.
@@ -244,43 +209,8 @@ impl QueryProducer {
     fn settle(&mut self) {
         if self.index.is_whole() {
             self.destinations.write(&self.names, self.index.index());
-            let index = self.index.index();
-            let waiting = self.arrived.iter_mut().filter(|arrived| arrived.documents.is_none());
-            waiting.for_each(|arrived| arrived.index = Some(Arc::clone(index)));
+            self.waiting.attach_whole(self.index.index());
         }
-    }
-
-    /// Puts queries in buckets until one is full, or there are no more.
-    fn fill_buckets(&mut self) {
-        while !self.buckets.is_full() {
-            if self.current.is_none() && !self.begin_batch() {
-                return;
-            }
-            let Some(Current { arrived, index, row, terms }) = &mut self.current else { return };
-            self.buckets.switch_to(index);
-            while *row < arrived.sets.len() && !self.buckets.is_full() {
-                self.buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
-                *row += 1;
-            }
-            if *row == arrived.sets.len() {
-                self.current = None;
-            }
-        }
-    }
-
-    /// Begins with the next batch of queries, if its index is there and is that of the buckets.
-    fn begin_batch(&mut self) -> bool {
-        let index = self.arrived.front().and_then(|arrived| arrived.index.as_ref());
-        let Some(index) = index.filter(|index| self.buckets.may_switch_to(index)).cloned() else {
-            return false;
-        };
-        let Some(arrived) = self.arrived.pop_front() else { return false };
-        self.arrived_bytes -= arrived.bytes;
-        // Looked up late: documents that came after the queries may have new terms.
-        let mut terms = Vec::new();
-        self.names.find(&arrived.sets.values, &mut terms);
-        self.current = Some(Current { arrived, index, row: 0, terms });
-        true
     }
 
     /// The next work, if there is any to be sent now.
@@ -289,30 +219,19 @@ impl QueryProducer {
         if let Some(work) = self.index.next_work() {
             return Some(work);
         }
-        self.fill_buckets();
+        self.waiting.fill(&mut self.buckets, &self.names);
         // Queries over another index wait for those that are in the buckets.
-        let is_blocked = self.arrived.front().is_some_and(|arrived| arrived.index.is_some());
+        let is_blocked = self.waiting.is_ready();
         let is_idle = self.is_woken && self.in_flight < self.rules.kernels;
         let all = self.has_finished || is_blocked || is_idle;
         if self.buckets.take(self.now, all, &mut chunk.queries) {
             self.counters.batches += 1;
-            return Some(Work::Answer(Arc::clone(self.buckets.index())));
+            let index = self.buckets.index();
+            chunk.is_for_device = self.device.takes(index, &chunk.queries);
+            return Some(Work::Answer(Arc::clone(index)));
         }
         None
     }
-}
-
-/// The names of documents, the first of which has the number `first`.
-fn names_of(
-    records: &RecordBatch,
-    column: usize,
-    first: u32,
-) -> Result<LargeStringArray, DocumentError> {
-    let names = records.column(column).as_string::<i32>();
-    if let Some(row) = (0..).zip(names).find_map(|(row, name)| name.is_none().then_some(row)) {
-        return Err(DocumentError::NullName(first + row));
-    }
-    Ok(LargeStringArray::from_iter_values(names.iter().flatten()))
 }
 
 impl Producer for QueryProducer {
@@ -343,9 +262,8 @@ impl Producer for QueryProducer {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let has_queries = self.arrived.front().is_some_and(|arrived| arrived.index.is_some());
         // A time that has passed: the call comes as soon as no input waits.
-        if self.index.has_work() || has_queries {
+        if self.index.has_work() || self.waiting.is_ready() {
             return Some(self.now);
         }
         if !self.buckets.is_empty() && self.in_flight < self.rules.kernels {
@@ -369,7 +287,7 @@ impl Producer for QueryProducer {
         }
         // The next batch may find more input after it.
         self.is_woken = false;
-        let waits = self.arrived.len() >= self.rules.tuning.waiting_batches;
+        let waits = self.waiting.len() >= self.rules.tuning.waiting_batches;
         let waits_for_segments = self.rules.over == AnswerOver::Arrived && waits;
         Ok(match waits_for_segments && self.index.is_waiting() {
             true => Filled::Waiting,
@@ -382,14 +300,21 @@ impl Producer for QueryProducer {
     }
 
     fn landed(&mut self, chunk: &mut QueryChunk) {
+        if chunk.fell_back {
+            self.device.fell_back();
+        }
+        // It is sent again, with its index.
+        if chunk.is_unfinished() {
+            return;
+        }
         self.in_flight -= 1;
         match std::mem::take(&mut chunk.work) {
             Work::Built(segment, block) => {
-                let arrived = &mut self.arrived;
+                let waiting = &mut self.waiting;
                 let is_waited_for = self.rules.over == AnswerOver::Arrived;
                 self.index.built(segment, block, |index| {
                     if is_waited_for {
-                        attach(arrived, index);
+                        waiting.attach(index);
                     }
                 });
             }
@@ -416,14 +341,5 @@ impl Producer for QueryProducer {
             ("postings", postings),
             ("index_bytes", index.bytes() as u64),
         ]
-    }
-}
-
-/// Gives the index to the queries that asked for its documents.
-fn attach(arrived: &mut VecDeque<Arrived>, index: &Arc<Index>) {
-    for arrived in arrived {
-        if arrived.index.is_none() && arrived.documents == Some(index.documents()) {
-            arrived.index = Some(Arc::clone(index));
-        }
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct QueryBlock {
     origins: Vec<Origin>,
     /// Sum of the shortest lists.
     pub(super) answers_max: u64,
+    /// The longest of the shortest lists.
+    pub(super) longest: u64,
     /// Modelled time of the answers.
     pub(super) cost_ns: u64,
 }
@@ -41,6 +43,7 @@ impl Default for QueryBlock {
             rows: Vec::new(),
             origins: Vec::new(),
             answers_max: 0,
+            longest: 0,
             cost_ns: 0,
         }
     }
@@ -57,6 +60,7 @@ impl QueryBlock {
         self.terms.extend_from_slice(terms);
         self.offsets.push(narrow(self.terms.len()));
         self.answers_max = self.answers_max.saturating_add(price.0);
+        self.longest = self.longest.max(price.0);
         self.cost_ns = self.cost_ns.saturating_add(price.1);
     }
 
@@ -67,7 +71,17 @@ impl QueryBlock {
         self.rows.clear();
         self.origins.clear();
         self.answers_max = 0;
+        self.longest = 0;
         self.cost_ns = 0;
+    }
+
+    /// Removes the first `queries` queries. Limits and costs stay those of all.
+    pub(super) fn remove_first(&mut self, queries: usize) {
+        let begin = self.offsets[queries];
+        self.offsets.drain(..queries);
+        self.offsets.iter_mut().for_each(|offset| *offset -= begin);
+        self.terms.drain(..begin as usize);
+        self.rows.drain(..queries);
     }
 
     /// Number of queries.

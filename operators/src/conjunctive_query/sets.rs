@@ -1,8 +1,10 @@
-//! The sets of a batch: documents or queries.
+//! The sets of a batch, documents or queries, and the names of documents.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch};
 use thiserror::Error;
+
+use super::index::DOCUMENTS_MAX;
 
 /// A term of a set is null.
 #[derive(Debug, Error)]
@@ -12,6 +14,15 @@ pub(super) struct NullTerm {
     what: &'static str,
     /// Position in the stream, from 0.
     number: u64,
+}
+
+/// A document cannot be taken.
+#[derive(Debug, Error)]
+pub(super) enum DocumentError {
+    #[error("invalid document {0}: its name is null")]
+    NullName(u32),
+    #[error("too many documents: an index has at most {DOCUMENTS_MAX}")]
+    TooMany,
 }
 
 /// The sets of a batch: the values of all of them, and where each begins and ends.
@@ -70,4 +81,17 @@ impl Sets {
         let end = self.ends[row + 1];
         if self.is_null(row) { end..end } else { self.ends[row]..end }
     }
+}
+
+/// The names of documents, the first of which has the number `first`.
+pub(super) fn names_of(
+    records: &RecordBatch,
+    column: usize,
+    first: u32,
+) -> Result<LargeStringArray, DocumentError> {
+    let names = records.column(column).as_string::<i32>();
+    if let Some(row) = (0..).zip(names).find_map(|(row, name)| name.is_none().then_some(row)) {
+        return Err(DocumentError::NullName(first + row));
+    }
+    Ok(LargeStringArray::from_iter_values(names.iter().flatten()))
 }

@@ -1,5 +1,7 @@
 //! Sizes that are no parameters. Results do not depend on them, so tests make them small.
 
+use crate::wave::OPENING_NS;
+
 /// Sizes of the parts of the work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tuning {
@@ -13,6 +15,12 @@ pub(super) struct Tuning {
     /// Documents found by the queries of a batch, estimated by their shortest lists, that close it:
     /// 16 MiB of answers.
     pub(super) answer_documents: u64,
+    /// Room for the documents of a batch of queries on a device: 16 MiB.
+    pub(super) device_documents: usize,
+    /// Whether `auto` takes a device without a comparison of costs.
+    pub(super) is_device_forced: bool,
+    /// Nanoseconds to open a device, which have to be saved before.
+    pub(super) opening_ns: u64,
     /// Documents of a batch of rows; a query with more has a batch of its own.
     pub(super) batch_documents: usize,
     /// Rows of a batch.
@@ -28,6 +36,9 @@ impl Default for Tuning {
             block_documents: 1 << 18,
             merge_segments: 4,
             answer_documents: 1 << 22,
+            device_documents: 1 << 22,
+            is_device_forced: false,
+            opening_ns: OPENING_NS,
             batch_documents: 1 << 18,
             batch_rows: crate::parameters::BATCH_ITEMS,
             waiting_batches: 64,
@@ -43,6 +54,9 @@ impl Tuning {
         block_documents: 7,
         merge_segments: 2,
         answer_documents: 10,
+        device_documents: 400,
+        is_device_forced: true,
+        opening_ns: 0,
         batch_documents: 3,
         batch_rows: 2,
         waiting_batches: 2,

@@ -53,3 +53,23 @@ pub trait OnDevice: Send {
     /// As [`OnDevice::submit`].
     fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError>;
 }
+
+impl<D: OnDevice + ?Sized> OnDevice for Box<D> {
+    type Chunk = D::Chunk;
+
+    fn has_room(&self, chunk: &Self::Chunk) -> bool {
+        (**self).has_room(chunk)
+    }
+
+    fn submit(&mut self, chunk: &Self::Chunk) -> Result<(), DeviceError> {
+        (**self).submit(chunk)
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        (**self).is_done()
+    }
+
+    fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError> {
+        (**self).collect(chunk)
+    }
+}

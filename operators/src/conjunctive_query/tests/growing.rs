@@ -1,5 +1,6 @@
 //! An index that grows: the producer and its kernels by hand, chunk by chunk.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use trommel_engine::batch::{Batch, Origin, Payload};
@@ -10,26 +11,37 @@ use super::*;
 use crate::conjunctive_query::buckets::BucketRules;
 use crate::conjunctive_query::chunk::{QueryChunk, Work};
 use crate::conjunctive_query::collect::{AnswerConsumer, AnswerRows};
+use crate::conjunctive_query::flights::QueryFlights;
 use crate::conjunctive_query::kernel::QueryKernel;
 use crate::conjunctive_query::prepare::{Columns, QueryProducer, Rules};
 use crate::conjunctive_query::stored::Destinations;
 use crate::names::ItemNames;
-use crate::wave::{Consumer, Filled, Kernel, Producer, Taken, WaveChunk};
+use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
 
 /// The parts of the operator, and the chunks between them.
-struct Parts {
+pub(super) struct Parts {
     producer: QueryProducer,
     kernel: QueryKernel,
+    device: Option<QueryFlights>,
     consumer: AnswerConsumer,
-    flying: Vec<QueryChunk>,
-    rows: Vec<RecordBatch>,
+    pub(super) flying: Vec<QueryChunk>,
+    pub(super) rows: Vec<RecordBatch>,
     merges: usize,
+    /// Batches that the device has answered, and the most segments of one.
+    pub(super) on_device: (usize, usize),
     begin: Instant,
 }
 
 impl Parts {
     fn new(over: AnswerOver, batch_queries: usize, kernels: usize) -> Self {
-        let (isa, tuning) = (Isa::selected().unwrap(), Tuning::SMALL);
+        let spec = spec().over(over).batch_queries(batch_queries).device(Device::Cpu);
+        Self::of(&spec, kernels)
+    }
+
+    /// The parts of an operator of numbers, with its device.
+    pub(super) fn of(spec: &ConjunctiveQuery, kernels: usize) -> Self {
+        let (isa, tuning) = (Isa::selected().unwrap(), spec.tuning);
+        let ConjunctiveQuery { over, output, batch_queries, .. } = *spec;
         let rules = Rules {
             over,
             buckets: BucketRules {
@@ -45,20 +57,23 @@ impl Parts {
         };
         let columns = Columns { documents: Some((1, None)), queries: 1, carry: Vec::new() };
         let names = ItemNames::new(&DataType::UInt32).unwrap();
-        let output = QueryOutput::Documents;
+        let (choice, open) = spec.choice(kernels);
+        let mut kernel = QueryKernel::new(isa, output, open);
         let rows = AnswerRows::new(output, &arrow_schema::Schema::empty(), false, false);
         Self {
-            producer: QueryProducer::new(rules, columns, names, Destinations::default()),
-            kernel: QueryKernel::new(isa, output),
+            producer: QueryProducer::new(rules, columns, names, choice, Destinations::default()),
+            device: kernel.open(None).ok(),
+            kernel,
             consumer: AnswerConsumer::new(rows, tuning),
             flying: Vec::new(),
             rows: Vec::new(),
             merges: 0,
+            on_device: (0, 0),
             begin: Instant::now(),
         }
     }
 
-    fn take(&mut self, port: usize, sets: &[Terms]) {
+    pub(super) fn take(&mut self, port: usize, sets: &[Terms]) {
         let records = batch(sets, 0, false);
         let origin = Origin { sequence: 0, entered: self.begin };
         self.producer.take(port, Payload::Batch(Batch { records, origin })).unwrap();
@@ -81,19 +96,66 @@ impl Parts {
     }
 
     /// Lets a chunk land.
-    fn land(&mut self, place: usize) {
+    pub(super) fn land(&mut self, place: usize) {
         let mut chunk = self.flying.swap_remove(place);
         self.merges += usize::from(matches!(chunk.work, Work::Merge(_)));
-        self.kernel.run(&mut chunk);
+        if chunk.is_for_device {
+            self.fly(vec![chunk]);
+        } else {
+            self.kernel.run(&mut chunk);
+            self.landed(chunk);
+        }
+    }
+
+    /// Lets all chunks for the device land, as many in flight as it has room for.
+    pub(super) fn land_all_on_device(&mut self) {
+        let flying = std::mem::take(&mut self.flying);
+        let (on_device, others) = flying.into_iter().partition(|chunk| chunk.is_for_device);
+        self.flying = others;
+        self.fly(on_device);
+    }
+
+    fn device(&mut self) -> &mut QueryFlights {
+        self.device.as_mut().expect("a chunk is for the device")
+    }
+
+    fn fly(&mut self, chunks: Vec<QueryChunk>) {
+        let mut flying = VecDeque::new();
+        for chunk in chunks {
+            while !self.device().has_room(&chunk) {
+                self.arrive(&mut flying);
+            }
+            self.device().submit(&chunk).unwrap();
+            flying.push_back(chunk);
+        }
+        while !flying.is_empty() {
+            self.arrive(&mut flying);
+        }
+    }
+
+    /// Waits for the first chunk in flight.
+    fn arrive(&mut self, flying: &mut VecDeque<QueryChunk>) {
+        let mut chunk = flying.pop_front().expect("there is room if nothing flies");
+        while !self.device().is_done().unwrap() {}
+        self.device().collect(&mut chunk).unwrap();
+        let Work::Answer(index) = &chunk.work else { unreachable!("it was for the device") };
+        self.on_device = (self.on_device.0 + 1, self.on_device.1.max(index.len()));
+        self.landed(chunk);
+    }
+
+    fn landed(&mut self, mut chunk: QueryChunk) {
         let mut out = Output::new();
         while self.consumer.take(&chunk, &mut out).unwrap() == Taken::Some {}
         self.rows.extend(out.drain_sent().map(|(_, sent)| sent.into_records()));
         chunk.release();
         self.producer.landed(&mut chunk);
+        if chunk.retain_unfinished() {
+            self.flying.push(chunk);
+        }
         self.fill();
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.producer.port_ended(0);
         self.producer.finish().unwrap();
         self.fill();

@@ -4,6 +4,7 @@ mod division;
 mod files;
 mod growing;
 mod running;
+mod stand_in;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

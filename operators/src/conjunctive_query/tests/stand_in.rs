@@ -1,0 +1,271 @@
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
+//! the kernels on a CPU and fails when it is told to.
+
+use std::env;
+use std::process::Command;
+
+use trommel_engine::operator::Counters;
+use trommel_shim::{Form, StandIn};
+
+use super::growing::Parts;
+use super::*;
+use crate::wave::Device;
+
+/// The device of a child, and the name of its case.
+const DEVICE: &str = "QUERIES_DEVICE";
+const CASE: &str = "QUERIES_CASE";
+
+/// Seconds after which a child is ended: it hangs.
+const LIMIT_SECONDS: &str = "200";
+
+/// Buckets of any size are sent, and answers find room.
+const LARGE: Tuning = Tuning {
+    answer_documents: 1 << 20,
+    device_documents: 1 << 20,
+    batch_rows: 1000,
+    ..Tuning::SMALL
+};
+
+/// Adds up a counter of the parts.
+fn counted(metrics: &Metrics, name: &str) -> u64 {
+    let parts = &metrics.stage("search").unwrap().parts;
+    let counters = parts.iter().flat_map(|part| &part.counters);
+    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+}
+
+/// Compares documents and counts with sets; returns the metrics of the documents.
+#[track_caller]
+fn check(
+    (documents, queries): (&[Terms], &[Terms]),
+    spec: &ConjunctiveQuery,
+    how: Run,
+) -> [Metrics; 2] {
+    let expected = by_hand(documents, queries);
+    let (rows, ended) = run(Some(documents), queries, spec.clone(), how);
+    let found = ended.unwrap();
+    assert_eq!(documents_of(&rows, queries.len()), expected, "{how:?}");
+    let spec = spec.clone().output(QueryOutput::Count);
+    let (rows, ended) = run(Some(documents), queries, spec, how);
+    let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
+    let metrics = ended.unwrap();
+    assert_eq!(counts_of(&rows, queries.len()), counts, "{how:?}");
+    [found, metrics]
+}
+
+/// Documents and queries of any number, in batches of any size.
+fn answers(device: Device) {
+    for (documents, batch_queries) in [(0, 3), (1, 1), (60, 7), (400, 1000)] {
+        let (documents, queries) = (corpus(documents), questions(40));
+        let sets = (&documents[..], &queries[..]);
+        for (batch, kernels, are_texts) in [(7, 2, true), (1000, 1, false)] {
+            let how = Run { batch, kernels, are_texts };
+            let spec = ConjunctiveQuery::new().tuning(LARGE).device(device);
+            for metrics in check(sets, &spec.batch_queries(batch_queries), how) {
+                let batches = counted(&metrics, "batches");
+                let expected = if documents.is_empty() { 0 } else { batches };
+                assert_eq!(counted(&metrics, "waves_on_device"), expected, "{how:?}");
+            }
+        }
+    }
+}
+
+/// Names of documents, carried columns and a file of the index.
+fn names(device: Device) {
+    let folder = tempfile::tempdir().unwrap();
+    let (documents, queries) = (corpus(90), questions(30));
+    let spec = spec().name("label").carry(["label"]).latency().device(device);
+    let spec = spec.index_path(folder.path().join("index"));
+    for documents in [Some(&documents[..]), None] {
+        let (rows, ended) = run(documents, &queries, spec.clone(), RUN);
+        assert!(counted(&ended.unwrap(), "waves_on_device") > 0);
+        let name = |document: &u32| format!("row {document}");
+        let named = |found: &Vec<u32>| found.iter().map(name).collect();
+        let expected: Vec<Vec<String>> = by_hand(&corpus(90), &queries).iter().map(named).collect();
+        assert_eq!(names_of(&rows, queries.len()), expected);
+    }
+}
+
+/// Room for the documents of few queries: the others come again.
+fn room(device: Device) {
+    let (documents, queries) = (corpus(300), questions(60));
+    let sets = (&documents[..], &queries[..]);
+    for (room, is_enough) in [(300, false), (1 << 20, true)] {
+        let tuning = Tuning { device_documents: room, ..LARGE };
+        let spec = ConjunctiveQuery::new().tuning(tuning).device(device);
+        let [found, counts] = check(sets, &spec, RUN);
+        let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&found, name));
+        assert_eq!(waves > batches, !is_enough, "{waves} waves of {batches} batches");
+        assert_eq!(counted(&counts, "waves_on_device"), counted(&counts, "batches"));
+    }
+    // So the CPU answers a query of more terms than a batch has room for.
+    let long = [Some((0..3_000).collect()), Some(vec![1])];
+    let spec = ConjunctiveQuery::new().tuning(LARGE).device(device).batch_queries(1);
+    let [found, _] = check((&documents, &long), &spec, RUN);
+    assert_eq!(["batches", "waves_on_device"].map(|name| counted(&found, name)), [2, 1]);
+    // A query alone may find more documents: the CPU answers its batch.
+    let tuning = Tuning { device_documents: 20, ..LARGE };
+    let [found, _] = check(sets, &ConjunctiveQuery::new().tuning(tuning).device(device), RUN);
+    let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&found, name));
+    assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
+}
+
+/// An index that grows: several segments, which come and go while batches are in flight.
+fn growing(device: Device) {
+    let (documents, queries) = (corpus(300), questions(60));
+    for (step, lag, batch_queries) in [(3, 2, 4), (10, 3, 1000), (64, 1, 2)] {
+        for output in [QueryOutput::Documents, QueryOutput::Count] {
+            let spec = spec().over(AnswerOver::Arrived).output(output).device(device);
+            let spec = spec.tuning(Tuning { answer_documents: 300, ..Tuning::SMALL });
+            let mut parts = Parts::of(&spec.batch_queries(batch_queries), 2);
+            let (mut asked, mut expected) = (0, Answers::new());
+            for (turn, part) in documents.chunks(step).enumerate() {
+                parts.take(0, part);
+                let end = (asked + turn % 3).min(queries.len());
+                let until = (turn * step + part.len()).min(documents.len());
+                expected.extend(by_hand(&documents[..until], &queries[asked..end]));
+                parts.take(1, &queries[asked..end]);
+                asked = end;
+                while parts.flying.len() > lag {
+                    parts.land(turn % parts.flying.len());
+                }
+                if turn % 4 == 0 {
+                    parts.land_all_on_device();
+                }
+            }
+            parts.end();
+            let (batches, segments) = parts.on_device;
+            assert!(batches > 2 && segments > 2, "{batches} of {segments} segments");
+            match output {
+                QueryOutput::Documents => assert_eq!(documents_of(&parts.rows, asked), expected),
+                QueryOutput::Count => {
+                    let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
+                    assert_eq!(counts_of(&parts.rows, asked), counts);
+                }
+            }
+        }
+    }
+}
+
+/// Many queries of one bucket, and few of others.
+fn mixed_queries() -> Vec<Terms> {
+    let mut queries = vec![Some(vec![1, 2]); 400];
+    queries.extend((0..9).map(|i| Some(vec![1_000_000 + i])));
+    queries
+}
+
+/// Modelled costs send large batches to the device, and leave small ones on the CPU.
+fn costs(device: Device) {
+    let (documents, queries) = (corpus(300), mixed_queries());
+    let tuning = Tuning { is_device_forced: false, ..LARGE };
+    let spec = ConjunctiveQuery::new().tuning(tuning).device(device);
+    let metrics = check((&documents, &queries), &spec, Run { batch: 50, ..RUN });
+    for metrics in metrics {
+        let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&metrics, name));
+        assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
+    }
+}
+
+/// Batches of one case, whose device may fail.
+fn batches_of(device: Device) -> Result<Counters, String> {
+    let (documents, queries) = (corpus(300), questions(60));
+    let spec = spec().device(device).batch_queries(4);
+    let (rows, ended) = run(Some(&documents), &queries, spec, Run { kernels: 3, ..RUN });
+    let metrics = ended?;
+    assert_eq!(documents_of(&rows, queries.len()), by_hand(&documents, &queries));
+    let names = ["waves_on_device", "device_full", "device_lost", "device_refused"];
+    Ok(names.map(|name| (name, counted(&metrics, name))).into())
+}
+
+#[test]
+fn child() {
+    let Ok(device) = env::var(DEVICE) else { return };
+    let device = device.parse().unwrap();
+    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+        "answers" => answers,
+        "names" => names,
+        "room" => room,
+        "growing" => growing,
+        "costs" => costs,
+        _ => |device| match batches_of(device) {
+            Ok(counters) => println!("OUTCOME {counters:?}"),
+            Err(error) => println!("OUTCOME {error}"),
+        },
+    };
+    check(device);
+    println!("OUTCOME right");
+}
+
+/// How a child ended: its counters, or its error.
+fn outcome(command: &mut Command, device: &str, case: &str) -> String {
+    command.arg(env::current_exe().unwrap());
+    command.args(["conjunctive_query::tests::stand_in::child", "--exact", "--nocapture"]);
+    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let said = said.concat();
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
+    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
+}
+
+fn has(outcome: &str, name: &str, count: u64) -> bool {
+    outcome.contains(&format!("({name:?}, {count})"))
+}
+
+#[test]
+fn a_device_answers_as_sets() {
+    let stand_in = StandIn::new(Form::Plain);
+    for (device, case) in [("cuda", "answers"), ("auto", "names"), ("cuda", "room")] {
+        on(&stand_in, device, case);
+    }
+}
+
+#[test]
+fn a_device_answers_over_segments_that_come_and_go() {
+    on(&StandIn::new(Form::Plain), "cuda", "growing");
+}
+
+#[test]
+fn costs_decide_where_a_batch_is_answered() {
+    on(&StandIn::new(Form::Plain), "auto", "costs");
+}
+
+#[test]
+fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
+    let failures = [
+        ("kernel", 1, 719, "device_lost"),
+        ("kernel", 8, 719, "device_lost"),
+        ("cuLaunchKernel", 4, 2, "device_full"),
+        ("cuMemcpyHtoDAsync_v2", 2, 2, "device_full"),
+        ("cuMemcpyDtoHAsync_v2", 3, 700, "device_lost"),
+        ("cuMemAlloc_v2", 2, 2, "device_full"),
+        ("cuModuleLoadData", 1, 1, "device_refused"),
+    ];
+    for (call, nth, code, counter) in failures {
+        let failing = StandIn::new(Form::Plain).failure(call, nth, code);
+        let outcome = on(&failing, "auto", "batches");
+        assert!(has(&outcome, counter, 1), "{call} {nth} {code}: {outcome}");
+        let outcome = on(&failing, "cuda", "batches");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        let expected = "stage `search/answer` (conjunctive_query): `device` is \"cuda\"";
+        assert!(
+            outcome.starts_with(expected) && outcome.ends_with(&format!("({code})")),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
+    let on_cpu = |device| {
+        let mut command = Command::new("timeout");
+        outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "cpu"), device, "batches")
+    };
+    assert!(has(&on_cpu("auto"), "waves_on_device", 0));
+    let (error, reason) = (on_cpu("cuda:1"), "switched off by TROMMEL_DEVICE=cpu");
+    assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
+}
