@@ -81,7 +81,8 @@ impl OperatorSpec for ConjunctiveQuery {
         let in_flight = if self.device == Device::Cpu { 0 } else { IN_FLIGHT };
         let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
         // Batches are chosen one by one, when they are made.
-        let wave = Wave { is_device_forced: true, ..Wave::new(self.device, chunks, 0) };
+        let is_device_forced = self.device != Device::Cpu;
+        let wave = Wave { is_device_forced, ..Wave::new(self.device, chunks, 0) };
         let (output, tuning) = (self.output, self.tuning);
         let kernel = |_| QueryKernel::new(isa, output, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
@@ -223,7 +224,8 @@ impl ConjunctiveQuery {
         let Self { device, output, tuning, batch_queries, .. } = *self;
         let limits = ChunkLimits::new(output, batch_queries, &tuning);
         let most = self.device_memory_max.unwrap_or(usize::MAX);
-        let room = DeviceRoom::new(DeviceSession::new(device), &limits, most);
+        let session = DeviceSession::new(device);
+        let room = DeviceRoom::new(session, &limits, most, tuning.device_list_words);
         let Tuning { is_device_forced: is_forced, opening_ns, .. } = tuning;
         let rules = DeviceRules { device, output, limits, kernels, is_forced, opening_ns };
         let open =

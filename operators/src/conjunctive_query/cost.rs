@@ -22,8 +22,8 @@ const DOCUMENT_BYTES: u64 = 30;
 /// Bytes of queries in a nanosecond over the bus.
 const QUERY_BYTES: u64 = 55;
 
-/// Bytes of a segment in a nanosecond, from pageable memory (docs/gpu.md, *The whole way*).
-const SEGMENT_BYTES: u64 = 6;
+/// Bytes of lists in a nanosecond, from pageable memory (docs/gpu.md, *The whole way*).
+const LIST_BYTES: u64 = 6;
 
 /// Time of a device for a batch over `segments` segments that it has. Documents are taken for as
 /// many as the shortest lists have.
@@ -39,7 +39,8 @@ pub(super) fn on_device(queries: &QueryBlock, output: QueryOutput, segments: usi
     batch * segments as u64 + sent + fetched + queries.cost_ns / CORES
 }
 
-/// Time to send `bytes` bytes of segments that stay on the device.
-pub(super) fn upload(bytes: usize) -> u64 {
-    bytes as u64 / SEGMENT_BYTES
+/// Time to send `bytes` bytes of lists to the device: segments that stay, or lists that come along
+/// with a batch, which are copied to pinned memory first.
+pub(super) fn send(bytes: usize) -> u64 {
+    bytes as u64 / LIST_BYTES
 }

@@ -1,25 +1,29 @@
 //! Batches of queries in flight on a GPU.
 //!
 //! ```text
-//! segment ──► device memory: lists ──┐ once, while an index names it
-//! queries ──► slot ──► kernels ──► pinned memory ──► counts or documents of a segment ──► chunk
+//! segment ──► device memory ──┐ once, while an index names it
+//!    └─ lists of a batch ──┐  │ of a segment without room there
+//! queries ───────────────► slot ──► kernels ──► pinned memory ──► answers of a segment ──► chunk
 //! ```
 //!
 //! A batch over several segments is a flight for each of them, and their answers are joined when
-//! the last one has landed. Flights that find no slot start when others land. Documents that find
-//! no room leave their queries unfinished, and those after them.
+//! the last one has landed. Flights that find no slot start when others land. Lists or documents
+//! that find no room leave their queries unfinished, and those after them.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, QueryDocuments, QueryJob};
-use trommel_kernels::cuda::{DeviceError, Flights, NoDevice, Primitive, Slot};
-use trommel_kernels::inverted::{FoundDocuments, QueryBatch};
+use trommel_kernels::cuda::queries::{
+    DeviceIndex, Policy, QueryCounts, QueryDocuments, QueryJob, StreamedJob, StreamedLimits,
+};
+use trommel_kernels::cuda::{Device, DeviceError, Flights, NoDevice};
+use trommel_kernels::inverted::{ListNamer, QueryBatch};
 
 use super::chunk::{QueryChunk, Work};
-use super::index::{Index, add_counts};
+use super::index::Index;
+use super::joined::{Answers, Joined};
 use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
 use super::options::QueryOutput;
 use super::resident::Residents;
@@ -50,66 +54,22 @@ impl OpenFlights {
         })
     }
 
-    fn flights<P: Answers>(&self, limits: P::Limits) -> Result<SegmentFlights<P>, NoDevice> {
+    fn flights<P: Answers>(&self, batch: P::Limits) -> Result<SegmentFlights<P>, NoDevice> {
         // Before the slots are allocated, since they are not part of the room.
-        let (device, room) = (self.room.device()?, self.room.bytes()?);
-        let flights = Flights::open(&device, IN_FLIGHT, limits, 0)?;
-        let residents = Residents::new(&device, room);
-        let (flying, free) = (VecDeque::new(), Vec::new());
-        Ok(SegmentFlights { flights, residents, flying, free, local: Vec::new() })
-    }
-}
-
-/// Answers to a batch, joined over the segments that have landed.
-#[derive(Debug, Default)]
-struct Joined {
-    /// Queries that all segments have finished.
-    finished: usize,
-    counts: Vec<u32>,
-    /// Documents of each segment, and memory for those of more segments.
-    found: Vec<FoundDocuments>,
-}
-
-/// Answers of a device.
-trait Answers: for<'a> Primitive<Job<'a> = QueryJob<'a>, Limits: Send> {
-    /// Adds the answers of the segment with the number `segment`.
-    fn join(slot: &Slot<Self>, segment: usize, joined: &mut Joined);
-
-    /// Writes the answers into the chunk of the batch, whose memory becomes that of the next one.
-    fn write(index: &Index, joined: &mut Joined, chunk: &mut QueryChunk);
-}
-
-impl Answers for QueryCounts {
-    fn join(slot: &Slot<Self>, _: usize, joined: &mut Joined) {
-        add_counts(&mut joined.counts, slot.counts());
-    }
-
-    fn write(_: &Index, joined: &mut Joined, chunk: &mut QueryChunk) {
-        std::mem::swap(&mut joined.counts, &mut chunk.counts);
-    }
-}
-
-impl Answers for QueryDocuments {
-    fn join(slot: &Slot<Self>, segment: usize, joined: &mut Joined) {
-        joined.finished = joined.finished.min(slot.finished());
-        if joined.found.len() <= segment {
-            joined.found.resize_with(segment + 1, FoundDocuments::default);
-        }
-        let FoundDocuments { offsets, documents } = &mut joined.found[segment];
-        let (ends, ids) = slot.all_documents();
-        offsets.clear();
-        offsets.extend(ends.iter().copied().map(u64::from));
-        documents.clear();
-        documents.extend_from_slice(ids);
-    }
-
-    fn write(index: &Index, joined: &mut Joined, chunk: &mut QueryChunk) {
-        let Joined { finished, found, .. } = joined;
-        // One segment is the usual case: nothing is copied.
-        match &mut found[..index.len()] {
-            [only] => std::mem::swap(only, &mut chunk.found),
-            found => index.join(found, *finished, &mut chunk.found),
-        }
+        let (device, room) = (self.room.device()?, self.room.room()?);
+        let limits = StreamedLimits { batch, words: room.list_words };
+        Ok(SegmentFlights {
+            resident: Flights::open(&device, IN_FLIGHT, batch, 0)?,
+            streamed: None,
+            residents: Residents::new(&device, room.index_bytes),
+            device,
+            limits,
+            order: VecDeque::new(),
+            flying: VecDeque::new(),
+            free: Vec::new(),
+            local: Vec::new(),
+            namer: ListNamer::new(),
+        })
     }
 }
 
@@ -119,7 +79,7 @@ struct Flying {
     index: Arc<Index>,
     offsets: Vec<u32>,
     terms: Vec<u32>,
-    /// The segments on the device.
+    /// The segments on the device; `None` for those whose lists come along.
     lists: Vec<Option<Arc<DeviceIndex>>>,
     /// Bytes of segments that were sent for this batch.
     sent_bytes: u64,
@@ -131,23 +91,35 @@ struct Flying {
 }
 
 impl Flying {
+    fn has_started(&self) -> bool {
+        self.started == self.index.len()
+    }
+
     fn has_landed(&self) -> bool {
         self.landed == self.index.len()
     }
 
     /// Takes the batch of a chunk.
     fn begin(&mut self, chunk: &QueryChunk) {
-        let Work::Answer(index) = &chunk.work else { unreachable!("it is not for a device") };
         let queries = chunk.queries.terms();
-        self.index = Arc::clone(index);
+        self.index = Arc::clone(index_of(chunk));
         self.offsets.clear();
         self.offsets.extend_from_slice(queries.offsets);
         self.terms.clear();
         self.terms.extend_from_slice(queries.terms);
         (self.started, self.landed, self.cost) = (0, 0, Landed::default());
-        self.joined.finished = chunk.queries.len();
-        self.joined.counts.clear();
-        self.joined.counts.resize(chunk.queries.len(), 0);
+        self.joined.begin(chunk.queries.len());
+    }
+
+    /// Adds the cost of a flight that has landed.
+    fn land(&mut self, landed: Landed) {
+        self.landed += 1;
+        let Landed { times, bytes_to_device, bytes_from_device } = &mut self.cost;
+        times.copy_in += landed.times.copy_in;
+        times.kernel += landed.times.kernel;
+        times.copy_out += landed.times.copy_out;
+        *bytes_to_device += landed.bytes_to_device;
+        *bytes_from_device += landed.bytes_from_device;
     }
 
     /// Writes the answers into the chunk of the batch.
@@ -160,72 +132,124 @@ impl Flying {
     }
 }
 
+/// The index of a chunk for a device.
+fn index_of(chunk: &QueryChunk) -> &Arc<Index> {
+    let Work::Answer(index) = &chunk.work else { unreachable!("it is not for a device") };
+    index
+}
+
 /// Batches in flight.
-struct SegmentFlights<P: Primitive> {
-    flights: Flights<P>,
+struct SegmentFlights<P: Answers> {
+    /// Flights over segments on the device.
+    resident: Flights<P>,
+    /// Flights that bring their lists along, made for the first of them.
+    streamed: Option<Flights<P::Streamed>>,
     residents: Residents,
+    device: Device,
+    limits: StreamedLimits<P::Limits>,
+    /// Whether each flight brings its lists along, the first flight first.
+    order: VecDeque<bool>,
     flying: VecDeque<Flying>,
     /// Memory of batches that have landed.
     free: Vec<Flying>,
     /// Terms of a batch within a segment.
     local: Vec<u32>,
+    namer: ListNamer,
 }
 
 impl<P: Answers> SegmentFlights<P> {
-    /// Starts flights while there are slots.
+    /// Starts flights in their order while there are slots.
     fn start(&mut self) -> Result<(), DeviceError> {
-        for batch in &mut self.flying {
-            for (segment, lists) in batch.index.segments().zip(&batch.lists).skip(batch.started) {
-                if !self.flights.has_room() {
-                    return Ok(());
-                }
-                let index = lists.as_ref().expect("all segments are on the device");
-                segment.find_terms(&batch.terms, &mut self.local);
-                let queries = QueryBatch::new(&batch.offsets, &self.local);
-                let job = QueryJob { queries, index, policy: Policy::default() };
-                self.flights.submit(&job, std::mem::take(&mut batch.sent_bytes))?;
-                batch.started += 1;
+        while let Some(place) = self.flying.iter().position(|batch| !batch.has_started()) {
+            if !self.start_next(place)? {
+                break;
             }
         }
         Ok(())
     }
 
+    /// Starts the next flight of a batch; false if there is no slot for it.
+    fn start_next(&mut self, place: usize) -> Result<bool, DeviceError> {
+        let batch = &mut self.flying[place];
+        let segment = batch.index.segments().nth(batch.started).expect("one has not started");
+        let lists = &batch.lists[batch.started];
+        let has_slot = match lists {
+            Some(_) => self.resident.has_room(),
+            None => self.streamed.as_ref().is_some_and(Flights::has_room),
+        };
+        if !has_slot {
+            return Ok(false);
+        }
+        // Queries without room in a segment before are asked again in all of them.
+        let offsets = &batch.offsets[..=batch.joined.finished];
+        let terms = &batch.terms[..offsets[batch.joined.finished] as usize];
+        segment.find_terms(terms, &mut self.local);
+        let (queries, policy) = (QueryBatch::new(offsets, &self.local), Policy::default());
+        let sent_bytes = std::mem::take(&mut batch.sent_bytes);
+        match (lists, &mut self.streamed) {
+            (Some(index), _) => {
+                self.resident.submit(&QueryJob { queries, index, policy }, sent_bytes)?;
+            }
+            (None, Some(flights)) => {
+                let lists = self.namer.name(&segment.lists, queries, self.limits.words);
+                batch.joined.finished = lists.queries().len();
+                assert!(batch.joined.finished > 0, "the lists of a query have room");
+                flights.submit(&StreamedJob { lists, policy }, sent_bytes)?;
+            }
+            (None, None) => unreachable!("there is a slot"),
+        }
+        self.order.push_back(lists.is_none());
+        batch.started += 1;
+        Ok(true)
+    }
+
     /// Takes the answers of flights of the first batch that have landed.
     fn land(&mut self) -> Result<(), DeviceError> {
-        let Some(batch) = self.flying.front_mut() else { return Ok(()) };
-        while batch.landed < batch.started && self.flights.is_done()? {
-            let landed =
-                self.flights.collect(|slot| P::join(slot, batch.landed, &mut batch.joined))?;
-            batch.landed += 1;
-            add_cost(&mut batch.cost, landed);
+        let Self { resident, streamed, order, flying, .. } = self;
+        let Some(batch) = flying.front_mut() else { return Ok(()) };
+        while batch.landed < batch.started {
+            let (segment, joined) = (batch.landed, &mut batch.joined);
+            let landed = match streamed {
+                Some(flights) if order.front() == Some(&true) => {
+                    if !flights.is_done()? {
+                        break;
+                    }
+                    flights.collect(|slot| P::join_streamed(slot, segment, joined))?
+                }
+                _ => {
+                    if !resident.is_done()? {
+                        break;
+                    }
+                    resident.collect(|slot| P::join(slot, segment, joined))?
+                }
+            };
+            order.pop_front();
+            batch.land(landed);
         }
         Ok(())
     }
-}
-
-/// Adds the cost of a flight to that of its batch.
-fn add_cost(sum: &mut Landed, landed: Landed) {
-    sum.times.copy_in += landed.times.copy_in;
-    sum.times.kernel += landed.times.kernel;
-    sum.times.copy_out += landed.times.copy_out;
-    sum.bytes_to_device += landed.bytes_to_device;
-    sum.bytes_from_device += landed.bytes_from_device;
 }
 
 impl<P: Answers> OnDevice for SegmentFlights<P> {
     type Chunk = QueryChunk;
 
     fn has_room(&self, chunk: &QueryChunk) -> bool {
-        let Work::Answer(index) = &chunk.work else { unreachable!("it is not for a device") };
-        let has_started = |batch: &Flying| batch.started == batch.index.len();
-        let has_slot = self.flights.has_room() && self.flying.iter().all(has_started);
-        self.flying.is_empty() || has_slot && self.residents.have_room(index)
+        if self.flying.is_empty() {
+            return true;
+        }
+        let has_slots =
+            self.resident.has_room() && self.streamed.as_ref().is_none_or(Flights::has_room);
+        let all_have_started = self.flying.iter().all(Flying::has_started);
+        has_slots && all_have_started && self.residents.have_room(index_of(chunk))
     }
 
     fn submit(&mut self, chunk: &QueryChunk) -> Result<(), DeviceError> {
         let mut batch = self.free.pop().unwrap_or_default();
         batch.begin(chunk);
         (batch.lists, batch.sent_bytes) = self.residents.hold(&batch.index)?;
+        if self.streamed.is_none() && batch.lists.iter().any(Option::is_none) {
+            self.streamed = Some(Flights::open(&self.device, IN_FLIGHT, self.limits, 0)?);
+        }
         self.flying.push_back(batch);
         self.start()
     }
@@ -247,11 +271,11 @@ impl<P: Answers> OnDevice for SegmentFlights<P> {
     }
 }
 
-impl<P: Primitive> fmt::Debug for SegmentFlights<P> {
+impl<P: Answers> fmt::Debug for SegmentFlights<P> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flights, residents, flying, .. } = self;
+        let Self { resident, streamed, residents, flying, .. } = self;
         let mut shown = formatter.debug_struct("SegmentFlights");
-        shown.field("flights", flights).field("residents", residents).field("flying", flying);
-        shown.finish()
+        shown.field("resident", resident).field("streamed", streamed);
+        shown.field("residents", residents).field("flying", flying).finish()
     }
 }

@@ -68,21 +68,57 @@ impl ChunkLimits {
     }
 }
 
-/// Memory of a device for the index. Clones share it.
+/// Memory of a device for the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Bytes of the segments that stay.
+    pub(super) index_bytes: usize,
+    /// Words of the lists that a batch may bring along.
+    pub(super) list_words: usize,
+}
+
+impl Room {
+    /// The room in `free` bytes, `reserved` of which are for batches, with at most `most` bytes of
+    /// segments and `list_words` words of lists.
+    fn new(free: usize, reserved: usize, most: usize, list_words: usize) -> Self {
+        // Batches in flight take a quarter of a small memory at most.
+        let list_words = list_words.min(free / (4 * IN_FLIGHT * size_of::<u32>()));
+        let lists = IN_FLIGHT * list_words * size_of::<u32>();
+        let left = free.saturating_sub(reserved).saturating_sub(lists);
+        Self { index_bytes: most.min(left), list_words }
+    }
+}
+
+/// The door to a device and its room. Clones share both.
 #[derive(Debug, Clone)]
 pub(super) struct DeviceRoom {
     session: DeviceSession,
     /// Bytes of the batches in flight.
     reserved: usize,
-    /// Maximum bytes by the parameter.
+    /// Maximum bytes of the segments that stay, by the parameter.
     most: usize,
-    bytes: Arc<OnceLock<usize>>,
+    /// Maximum words of the lists of a batch.
+    list_words: usize,
+    room: Arc<OnceLock<Room>>,
 }
 
 impl DeviceRoom {
-    /// All memory that is free beside chunks of these limits, but at most `most` bytes.
-    pub(super) fn new(session: DeviceSession, limits: &ChunkLimits, most: usize) -> Self {
-        Self { session, reserved: limits.bytes(), most, bytes: Arc::default() }
+    /// All memory that is free beside chunks of these limits, but at most `most` bytes for segments
+    /// that stay, and `list_words` words for the lists of a batch.
+    pub(super) fn new(
+        session: DeviceSession,
+        limits: &ChunkLimits,
+        most: usize,
+        list_words: usize,
+    ) -> Self {
+        Self { session, reserved: limits.bytes(), most, list_words, room: Arc::default() }
+    }
+
+    /// A room that is known.
+    #[cfg(test)]
+    pub(super) fn known(session: DeviceSession, room: Room) -> Self {
+        let room = Arc::new(OnceLock::from(room));
+        Self { session, reserved: 0, most: 0, list_words: 0, room }
     }
 
     /// The device.
@@ -93,15 +129,30 @@ impl DeviceRoom {
         self.session.open()
     }
 
-    /// Bytes for the index; opens the device.
+    /// The room for the index; opens the device.
     ///
     /// # Errors
     /// If there is none.
-    pub(super) fn bytes(&self) -> Result<usize, NoDevice> {
-        if let Some(bytes) = self.bytes.get() {
-            return Ok(*bytes);
+    pub(super) fn room(&self) -> Result<Room, NoDevice> {
+        if let Some(room) = self.room.get() {
+            return Ok(*room);
         }
         let free = self.device()?.memory_bytes()?.0;
-        Ok(*self.bytes.get_or_init(|| self.most.min(free.saturating_sub(self.reserved))))
+        let room = Room::new(free, self.reserved, self.most, self.list_words);
+        Ok(*self.room.get_or_init(|| room))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_divided() {
+        let room = Room::new(1_000_000, 100_000, usize::MAX, 1_000);
+        assert_eq!(room, Room { index_bytes: 888_000, list_words: 1_000 });
+        assert_eq!(Room::new(1_000_000, 100_000, 500, 1_000).index_bytes, 500);
+        let small = Room::new(48_000, 100_000, usize::MAX, 1 << 24);
+        assert_eq!(small, Room { index_bytes: 0, list_words: 1_000 });
     }
 }

@@ -16,10 +16,13 @@
 //! when it is full, when the oldest query in it would miss its deadline, or when no input waits and
 //! a kernel has nothing to do. So batches grow with the load, and a query alone does not wait.
 //!
+//! **Device.** A GPU answers the batches that cost less there. Segments stay in its memory while an
+//! index names them, or batches bring the lists along that they name.
+//!
 //! Source: Wu, Zhang, Ao, Wang, Liu, Wang, *A Batched GPU Algorithm for Set Intersection*, ISPAN
 //! 2009: §III (batches of queries, semi-sorted by length). Departures: batches are formed online,
 //! under a deadline, which the paper leaves open; a segment orders the queries of a batch by their
-//! lists.
+//! lists. An index that exceeds the memory of a GPU is streamed, which the paper leaves open (§V).
 //!
 //! | file | contents |
 //! |---|---|
@@ -32,7 +35,8 @@
 //! | `question` | queries of a running stage |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `device`, `cost`, `limits` | the choice of a device for a batch, by costs and limits |
-//! | `flights`, `resident` | batches in flight on a device, and the segments in its memory |
+//! | `flights`, `joined`, `resident` | batches in flight on a device, their answers, and the segments in its memory |
+//! | `streamed` | lists that batches bring along |
 //! | `tuning` | sizes that are no parameters |
 
 mod bind;
@@ -45,6 +49,7 @@ mod device;
 mod flights;
 mod growth;
 mod index;
+mod joined;
 mod kernel;
 mod limits;
 mod operator;
@@ -56,6 +61,7 @@ mod resident;
 mod segments;
 mod sets;
 mod stored;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod tuning;

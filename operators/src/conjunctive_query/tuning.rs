@@ -17,6 +17,8 @@ pub(super) struct Tuning {
     pub(super) answer_documents: u64,
     /// Room for the documents of a batch of queries on a device: 16 MiB.
     pub(super) device_documents: usize,
+    /// Words of the lists that a batch of queries may bring to a device: 64 MiB.
+    pub(super) device_list_words: usize,
     /// Whether `auto` takes a device without a comparison of costs.
     pub(super) is_device_forced: bool,
     /// Nanoseconds to open a device, which have to be saved before.
@@ -37,6 +39,7 @@ impl Default for Tuning {
             merge_segments: 4,
             answer_documents: 1 << 22,
             device_documents: 1 << 22,
+            device_list_words: 1 << 24,
             is_device_forced: false,
             opening_ns: OPENING_NS,
             batch_documents: 1 << 18,
@@ -55,6 +58,7 @@ impl Tuning {
         merge_segments: 2,
         answer_documents: 10,
         device_documents: 400,
+        device_list_words: 1 << 10,
         is_device_forced: true,
         opening_ns: 0,
         batch_documents: 3,

@@ -314,9 +314,10 @@ fn invalid_parameters_are_refused() {
     let both = [Arc::clone(&schema), Arc::clone(&schema)];
     let mixed = [Arc::clone(&schema), texts];
     let alone = [schema];
-    let refused: [(ConjunctiveQuery, &[_], &str); 8] = [
+    let refused: [(ConjunctiveQuery, &[_], &str); 9] = [
         (spec().batch_queries(0), &both, "batch_queries"),
         (spec().deadline_ms(-1.0), &both, "deadline_ms"),
+        (spec().device_memory_max(0), &both, "device_memory_max"),
         (spec().set("label"), &both, "set"),
         (spec(), &mixed, "set"),
         (spec().name("set"), &both, "name"),

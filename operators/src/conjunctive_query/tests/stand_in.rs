@@ -109,13 +109,40 @@ fn room(device: Device) {
     assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
 }
 
-/// An index that grows: several segments, which come and go while batches are in flight.
+/// Lists that come along, since the index finds no room: all of them at once, and of few queries.
+fn streamed(device: Device) {
+    let (documents, queries) = (corpus(400), questions(60));
+    let sets = (&documents[..], &queries[..]);
+    for (list_words, is_enough) in [(1 << 14, true), (128, false)] {
+        let tuning = Tuning { device_list_words: list_words, ..LARGE };
+        let spec = ConjunctiveQuery::new().tuning(tuning).device(device).device_memory_max(1);
+        for metrics in check(sets, &spec, RUN) {
+            let names = ["batches", "waves_on_device", "bytes_to_device"];
+            let [batches, waves, bytes] = names.map(|name| counted(&metrics, name));
+            assert_eq!(waves > batches, !is_enough, "{waves} waves of {batches} batches");
+            // The queries alone take 1,500.
+            assert!(bytes > 2_500, "{bytes} bytes");
+        }
+    }
+    // The CPU answers queries whose lists have no room: here, all lists that are not inline.
+    let tuning = Tuning { device_list_words: 60, ..LARGE };
+    let spec = ConjunctiveQuery::new().tuning(tuning).device(device).device_memory_max(1);
+    for metrics in check(sets, &spec, RUN) {
+        let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&metrics, name));
+        assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
+    }
+}
+
+/// An index that grows: several segments, which come and go while batches are in flight. With less
+/// memory, some of them stay, or none.
 fn growing(device: Device) {
     let (documents, queries) = (corpus(300), questions(60));
-    for (step, lag, batch_queries) in [(3, 2, 4), (10, 3, 1000), (64, 1, 2)] {
+    let cases = [(3, 2, 4, usize::MAX), (10, 3, 1000, 6_000), (64, 1, 2, 3_000), (7, 2, 3, 1)];
+    for (step, lag, batch_queries, memory) in cases {
         for output in [QueryOutput::Documents, QueryOutput::Count] {
             let spec = spec().over(AnswerOver::Arrived).output(output).device(device);
-            let spec = spec.tuning(Tuning { answer_documents: 300, ..Tuning::SMALL });
+            let tuning = Tuning { answer_documents: 300, ..Tuning::SMALL };
+            let spec = spec.tuning(tuning).device_memory_max(memory);
             let mut parts = Parts::of(&spec.batch_queries(batch_queries), 2);
             let (mut asked, mut expected) = (0, Answers::new());
             for (turn, part) in documents.chunks(step).enumerate() {
@@ -184,6 +211,7 @@ fn child() {
         "answers" => answers,
         "names" => names,
         "room" => room,
+        "streamed" => streamed,
         "growing" => growing,
         "costs" => costs,
         _ => |device| match batches_of(device) {
@@ -222,6 +250,11 @@ fn a_device_answers_as_sets() {
     for (device, case) in [("cuda", "answers"), ("auto", "names"), ("cuda", "room")] {
         on(&stand_in, device, case);
     }
+}
+
+#[test]
+fn lists_without_room_come_along() {
+    on(&StandIn::new(Form::Plain), "cuda", "streamed");
 }
 
 #[test]
