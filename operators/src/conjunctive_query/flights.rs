@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trommel_kernels::cuda::queries::{
-    DeviceIndex, Policy, QueryCounts, QueryDocuments, QueryJob, StreamedJob, StreamedLimits,
+    Policy, QueryCounts, QueryDocuments, QueryJob, StreamedJob, StreamedLimits,
 };
 use trommel_kernels::cuda::{Device, DeviceError, Flights, NoDevice};
 use trommel_kernels::inverted::{ListNamer, QueryBatch};
@@ -26,7 +26,7 @@ use super::index::Index;
 use super::joined::{Answers, Joined};
 use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
 use super::options::QueryOutput;
-use super::resident::Residents;
+use super::resident::{HeldLists, Residents};
 use crate::wave::{Landed, OnDevice};
 
 /// Batches in flight, whose answers are counts or documents.
@@ -79,8 +79,8 @@ struct Flying {
     index: Arc<Index>,
     offsets: Vec<u32>,
     terms: Vec<u32>,
-    /// The segments on the device; `None` for those whose lists come along.
-    lists: Vec<Option<Arc<DeviceIndex>>>,
+    /// The segments on the device; the lists of the others come along.
+    lists: HeldLists,
     /// Bytes of segments that were sent for this batch.
     sent_bytes: u64,
     /// Segments that have started, and those that have landed.

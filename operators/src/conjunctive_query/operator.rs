@@ -143,8 +143,8 @@ pub struct ConjunctiveQuery {
     /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
     #[serde(default)]
     pub(super) device: Device,
-    /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free. Lists
-    /// of a larger index go there with the queries that name them.
+    /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
+    /// Lists of a larger index go there with the queries that name them.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) device_memory_max: Option<usize>,

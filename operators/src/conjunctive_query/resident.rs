@@ -25,6 +25,9 @@ pub(super) fn are_resident(
     })
 }
 
+/// The segments of an index on the device; `None` for each that does not stay there.
+pub(super) type HeldLists = Vec<Option<Arc<DeviceIndex>>>;
+
 /// A segment on the device.
 #[derive(Debug)]
 struct Resident {
@@ -75,19 +78,16 @@ impl Residents {
         self.memory.used_bytes().0 - released + missing <= self.bytes_max
     }
 
-    /// The segments of `index` on the device, for which there is [room](Self::have_room); `None`
-    /// for each that does not stay. Also the bytes that were sent.
+    /// The segments of `index`, for which there is [room](Self::have_room), and the bytes that were
+    /// sent.
     ///
     /// # Errors
     /// If the device fails.
-    pub(super) fn hold(
-        &mut self,
-        index: &Index,
-    ) -> Result<(Vec<Option<Arc<DeviceIndex>>>, u64), DeviceError> {
+    pub(super) fn hold(&mut self, index: &Index) -> Result<(HeldLists, u64), DeviceError> {
         self.residents.retain(|one| one.segment.strong_count() > 0);
         let bytes_max = self.bytes_max;
         // Held before any is sent, so that none of them is released for another one.
-        let mut held: Vec<Option<Arc<DeviceIndex>>> = are_resident(index, bytes_max)
+        let mut held: HeldLists = are_resident(index, bytes_max)
             .map(|(segment, stays)| if stays { self.find(segment) } else { None })
             .collect();
         let mut sent = 0;
