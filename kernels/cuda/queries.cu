@@ -10,7 +10,10 @@
 // A warp takes a unit: see queries.cuh. Reads 16 B a term and a unit; 2 or 4 B an id of the source,
 // and for each of them and each further list that is searched a sector of a bitmap, or two of a
 // directory and its halves. Writes 4 B a query; of documents also 36 B a unit and 4 B a document.
+#include "block_scan.cuh"
 #include "queries.cuh"
+
+static_assert(QUERY_THREADS == SCAN_THREADS, "a scan of the block of a query");
 
 // The documents of a batch. The same layout: kernels/src/cuda/queries/documents.rs.
 struct Documents {
@@ -261,25 +264,6 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
             at += write_again(queries.segment, own, i * own.unit, at, memory);
         }
     }
-}
-
-// The sum of the values of the threads up to the calling one, and of all in `all`: by Hillis and
-// Steele, in two rows of shared memory. All threads call it.
-__device__ inline u32 sum_up_to_thread(u32 value, u32* rows, u32& all) {
-    u32 *from = rows, *to = rows + QUERY_THREADS;
-    from[threadIdx.x] = value;
-    for (u32 distance = 1; distance < QUERY_THREADS; distance *= 2) {
-        __syncthreads();  // The last row is there, and nobody reads the one before.
-        u32 sum = from[threadIdx.x];
-        if (threadIdx.x >= distance) sum += from[threadIdx.x - distance];
-        to[threadIdx.x] = sum;
-        u32* const row = from;
-        from = to;
-        to = row;
-    }
-    __syncthreads();  // So is the row of all sums.
-    all = from[QUERY_THREADS - 1];
-    return from[threadIdx.x];
 }
 
 // The number of ids of a tile, one a thread, that are in all lists: search, scan and compaction for

@@ -304,7 +304,9 @@ const QUERY_TESTS: &str = "suite::queries::small suite::queries::queries_of suit
 fn no_barrier_of_queries_can_be_pulled_out() {
     let filters = ["suite::queries::queries_of_several"];
     pull_out_barriers("queries.cuh", 6, &filters);
-    pull_out_barriers("queries.cu", 5, &filters);
+    pull_out_barriers("queries.cu", 3, &filters);
+    pull_out_barriers("block_scan.cuh", 2, &filters);
+    pull_out_barriers("serial.cu", 3, &["suite::queries::serial_queries"]);
 }
 
 #[test]
@@ -354,7 +356,6 @@ fn no_bound_of_kernels_of_queries_can_be_let_out() {
         ["rest < WARP ?", "rest <= WARP ?"],
         ["end == UNFINISHED || begin == end", "begin == end"],
         ["[unit.query].count + 1", "[unit.query].count"],
-        ["threadIdx.x >= distance", "threadIdx.x > distance"],
         ["threadIdx.x < left ? ids", "threadIdx.x <= left ? ids"],
         ["i <= own.units(); i += QUERY_WARPS", "i < own.units(); i += QUERY_WARPS"],
         [
@@ -363,6 +364,27 @@ fn no_bound_of_kernels_of_queries_can_be_let_out() {
         ],
     ];
     let_out_bounds("queries.cu", "queries.cu", &bounds, QUERY_TESTS);
+}
+
+#[test]
+fn no_bound_of_serial_queries_can_be_let_out() {
+    let bounds = [
+        ["begin < left;", "begin + TILE < left;"],
+        ["at < left && is_in", "is_in"],
+        ["if (at < left) serial.sums", "serial.sums"],
+        ["left % TILE != 0", "0"],
+        ["begin < tiles;", "begin + SCAN_THREADS < tiles;"],
+        ["tile < tiles ? serial.tiles[tile] : 0", "serial.tiles[tile]"],
+        ["before + sum - own", "sum - own"],
+        ["at < left; at += threads", "at <= left; at += threads"],
+        ["at % TILE ? ", "at ? "],
+        ["step == 1 ?", "step <= 2 ?"],
+    ];
+    let filter = "suite::queries::serial_queries";
+    let_out_bounds("serial.cu", "serial.cu", &bounds, filter);
+    let bounds = [["threadIdx.x >= distance", "threadIdx.x > distance"]];
+    let_out_bounds("serial.cu", "block_scan.cuh", &bounds, filter);
+    let_out_bounds("queries.cu", "block_scan.cuh", &bounds, QUERY_TESTS);
 }
 
 #[test]

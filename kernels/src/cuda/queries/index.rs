@@ -18,6 +18,8 @@ pub struct DeviceIndex {
     terms: u32,
     /// Ids of the longest list.
     longest: u32,
+    /// Whether lists are plain ids.
+    is_plain: bool,
 }
 
 /// A segment as kernels take it: `Segment` of `inverted.cuh`.
@@ -44,7 +46,7 @@ impl DeviceIndex {
         segment: &Segment<B>,
     ) -> Result<Arc<Self>, DeviceError> {
         let (words, longest) = segment.words();
-        Self::new(memory, segment, words, longest)
+        Self::new(memory, segment, words, (longest, false))
     }
 
     /// Sends the same lists as plain ids, four bytes each, in which ids are found by a binary
@@ -62,19 +64,19 @@ impl DeviceIndex {
         segment: &Segment<B>,
     ) -> Result<Arc<Self>, DeviceError> {
         let (_, longest) = segment.words();
-        Self::new(memory, segment, &segment.to_plain_words(), longest)
+        Self::new(memory, segment, &segment.to_plain_words(), (longest, true))
     }
 
     fn new<B: AsRef<[u8]>>(
         memory: &Arc<Memory>,
         segment: &Segment<B>,
         words: &[u32],
-        longest: u32,
+        (longest, is_plain): (u32, bool),
     ) -> Result<Arc<Self>, DeviceError> {
         let mut buffer = memory.device_buffer(words.len())?;
         buffer.upload(words)?;
         let (documents, terms) = (segment.documents(), segment.terms());
-        Ok(Arc::new(Self { words: buffer, documents, terms, longest }))
+        Ok(Arc::new(Self { words: buffer, documents, terms, longest, is_plain }))
     }
 
     /// The number of documents.
@@ -87,6 +89,11 @@ impl DeviceIndex {
     #[must_use]
     pub fn longest(&self) -> u32 {
         self.longest
+    }
+
+    /// Whether lists are plain ids.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// The bytes in the device's memory.

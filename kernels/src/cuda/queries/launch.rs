@@ -24,6 +24,14 @@ pub(super) const COUNT_FUNCTIONS: [&str; 3] = ["count_first", "count_listed", "c
 pub(super) const FIND_FUNCTIONS: [&str; 5] =
     ["find_first", "find_listed", "find_totals", "find_offsets", "find_documents"];
 
+/// Kernels of one query after the other.
+pub(super) const SERIAL_FUNCTIONS: [&str; 4] =
+    ["serial_begin", "serial_search", "serial_scan", "serial_compact"];
+/// Ids of a tile: `TILE` of `serial.cu`.
+pub(super) const SERIAL_IDS: usize = THREADS as usize;
+/// A block of a scan: two sums a thread.
+const SCAN_BYTES: u32 = THREADS * 4 * 2;
+
 /// A way of counting the documents of a batch. All of them count the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,6 +48,11 @@ impl Way {
 }
 
 /// The way of counting, and the cut of a batch into blocks, which changes the speed alone.
+///
+/// Both ways are batched. The plain algorithm of the paper, one query after the other with all
+/// blocks on two lists, is another primitive, [`SerialCounts`](super::SerialCounts), since its
+/// buffers are others: [`Way::Blocks`] with batches of one query would leave all multiprocessors
+/// but one without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     way: Way,
@@ -84,6 +97,11 @@ impl Policy {
         self.listed.launch(kernel, device, u32::MAX, THREADS / WARP * WARP_BYTES)
     }
 
+    /// The launch of a kernel with a thread an id of one query.
+    pub(super) fn launch_ids(&self, kernel: &'static str, device: &Properties, ids: u32) -> Launch {
+        self.first.launch(kernel, device, ids.div_ceil(THREADS), SCAN_BYTES)
+    }
+
     /// The launch of the kernel with a block a query.
     pub(super) fn launch_blocks(&self, device: &Properties, queries: u32) -> Launch {
         self.first.launch(COUNT_FUNCTIONS[2], device, queries, BLOCK_BYTES)
@@ -100,6 +118,12 @@ impl Default for Policy {
 /// a sum of 8 bytes each.
 pub(super) fn launch_offsets(device: &Properties) -> Launch {
     Grid::new(1024, 1).launch(FIND_FUNCTIONS[3], device, 1, 1024 / WARP * 8)
+}
+
+/// The launch of a kernel of one block: a warp for the order of lists, or a scan.
+pub(super) fn launch_alone(kernel: &'static str, device: &Properties) -> Launch {
+    let threads = if kernel == SERIAL_FUNCTIONS[0] { WARP } else { THREADS };
+    Grid::new(threads, 1).launch(kernel, device, 1, SCAN_BYTES)
 }
 
 #[cfg(test)]

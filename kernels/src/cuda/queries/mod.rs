@@ -31,8 +31,8 @@
 //! under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed the
 //! room is cut before it is submitted. Queries with the same lists go together for that reason.
 //!
-//! [`Policy`] has also the kernel of the paper for numbers of documents, for comparison: a block
-//! takes a query.
+//! For comparison, [`Policy`] has also the batched kernel of the paper for numbers of documents: a
+//! block takes a query. [`SerialCounts`] is its plain algorithm, one query after the other.
 //!
 //! Source: Wu, Zhang, Ao, Wang, Liu, Wang, *A Batched GPU Algorithm for Set Intersection*, ISPAN
 //! 2009: §III (batches; search, scan and compaction; all results in one transfer). Departures:
@@ -42,7 +42,7 @@
 //! - Ids that fail are moved out of the way among the 32 lanes of a warp, by votes in place of
 //!   scans. No block waits for a barrier.
 //!
-//! Kernels: `kernels/cuda/queries.cu`, `queries.cuh` (units), `inverted.cuh` (lists).
+//! Kernels: `kernels/cuda/queries.cu`, `queries.cuh` (units), `inverted.cuh` (lists), `serial.cu`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -50,6 +50,7 @@
 //! | `launch` | ways of counting, entry points and grids |
 //! | `buffers` | the queries of a batch and its units |
 //! | `counts`, `documents` | the steps of a batch, for numbers of documents and for documents |
+//! | `serial` | numbers of documents, one query after the other |
 //! | `streamed`, `over_lists` | a batch that brings its lists along; the steps that it shares with the others |
 
 mod buffers;
@@ -58,6 +59,7 @@ mod documents;
 mod index;
 mod launch;
 mod over_lists;
+mod serial;
 mod streamed;
 
 pub use self::buffers::{QueryJob, QueryLimits};
@@ -65,6 +67,7 @@ pub use self::counts::{CountsKept, QueryCounts};
 pub use self::documents::{DocumentLimits, DocumentsAnswered, DocumentsKept, QueryDocuments};
 pub use self::index::DeviceIndex;
 pub use self::launch::{Policy, Way};
+pub use self::serial::{SerialCounts, SerialKept, SerialLimits};
 pub use self::streamed::{Streamed, StreamedJob, StreamedKept, StreamedLimits};
 
 #[cfg(doc)]

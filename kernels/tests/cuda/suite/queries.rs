@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trommel_kernels::cuda::queries::{
     DeviceIndex, DocumentLimits, Policy, QueryCounts, QueryDocuments, QueryJob, QueryLimits,
-    Streamed, StreamedJob, StreamedLimits, Way,
+    SerialCounts, SerialLimits, Streamed, StreamedJob, StreamedLimits, Way,
 };
 use trommel_kernels::cuda::{Device, Flights, Kernels, Lane, Memory, Slot};
 use trommel_kernels::inverted::{DocumentSet, ListNamer, QueryBatch};
@@ -257,25 +257,58 @@ fn nothing_is_a_batch() {
     check(&ListCase::new("no documents", 0).list(Form::Inline, []).query(&[0]).query(&[]));
 }
 
-/// The plain model of the paper: transfer, kernel and transfer back, one query after the other.
-/// The units of a query are taken by the warps of all blocks.
-#[test]
-fn queries_one_by_one_match_sets() {
+/// Compares counts of one query after the other, in batches of `step` queries. With one query, a
+/// batch is the serial model of the paper: transfer, kernels and transfer back for each query.
+fn check_serial(case: &ListCase, policy: Policy, step: usize) {
     let Some(device) = device() else { return };
-    let (bench, case) = (Bench::new(&device), units_of_ids());
-    let index = DeviceIndex::upload_plain(&bench.memory, &case.segment()).unwrap();
-    let limits = QueryLimits { queries: 1, terms: 100, units: 100 };
-    for way in Way::ALL {
-        let mut slot = Slot::new(&bench.memory, limits).unwrap();
-        for (ends, expected) in case.offsets.windows(2).zip(case.by_hand()) {
-            let queries = QueryBatch::new(ends, &case.terms[..ends[1] as usize]);
-            slot = bench.count(slot, &QueryJob { queries, index: &index, policy: Policy::of(*way) });
-            assert_eq!(slot.counts()[0] as usize, expected.len(), "{way:?}");
-            let words = 2 + 2 + queries.terms(0).len() as u64;
-            let landed = slot.landed();
-            assert_eq!([landed.bytes_to_device, landed.bytes_from_device], [4 * words, 4]);
-        }
+    let memory = Memory::new(&device, BUDGET, BUDGET);
+    let index = DeviceIndex::upload_plain(&memory, &case.segment()).unwrap();
+    let expected: Vec<usize> = case.by_hand().iter().map(Vec::len).collect();
+    let (terms, ids) = (case.terms.len(), case.longest());
+    let limits = SerialLimits { queries: step, terms, ids };
+    let mut flights = Flights::<SerialCounts>::open(&device, 1, limits, 0).unwrap();
+    for (begin, expected) in (0..).step_by(step).zip(expected.chunks(step)) {
+        let offsets = &case.offsets[begin..=begin + expected.len()];
+        let terms = &case.terms[..*offsets.last().unwrap() as usize];
+        let job = QueryJob { queries: QueryBatch::new(offsets, terms), index: &index, policy };
+        flights.submit(&job, 0).unwrap();
+        let landed = flights.collect(|slot| {
+            let counts = slot.counts().iter().map(|&count| count as usize);
+            assert!(counts.eq(expected.iter().copied()), "{} from {begin}", case.name);
+        });
+        let words = 2 + offsets.len() + terms.len() - offsets[0] as usize;
+        let [sent, fetched] = [words, expected.len()].map(|words| 4 * words as u64);
+        let landed = landed.unwrap();
+        assert_eq!([landed.bytes_to_device, landed.bytes_from_device], [sent, fetched]);
     }
+}
+
+#[test]
+fn serial_queries_match_sets() {
+    let no_documents = ListCase::new("no documents", 0).list(Form::Inline, []).query(&[0]);
+    check_serial(&no_documents, Policy::default(), 1);
+    check_serial(&few_ids(), Policy::default(), 7);
+    let case = ListCase::new("plain lists", 5_000)
+        .list(Form::Plain, every(3, 5_000, 7))
+        .list(Form::Plain, every(0, 5_000, 3))
+        .list(Form::Plain, every(200, 5_000, 1))
+        .list(Form::Plain, every(4_000, 5_000, 9))
+        .all_pairs()
+        .query(&[])
+        .query(&[2, 2, 1, 0])
+        .drawn(6, 4, 21);
+    check_serial(&case, Policy::default(), case.queries());
+    check_serial(&case, Policy::default().with_blocks_max(1), 1);
+}
+
+#[test]
+fn serial_queries_of_many_tiles_match_sets() {
+    let case = ListCase::new("tiles", 70_000)
+        .list(Form::Plain, every(0, 66_100, 1))
+        .list(Form::Plain, every(100, 70_000, 1))
+        .query(&[0, 1, 1])
+        .query(&[1, 1]);
+    check_serial(&case, Policy::default(), 2);
 }
 
 #[test]
@@ -350,6 +383,18 @@ fn too_many_lists_are_refused() {
     let mut flights = Flights::<Streamed<QueryCounts>>::open(&device, 1, limits, 0).unwrap();
     let lists = namer.name(&segment, queries, usize::MAX);
     drop(flights.submit(&StreamedJob { lists, policy: Policy::default() }, 0));
+}
+
+#[test]
+#[should_panic(expected = "the lists are not plain")]
+fn serial_queries_over_other_lists_are_refused() {
+    let device = device().unwrap_or_else(|| panic!("the lists are not plain, and no device"));
+    let (memory, case) = (Memory::new(&device, BUDGET, BUDGET), few_ids());
+    let index = DeviceIndex::upload(&memory, &case.segment()).unwrap();
+    let limits = SerialLimits { queries: 100, terms: 200, ids: 200 };
+    let mut flights = Flights::<SerialCounts>::open(&device, 1, limits, 0).unwrap();
+    let queries = QueryBatch::new(&case.offsets, &case.terms);
+    drop(flights.submit(&QueryJob { queries, index: &index, policy: Policy::default() }, 0));
 }
 
 /// Submits two queries of three terms over a list of two ids; `said` is the panic without a
