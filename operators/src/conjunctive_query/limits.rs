@@ -47,13 +47,14 @@ impl ChunkLimits {
         self.documents
     }
 
-    /// Bytes of the batches in flight.
+    /// Bytes of the batches in flight over segments that stay, and of those that bring lists along,
+    /// without the lists.
     fn bytes(&self) -> usize {
         let bytes = match self.output {
             QueryOutput::Count => self.queries().bytes(),
             QueryOutput::Documents => self.documents.bytes(),
         };
-        bytes.saturating_mul(IN_FLIGHT)
+        bytes.saturating_mul(2 * IN_FLIGHT)
     }
 
     /// Whether a device can answer `queries`: at least one of them has room for its documents.

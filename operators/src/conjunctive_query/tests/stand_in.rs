@@ -293,6 +293,22 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
 }
 
 #[test]
+fn a_device_with_little_memory_gets_lists_along_or_nothing() {
+    // Buffers take about 66,000 bytes, lists 12,000.
+    let little = StandIn::new(Form::Plain).memory_bytes(80_000);
+    for device in ["auto", "cuda"] {
+        let outcome = on(&little, device, "batches");
+        assert!(has(&outcome, "device_full", 0), "{outcome}");
+        assert!(!has(&outcome, "waves_on_device", 0), "{outcome}");
+    }
+    let less = StandIn::new(Form::Plain).memory_bytes(10_000);
+    let outcome = on(&less, "auto", "batches");
+    assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 0), "{outcome}");
+    let error = on(&less, "cuda", "batches");
+    assert!(error.contains("`device` is \"cuda\", but cuMemAlloc"), "{error}");
+}
+
+#[test]
 fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
     let on_cpu = |device| {
         let mut command = Command::new("timeout");
