@@ -1,35 +1,116 @@
-//! `conjunctive-query` on the stand-in driver: every way gives the answers of the processor. The
-//! measured times have no meaning there.
+//! `conjunctive-query` on the stand-in driver and without a device: every way gives the answers of
+//! the processor, and all tables and figures are there. The measured times have no meaning here.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use trommel_shim::{Form, StandIn};
 
-fn conjunctive_query(devices: u32) -> String {
+const INDEXES: [&str; 2] = ["--indexes", "300:66000:30000,60:300:2000"];
+
+fn conjunctive_query(devices: u32, arguments: &[&str]) -> String {
     let driver = StandIn::new(Form::Plain).devices(devices);
     let mut command: Command = driver.command(env!("CARGO_BIN_EXE_trommel-bench"));
     command.args(["conjunctive-query", "--queries", "50", "--rounds", "1"]);
-    command.args(["--batches", "1,20", "--copy-bytes", "65536"]);
-    command.args(["--indexes", "300:66000:30000,60:300:2000"]);
+    command.args(["--copy-bytes", "65536"]).args(arguments);
     let ended = command.output().unwrap();
     let said = String::from_utf8(ended.stdout).unwrap();
     assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
     said
 }
 
+/// Names of the figures in a folder, without their endings. Every number in them is valid.
+fn figures(folder: &Path) -> BTreeSet<String> {
+    let name = |entry: fs::DirEntry| {
+        let svg = fs::read_to_string(entry.path()).unwrap();
+        assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf\""));
+        entry.file_name().into_string().unwrap().replace(".svg", "")
+    };
+    fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect()
+}
+
 #[test]
 fn every_way_gives_the_answers_of_the_processor() {
-    let said = conjunctive_query(1);
+    let arguments = ["--only", "counts,device", "--batches", "1,20"];
+    let said = conjunctive_query(1, &[&INDEXES[..], &arguments].concat());
     assert_eq!(said.matches("| count ").count(), 2 * 4 * 2, "{said}");
     assert_eq!(said.matches("| documents ").count(), 2 * 2, "{said}");
-    assert_eq!(said.matches("| one core, ").count(), if cfg!(feature = "peers") { 4 } else { 2 });
+    // Ours in three ways, and each of three peers in two orders.
+    let ways = if cfg!(feature = "peers") { 3 + 3 * 2 } else { 3 };
+    assert_eq!(said.matches("| one core, ").count(), 2 * ways, "{said}");
 }
 
 #[test]
 fn without_a_device_the_processor_is_measured() {
-    let said = conjunctive_query(0);
+    let said = conjunctive_query(0, &[&INDEXES[..], &["--only", "counts,device"]].concat());
     assert!(said.contains("processor only: "), "{said}");
     assert!(said.contains("| one core, ") && !said.contains("| documents "), "{said}");
+}
+
+#[test]
+fn figures_of_the_paper_are_drawn_for_the_processor_and_a_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = folder.path().to_str().unwrap();
+    let arguments = ["--indexes", "60:300:2000", "--only", "paper", "--figures", drawn];
+    let said = conjunctive_query(1, &arguments);
+    for way in ["one core", "GPU", "GPU, plain ids, block a query"] {
+        for order in ["as they come", "semi-sorted"] {
+            let rows = said.matches(&format!("| {way}, {order} | ")).count();
+            assert_eq!(rows, 9, "{way}, {order}: {said}");
+        }
+    }
+    assert_eq!(said.matches("| one a ").count(), 2, "{said}");
+    let names = ["buckets", "response", "runtime"];
+    let names = names.map(|name| format!("conjunctive-query-synthetic-60-300-{name}"));
+    assert_eq!(figures(folder.path()), names.into());
+}
+
+#[test]
+fn the_operator_answers_under_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = folder.path().to_str().unwrap();
+    let arguments = ["--indexes", "60:300:2000", "--only", "load", "--figures", drawn];
+    let loads = ["--load", "0.5,2000", "--load-batches", "1,32", "--cores", "1,0"];
+    let short = ["--load-seconds", "0.02", "--load-rounds", "2", "--deadline-ms", "1"];
+    let said = conjunctive_query(0, &[&arguments[..], &loads, &short].concat());
+    // A row for the peak and one for each load, by batches and cores.
+    assert_eq!(said.matches("| all |").count(), 4, "{said}");
+    assert_eq!(said.matches("| 0.5 |").count(), 4, "{said}");
+    assert_eq!(said.matches("| 2000 | 2000 |").count(), 4, "{said}");
+    let places = ["one-core", "all-cores"];
+    let names = places.into_iter().flat_map(|place| {
+        let names = ["peak", "latency-0.5", "latency-2000"];
+        names.map(|name| format!("conjunctive-query-synthetic-60-300-{place}-{name}"))
+    });
+    assert_eq!(figures(folder.path()), names.collect());
+}
+
+#[test]
+fn paragraphs_of_a_folder_are_indexed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut pages = String::new();
+    for number in 0..400 {
+        let [a, b, c] = [2, 3, 5].map(|divisor| number % divisor);
+        writeln!(pages, "<p>all two{a} three{b} <b>five</b>{c} and {number}").unwrap();
+    }
+    fs::write(folder.path().join("pages.html"), pages).unwrap();
+    let text = ["--text", folder.path().to_str().unwrap()];
+    let said = conjunctive_query(0, &[&text[..], &["--only", "counts"]].concat());
+    assert!(said.contains("text: 400 documents, "), "{said}");
+    assert!(said.contains("| one core, one batch "), "{said}");
+}
+
+#[test]
+fn a_folder_without_text_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trommel-bench"));
+    command.arg("conjunctive-query").arg("--text").arg(folder.path());
+    let ended = command.output().unwrap();
+    assert!(!ended.status.success());
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("no text was found in its files"));
 }

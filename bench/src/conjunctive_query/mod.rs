@@ -1,165 +1,222 @@
-//! Tables of conjunctive queries over synthetic indexes: counts on the processor and beside its
-//! peers, and counts and documents on a GPU by the size of a batch, from queries in host memory to
-//! answers in host memory. Every answer is checked.
+//! Conjunctive queries over indexes of text and of synthetic lists, in sections:
+//!
+//! | section | contents |
+//! |---|---|
+//! | `counts` | counts on one core and on all, beside the peers roaring, croaring, tantivy and DuckDB |
+//! | `paper` | the figures of the paper: batches in two orders, and buckets; with a GPU, too |
+//! | `load` | the operator in a pipeline under loads: throughput and latency |
+//! | `device` | counts and documents on a GPU by the size of a batch, from host memory to host memory |
+//!
+//! Every answer is checked: counts by the processor, which are compared with a search by hand, with
+//! those of each way and peer.
 
+mod device;
+mod documents;
+mod draw;
 mod gpu;
 mod index;
+mod latency;
+mod load;
+mod paper;
+mod peer;
+#[cfg(feature = "peers")]
+mod peers;
 mod processor;
+mod python;
+mod semi_sort;
+mod synthetic;
+mod text;
+mod text_queries;
 
-use std::time::Duration;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 
-use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, QueryDocuments, Way};
-use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};
+use trommel_kernels::cuda::Device;
 
-use self::gpu::{Ask, Asked, Measured};
-use self::index::{Shape, Workload};
+use self::device::{Bus, Table};
+use self::index::Workload;
+use self::latency::Loads;
+use self::paper::{OnDevice, Options};
+use self::peer::PeerName;
+use self::synthetic::Shape;
+use crate::python::Python;
+
+/// Synthetic indexes if no input is named: of 203 MB and of 256 MB as plain lists, and a small one.
+const INDEXES: [&str; 3] =
+    ["200000:1000000:51650000", "200000:4194304:64000000", "30000:25000:400000"];
 
 /// Options of `conjunctive-query`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Indexes: terms, documents and postings.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "200000:4194304:64000000,30000:25000:400000"
-    )]
+    /// Folder of text, whose paragraphs are the documents. Without this option and `--indexes`,
+    /// the documentation of the standard library, if it is there, and synthetic indexes.
+    #[arg(long)]
+    text: Option<PathBuf>,
+    /// Synthetic indexes: terms, documents and postings.
+    #[arg(long, value_delimiter = ',')]
     indexes: Vec<Shape>,
+    /// Sections to run.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "counts,paper,load,device")]
+    only: Vec<Section>,
     /// Queries of 2 to 8 terms over each index.
     #[arg(long, default_value_t = 128_000)]
     queries: usize,
-    /// Queries of a batch.
+    /// Queries of a batch on a device.
     #[arg(long, value_delimiter = ',', default_value = "1,64,1000,4000,16000,64000")]
     batches: Vec<usize>,
-    /// Queries on the processor, in one batch; 0 leaves it out.
+    /// Queries on the processor.
     #[arg(long, default_value_t = 33_337)]
     processor_queries: usize,
+    /// Peers to measure, if the program is built with the feature `peers`.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "roaring,croaring,tantivy")]
+    peers: Vec<PeerName>,
+    /// Measure DuckDB in Python, too.
+    #[arg(long)]
+    python_peers: bool,
+    #[command(flatten)]
+    loads: Loads,
     /// Leaves out the paper's block a query, and plain lists.
     #[arg(long)]
     without_paper: bool,
     /// Bytes of a copy that gives the speed of the bus.
     #[arg(long, default_value_t = 256 << 20)]
     copy_bytes: usize,
+    /// Folder for the figures.
+    #[arg(long)]
+    figures: Option<PathBuf>,
     /// Rounds; the median is shown.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+}
+
+/// A part of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Section {
+    /// Counts on the processor, beside peers.
+    Counts,
+    /// Figures of the paper.
+    Paper,
+    /// The operator under loads.
+    Load,
+    /// Batches on a GPU.
+    Device,
+}
+
+/// An index to be made.
+enum Input {
+    Text(PathBuf),
+    Synthetic(Shape),
 }
 
 /// Measures and prints.
 ///
 /// # Errors
 ///
-/// If a device fails.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), DeviceError> {
+/// If a text or Python fails, a device fails, or a figure cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let device = Device::probe(0).inspect_err(|reason| println!("processor only: {reason}\n")).ok();
-    let bus =
-        device.as_ref().map(|device| Bus::measure(device, arguments.copy_bytes)).transpose()?;
-    for &shape in &arguments.indexes {
-        let workload = Workload::new(shape, arguments.queries.max(1));
-        let queries = workload.queries();
-        println!(
-            "{shape}, {} postings, {:.1} MB, {:.2} B a posting; {queries} queries of {:.1} documents\n",
-            workload.segment.postings(),
-            megabytes(workload.segment.as_bytes().len()),
-            ratio(workload.segment.as_bytes().len(), workload.lists.iter().map(Vec::len).sum()),
-            ratio(workload.documents(0, queries), queries),
-        );
-        if arguments.processor_queries > 0 {
-            processor::table(&workload, arguments.processor_queries, arguments.rounds);
-        }
-        if let (Some(device), Some(bus)) = (&device, &bus) {
-            on_device(arguments, device, bus, &workload)?;
+    let bus = device.as_ref().map(|device| Bus::measure(device, arguments.copy_bytes));
+    let bus = bus.transpose().map_err(io::Error::other)?;
+    let device = device.as_ref().zip(bus.as_ref());
+    let python = arguments.python_peers.then(python::prepare).transpose()?;
+    for input in arguments.inputs() {
+        let workload = arguments.workload(input)?;
+        describe(&workload);
+        for section in &arguments.only {
+            arguments.section(*section, &workload, device, python.as_ref())?;
         }
     }
     Ok(())
 }
 
-/// Bytes a second over the bus, in the slower direction.
-struct Bus(f64);
-
-impl Bus {
-    #[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
-    fn measure(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
-        let bytes = bytes.min(device.properties().memory_bytes / 8);
-        let copies = CopyTimes::measure(device, bytes, 3)?;
-        let slower = copies.host_to_device.max(copies.device_to_host);
-        let rate = copies.bytes as f64 / slower.as_secs_f64();
-        println!("{}: bus {:.1} GB/s\n", device.properties().name, rate / 1e9);
-        Ok(Self(rate))
-    }
-}
-
-fn on_device(
-    arguments: &Arguments,
-    device: &Device,
-    bus: &Bus,
-    workload: &Workload,
-) -> Result<(), DeviceError> {
-    // Plain lists have 4 bytes a posting, and a table.
-    let bytes = workload.segment.as_bytes().len();
-    let plain_bytes = 4 * workload.lists.iter().map(|list| list.len() + 4).sum::<usize>();
-    let memory = Memory::new(device, bytes + plain_bytes + (1 << 16), 0);
-    let index = DeviceIndex::upload(&memory, &workload.segment)?;
-    println!(
-        "| {:<27} | {:<9} | {:>6} | latency ms | kernel ms | M queries/s kernel | M queries/s whole | of bus |",
-        "index", "answer", "batch"
-    );
-    println!(
-        "|:{:-<27}-|:{:-<9}-|-------:|-----------:|----------:|-------------------:|------------------:|-------:|",
-        "", ""
-    );
-    let table = Table { arguments, device, bus };
-    let asked = |index, way| {
-        let policy = Policy::of(way);
-        Asked { workload, index, policy, rounds: arguments.rounds }
-    };
-    table.rows::<QueryCounts>("as it is", &asked(&index, Way::Units))?;
-    table.rows::<QueryDocuments>("as it is", &asked(&index, Way::Units))?;
-    if !arguments.without_paper {
-        let plain = DeviceIndex::upload_plain(&memory, &workload.segment)?;
-        table.rows::<QueryCounts>("plain ids", &asked(&plain, Way::Units))?;
-        table.rows::<QueryCounts>("plain ids, block a query", &asked(&plain, Way::Blocks))?;
-        table.rows::<QueryCounts>("as it is, block a query", &asked(&index, Way::Blocks))?;
-    }
-    println!();
-    Ok(())
-}
-
-/// A table of batches on a device.
-struct Table<'a> {
-    arguments: &'a Arguments,
-    device: &'a Device,
-    bus: &'a Bus,
-}
-
-impl Table<'_> {
-    /// A row for each size of batches.
-    #[expect(clippy::cast_precision_loss, reason = "numbers are far below 2^53")]
-    fn rows<P: Ask>(&self, name: &str, asked: &Asked<'_>) -> Result<(), DeviceError> {
-        for &batch in &self.arguments.batches {
-            let batch = batch.clamp(1, asked.workload.queries());
-            let measured = asked.measure::<P>(self.device, batch)?;
-            let Measured { latency, kernel, whole, bytes } = measured;
-            let rate = |time: Duration| batch as f64 / time.as_secs_f64() / 1e6;
-            let on_bus = bytes as f64 / self.bus.0 / whole.as_secs_f64();
-            println!(
-                "| {name:<27} | {:<9} | {batch:>6} | {:>10.3} | {:>9.3} | {:>18.2} | {:>17.2} | {:>5.1}% |",
-                P::NAME,
-                latency.as_secs_f64() * 1e3,
-                kernel.as_secs_f64() * 1e3,
-                rate(kernel),
-                rate(whole),
-                100.0 * on_bus,
-            );
+impl Arguments {
+    fn inputs(&self) -> Vec<Input> {
+        let synthetic = |shapes: Vec<Shape>| shapes.into_iter().map(Input::Synthetic);
+        if self.text.is_some() || !self.indexes.is_empty() {
+            let text = self.text.iter().cloned().map(Input::Text);
+            return text.chain(synthetic(self.indexes.clone())).collect();
         }
-        Ok(())
+        let shapes = INDEXES.map(|shape| shape.parse().expect("a shape")).to_vec();
+        text::standard_library().into_iter().map(Input::Text).chain(synthetic(shapes)).collect()
+    }
+
+    fn workload(&self, input: Input) -> io::Result<Workload> {
+        let queries = self.queries.max(1);
+        let folder = match input {
+            Input::Synthetic(shape) => return Ok(shape.workload(queries)),
+            Input::Text(folder) => folder,
+        };
+        let documents = text::read(&folder)?;
+        if documents.term_count() == 0 {
+            let folder = folder.display();
+            return Err(io::Error::other(format!("{folder}: no text was found in its files")));
+        }
+        let lists = documents.lists();
+        let drawn = text_queries::draw(&documents, &lists, queries);
+        Ok(Workload::new("text".to_owned(), documents, lists, drawn))
+    }
+
+    fn section(
+        &self,
+        section: Section,
+        workload: &Workload,
+        device: Option<(&Device, &Bus)>,
+        python: Option<&Python>,
+    ) -> io::Result<()> {
+        println!("{section:?}, load average {}\n", load_average());
+        let (rounds, figures) = (self.rounds, self.figures.as_deref());
+        match section {
+            Section::Counts => {
+                let queries = self.processor_queries;
+                let best = processor::table(workload, queries, rounds, &self.peers);
+                python.map_or(Ok(()), |python| python::table(python, workload, queries, best))
+            }
+            Section::Paper => {
+                let memory = device.map(|(device, _)| device::memory(device, workload));
+                let on_device = device.zip(memory.as_ref());
+                let on_device = on_device.map(|((device, _), memory)| OnDevice { device, memory });
+                let queries = workload.queries().min(self.processor_queries);
+                let first: Vec<usize> = (0..queries).collect();
+                let options = Options { on_device, rounds, figures };
+                paper::run(&workload.with_queries(&first), &options)
+            }
+            Section::Load => latency::run(&self.loads, workload, figures),
+            Section::Device => {
+                let Some((device, bus)) = device else { return Ok(()) };
+                let (batches, has_paper) = (&self.batches[..], !self.without_paper);
+                let table = Table { device, bus, batches, rounds, has_paper };
+                table.print(workload).map_err(io::Error::other)
+            }
+        }
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers are far below 2^53")]
-fn ratio(sum: usize, count: usize) -> f64 {
-    sum as f64 / count.max(1) as f64
+/// Prints the sizes of an index and its queries.
+fn describe(workload: &Workload) {
+    let (bytes, postings) = (workload.segment.as_bytes().len(), workload.postings());
+    let queries = workload.queries();
+    println!(
+        "{}: {} documents, {} terms, {postings} postings of {:.1} MB as plain ids, {:.1} MB, {:.2} B a posting",
+        workload.name,
+        workload.documents.len(),
+        workload.documents.term_count(),
+        4e-6 * postings as f64,
+        1e-6 * bytes as f64,
+        bytes as f64 / postings.max(1) as f64,
+    );
+    let [below_1000, below_4000, below_10_000] =
+        semi_sort::shares(workload, [1_000, 3_841, 10_000]);
+    println!(
+        "{queries} queries of {:.1} terms and {:.1} documents; shortest lists: {below_1000:.1} % below 1,000 documents, \
+         {below_4000:.1} % up to 3,840, {below_10_000:.1} % below 10,000\n",
+        workload.terms.len() as f64 / queries.max(1) as f64,
+        workload.documents(0, queries) as f64 / queries.max(1) as f64,
+    );
 }
 
-fn megabytes(bytes: usize) -> f64 {
-    ratio(bytes, 1_000_000)
+/// The load average of the machine: other programs are part of the noise.
+fn load_average() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').take(3).collect::<Vec<&str>>().join(" ")
 }

@@ -5,82 +5,172 @@ use std::thread;
 
 use trommel_bench::measure::{Candidate, measure};
 use trommel_kernels::Isa;
-use trommel_kernels::inverted::BatchScratch;
+use trommel_kernels::inverted::{BatchScratch, QueryScratch};
 
 use super::index::Workload;
+use super::peer::{Peer, PeerName};
 
-/// Prints the speed of counting `queries` queries.
-#[expect(clippy::cast_precision_loss, reason = "queries are far below 2^53")]
-pub(super) fn table(workload: &Workload, queries: usize, rounds: usize) {
+/// Queries of a batch, as the operator sends them.
+const BATCH: usize = 1024;
+
+/// Bytes of an id in plain lists.
+const RAW: f64 = 4.0;
+
+/// A row of the table.
+struct Row<'a> {
+    candidate: Candidate<'a>,
+    /// Bytes of the index.
+    bytes: usize,
+    /// Whether it is ours on one core.
+    is_ours: bool,
+}
+
+/// Prints the speed of counting `queries` queries, beside peers; returns the queries a second of
+/// ours on one core.
+pub(super) fn table(workload: &Workload, queries: usize, rounds: usize, names: &[PeerName]) -> f64 {
     let queries = queries.min(workload.queries());
+    let built = peers(workload, queries, names);
+    let order = by_list(workload, queries);
+    let mut rows = ours(workload, queries);
+    for peer in &built {
+        rows.extend(of_peer(peer, queries, &order));
+    }
+    let right = workload.documents(0, queries) as u64;
+    let (mut candidates, rest): (Vec<_>, Vec<_>) =
+        rows.into_iter().map(|row| (row.candidate, (row.bytes, row.is_ours))).unzip();
+    measure(&mut candidates, right, rounds);
+    let rate = |candidate: &Candidate| queries as f64 / candidate.median().as_secs_f64();
+    let of_ours = candidates.iter().zip(&rest).filter(|(_, (_, is_ours))| *is_ours);
+    let best = of_ours.map(|(candidate, _)| rate(candidate)).fold(0.0, f64::max);
+    println!(
+        "| counts of {queries:>7} queries                | queries/s | best / it | noise | B a posting | of raw |"
+    );
+    println!(
+        "|:------------------------------------------|----------:|----------:|------:|------------:|-------:|"
+    );
+    for (candidate, (bytes, _)) in candidates.iter().zip(&rest) {
+        let of_posting = *bytes as f64 / workload.postings().max(1) as f64;
+        println!(
+            "| {:<41} | {:>9.0} | {:>9.2} | {:>4.1}% | {of_posting:>11.2} | {:>6.2} |",
+            candidate.name(),
+            rate(candidate),
+            best / rate(candidate),
+            100.0 * candidate.noise(),
+            of_posting / RAW,
+        );
+    }
+    println!();
+    best
+}
+
+/// Our counts: one by one, in batches, and on all cores.
+fn ours(workload: &Workload, queries: usize) -> Vec<Row<'_>> {
     let isa = Isa::available().last().expect("every processor is scalar");
+    let bytes = workload.segment.as_bytes().len();
+    let row = |candidate, is_ours| Row { candidate, bytes, is_ours };
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let mut candidates = vec![
-        Candidate::new(format!("one core, {isa}"), || count(workload, isa, 0, queries)),
-        Candidate::new(format!("{cores} cores, {isa}"), || {
+    let mut rows = vec![
+        row(
+            Candidate::new(format!("one core, one by one, {isa}"), move || {
+                one_by_one(workload, isa, queries)
+            }),
+            true,
+        ),
+        row(
+            Candidate::new(format!("one core, batches of {BATCH}"), move || {
+                in_batches(workload, isa, (0, queries), BATCH)
+            }),
+            true,
+        ),
+        row(
+            Candidate::new("one core, one batch", move || {
+                in_batches(workload, isa, (0, queries), queries)
+            }),
+            true,
+        ),
+    ];
+    rows.push(row(
+        Candidate::new(format!("{cores} cores"), move || {
             let share = queries.div_ceil(cores).max(1);
             thread::scope(|scope| {
                 let part = |begin: usize| {
                     let end = queries.min(begin + share);
-                    scope.spawn(move || count(workload, isa, begin, end))
+                    scope.spawn(move || in_batches(workload, isa, (begin, end), share))
                 };
                 let parts: Vec<_> = (0..queries).step_by(share).map(part).collect();
                 parts.into_iter().map(|part| part.join().expect("it does not panic")).sum()
             })
         }),
-    ];
-    candidates.extend(peers(workload, queries));
-    let right = workload.documents(0, queries) as u64;
-    measure(&mut candidates, right, rounds);
-    println!("| counts of {queries:>7} queries  | M queries/s | noise |");
-    println!("|:--------------------------|------------:|------:|");
-    for candidate in &candidates {
-        let rate = queries as f64 / candidate.median().as_secs_f64() / 1e6;
-        let noise = 100.0 * candidate.noise();
-        println!("| {:<25} | {rate:>11.3} | {noise:>4.1}% |", candidate.name());
-    }
-    println!();
+        false,
+    ));
+    rows
 }
 
-/// The sum of the counts of the queries `begin..end`.
-fn count(workload: &Workload, isa: Isa, begin: usize, end: usize) -> u64 {
-    let mut counts = Vec::new();
-    let batch = workload.batch(begin, end);
-    workload.segment.count_batch(isa, batch, &mut BatchScratch::new(), &mut counts);
-    counts.into_iter().map(u64::from).sum()
+fn one_by_one(workload: &Workload, isa: Isa, queries: usize) -> u64 {
+    let mut scratch = QueryScratch::new();
+    let count = |query| workload.segment.count(isa, workload.query(query), &mut scratch);
+    (0..queries).map(count).map(u64::from).sum()
+}
+
+/// The sum of the counts of the queries `begin..end`, in batches.
+fn in_batches(workload: &Workload, isa: Isa, (begin, end): (usize, usize), size: usize) -> u64 {
+    let (mut scratch, mut counts, mut sum) = (BatchScratch::new(), Vec::new(), 0);
+    for begin in (begin..end).step_by(size.max(1)) {
+        let batch = workload.batch(begin, end.min(begin + size));
+        workload.segment.count_batch(isa, batch, &mut scratch, &mut counts);
+        sum += counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+    }
+    sum
+}
+
+/// Builds the peers of these names, if this program was built with peers, and checks the count of
+/// each query.
+///
+/// # Panics
+/// If a count is wrong.
+fn peers<'a>(workload: &'a Workload, queries: usize, names: &[PeerName]) -> Vec<Peer<'a>> {
+    let built: Vec<Peer> = names.iter().filter_map(|&name| peer(workload, queries, name)).collect();
+    for peer in &built {
+        for query in 0..queries {
+            let (found, right) = ((peer.count)(query), workload.right.counts[query]);
+            assert_eq!(found, right, "{}: query {query}", peer.name);
+        }
+    }
+    built
 }
 
 #[cfg(not(feature = "peers"))]
-fn peers(_: &Workload, _: usize) -> [Candidate<'_>; 0] {
-    []
+fn peer(_: &Workload, _: usize, _: PeerName) -> Option<Peer<'_>> {
+    None
 }
 
-/// The crate roaring, by its shortest list first.
 #[cfg(feature = "peers")]
-fn peers(workload: &Workload, queries: usize) -> [Candidate<'_>; 1] {
-    use roaring::RoaringBitmap;
+fn peer(workload: &Workload, queries: usize, name: PeerName) -> Option<Peer<'_>> {
+    Some(super::peers::named(workload, queries, name))
+}
 
-    let lists = workload.lists.iter().map(|list| {
-        RoaringBitmap::from_sorted_iter(list.iter().copied()).expect("documents ascend")
+/// A peer in the order of the queries, and in the order of their lists, which is made before.
+fn of_peer<'a>(peer: &'a Peer<'a>, queries: usize, order: &'a [usize]) -> [Row<'a>; 2] {
+    let Peer { name, bytes, count } = peer;
+    let row = |candidate| Row { candidate, bytes: *bytes, is_ours: false };
+    let plain = move || (0..queries).map(|query| u64::from(count(query))).sum();
+    let sorted = move || order.iter().map(|&query| u64::from(count(query))).sum();
+    [
+        row(Candidate::new(format!("one core, {name}"), plain)),
+        row(Candidate::new(format!("one core, {name}, sorted by list"), sorted)),
+    ]
+}
+
+/// The queries by their second shortest list, then by their shortest: those that search the same
+/// list follow each other.
+fn by_list(workload: &Workload, queries: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..queries).collect();
+    order.sort_by_cached_key(|&query| {
+        let len = |term: u32| workload.lists[term as usize].len();
+        let mut lists: Vec<(usize, u32)> =
+            workload.query(query).iter().map(|&term| (len(term), term)).collect();
+        lists.sort_unstable();
+        [lists.get(1).copied(), lists.first().copied()]
     });
-    let lists: Vec<RoaringBitmap> = lists.collect();
-    let run = move || {
-        let batch = workload.batch(0, queries);
-        let count = |query| {
-            let mut of_query: Vec<&RoaringBitmap> =
-                batch.terms(query).iter().map(|&term| &lists[term as usize]).collect();
-            of_query.sort_unstable_by_key(|list| list.len());
-            let [first, middle @ .., last] = &of_query[..] else {
-                return of_query.first().map_or(0, |list| list.len());
-            };
-            let Some((second, others)) = middle.split_first() else {
-                return first.intersection_len(last);
-            };
-            let mut left = *first & *second;
-            others.iter().for_each(|list| left &= *list);
-            left.intersection_len(last)
-        };
-        (0..queries).map(count).sum()
-    };
-    [Candidate::new("one core, roaring", run)]
+    order
 }
