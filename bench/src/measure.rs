@@ -42,6 +42,15 @@ impl<'a> Candidate<'a> {
         times[times.len() / 2]
     }
 
+    /// Time of the fastest run: the best estimate on a machine with other work.
+    ///
+    /// # Panics
+    /// If it has not been measured.
+    #[must_use]
+    pub fn fastest(&self) -> Duration {
+        *self.times.iter().min().expect("it has been measured")
+    }
+
     /// Half the distance between the quartiles, as a share of the median.
     ///
     /// # Panics

@@ -33,6 +33,7 @@ impl Documents {
             ends[document] += ends[document - 1];
         }
         let mut terms = vec![0; *ends.last().expect("one more than documents")];
+        // A counting sort: lists in the order of terms leave the terms of each document sorted.
         let mut places = ends.clone();
         for (term, list) in (0..).zip(lists) {
             for &id in list {
@@ -69,6 +70,7 @@ impl Documents {
 
     /// The ascending documents of each term.
     pub(super) fn lists(&self) -> Vec<Vec<u32>> {
+        // Lengths first, so that no list grows.
         let mut lens = vec![0; self.term_count as usize];
         self.terms.iter().for_each(|&term| lens[term as usize] += 1);
         let mut lists: Vec<Vec<u32>> = lens.into_iter().map(Vec::with_capacity).collect();

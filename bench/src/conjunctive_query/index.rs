@@ -72,6 +72,7 @@ impl Workload {
 
     /// The same index with some of its queries, in this order.
     pub(super) fn with_queries(&self, order: &[usize]) -> Self {
+        // The right answers go along; nothing is found again.
         let mut queries = Queries::default();
         let mut right = Answers::default();
         for &query in order {
@@ -150,6 +151,7 @@ impl Workload {
         for query in 0..self.queries().min(BY_HAND) {
             let mut lists: Vec<&Vec<u32>> =
                 self.query(query).iter().map(|&term| &self.lists[term as usize]).collect();
+            // The code under test is not used, and a search of plain ids is easily right.
             lists.sort_unstable_by_key(|list| list.len());
             let is_in_all = |id: &u32| lists[1..].iter().all(|list| list.binary_search(id).is_ok());
             let found: Vec<u32> = lists[0].iter().copied().filter(is_in_all).collect();

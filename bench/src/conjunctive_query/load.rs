@@ -156,6 +156,8 @@ fn run(
         // Source and sink are on the first core, with the part that takes the queries.
         graph.cores(source, [cores[0]]).cores(search, cores).cores(sink, [cores[0]]);
     }
+    // The index is opened and its checksum compared before the clock starts with the first call of
+    // the source.
     let topology = graph.build().expect("the stages fit");
     topology.run(RunOptions::new()).expect("queries are valid")
 }
@@ -221,6 +223,7 @@ impl Source for Asking {
             self.sent += records.num_rows() as u64;
             out.send(records);
         }
+        // A late source does not pause: it catches up with what is due.
         let pause = self.clock.due(self.sent).saturating_sub(self.clock.elapsed());
         Ok(if pause.is_zero() { SourceFlow::HaveOutput } else { SourceFlow::Idle(pause) })
     }
@@ -271,6 +274,7 @@ impl Answers {
         let queries = rows.column(0).as_primitive::<UInt64Type>().values();
         let counts = rows.column(1).as_primitive::<UInt32Type>().values();
         for (&query, &count) in queries.iter().zip(counts) {
+            // Queries are sent again and again, and so are their answers.
             let place = query % self.right.len() as u64;
             let right = self.right[usize::try_from(place).expect("a query in memory")];
             assert_eq!(count, right, "query {query}");

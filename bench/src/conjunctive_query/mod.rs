@@ -177,6 +177,7 @@ impl Arguments {
                 let on_device = device.zip(memory.as_ref());
                 let on_device = on_device.map(|((device, _), memory)| OnDevice { device, memory });
                 let queries = workload.queries().min(self.processor_queries);
+                // The number of queries of the paper, of those that the GPU's table has.
                 let first: Vec<usize> = (0..queries).collect();
                 let options = Options { on_device, rounds, figures };
                 paper::run(&workload.with_queries(&first), &options)

@@ -65,6 +65,7 @@ pub(super) struct Options<'a> {
 pub(super) fn run(workload: &Workload, options: &Options<'_>) -> io::Result<()> {
     let isa = Isa::available().last().expect("every processor is scalar");
     let buckets = buckets(workload);
+    // One bucket after the other, so that batches hold queries of similar work.
     let order: Vec<usize> = buckets.iter().flat_map(|bucket| bucket.queries.clone()).collect();
     let sorted = workload.with_queries(&order);
     let mut lines = vec![Line {
@@ -201,6 +202,7 @@ fn by_bucket(
     buckets: &[Bucket],
     options: &Options<'_>,
 ) -> io::Result<()> {
+    // The figure of the paper has its CPU, a query at a time, beside the batches of its GPU.
     let sizes = [1].into_iter().chain(BATCHES_OF_BUCKETS);
     let ways: Vec<(&Line, usize)> =
         lines.iter().flat_map(|line| sizes.clone().map(move |size| (line, size))).collect();
@@ -227,8 +229,11 @@ fn by_bucket(
     let mut plot = Plot::new(title, workload.name.clone(), Scale::Logarithmic)
         .axes("documents of the shortest list, less than", "microseconds a query")
         .x_names(buckets.iter().map(Bucket::name).collect());
-    for (name, points) in head.iter().zip(points) {
-        plot = plot.line(name, points);
+    // Few enough lines for as many colours: one query alone, and middle batches.
+    for ((name, points), (_, size)) in head.iter().zip(points).zip(&ways) {
+        if [1, 512].contains(size) {
+            plot = plot.line(name, points);
+        }
     }
     plot.write(folder, &format!("conjunctive-query-{}-buckets", workload.name))?;
     Ok(())
@@ -244,6 +249,7 @@ fn transfers(device: &Device, workload: &Workload, rounds: usize) -> Result<(), 
     println!("| copies | bytes of one | ms |");
     println!("|:-------|-------------:|---:|");
     for (name, of_copy) in [("one a query", 1), ("one a batch of 2,048", BATCH_OF_TRANSFERS)] {
+        // A copy has some bytes even if all answers are empty.
         let bytes = (mean * of_copy).max(4);
         let copy = CopyTimes::measure(device, bytes, rounds)?;
         let all = copy.device_to_host.mul_f64(queries as f64 / of_copy as f64);

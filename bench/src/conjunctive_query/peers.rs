@@ -134,6 +134,7 @@ fn open_tantivy(workload: &Workload) -> Result<(Searcher, Field), TantivyError> 
     }
     writer.commit()?;
     let segments = index.searchable_segment_ids()?;
+    // Several segments would be searched one after the other.
     if segments.len() > 1 {
         writer.merge(&segments).wait()?;
     }

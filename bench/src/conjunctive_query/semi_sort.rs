@@ -28,6 +28,7 @@ pub(super) fn buckets(workload: &Workload) -> Vec<Bucket> {
     for query in 0..workload.queries() {
         let shortest = workload.shortest(query);
         let place = buckets.partition_point(|bucket| bucket.end <= shortest);
+        // The last bucket has no end.
         let place = place.min(buckets.len() - 1);
         buckets[place].queries.push(query);
     }

@@ -84,6 +84,7 @@ impl Shape {
         let len = query_len(numbers);
         terms.clear();
         while terms.len() < len {
+            // Frequent terms are drawn more often, as in real queries.
             let rank = (unit(numbers) * f64::from(self.terms).ln()).exp() - 1.0;
             let term = rank as u32;
             if !terms.contains(&term) {

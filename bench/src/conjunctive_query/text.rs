@@ -118,6 +118,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
             }
         }
     }
+    // The order of a folder differs between machines, and documents have numbers.
     files.sort_unstable();
     Ok(files)
 }
@@ -175,9 +176,11 @@ fn page(html: &str, paragraphs: &mut Paragraphs) {
         plain(&rest[..begin], paragraphs);
         let tag = &rest[begin + 1..];
         rest = after(tag, if tag.starts_with("!--") { "-->" } else { ">" });
+        // An end tag ends a paragraph as well as a start tag.
         let name = tag.trim_start_matches('/').split(|c: char| !c.is_ascii_alphanumeric());
         let name = name.into_iter().next().unwrap_or_default();
         if HIDDEN.contains(&name) && !tag.starts_with('/') {
+            // A script may have `<` in it, so only its end tag counts.
             rest = after(after(rest, &format!("</{name}")), ">");
         } else if BLOCKS.contains(&name) {
             paragraphs.end();

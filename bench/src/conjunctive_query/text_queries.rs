@@ -31,6 +31,7 @@ pub(super) fn draw(documents: &Documents, lists: &[Vec<u32>], count: usize) -> Q
         let first = first(&mut numbers, &by_len, lists, scale);
         let list = &lists[first as usize];
         let wanted = query_len(&mut numbers) - 1;
+        // Short documents may lack words that are frequent enough; the query is shorter then.
         for _ in 0..TRIES {
             let document = list[numbers.below(list.len())] as usize;
             let is_other =
