@@ -91,7 +91,9 @@ run() {
   step supports-densities 200 "$gpu/trommel-bench" supports --rounds 3 --figures "$drawn" \
     --densities .01,.03,.1,.3,1,2,3,10
   cp "$drawn"/supports-density.svg "$out/"
-  step conjunctive-query 300 "$gpu/trommel-bench" conjunctive-query
+  step conjunctive-query 500 "$gpu/trommel-bench" conjunctive-query --only counts,device,paper \
+    --indexes 200000:4194304:64000000,30000:25000:400000 --figures "$drawn"
+  cp "$drawn"/conjunctive-query-*.svg "$out/"
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2
