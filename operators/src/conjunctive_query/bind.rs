@@ -28,10 +28,7 @@ use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::state::SnapshotFile;
-use crate::wave::{self, CHUNKS_MAX, Device, DeviceSession, Wave};
-
-/// Maximum number of kernels: each needs a chunk, one more is filled and one is read.
-const KERNELS_MAX: usize = CHUNKS_MAX - 2;
+use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
 /// Names of the columns of answers.
 const ANSWER: [&str; 4] = ["query", "documents", "count", "latency_us"];
@@ -77,9 +74,8 @@ impl OperatorSpec for ConjunctiveQuery {
             begun.map_err(|error| blame("memory_max", error))?;
         }
         let outputs = vec![SchemaRef::clone(rows.schema())];
-        // Two chunks for each kernel, of which one waits; one that is filled and one that is read.
         let in_flight = if self.device == Device::Cpu { 0 } else { IN_FLIGHT };
-        let chunks = CHUNKS_MAX.min(in_flight.max(2 * kernels) + 2);
+        let chunks = Wave::chunks_of(kernels, in_flight);
         // Batches are chosen one by one, when they are made.
         let is_device_forced = self.device != Device::Cpu;
         let wave = Wave { is_device_forced, ..Wave::new(self.device, chunks, 0) };
