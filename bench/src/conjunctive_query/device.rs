@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, QueryDocuments, Way};
+use trommel_kernels::cuda::queries::{
+    DeviceIndex, Policy, QueryCounts, QueryDocuments, SerialCounts, Streamed, Way,
+};
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};
 
-use super::gpu::{Ask, Asked, Measured};
+use super::ask::{Ask, Asked};
+use super::gpu::Measured;
 use super::index::Workload;
 
 /// Bytes a second over the bus, in the slower direction.
@@ -62,21 +65,32 @@ impl Table<'_> {
             let policy = Policy::of(way);
             Asked { workload, index, policy, rounds: self.rounds }
         };
-        self.rows::<QueryCounts>("as it is", &asked(&index, Way::Units))?;
-        self.rows::<QueryDocuments>("as it is", &asked(&index, Way::Units))?;
+        let resident = asked(&index, Way::Units);
+        self.rows::<QueryCounts>("as it is", self.batches, &resident)?;
+        self.rows::<QueryDocuments>("as it is", self.batches, &resident)?;
+        self.rows::<Streamed<QueryCounts>>("lists come along", self.batches, &resident)?;
+        self.rows::<Streamed<QueryDocuments>>("lists come along", self.batches, &resident)?;
         if self.has_paper {
             let plain = DeviceIndex::upload_plain(&memory, &workload.segment)?;
-            self.rows::<QueryCounts>("plain ids", &asked(&plain, Way::Units))?;
-            self.rows::<QueryCounts>("plain ids, block a query", &asked(&plain, Way::Blocks))?;
-            self.rows::<QueryCounts>("as it is, block a query", &asked(&index, Way::Blocks))?;
+            let [units, blocks] = [Way::Units, Way::Blocks].map(|way| asked(&plain, way));
+            self.rows::<QueryCounts>("plain ids", self.batches, &units)?;
+            self.rows::<QueryCounts>("plain ids, block a query", self.batches, &blocks)?;
+            let blocks = asked(&index, Way::Blocks);
+            self.rows::<QueryCounts>("as it is, block a query", self.batches, &blocks)?;
+            self.rows::<SerialCounts>("plain ids, a query a time", &[1], &units)?;
         }
         println!();
         Ok(())
     }
 
     /// A row for each size of batches.
-    fn rows<P: Ask>(&self, name: &str, asked: &Asked<'_>) -> Result<(), DeviceError> {
-        for &batch in self.batches {
+    fn rows<P: Ask>(
+        &self,
+        name: &str,
+        batches: &[usize],
+        asked: &Asked<'_>,
+    ) -> Result<(), DeviceError> {
+        for &batch in batches {
             let batch = batch.clamp(1, asked.workload.queries());
             let measured = asked.measure::<P>(self.device, batch)?;
             let Measured { latency, kernel, whole, bytes } = measured;

@@ -1,89 +1,13 @@
 //! Batches of queries over an index on a device.
 
 use std::hint;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trommel_kernels::cuda::queries::{
-    DeviceIndex, DocumentLimits, Policy, QueryCounts, QueryDocuments, QueryJob, QueryLimits,
-};
-use trommel_kernels::cuda::{Device, DeviceError, Flights, Primitive, Slot};
+use trommel_kernels::cuda::{Device, DeviceError, Flights};
+use trommel_kernels::inverted::ListNamer;
 
-use super::index::{Answers, Workload};
-
-/// Batches in flight.
-const SLOTS: usize = 3;
-
-/// Batches of a pass at most: small ones are not all sent.
-const BATCHES_MAX: usize = 1000;
-
-/// A primitive that answers queries.
-pub(super) trait Ask: for<'a> Primitive<Job<'a> = QueryJob<'a>> {
-    /// The name in the table.
-    const NAME: &'static str;
-
-    fn limits(workload: &Workload, batch: usize) -> Self::Limits;
-
-    /// Adds the answers of a batch.
-    fn read(slot: &Slot<Self>, answers: &mut Answers);
-
-    /// Whether they are all right for the queries from `begin` on.
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool;
-}
-
-/// The largest number of `of` over all batches.
-fn most(workload: &Workload, batch: usize, of: impl Fn(usize, usize) -> usize) -> usize {
-    let begins = (0..workload.queries()).step_by(batch);
-    begins.map(|begin| of(begin, workload.queries().min(begin + batch))).max().unwrap_or(0)
-}
-
-fn query_limits(workload: &Workload, batch: usize) -> QueryLimits {
-    let terms =
-        |begin: usize, end: usize| (workload.offsets[end] - workload.offsets[begin]) as usize;
-    QueryLimits {
-        queries: batch,
-        terms: most(workload, batch, terms),
-        units: most(workload, batch, |begin, end| workload.units(begin, end)),
-    }
-}
-
-impl Ask for QueryCounts {
-    const NAME: &'static str = "count";
-
-    fn limits(workload: &Workload, batch: usize) -> QueryLimits {
-        query_limits(workload, batch)
-    }
-
-    fn read(slot: &Slot<Self>, answers: &mut Answers) {
-        answers.counts.extend_from_slice(slot.counts());
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        answers.counts == workload.right.counts[begin..begin + answers.counts.len()]
-    }
-}
-
-impl Ask for QueryDocuments {
-    const NAME: &'static str = "documents";
-
-    fn limits(workload: &Workload, batch: usize) -> DocumentLimits {
-        let documents = most(workload, batch, |begin, end| workload.documents(begin, end));
-        let longest = workload.lists.iter().map(Vec::len).max().unwrap_or(0);
-        let queries = query_limits(workload, batch);
-        DocumentLimits { queries, documents: documents.max(longest).max(1) }
-    }
-
-    fn read(slot: &Slot<Self>, answers: &mut Answers) {
-        let documents = (0..slot.finished()).map(|query| slot.documents(query));
-        documents.for_each(|documents| answers.push(documents.expect("it is finished")));
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        let end = begin + answers.counts.len();
-        answers.counts == workload.right.counts[begin..end]
-            && answers.sums == workload.right.sums[begin..end]
-    }
-}
+use super::ask::{Ask, Asked, SLOTS};
+use super::index::Answers;
 
 /// Times of batches of one size.
 pub(super) struct Measured {
@@ -97,14 +21,6 @@ pub(super) struct Measured {
     pub(super) bytes: u64,
 }
 
-/// A way of asking: an index on the device, and a policy.
-pub(super) struct Asked<'a> {
-    pub(super) workload: &'a Workload,
-    pub(super) index: &'a Arc<DeviceIndex>,
-    pub(super) policy: Policy,
-    pub(super) rounds: usize,
-}
-
 impl Asked<'_> {
     /// Measures batches of `batch` queries; all answers are checked, outside of the time.
     pub(super) fn measure<P: Ask>(
@@ -115,11 +31,12 @@ impl Asked<'_> {
         let limits = P::limits(self.workload, batch);
         let mut flights = Flights::<P>::open(device, SLOTS, limits, 0)?;
         // Whole batches only, from the first query on.
-        let batches = (self.workload.queries() / batch).clamp(1, BATCHES_MAX);
+        let [most, least] = P::BATCHES;
+        let batches = (self.workload.queries() / batch).clamp(1, most);
         let alone = self.alone(&mut flights, batch, batches)?;
         self.in_a_row(&mut flights, batch, batches, true)?;
         // As many batches as fill the device for a while.
-        let repeated = batches.max(16 * SLOTS);
+        let repeated = batches.max(least);
         let mut times = Vec::new();
         for _ in 0..self.rounds.max(1) {
             times.push(self.in_a_row(&mut flights, batch, repeated, false)?);
@@ -129,17 +46,18 @@ impl Asked<'_> {
         Ok(Measured { whole, ..alone })
     }
 
+    /// Sends the batch with the number `number`; returns its first query.
     fn submit<P: Ask>(
         &self,
         flights: &mut Flights<P>,
+        namer: &mut ListNamer,
         batch: usize,
         number: usize,
     ) -> Result<usize, DeviceError> {
-        let batches = (self.workload.queries() / batch).max(1);
+        let batches = (self.workload.queries() / batch).clamp(1, P::BATCHES[0]);
         let begin = number % batches * batch;
         let end = self.workload.queries().min(begin + batch);
-        let queries = self.workload.batch(begin, end);
-        flights.submit(&QueryJob { queries, index: self.index, policy: self.policy }, 0)?;
+        P::submit(flights, self, namer, self.workload.batch(begin, end))?;
         Ok(begin)
     }
 
@@ -151,9 +69,10 @@ impl Asked<'_> {
         batches: usize,
     ) -> Result<Measured, DeviceError> {
         let (mut latencies, mut kernels, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut namer = ListNamer::new();
         for number in 0..batches {
             let start = Instant::now();
-            let begin = self.submit(flights, batch, number)?;
+            let begin = self.submit(flights, &mut namer, batch, number)?;
             while !flights.is_done()? {
                 hint::spin_loop();
             }
@@ -185,12 +104,12 @@ impl Asked<'_> {
         batches: usize,
         is_checked: bool,
     ) -> Result<Duration, DeviceError> {
-        let mut begins = Vec::with_capacity(batches);
+        let (mut begins, mut namer) = (Vec::with_capacity(batches), ListNamer::new());
         let mut collected = 0;
         let start = Instant::now();
         while collected < batches {
             if begins.len() < batches && flights.has_room() {
-                let begin = self.submit(flights, batch, begins.len())?;
+                let begin = self.submit(flights, &mut namer, batch, begins.len())?;
                 begins.push(begin);
                 continue;
             }

@@ -10,6 +10,7 @@
 //! Every answer is checked: counts by the processor, which are compared with a search by hand, with
 //! those of each way and peer.
 
+mod ask;
 mod device;
 mod documents;
 mod draw;

@@ -13,7 +13,7 @@ use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, Way};
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};
 use trommel_kernels::inverted::{BatchScratch, QueryScratch};
 
-use super::gpu::Asked;
+use super::ask::Asked;
 use super::index::Workload;
 use super::semi_sort::{Bucket, buckets};
 
