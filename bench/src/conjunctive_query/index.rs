@@ -47,7 +47,7 @@ impl Workload {
     /// Builds the index of documents, whose lists are `lists`.
     ///
     /// # Panics
-    /// If the documents of one of the first queries are not those that a search by hand finds.
+    /// If a search by hand finds other documents for one of the first queries.
     pub(super) fn new(
         name: String,
         documents: Documents,

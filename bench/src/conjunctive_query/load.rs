@@ -24,7 +24,7 @@ use trommel::{ConjunctiveQuery, Discard, ForEach, Graph, Memory, Metrics, RunOpt
 use super::documents::sets;
 use super::index::Workload;
 
-/// Queries that are sent at once at most: a batch, of which those that are due are a slice.
+/// Queries that are sent at once at most: a batch, of which the queries that are due are a slice.
 const ROWS: usize = 16_384;
 
 /// Queries of the beginning, as a share of the time, whose latency does not count.
@@ -223,7 +223,7 @@ impl Source for Asking {
             self.sent += records.num_rows() as u64;
             out.send(records);
         }
-        // A late source does not pause: it catches up with what is due.
+        // A late source does not pause: it sends the queries that are due at once.
         let pause = self.clock.due(self.sent).saturating_sub(self.clock.elapsed());
         Ok(if pause.is_zero() { SourceFlow::HaveOutput } else { SourceFlow::Idle(pause) })
     }

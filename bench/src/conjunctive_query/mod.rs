@@ -7,8 +7,8 @@
 //! | `load` | the operator in a pipeline under loads: throughput and latency |
 //! | `device` | counts and documents on a GPU by the size of a batch, from host memory to host memory |
 //!
-//! Every answer is checked: counts by the processor, which are compared with a search by hand, with
-//! those of each way and peer.
+//! Every answer is checked: the counts of each way and each peer are compared with those by the
+//! processor, and these with a search by hand.
 
 mod ask;
 mod device;
@@ -178,7 +178,7 @@ impl Arguments {
                 let on_device = device.zip(memory.as_ref());
                 let on_device = on_device.map(|((device, _), memory)| OnDevice { device, memory });
                 let queries = workload.queries().min(self.processor_queries);
-                // The number of queries of the paper, of those that the GPU's table has.
+                // As many queries as the paper has; the GPU's table has more.
                 let first: Vec<usize> = (0..queries).collect();
                 let options = Options { on_device, rounds, figures };
                 paper::run(&workload.with_queries(&first), &options)

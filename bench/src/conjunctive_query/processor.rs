@@ -189,8 +189,8 @@ fn of_peer<'a>(peer: &'a Peer<'a>, queries: usize, order: &'a [usize]) -> [Row<'
     ]
 }
 
-/// The queries by their second shortest list, then by their shortest: those that search the same
-/// list follow each other.
+/// The queries by their second shortest list, then by their shortest: queries that search the
+/// same list follow each other.
 fn by_list(workload: &Workload, queries: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..queries).collect();
     order.sort_by_cached_key(|&query| {
