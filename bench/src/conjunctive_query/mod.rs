@@ -165,6 +165,9 @@ impl Arguments {
         device: Option<(&Device, &Bus)>,
         python: Option<&Python>,
     ) -> io::Result<()> {
+        if section == Section::Device && device.is_none() {
+            return Ok(());
+        }
         println!("{section:?}, load average {}\n", load_average());
         let (rounds, figures) = (self.rounds, self.figures.as_deref());
         match section {
