@@ -115,8 +115,98 @@ impl Buckets {
         true
     }
 
+    /// Moves the queries of further buckets to `block` as far as they have room, the bucket that is
+    /// due first before the others. For a device, whose units of work are alike in all buckets, and
+    /// for which one batch is cheaper than several.
+    pub(super) fn top_up(&mut self, block: &mut QueryBlock) {
+        let due = |place: usize| Some((self.due(&self.buckets[place])?, place));
+        let mut places: Vec<_> = (0..BUCKETS).filter_map(due).collect();
+        places.sort_unstable();
+        let BucketRules { queries, answer_documents, .. } = self.rules;
+        for (_, place) in places {
+            let bucket = &mut self.buckets[place];
+            let has_room = block.len() + bucket.len() <= queries
+                && block.answers_max.saturating_add(bucket.answers_max) <= answer_documents
+                && block.terms_len() + bucket.terms_len() <= TERMS_MAX;
+            if has_room {
+                self.len -= bucket.len();
+                block.append(bucket);
+                // A bucket that is full leaves before the next query is added, or has left.
+                self.full = self.full.filter(|&full| full != place);
+            }
+        }
+    }
+
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.buckets.iter().map(QueryBlock::bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::RecordBatch;
+    use arrow_schema::Schema;
+
+    use super::*;
+    use crate::conjunctive_query::segments::{DocumentBlock, SegmentFactory};
+
+    /// Term `t` is in 4^t documents, so that each term has a bucket of its own.
+    fn index() -> Arc<Index> {
+        let (mut terms, mut ends) = (Vec::new(), Vec::new());
+        for document in 0..256_u32 {
+            terms.extend((0..5).filter(|&term| document < 4_u32.pow(term)));
+            ends.push(terms.len());
+        }
+        let block = &mut DocumentBlock { terms, ends, ..DocumentBlock::default() };
+        Arc::new(Index::new([Arc::new(SegmentFactory::default().build(block))]))
+    }
+
+    fn origin(number: u64) -> Origin {
+        let carried = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        Origin { number, first: 0, entered: Instant::now(), carried }
+    }
+
+    /// The terms and the origins of all queries.
+    fn queries(block: &QueryBlock) -> Vec<(Vec<u32>, u64, u32)> {
+        let terms = block.terms();
+        let ends = terms.offsets.windows(2);
+        let terms = ends.map(|end| terms.terms[end[0] as usize..end[1] as usize].to_vec());
+        let rows = block.rows().iter();
+        let rows = rows.map(|&(origin, row)| (block.origins()[origin as usize].number, row));
+        terms.zip(rows).map(|(terms, (origin, row))| (terms, origin, row)).collect()
+    }
+
+    #[test]
+    fn a_batch_for_a_device_has_the_queries_of_all_buckets_that_have_room() {
+        let deadline = Duration::from_secs(60);
+        let rules = BucketRules { queries: 10, deadline, answer_documents: 300 };
+        let mut buckets = Buckets::new(rules);
+        buckets.switch_to(&index());
+        let origins = [origin(0), origin(1)];
+        // One query with answers of 256 documents, three of 64, and two of 1, from two batches.
+        let asked = [(4, 0), (3, 0), (0, 1), (3, 1), (0, 0), (3, 0)];
+        for (row, (term, from)) in asked.into_iter().enumerate() {
+            buckets.push(&origins[from], row, &[term, 4]);
+        }
+        let mut block = QueryBlock::default();
+        assert!(buckets.take(Instant::now(), true, &mut block));
+        let first = queries(&block);
+        buckets.top_up(&mut block);
+        let all = queries(&block);
+        assert_eq!(all[..first.len()], first, "the bucket that was due stays in front");
+        assert!(all.len() > first.len() && block.answers_max <= 300);
+        let shortest = all.iter().map(|(terms, ..)| 4_u64.pow(terms[0]));
+        assert_eq!(block.answers_max, shortest.sum::<u64>());
+        // The rest fits into the next one.
+        let mut rest = QueryBlock::default();
+        assert!(buckets.take(Instant::now(), true, &mut rest));
+        buckets.top_up(&mut rest);
+        assert!(buckets.is_empty());
+        let mut found: Vec<_> = all.into_iter().chain(queries(&rest)).collect();
+        found.sort_unstable_by_key(|(_, _, row)| *row);
+        let expected = (0..).zip(asked);
+        let expected = expected.map(|(row, (term, from))| (vec![term, 4], from as u64, row));
+        assert!(found.into_iter().eq(expected));
     }
 }

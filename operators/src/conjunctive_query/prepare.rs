@@ -14,6 +14,7 @@ use super::chunk::{QueryChunk, Work};
 use super::device::DeviceChoice;
 use super::growth::GrowingIndex;
 use super::index::{DOCUMENTS_MAX, Index};
+use super::limits::IN_FLIGHT;
 use super::options::AnswerOver;
 use super::queries::Origin;
 use super::question;
@@ -64,6 +65,8 @@ pub(super) struct QueryProducer {
     numbers: Vec<u32>,
     /// Chunks in the wave.
     in_flight: usize,
+    /// Whether the last batch of queries went to the device.
+    is_on_device: bool,
     /// The time of the last call that has one.
     now: Instant,
     /// Whether no input waits: queries are sent to kernels that have nothing to do, since waiting
@@ -104,6 +107,7 @@ impl QueryProducer {
             destinations,
             numbers: Vec::new(),
             in_flight: 0,
+            is_on_device: false,
             now: Instant::now(),
             is_woken: false,
             has_finished: false,
@@ -222,15 +226,23 @@ impl QueryProducer {
         self.waiting.fill(&mut self.buckets, &self.names);
         // Queries over another index wait for those that are in the buckets.
         let is_blocked = self.waiting.is_ready();
-        let is_idle = self.is_woken && self.in_flight < self.rules.kernels;
-        let all = self.has_finished || is_blocked || is_idle;
+        let all = self.has_finished || is_blocked || self.is_woken && self.is_idle();
         if self.buckets.take(self.now, all, &mut chunk.queries) {
             self.counters.batches += 1;
+            if self.is_on_device {
+                self.buckets.top_up(&mut chunk.queries);
+            }
             let index = self.buckets.index();
-            chunk.is_for_device = self.device.takes(index, &chunk.queries);
+            self.is_on_device = self.device.takes(index, &chunk.queries);
+            chunk.is_for_device = self.is_on_device;
             return Some(Work::Answer(Arc::clone(index)));
         }
         None
+    }
+
+    /// Whether a kernel, or the device that has answered the last batch, has nothing to do.
+    fn is_idle(&self) -> bool {
+        self.in_flight < if self.is_on_device { IN_FLIGHT } else { self.rules.kernels }
     }
 }
 
@@ -266,7 +278,7 @@ impl Producer for QueryProducer {
         if self.index.has_work() || self.waiting.is_ready() {
             return Some(self.now);
         }
-        if !self.buckets.is_empty() && self.in_flight < self.rules.kernels {
+        if !self.buckets.is_empty() && self.is_idle() {
             return Some(self.now);
         }
         self.buckets.next_due()

@@ -64,6 +64,20 @@ impl QueryBlock {
         self.cost_ns = self.cost_ns.saturating_add(price.1);
     }
 
+    /// Moves the queries of `other` to the end.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        let narrow = |len: usize| u32::try_from(len).expect("a batch of queries is below 2^32");
+        let (origins, terms) = (narrow(self.origins.len()), narrow(self.terms.len()));
+        self.rows.extend(other.rows.iter().map(|&(origin, row)| (origins + origin, row)));
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| terms + offset));
+        self.terms.append(&mut other.terms);
+        self.origins.append(&mut other.origins);
+        self.answers_max = self.answers_max.saturating_add(other.answers_max);
+        self.longest = self.longest.max(other.longest);
+        self.cost_ns = self.cost_ns.saturating_add(other.cost_ns);
+        other.clear();
+    }
+
     /// Removes all queries; memory is kept.
     pub(super) fn clear(&mut self) {
         self.offsets.truncate(1);

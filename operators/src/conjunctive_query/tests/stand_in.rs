@@ -121,7 +121,7 @@ fn streamed(device: Device) {
             let [batches, waves, bytes] = names.map(|name| counted(&metrics, name));
             assert_eq!(waves > batches, !is_enough, "{waves} waves of {batches} batches");
             // The queries alone take 1,500.
-            assert!(bytes > 2_500, "{bytes} bytes");
+            assert!(bytes > 2_000, "{bytes} bytes");
         }
     }
     // The CPU answers queries whose lists have no room: here, all lists that are not inline.
