@@ -5,7 +5,7 @@
 //! most downstream ones first, and then the parts that got messages from these. After that the
 //! next part has its turn. So every source and input of a thread that has data gets the same
 //! number of turns, and at most the output of one call of each part waits inside the group. Work
-//! in the background has its turn when no part has other work.
+//! in the background has its turn when no part has other work, or when it has waited for long.
 //!
 //! A part whose output did not fit pauses until it fits: back-pressure stops parts, not threads.
 //! When no part of the thread can go on, the thread waits on its doorbell; since the graph has no
@@ -44,6 +44,8 @@ const LOOKS_PER_CLOCK: u32 = 64;
 const PUBLISHING: Duration = Duration::from_millis(100);
 /// Longest wait, after which its time is counted and the thread waits again.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Longest wait of work in the background for other work of its thread.
+const BACKGROUND_WAIT: Duration = Duration::from_micros(500);
 /// Time between two checks of queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
@@ -72,6 +74,10 @@ pub(super) struct RunningGroup {
     pub(super) served: usize,
     /// Time of the next publication of the operators' own numbers.
     publish_at: Instant,
+    /// Time at which work in the background is done before other work.
+    background_at: Instant,
+    /// The node that worked in the background last.
+    background_turn: usize,
 }
 
 impl RunningGroup {
@@ -101,6 +107,8 @@ impl RunningGroup {
             asked: 0,
             served: 0,
             publish_at: now,
+            background_at: now,
+            background_turn: 0,
         }
     }
 
@@ -143,21 +151,40 @@ impl RunningGroup {
         Ok(())
     }
 
-    /// Gives the next part that has work its turn, work in the background last; false if there is
-    /// none.
+    /// Gives the next part that has work its turn; false if there is none. Work in the background
+    /// comes last, or when it has waited for long.
     fn take_turn(&mut self) -> Result<bool, RunError> {
-        for is_idle in [false, true] {
-            for _ in 0..self.nodes.len() {
-                // Downwards, so that of parts with work the downstream ones come first.
-                self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
-                if let Some(work) = self.find_work(self.turn, is_idle) {
-                    self.perform(self.turn, work)?;
-                    self.follow(self.turn)?;
-                    return Ok(true);
-                }
+        if self.background_at <= self.now && self.work_in_background()? {
+            return Ok(true);
+        }
+        for _ in 0..self.nodes.len() {
+            // Downwards, so that of parts with work the downstream ones come first.
+            self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
+            if let Some(work) = self.find_work(self.turn, false) {
+                self.perform(self.turn, work)?;
+                self.follow(self.turn)?;
+                return Ok(true);
             }
         }
-        Ok(false)
+        self.work_in_background()
+    }
+
+    /// Lets a part work in the background; false if there is none with such work.
+    fn work_in_background(&mut self) -> Result<bool, RunError> {
+        let (nodes, last) = (self.nodes.len(), self.background_turn);
+        let mut has_worked = false;
+        for index in (1..=nodes).map(|step| (last + step) % nodes) {
+            // Its next step may be to take input, which comes after the work then.
+            if self.nodes[index].has_background() && self.find_work(index, true).is_some() {
+                self.background_turn = index;
+                self.perform(index, Work::Wake)?;
+                self.follow(index)?;
+                has_worked = true;
+                break;
+            }
+        }
+        self.background_at = self.now + BACKGROUND_WAIT;
+        Ok(has_worked)
     }
 
     /// The next step of a node, if no other one has work when the group `is_idle`; without `now`,

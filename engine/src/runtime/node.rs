@@ -133,6 +133,11 @@ impl Node {
         self.flow == Flow::NeedInput
     }
 
+    /// Whether it has work in the background.
+    pub(super) fn has_background(&self) -> bool {
+        self.flow == Flow::Background && !self.is_done()
+    }
+
     /// Notes whether this is a sink that needs input now.
     pub(super) fn note_need(&mut self) -> bool {
         self.needed_input = match &self.body {

@@ -64,7 +64,7 @@ pub(super) fn tasks(
         Layout::Sparse => (0, Form::Sparse),
         Layout::Triangle => (0, Form::Triangle),
     };
-    // Modelled, not timed: equal runs divide and place their tasks alike.
+    // Modelled, not timed: equal runs divide their tasks alike.
     let task = |form, columns: Range<u32>| {
         let of_columns = rows.first_row(columns.start)..rows.len();
         let cost = rows.cost(form, &columns, &of_columns);

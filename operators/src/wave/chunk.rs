@@ -70,8 +70,10 @@ pub(super) struct InWave<C> {
     pub(super) device_pays: bool,
     /// Whether prepare waits for it at the end of the stream.
     pub(super) is_awaited: bool,
-    /// Number of the kernel that answers it.
+    /// Number of the kernel that answers it, and the modelled nanoseconds that this takes on the
+    /// CPU; none on a device.
     pub(super) worker: usize,
+    pub(super) cpu_ns: Option<u64>,
     /// Its place in the order in which collect reads chunks, from 0.
     pub(super) number: u64,
     /// Whether the CPU has answered it in place of a device, which is not there any more.
@@ -81,6 +83,7 @@ pub(super) struct InWave<C> {
 impl<C> InWave<C> {
     pub(super) fn new(chunk: C) -> Self {
         let (device_pays, is_awaited, has_lost_device) = (false, false, false);
-        Self { chunk, device_pays, is_awaited, worker: 0, number: 0, has_lost_device }
+        let (worker, cpu_ns, number) = (0, None, 0);
+        Self { chunk, device_pays, is_awaited, worker, cpu_ns, number, has_lost_device }
     }
 }

@@ -70,6 +70,7 @@ impl<C: WaveChunk> Feeder<C> {
     /// Takes a chunk back.
     pub(super) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
         self.has_lost_device |= mem::take(&mut chunk.has_lost_device);
+        self.complete(&mut chunk);
         self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
         self.free.push(chunk);
     }
@@ -91,7 +92,11 @@ impl<C: WaveChunk> Feeder<C> {
             chunk.device_pays = self.device_pays();
             self.price.charge(&cost);
         }
-        chunk.worker = if chunk.device_pays { 0 } else { self.workers.assign(cost.cpu_ns) };
+        if chunk.device_pays {
+            chunk.worker = 0;
+        } else {
+            self.assign(&mut chunk, cost.cpu_ns);
+        }
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
         self.dispatch(chunk, out);
@@ -102,9 +107,23 @@ impl<C: WaveChunk> Feeder<C> {
     pub(super) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         if mem::take(&mut chunk.has_lost_device) {
             self.has_lost_device = true;
-            chunk.worker = self.workers.assign(chunk.chunk.cost().cpu_ns);
+            let cpu_ns = chunk.chunk.cost().cpu_ns;
+            self.assign(&mut chunk, cpu_ns);
         }
         self.dispatch(chunk, out);
+    }
+
+    /// Chooses a kernel for a chunk.
+    fn assign(&mut self, chunk: &mut InWave<C>, cpu_ns: u64) {
+        chunk.worker = self.workers.assign(cpu_ns);
+        chunk.cpu_ns = Some(cpu_ns);
+    }
+
+    /// Notes that a kernel has a chunk no more.
+    fn complete(&mut self, chunk: &mut InWave<C>) {
+        if let Some(cpu_ns) = chunk.cpu_ns.take() {
+            self.workers.complete(chunk.worker, cpu_ns);
+        }
     }
 
     fn dispatch(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {

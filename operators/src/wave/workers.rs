@@ -1,27 +1,38 @@
 //! The choice of the kernel that answers a chunk on the CPU.
 
-/// Modelled work of each kernel, so that equal runs make equal choices.
+/// Modelled work of the chunks that each kernel has.
 #[derive(Debug)]
 pub(super) struct Workers {
     /// Nanoseconds per kernel.
-    assigned_ns: Vec<u64>,
+    left_ns: Vec<u64>,
 }
 
 impl Workers {
     /// `count` kernels without work.
     pub(super) fn new(count: usize) -> Self {
-        Self { assigned_ns: vec![0; count] }
+        Self { left_ns: vec![0; count] }
     }
 
-    /// Assigns a chunk to the kernel with the least work. Of several, it is the last one: prepare
-    /// may share the thread of the first, and then goes on only when that has answered its chunk.
+    /// Assigns a chunk to the kernel with the least work left. Of several, the first one comes last,
+    /// and the last one before it: they may share threads with prepare and with collect.
     pub(super) fn assign(&mut self, cpu_ns: u64) -> usize {
-        let least = (0..self.assigned_ns.len()).rev().min_by_key(|&w| self.assigned_ns[w]);
+        let count = self.left_ns.len();
+        let order = (1..=count).map(|place| place % count);
+        let least = order.min_by_key(|&worker| self.left_ns[worker]);
         let worker = least.expect("there is a kernel");
-        // A chunk without a modelled cost counts, too: chunks then go round.
-        self.assigned_ns[worker] = self.assigned_ns[worker].saturating_add(cpu_ns.max(1));
+        self.left_ns[worker] += weight(cpu_ns);
         worker
     }
+
+    /// Notes that a chunk has come back.
+    pub(super) fn complete(&mut self, worker: usize, cpu_ns: u64) {
+        self.left_ns[worker] -= weight(cpu_ns);
+    }
+}
+
+/// A chunk without a modelled cost counts, too; sums of chunks have 64 bits.
+fn weight(cpu_ns: u64) -> u64 {
+    cpu_ns.clamp(1, 1 << 48)
 }
 
 #[cfg(test)]
@@ -32,8 +43,12 @@ mod tests {
     fn chunks_go_to_the_kernel_with_the_least_work() {
         let mut workers = Workers::new(3);
         let chosen = [10, 4, 4, 4, 4, 0, 0].map(|cost| workers.assign(cost));
-        assert_eq!(chosen, [2, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(chosen, [1, 2, 0, 2, 0, 2, 0]);
+        // Kernels 0 and 2 have 9 left, kernel 1 has 10.
+        workers.complete(1, 10);
+        assert_eq!([3, 3, 4, 1].map(|cost| workers.assign(cost)), [1, 1, 1, 2]);
         let mut alone = Workers::new(1);
-        assert_eq!([7, 0].map(|cost| alone.assign(cost)), [0, 0]);
+        assert_eq!([7, 0, u64::MAX, u64::MAX].map(|cost| alone.assign(cost)), [0; 4]);
+        alone.complete(0, u64::MAX);
     }
 }

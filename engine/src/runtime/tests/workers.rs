@@ -180,6 +180,39 @@ fn work_in_the_background_comes_after_all_other_work_of_its_thread() {
     assert_eq!(worker.counters, [("waiting_max", CHUNKS as u64)], "first all chunks are dealt");
 }
 
+/// Has work in the background from the first batch on, until it is done.
+struct Patient(bool);
+
+impl Operator for Patient {
+    fn process(&mut self, _: usize, _: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(if self.0 { Flow::NeedInput } else { Flow::Background })
+    }
+
+    fn wake(&mut self, _: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.0 = true;
+        out.send(batch([1]));
+        Ok(Flow::NeedInput)
+    }
+}
+
+#[test]
+fn work_in_the_background_is_done_though_a_thread_never_idles() {
+    watched(|| {
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::endless()));
+        let patient = graph.add_after(numbers, "patient", operator(Patient(false)));
+        let (sink, kept) = collect();
+        graph.add_after(patient, "end", sink);
+        graph.placement(Placement::Fused);
+        let running = start(graph, QueueLimits::default());
+        while lock(&kept).is_empty() {
+            thread::yield_now();
+        }
+        running.stop();
+        running.join().unwrap();
+    });
+}
+
 #[test]
 fn the_first_part_is_asked_and_a_stop_lets_all_work_end() {
     for (graph, kept) in spread(Numbers::endless, 3) {
