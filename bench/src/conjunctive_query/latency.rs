@@ -63,10 +63,10 @@ pub(super) fn run(loads: &Loads, workload: &Workload, figures: Option<&Path>) ->
             loads.deadline_ms
         );
         println!(
-            "| batch_queries | peak, queries/s | load | queries/s | answered/s | in a batch | p50 | p99 | p99.9 | max |"
+            "| batch_queries | peak, queries/s | load | queries/s | answered/s | in a batch | p50 | p99 | p99.9 | max | worst p99 |"
         );
         println!(
-            "|--------------:|----------------:|-----:|----------:|-----------:|-----------:|----:|----:|------:|----:|"
+            "|--------------:|----------------:|-----:|----------:|-----------:|-----------:|----:|----:|------:|----:|----------:|"
         );
         let mut peaks = Vec::new();
         let mut points = Vec::new();

@@ -7,7 +7,7 @@
 use super::options::QueryOutput;
 use super::queries::QueryBlock;
 
-/// Launches and copies of a batch of 64: 26 to 44 us for counts, 95 to 116 us for documents, which
+/// Launches and copies of a batch of 64: 26 to 44 us for counts, 76 to 116 us for documents, which
 /// are copied when their number is known.
 const COUNT_BATCH_NS: u64 = 40_000;
 const DOCUMENT_BATCH_NS: u64 = 110_000;
@@ -16,8 +16,8 @@ const DOCUMENT_BATCH_NS: u64 = 110_000;
 /// (9.2 us and 0.035 us a query), 178 over the small one.
 const CORES: u64 = 200;
 
-/// Bytes of documents in a nanosecond, kernels included: 31 over the large index, 56 % of the bus.
-const DOCUMENT_BYTES: u64 = 30;
+/// Bytes of documents in a nanosecond, kernels included: 50 over the large index, 91 % of the bus.
+const DOCUMENT_BYTES: u64 = 50;
 
 /// Bytes of queries in a nanosecond over the bus.
 const QUERY_BYTES: u64 = 55;

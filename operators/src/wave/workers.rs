@@ -13,8 +13,8 @@ impl Workers {
         Self { left_ns: vec![0; count] }
     }
 
-    /// Assigns a chunk to the kernel with the least work left. Of several, the first one comes last,
-    /// and the last one before it: they may share threads with prepare and with collect.
+    /// Assigns a chunk to the kernel with the least work left. Of several, the first one comes
+    /// last, and the last one before it: they may share threads with prepare and with collect.
     pub(super) fn assign(&mut self, cpu_ns: u64) -> usize {
         let count = self.left_ns.len();
         let order = (1..=count).map(|place| place % count);
