@@ -86,9 +86,9 @@ __device__ inline u32 upper_at(const List& list, u32 position, u32 low, u32 high
     return low;
 }
 
-// The upper halves of the ids at two positions of a list in buckets: the lanes of the lower half of
-// a warp have that of their position, and those of the upper half that of theirs. Each half tests
-// 16 halves at once, so that few loads follow each other. All lanes of the warp call it.
+// The upper half of the id at a position of a list in buckets. The first 16 lanes of a warp have one
+// position, the other 16 lanes another one; they test 16 buckets at once, so that few loads follow
+// each other. All lanes of the warp call it.
 __device__ inline u32 uppers_at(const List& list, u32 position, u32 last) {
     constexpr u32 TESTS = WARP / 2;
     u32 low = 0, high = last;

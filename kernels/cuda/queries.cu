@@ -32,7 +32,7 @@ constexpr u32 UNFINISHED = ~0u;
 __device__ inline u32 warp_of_grid() { return thread_of_grid() / WARP; }
 __device__ inline u32 warps_of_grid() { return threads_of_grid() / WARP; }
 
-// The unit after unit `i` that the warp of a query takes: those of the tail follow the first one.
+// The unit after unit `i` that the warp of a query takes: the first one, then the tail.
 __device__ inline u32 next_own(u32 i, const Listed& listed) {
     return i == 0 ? listed.count + 1 : i + 1;
 }
@@ -237,8 +237,8 @@ __device__ inline u32 write_again(const Segment& segment, const Query& own, u32 
     return write_ids(segment, own, begin, memory.hits, to);
 }
 
-// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 2 a unit, and those of
-// find_listed for units of tails. A warp takes a unit.
+// Grid: any. Block: 256. Shared: memory of 8 warps. Barriers of warps only: 2 a unit; for units of
+// tails, in addition as find_listed. A warp takes a unit.
 extern "C" __global__ void __launch_bounds__(QUERY_THREADS)
     find_documents(Queries queries, Documents documents) {
     DYNAMIC_SHARED(WarpMemory, memories);

@@ -1,5 +1,5 @@
-//! The operator in a pipeline under a load: queries are sent at their times, whether or not those
-//! before are answered, and latency counts from the time at which a query was to be sent.
+//! The operator in a pipeline under a load: queries are sent at their times, whether or not earlier
+//! ones are answered, and latency counts from the time at which a query was to be sent.
 
 use std::fs;
 use std::io;

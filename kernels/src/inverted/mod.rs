@@ -32,8 +32,8 @@
 //!                          └─ 16 halves from here are compared with that of an id at once
 //! ```
 //!
-//! A query begins with the ids of its shortest list, and drops those that are not in the second
-//! shortest, and so on: its work is that of the shortest list. Each step takes the cheapest way:
+//! A query begins with the ids of its shortest list, drops the ids that are not in the second
+//! shortest, and so on: its work is proportional to the shortest list. Each step takes the cheapest way:
 //!
 //! ```text
 //! all lists are bitmaps               words of all of them at once

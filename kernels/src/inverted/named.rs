@@ -2,7 +2,7 @@
 //!
 //! An index that is larger than a device's memory stays on the host, and each batch brings its
 //! lists along. Each of them goes once, however many queries name it: so batches of queries with
-//! the same lists, such as those of a bucket, bring fewer bytes. Lists are numbered in the order of
+//! the same lists bring fewer bytes. Lists are numbered in the order of
 //! their first use, and written in the layout of a segment, in the form that they have: copies of
 //! words, that need no decoding.
 

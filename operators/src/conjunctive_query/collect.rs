@@ -109,7 +109,7 @@ impl AnswerRows {
         query: u64,
     ) -> Result<ListArray, OperatorError> {
         let offsets = &chunk.found.offsets[rows.start..=rows.end];
-        // Offsets of a chunk have 64 bits, those of a batch 31.
+        // Offsets of a chunk have 64 bits, offsets of a batch 31.
         let first = offsets[0];
         let end = |end: &u64| i32::try_from(end - first).expect("an answer has below 2^31");
         let ends: ScalarBuffer<i32> = offsets.iter().map(end).collect();

@@ -83,7 +83,7 @@ struct Flying {
     lists: HeldLists,
     /// Bytes of segments that were sent for this batch.
     sent_bytes: u64,
-    /// Segments that have started, and those that have landed.
+    /// Number of segments that have started, and that have landed.
     started: usize,
     landed: usize,
     cost: Landed,

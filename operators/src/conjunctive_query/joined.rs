@@ -15,7 +15,7 @@ pub(super) struct Joined {
     /// Queries that all segments have finished so far.
     pub(super) finished: usize,
     counts: Vec<u32>,
-    /// Documents of each segment, and memory for those of more segments.
+    /// Documents of each segment, and memory for further segments.
     found: Vec<FoundDocuments>,
 }
 

@@ -47,8 +47,8 @@ impl ChunkLimits {
         self.documents
     }
 
-    /// Bytes of the batches in flight over segments that stay, and of those that bring lists along,
-    /// without the lists.
+    /// Bytes of the batches in flight, over segments that stay and with lists that come along; the
+    /// lists do not count.
     fn bytes(&self) -> usize {
         let bytes = match self.output {
             QueryOutput::Count => self.queries().bytes(),

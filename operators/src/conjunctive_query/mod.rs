@@ -30,7 +30,7 @@
 //! | `sets` | the sets of a batch |
 //! | `segments`, `bytes`, `growth` | segments of documents, their bytes, and the index that grows |
 //! | `index` | answers over several segments |
-//! | `waiting`, `queries`, `buckets` | queries that wait for their index; those that are answered together, and when |
+//! | `waiting`, `queries`, `buckets` | queries that wait for their index; queries that are answered together, and when |
 //! | `stored` | the index as a file that is mapped into memory |
 //! | `question` | queries of a running stage |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |

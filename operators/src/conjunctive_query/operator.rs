@@ -46,8 +46,8 @@ use crate::wave::Device;
 /// At the end of the documents, `index_path` and `snapshot` write the index to a file, whose every
 /// byte is under a checksum; the file is written under another name and renamed. `index_path` opens
 /// it in later runs, for queries alone: lists stay in the file, which is mapped into memory, terms
-/// and names are read. `restore` begins with the documents of such a file, and goes on with those
-/// of the input. A file is written as a whole each time.
+/// and names are read. `restore` begins with the documents of such a file, and goes on with the
+/// input. A file is written as a whole each time.
 ///
 /// # Division
 /// By documents: each part has an index of some of them, and gets all queries. Counts of parts add
@@ -60,8 +60,8 @@ use crate::wave::Device;
 /// each other list. A posting is built once and merged at most about 2 log2(index / block) times.
 ///
 /// # Device
-/// `auto` compares the modelled cost of each batch on all cores and on a GPU, which answers those
-/// that cost less there: batches of many queries, or of long lists. The GPU is opened when it would
+/// `auto` compares the modelled cost of each batch on all cores and on a GPU, which answers
+/// batches that cost less there: of many queries, or of long lists. The GPU is opened when it would
 /// have saved the 0.4 s that this takes, and a segment is sent when it would have saved that time.
 /// Blocks are built and merged on the CPU, also with `cuda`; so is a batch answered that exceeds
 /// the buffers of a GPU: 16 terms a query on average, 4 M documents of one query.
@@ -118,7 +118,7 @@ pub struct ConjunctiveQuery {
     #[serde(default)]
     pub(super) output: QueryOutput,
     /// Documents that a query is answered over: `all`, for which queries wait until the documents
-    /// have ended, or those that have `arrived` before it.
+    /// have ended, or the documents that have `arrived` before it.
     #[serde(default)]
     pub(super) over: AnswerOver,
     /// Column of the documents that names them, a text; without it, answers have their positions.

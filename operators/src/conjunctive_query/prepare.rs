@@ -224,7 +224,7 @@ impl QueryProducer {
             return Some(work);
         }
         self.waiting.fill(&mut self.buckets, &self.names);
-        // Queries over another index wait for those that are in the buckets.
+        // Queries over another index wait for the queries in the buckets.
         let is_blocked = self.waiting.is_ready();
         let all = self.has_finished || is_blocked || self.is_woken && self.is_idle();
         if self.buckets.take(self.now, all, &mut chunk.queries) {

@@ -89,7 +89,7 @@ impl QueryBlock {
         self.cost_ns = 0;
     }
 
-    /// Removes the first `queries` queries. Limits and costs stay those of all.
+    /// Removes the first `queries` queries. Limits and costs stay as they are.
     pub(super) fn remove_first(&mut self, queries: usize) {
         let begin = self.offsets[queries];
         self.offsets.drain(..queries);

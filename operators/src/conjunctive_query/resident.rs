@@ -61,8 +61,8 @@ impl Residents {
         Self { memory, bytes_max, residents: Vec::new() }
     }
 
-    /// Whether the segments of `index` that stay have room beside those in flight. They have if
-    /// nothing is in flight.
+    /// Whether the segments of `index` that stay have room beside the segments in flight. They
+    /// have if nothing is in flight.
     pub(super) fn have_room(&self, index: &Index) -> bool {
         let wanted = |resident: &Resident| {
             let mut staying = are_resident(index, self.bytes_max);

@@ -18,8 +18,8 @@ pub(super) struct ListBytes {
 }
 
 impl ListBytes {
-    /// Bytes of the lists that a batch brings along, cut into parts that have room; `None` if those
-    /// of a query alone have none.
+    /// Bytes of the lists that a batch brings along, cut into parts that have room; `None` if the
+    /// lists of a single query have none.
     pub(super) fn of(&mut self, index: &Index, queries: &QueryBlock, room: Room) -> Option<usize> {
         let mut bytes = 0;
         for (segment, is_resident) in are_resident(index, room.index_bytes) {

@@ -39,13 +39,13 @@ unsafe impl Plain for Listed {}
 pub struct DocumentLimits {
     /// Queries, terms and units.
     pub queries: QueryLimits,
-    /// Room for documents: at least those of the shortest list of each query, since a query is
-    /// finished as a whole.
+    /// Room for documents: at least the length of the shortest list of each query, since a query
+    /// is finished as a whole.
     pub documents: usize,
 }
 
 impl DocumentLimits {
-    /// Units of work, the first ones and those of the list.
+    /// Units of work: the first one of each query, and the list.
     fn works(&self) -> usize {
         self.queries.queries + self.queries.units.max(1)
     }
@@ -254,8 +254,8 @@ impl QueryDocuments {
 
 impl Slot<QueryDocuments> {
     /// The number of queries at the front of the last batch whose documents found room. The others
-    /// are to be asked again. At least one query of a batch is finished if the documents of the
-    /// first one do not exceed the room, such as those of its shortest list.
+    /// are to be asked again. At least one query of a batch is finished if the room is at least
+    /// the length of the shortest list of the first query.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.answered().1.finished

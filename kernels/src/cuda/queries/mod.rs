@@ -11,7 +11,7 @@
 //!
 //! The lists of a query are ordered on the device, the shortest first, by the warp that takes the
 //! query: on the host that would cost more than all else. A warp takes a unit of 256 ids of the
-//! shortest list and searches them in the next list, those that remain in the one after it, and so
+//! shortest list and searches them in the next list, the common ids in the list after it, and so
 //! on; where all lists are bitmaps, a unit is 1,024 of their words. So short and long queries need
 //! no order among themselves:
 //!
@@ -27,7 +27,7 @@
 //! documents exceed the room ends early, at a query: the others are asked again.
 //!
 //! An index that is larger than the device's memory stays on the host. [`Streamed`] buffers have
-//! room for lists: a batch brings those that it names, each once, in the layout of a segment and
+//! room for lists: a batch brings the lists that it names, each once, in the layout of a segment and
 //! under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed the
 //! room is cut before it is submitted. Queries with the same lists go together for that reason.
 //!

@@ -39,8 +39,8 @@ pub struct StreamedJob<'a> {
 /// The buffers of a batch, with room for the lists that it names: for an index that is larger than
 /// the device's memory.
 ///
-/// The lists go to the device in the layout of a segment, each once, so that the kernels are those
-/// of a segment that is there. `Q` has the answers: [`QueryCounts`] or [`QueryDocuments`].
+/// The lists go to the device in the layout of a segment, each once, so that the kernels are the
+/// same as for a segment that is there. `Q` has the answers: [`QueryCounts`] or [`QueryDocuments`].
 ///
 /// # Shapes
 ///
@@ -95,7 +95,7 @@ pub struct StreamedKept {
     policy: Policy,
 }
 
-// SAFETY: as for `Q`. The lists are a valid segment, since they are copies of those of one, in a
+// SAFETY: as for `Q`. The lists are a valid segment, since they are copied from one, in a
 // buffer of the slot that has room for all of their words.
 unsafe impl<Q: OverLists> Primitive for Streamed<Q> {
     const IMAGES: &'static Images = Q::IMAGES;
