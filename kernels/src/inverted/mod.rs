@@ -33,7 +33,8 @@
 //! ```
 //!
 //! A query begins with the ids of its shortest list, drops the ids that are not in the second
-//! shortest, and so on: its work is proportional to the shortest list. Each step takes the cheapest way:
+//! shortest, and so on: its work is proportional to the shortest list. Each step takes the
+//! cheapest way:
 //!
 //! ```text
 //! all lists are bitmaps               words of all of them at once

@@ -27,9 +27,9 @@
 //! documents exceed the room ends early, at a query: the others are asked again.
 //!
 //! An index that is larger than the device's memory stays on the host. [`Streamed`] buffers have
-//! room for lists: a batch brings the lists that it names, each once, in the layout of a segment and
-//! under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed the
-//! room is cut before it is submitted. Queries with the same lists go together for that reason.
+//! room for lists: a batch brings the lists that it names, each once, in the layout of a segment
+//! and under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed
+//! the room is cut before it is submitted. Queries with the same lists go together for that reason.
 //!
 //! For comparison, [`Policy`] has also the batched kernel of the paper for numbers of documents: a
 //! block takes a query. [`SerialCounts`] is its plain algorithm, one query after the other.
