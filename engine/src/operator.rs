@@ -430,7 +430,7 @@ impl Output {
     }
 
     /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
-    /// a chunk back to it; behind [workers](Shape::Workers), this is the first part.
+    /// a chunk back to it. With [workers](Shape::Workers), the last part answers the first one.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
     }

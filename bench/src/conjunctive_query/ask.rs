@@ -6,7 +6,7 @@ use trommel_kernels::cuda::queries::{
     DeviceIndex, DocumentLimits, Policy, QueryCounts, QueryDocuments, QueryJob, QueryLimits,
     SerialCounts, SerialLimits, Streamed, StreamedJob, StreamedLimits,
 };
-use trommel_kernels::cuda::{DeviceError, Flights, Primitive, Slot};
+use trommel_kernels::cuda::{Primitive, Slot};
 use trommel_kernels::inverted::{ListNamer, QueryBatch};
 
 use super::index::{Answers, Workload};
@@ -27,24 +27,43 @@ pub(super) trait Ask: Primitive {
     /// The name in the table.
     const NAME: &'static str;
 
+    /// Whether answers are documents, whose sums are checked, too.
+    const HAS_DOCUMENTS: bool = false;
+
     /// Batches of a pass: at most, and at least when they are measured in a row.
     const BATCHES: [usize; 2] = [1000, 16 * SLOTS];
 
     fn limits(workload: &Workload, batch: usize) -> Self::Limits;
 
-    /// Sends a batch.
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        namer: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError>;
+    /// A batch as the primitive takes it.
+    fn job<'a>(
+        asked: &Asked<'a>,
+        namer: &'a mut ListNamer,
+        queries: QueryBatch<'a>,
+    ) -> Self::Job<'a>;
 
     /// Adds the answers of a batch.
     fn read(slot: &Slot<Self>, answers: &mut Answers);
 
     /// Whether they are all right for the queries from `begin` on.
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool;
+    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
+        let end = begin + answers.counts.len();
+        answers.counts == workload.right.counts[begin..end]
+            && (!Self::HAS_DOCUMENTS || answers.sums == workload.right.sums[begin..end])
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// A batch over the index on the device.
+    fn resident(&self, queries: QueryBatch<'a>) -> QueryJob<'a> {
+        QueryJob { queries, index: self.index, policy: self.policy }
+    }
+
+    /// A batch with its lists.
+    fn streamed(&self, namer: &'a mut ListNamer, queries: QueryBatch<'a>) -> StreamedJob<'a> {
+        let lists = namer.name(&self.workload.segment, queries, usize::MAX);
+        StreamedJob { lists, policy: self.policy }
+    }
 }
 
 /// The largest number of `of` over all batches.
@@ -68,32 +87,6 @@ fn query_limits(workload: &Workload, batch: usize) -> QueryLimits {
     }
 }
 
-/// Sends a batch over the index on the device.
-fn submit_resident<P>(
-    flights: &mut Flights<P>,
-    asked: &Asked<'_>,
-    queries: QueryBatch<'_>,
-) -> Result<(), DeviceError>
-where
-    P: for<'a> Primitive<Job<'a> = QueryJob<'a>>,
-{
-    flights.submit(&QueryJob { queries, index: asked.index, policy: asked.policy }, 0)
-}
-
-/// Sends a batch with its lists.
-fn submit_streamed<P>(
-    flights: &mut Flights<P>,
-    asked: &Asked<'_>,
-    namer: &mut ListNamer,
-    queries: QueryBatch<'_>,
-) -> Result<(), DeviceError>
-where
-    P: for<'a> Primitive<Job<'a> = StreamedJob<'a>>,
-{
-    let lists = namer.name(&asked.workload.segment, queries, usize::MAX);
-    flights.submit(&StreamedJob { lists, policy: asked.policy }, 0)
-}
-
 /// Words of the lists of the largest batch that is sent.
 fn list_words(workload: &Workload, batch: usize, batches: usize) -> usize {
     let mut namer = ListNamer::new();
@@ -108,6 +101,42 @@ fn list_words(workload: &Workload, batch: usize, batches: usize) -> usize {
 /// A batch that brings its lists along is large: few of them fill the bus.
 const STREAMED_BATCHES: [usize; 2] = [12; 2];
 
+impl Ask for QueryCounts {
+    const NAME: &'static str = "count";
+
+    fn limits(workload: &Workload, batch: usize) -> QueryLimits {
+        query_limits(workload, batch)
+    }
+
+    fn job<'a>(asked: &Asked<'a>, _: &'a mut ListNamer, queries: QueryBatch<'a>) -> QueryJob<'a> {
+        asked.resident(queries)
+    }
+
+    fn read(slot: &Slot<Self>, answers: &mut Answers) {
+        answers.counts.extend_from_slice(slot.counts());
+    }
+}
+
+impl Ask for QueryDocuments {
+    const NAME: &'static str = "documents";
+    const HAS_DOCUMENTS: bool = true;
+
+    fn limits(workload: &Workload, batch: usize) -> DocumentLimits {
+        let documents = most(workload, batch, |begin, end| workload.documents(begin, end));
+        let queries = query_limits(workload, batch);
+        DocumentLimits { queries, documents: documents.max(longest(workload)) }
+    }
+
+    fn job<'a>(asked: &Asked<'a>, _: &'a mut ListNamer, queries: QueryBatch<'a>) -> QueryJob<'a> {
+        asked.resident(queries)
+    }
+
+    fn read(slot: &Slot<Self>, answers: &mut Answers) {
+        let documents = (0..slot.finished()).map(|query| slot.documents(query));
+        documents.for_each(|documents| answers.push(documents.expect("it is finished")));
+    }
+}
+
 impl Ask for Streamed<QueryCounts> {
     const NAME: &'static str = "count";
     const BATCHES: [usize; 2] = STREAMED_BATCHES;
@@ -117,26 +146,22 @@ impl Ask for Streamed<QueryCounts> {
         StreamedLimits { batch: QueryCounts::limits(workload, batch), words }
     }
 
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        namer: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError> {
-        submit_streamed(flights, asked, namer, queries)
+    fn job<'a>(
+        asked: &Asked<'a>,
+        namer: &'a mut ListNamer,
+        queries: QueryBatch<'a>,
+    ) -> StreamedJob<'a> {
+        asked.streamed(namer, queries)
     }
 
     fn read(slot: &Slot<Self>, answers: &mut Answers) {
         answers.counts.extend_from_slice(slot.counts());
     }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        QueryCounts::are_right(workload, begin, answers)
-    }
 }
 
 impl Ask for Streamed<QueryDocuments> {
     const NAME: &'static str = "documents";
+    const HAS_DOCUMENTS: bool = true;
     const BATCHES: [usize; 2] = STREAMED_BATCHES;
 
     fn limits(workload: &Workload, batch: usize) -> StreamedLimits<DocumentLimits> {
@@ -144,13 +169,12 @@ impl Ask for Streamed<QueryDocuments> {
         StreamedLimits { batch: QueryDocuments::limits(workload, batch), words }
     }
 
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        namer: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError> {
-        submit_streamed(flights, asked, namer, queries)
+    fn job<'a>(
+        asked: &Asked<'a>,
+        namer: &'a mut ListNamer,
+        queries: QueryBatch<'a>,
+    ) -> StreamedJob<'a> {
+        asked.streamed(namer, queries)
     }
 
     fn read(slot: &Slot<Self>, answers: &mut Answers) {
@@ -158,10 +182,6 @@ impl Ask for Streamed<QueryDocuments> {
         for ends in offsets.windows(2) {
             answers.push(&documents[ends[0] as usize..ends[1] as usize]);
         }
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        QueryDocuments::are_right(workload, begin, answers)
     }
 }
 
@@ -173,75 +193,11 @@ impl Ask for SerialCounts {
         SerialLimits { queries, terms, ids: longest(workload) }
     }
 
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        _: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError> {
-        submit_resident(flights, asked, queries)
+    fn job<'a>(asked: &Asked<'a>, _: &'a mut ListNamer, queries: QueryBatch<'a>) -> QueryJob<'a> {
+        asked.resident(queries)
     }
 
     fn read(slot: &Slot<Self>, answers: &mut Answers) {
         answers.counts.extend_from_slice(slot.counts());
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        QueryCounts::are_right(workload, begin, answers)
-    }
-}
-
-impl Ask for QueryCounts {
-    const NAME: &'static str = "count";
-
-    fn limits(workload: &Workload, batch: usize) -> QueryLimits {
-        query_limits(workload, batch)
-    }
-
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        _: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError> {
-        submit_resident(flights, asked, queries)
-    }
-
-    fn read(slot: &Slot<Self>, answers: &mut Answers) {
-        answers.counts.extend_from_slice(slot.counts());
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        answers.counts == workload.right.counts[begin..begin + answers.counts.len()]
-    }
-}
-
-impl Ask for QueryDocuments {
-    const NAME: &'static str = "documents";
-
-    fn limits(workload: &Workload, batch: usize) -> DocumentLimits {
-        let documents = most(workload, batch, |begin, end| workload.documents(begin, end));
-        let queries = query_limits(workload, batch);
-        DocumentLimits { queries, documents: documents.max(longest(workload)) }
-    }
-
-    fn submit(
-        flights: &mut Flights<Self>,
-        asked: &Asked<'_>,
-        _: &mut ListNamer,
-        queries: QueryBatch<'_>,
-    ) -> Result<(), DeviceError> {
-        submit_resident(flights, asked, queries)
-    }
-
-    fn read(slot: &Slot<Self>, answers: &mut Answers) {
-        let documents = (0..slot.finished()).map(|query| slot.documents(query));
-        documents.for_each(|documents| answers.push(documents.expect("it is finished")));
-    }
-
-    fn are_right(workload: &Workload, begin: usize, answers: &Answers) -> bool {
-        let end = begin + answers.counts.len();
-        answers.counts == workload.right.counts[begin..end]
-            && answers.sums == workload.right.sums[begin..end]
     }
 }

@@ -57,7 +57,8 @@ impl Asked<'_> {
         let batches = (self.workload.queries() / batch).clamp(1, P::BATCHES[0]);
         let begin = number % batches * batch;
         let end = self.workload.queries().min(begin + batch);
-        P::submit(flights, self, namer, self.workload.batch(begin, end))?;
+        let job = P::job(self, namer, self.workload.batch(begin, end));
+        flights.submit(&job, 0)?;
         Ok(begin)
     }
 

@@ -4,7 +4,7 @@
 //! Each distinct paragraph is a document once: pages repeat their navigation and their standard
 //! sentences, and lists of copies would be runs of ids.
 //!
-//! Words are those of the operator `tokenize`: Unicode Standard Annex 29, in lower case.
+//! The operator `tokenize` makes the words: Unicode Standard Annex 29, in lower case.
 
 use std::collections::HashSet;
 use std::fs;

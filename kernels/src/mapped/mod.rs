@@ -1,6 +1,6 @@
 //! Files that are mapped into memory, so that a large one is opened at once and read as it is used.
 //!
-//! A map is read only. Its bytes are those of the file, which the program must not change while
+//! A map is read only. It has the bytes of the file, which the program must not change while
 //! they are mapped: write the new content to another file and rename that. A file that another
 //! program changes in place gives other bytes, and one that it shortens ends this process with a
 //! signal when the missing part is read, as with every map.

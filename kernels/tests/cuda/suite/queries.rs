@@ -150,8 +150,8 @@ fn units_of_ids() -> ListCase {
         .query(&[2, 6, 7])
 }
 
-/// Compares counts and documents of batches that bring their lists along, with room for all lists
-/// and for those of the query with the most words.
+/// Compares counts and documents of batches that bring their lists along: with room for all lists,
+/// and with room for the lists of the query with the most words.
 fn check_streamed(case: &ListCase) {
     let Some(device) = device() else { return };
     let (segment, expected, mut namer) = (case.segment(), case.by_hand(), ListNamer::new());
