@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, DictionaryArray, ListArray, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{
+    ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, ListArray, RecordBatch,
+    StringArray, UInt32Array,
+};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use thiserror::Error;
@@ -93,6 +96,34 @@ pub(crate) fn sets_of_texts(sets: &RecordBatch, texts: StringArray) -> RecordBat
     let set = ListArray::new(text_token_field(), list.offsets().clone(), Arc::new(tokens), None);
     let columns: Vec<ArrayRef> = vec![Arc::clone(sets.column(0)), Arc::new(set)];
     RecordBatch::try_new(text_sets_schema(), columns).expect("built to this schema")
+}
+
+/// Maximum dimensions of a vector.
+pub(crate) const DIMS_MAX: u32 = 4_096;
+
+/// Schema of a stream of vectors: `id` (input position) and `vector` (of `dims` coordinates).
+pub(crate) fn vectors_schema(dims: u32) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("id", DataType::UInt32, false), vector_field(dims)]))
+}
+
+/// The column `vector`, of `dims` coordinates.
+pub(crate) fn vector_field(dims: u32) -> Field {
+    let vector = DataType::FixedSizeList(coordinate_field(), list_size(dims));
+    Field::new("vector", vector, false)
+}
+
+fn coordinate_field() -> Arc<Field> {
+    Arc::new(Field::new_list_field(DataType::Float32, false))
+}
+
+fn list_size(dims: u32) -> i32 {
+    i32::try_from(dims).expect("dimensions are at most 4,096")
+}
+
+/// Vectors of `dims` coordinates each, one after the other, as a column.
+pub(crate) fn vector_array(dims: u32, coordinates: ScalarBuffer<f32>) -> ArrayRef {
+    let values = Arc::new(Float32Array::new(coordinates, None));
+    Arc::new(FixedSizeListArray::new(coordinate_field(), list_size(dims), values, None))
 }
 
 fn token_field() -> Arc<Field> {

@@ -62,7 +62,8 @@ pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
 };
 pub use crate::source::{
-    Generate, GenerateKind, Memory, OnError, Read, ReadError, ReadFormat, Zipf, ZipfError,
+    Generate, GenerateKind, Memory, NpyError, OnError, Read, ReadError, ReadFormat,
+    VectorDistribution, Zipf, ZipfError,
 };
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 

@@ -28,12 +28,12 @@ fn an_operator_is_listed_with_its_parameters() {
     let generate = trommel(["operators", "generate"]).end().ok();
     assert!(generate.starts_with("generate: "), "{generate}");
     for expected in [
-        "\n  alphabet    whole number from 1 to 268435456, default 1000000\n",
-        "\n              Number of distinct items.\n",
-        "\n  items       whole number from 0, optional\n",
-        "\n  kind        one of the words below, default zipf\n",
-        "\n                zipf  Items with a Zipf distribution",
-        "\n  skew        number from 0 to 10, default 1.0\n",
+        "\n  alphabet      whole number from 1 to 268435456, default 1000000\n",
+        "\n                Number of distinct items.\n",
+        "\n  items         whole number from 0, optional\n",
+        "\n  kind          one of the words below, default zipf\n",
+        "\n                  zipf     Items with a Zipf distribution",
+        "\n  skew          number from 0 to 10, default 1.0\n",
     ] {
         assert!(generate.contains(expected), "{expected:?} in {generate}");
     }

@@ -4,6 +4,6 @@ mod generate;
 mod memory;
 mod read;
 
-pub use generate::{Generate, GenerateKind, Zipf, ZipfError};
+pub use generate::{Generate, GenerateKind, VectorDistribution, Zipf, ZipfError};
 pub use memory::Memory;
-pub use read::{OnError, Read, ReadError, ReadFormat};
+pub use read::{NpyError, OnError, Read, ReadError, ReadFormat};

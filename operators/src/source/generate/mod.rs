@@ -2,6 +2,7 @@
 
 mod scatter;
 mod sets;
+mod vectors;
 mod zipf;
 
 use std::ops::RangeInclusive;
@@ -18,11 +19,13 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::columns::{column_batch, column_schema};
-use crate::parameters::{batch_items, check_batch, check_range};
+use crate::columns::{DIMS_MAX, column_batch, column_schema};
+use crate::parameters::{batch_items, check_batch, check_range, refuse};
 use sets::{RandomSets, SIZE_MAX, SetSource, Shape};
+use vectors::{RandomVectors, VectorSource};
 use zipf::SKEW_MAX;
 
+pub use vectors::VectorDistribution;
 pub use zipf::{Zipf, ZipfError};
 
 const RATE_RANGE: RangeInclusive<f64> = 0.001..=1e10;
@@ -39,14 +42,17 @@ pub enum GenerateKind {
     Zipf,
     /// Sets of such items, some of them near-duplicates of earlier sets.
     Sets,
+    /// Vectors.
+    Vectors,
 }
 
-/// Generates a stream of items or of sets.
+/// Generates a stream of items, of sets or of vectors.
 ///
 /// # Ports
 /// Out: `item` (UInt32), less than `alphabet`; the seed chooses the permutation of ranks to
 /// items. Or `id` (UInt32, from 0) and `set` (`List<UInt32>`, strictly ascending) of such items.
-/// An item drawn twice for a set counts once, so a set may be smaller than its drawn size.
+/// An item drawn twice for a set counts once, so a set may be smaller than its drawn size. Or `id`
+/// and `vector` (`FixedSizeList<Float32>`).
 ///
 /// # Guarantees
 /// The same parameters give the same stream on every machine, independent of `batch` and `rate`.
@@ -69,10 +75,10 @@ pub enum GenerateKind {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Generate {
-    /// Kind of stream: items or sets.
+    /// Kind of stream: items, sets or vectors.
     #[serde(default)]
     kind: GenerateKind,
-    /// Number of items, or sets; endless when left out.
+    /// Number of items, sets or vectors; endless when left out.
     #[serde(default)]
     items: Option<u64>,
     /// Number of distinct items.
@@ -103,14 +109,26 @@ pub struct Generate {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     duplicates: Option<f64>,
+    /// Coordinates of a vector; 8 when left out. For `vectors` only, as are `distribution` and
+    /// `clusters`.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 4_096))]
+    dims: Option<u32>,
+    /// Distribution of vectors; `uniform` when left out.
+    #[serde(default)]
+    distribution: Option<VectorDistribution>,
+    /// Number of clusters; 5 when left out. For `clusters` and `correlated` only.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65_536))]
+    clusters: Option<u32>,
     /// Seed of the random numbers.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Items, or sets, per batch.
+    /// Items, sets or vectors per batch.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// Items, or sets, per second; as fast as they are taken when left out.
+    /// Items, sets or vectors per second; as fast as they are taken when left out.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1e10))]
     rate: Option<f64>,
@@ -142,6 +160,9 @@ impl Generate {
             size_max: None,
             size_skew: None,
             duplicates: None,
+            dims: None,
+            distribution: None,
+            clusters: None,
             seed: default_seed(),
             batch: batch_items(),
             rate: None,
@@ -152,6 +173,24 @@ impl Generate {
     #[must_use]
     pub fn sets(alphabet: u32, skew: f64) -> Self {
         Self { kind: GenerateKind::Sets, ..Self::zipf(alphabet, skew) }
+    }
+
+    /// An endless stream of vectors of `dims` coordinates, 1 to 4,096.
+    #[must_use]
+    pub fn vectors(dims: u32, distribution: VectorDistribution) -> Self {
+        Self {
+            kind: GenerateKind::Vectors,
+            dims: Some(dims),
+            distribution: Some(distribution),
+            ..Self::zipf(default_alphabet(), default_skew())
+        }
+    }
+
+    /// Sets the number of clusters of vectors, 1 to 65,536; the default is 5.
+    #[must_use]
+    pub fn clusters(mut self, clusters: u32) -> Self {
+        self.clusters = Some(clusters);
+        self
     }
 
     /// Sets the range of set sizes, within 1 to 65,536; the default is 1 to 20.
@@ -176,7 +215,7 @@ impl Generate {
         self
     }
 
-    /// Ends the stream after `items` items or sets.
+    /// Ends the stream after `items` items, sets or vectors.
     #[must_use]
     pub fn items(mut self, items: u64) -> Self {
         self.items = Some(items);
@@ -190,15 +229,15 @@ impl Generate {
         self
     }
 
-    /// Sets the items or sets per batch: 1 to 1,048,576.
+    /// Sets the items, sets or vectors per batch: 1 to 1,048,576.
     #[must_use]
     pub fn batch(mut self, items: usize) -> Self {
         self.batch = items;
         self
     }
 
-    /// Sends `items_per_second` items or sets per second, counted from the first call, so that
-    /// delays are caught up.
+    /// Sends `items_per_second` items, sets or vectors per second, counted from the first call, so
+    /// that delays are caught up.
     #[must_use]
     pub fn rate(mut self, items_per_second: f64) -> Self {
         self.rate = Some(items_per_second);
@@ -208,7 +247,7 @@ impl Generate {
 
 impl Configured for Generate {
     const NAME: &'static str = "generate";
-    const SUMMARY: &'static str = "generate a synthetic stream of items or sets";
+    const SUMMARY: &'static str = "generate a synthetic stream of items, sets or vectors";
 }
 
 impl OperatorSpec for Generate {
@@ -231,9 +270,9 @@ impl OperatorSpec for Generate {
         })?;
         let pace = self.rate.map(|rate| Pace { rate, started: None, sent: 0 });
         let quota = Quota { left: self.items, batch: self.batch, pace };
+        self.check_kind()?;
         match self.kind {
             GenerateKind::Zipf => {
-                self.refuse_sizes()?;
                 let schema = column_schema("item", DataType::UInt32);
                 let source = ItemSource { zipf, schema: SchemaRef::clone(&schema), quota };
                 Ok(Fragment::source(Load::Heavy, source, schema))
@@ -243,27 +282,49 @@ impl OperatorSpec for Generate {
                 let schema = SchemaRef::clone(source.schema());
                 Ok(Fragment::source(Load::Heavy, source, schema))
             }
+            GenerateKind::Vectors => {
+                let source = VectorSource::new(self.random_vectors()?, quota);
+                let schema = SchemaRef::clone(source.schema());
+                Ok(Fragment::source(Load::Heavy, source, schema))
+            }
         }
     }
 }
 
 impl Generate {
-    /// Refuses parameters for sets when the stream has items.
-    fn refuse_sizes(&self) -> Result<(), BindError> {
+    /// Refuses parameters of another kind.
+    fn check_kind(&self) -> Result<(), BindError> {
+        let (sets, vectors) = ((GenerateKind::Sets, "sets"), (GenerateKind::Vectors, "vectors"));
         let given = [
-            ("size_min", self.size_min.map(f64::from)),
-            ("size_max", self.size_max.map(f64::from)),
-            ("size_skew", self.size_skew),
-            ("duplicates", self.duplicates),
+            ("size_min", self.size_min.is_some(), sets),
+            ("size_max", self.size_max.is_some(), sets),
+            ("size_skew", self.size_skew.is_some(), sets),
+            ("duplicates", self.duplicates.is_some(), sets),
+            ("dims", self.dims.is_some(), vectors),
+            ("distribution", self.distribution.is_some(), vectors),
+            ("clusters", self.clusters.is_some(), vectors),
         ];
-        for (parameter, value) in given {
-            if let Some(value) = value {
-                let allowed = format!("`{parameter}` is for `kind`: `sets` only");
-                let value = value.to_string();
-                return Err(BindErrorKind::Value { value, allowed }.at(parameter));
+        for (parameter, is_given, (kind, name)) in given {
+            if is_given && self.kind != kind {
+                let allowed = format!("`{parameter}` is for `kind`: `{name}` only");
+                return Err(refuse(parameter, "a value", allowed));
             }
         }
         Ok(())
+    }
+
+    /// Generator of vectors, with checked parameters.
+    fn random_vectors(&self) -> Result<RandomVectors, BindError> {
+        let dims = self.dims.unwrap_or(8);
+        let distribution = self.distribution.unwrap_or_default();
+        let clusters = self.clusters.unwrap_or(5);
+        check_range("dims", &dims, &(1..=DIMS_MAX))?;
+        check_range("clusters", &clusters, &(1..=65_536))?;
+        if distribution == VectorDistribution::Uniform && self.clusters.is_some() {
+            let allowed = "`clusters` is for `distribution` `clusters` or `correlated` only";
+            return Err(refuse("clusters", "a value", allowed));
+        }
+        Ok(RandomVectors::new(dims, distribution, clusters, self.seed))
     }
 
     /// Checked parameters of sets.

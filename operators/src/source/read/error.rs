@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::npy::NpyError;
+
 /// Error of a file or of a place in it.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -120,9 +122,9 @@ pub enum ReadError {
         /// The token, shortened if it is long.
         token: String,
     },
-    /// There are more than 2^32 sets.
-    #[error("{path}:{line}: more than 2^32 sets; their ids have 32 bits")]
-    TooManySets {
+    /// There are more than 2^32 rows with ids.
+    #[error("{path}:{line}: more than 2^32 rows; their ids have 32 bits")]
+    TooManyRows {
         /// The file.
         path: Arc<str>,
         /// The line, from 1.
@@ -139,5 +141,107 @@ pub enum ReadError {
         left: usize,
         /// Bytes of an item.
         width: usize,
+    },
+    /// A file ends within its header.
+    #[error("{path} ends after {bytes} bytes, within its header")]
+    PartialHeader {
+        /// The file.
+        path: Arc<str>,
+        /// Bytes of the file.
+        bytes: usize,
+    },
+    /// A file of NumPy cannot be used.
+    #[error("{path}: {source}")]
+    Npy {
+        /// The file.
+        path: Arc<str>,
+        /// Reason.
+        source: NpyError,
+    },
+    /// The vectors of a file have another length.
+    #[error("{path} has vectors of {found} coordinates; expected {dims}")]
+    Dims {
+        /// The file.
+        path: Arc<str>,
+        /// Coordinates of its vectors.
+        found: u64,
+        /// Coordinates of all vectors.
+        dims: u32,
+    },
+    /// A file of NumPy has fewer or more vectors than its header says.
+    #[error("{path} has {found} vectors; its header says {rows}")]
+    NpyRows {
+        /// The file.
+        path: Arc<str>,
+        /// Vectors by the header.
+        rows: u64,
+        /// Vectors in the file.
+        found: u64,
+    },
+    /// A column of a CSV file is missing, or there are several.
+    #[error("{path} has {count} columns named `{name}`, expected one; its columns are {found}")]
+    CsvColumn {
+        /// The file.
+        path: Arc<str>,
+        /// Name of the column.
+        name: String,
+        /// Columns of this name.
+        count: usize,
+        /// The first columns of the file.
+        found: String,
+    },
+    /// A record of a CSV file has fewer or more fields than the header.
+    #[error("{path}:{line}: a record of {found} fields; the header has {fields}")]
+    CsvFields {
+        /// The file.
+        path: Arc<str>,
+        /// First line of the record, from 1.
+        line: u64,
+        /// Fields of the record.
+        found: usize,
+        /// Fields of the header.
+        fields: usize,
+    },
+    /// A field is not a number.
+    #[error("{path}:{line}: invalid number `{token}` in field {field}")]
+    Number {
+        /// The file.
+        path: Arc<str>,
+        /// First line of the record, from 1.
+        line: u64,
+        /// Number of the field, from 1.
+        field: usize,
+        /// The field, shortened if it is long.
+        token: String,
+    },
+    /// A field is not valid UTF-8.
+    #[error("{path}:{line}: field {field} is not valid UTF-8")]
+    CsvText {
+        /// The file.
+        path: Arc<str>,
+        /// First line of the record, from 1.
+        line: u64,
+        /// Number of the field, from 1.
+        field: usize,
+    },
+    /// A quote is not closed.
+    #[error("{path}:{line}: the record that begins here has a quote that is not closed")]
+    OpenQuote {
+        /// The file.
+        path: Arc<str>,
+        /// First line of the record, from 1.
+        line: u64,
+    },
+    /// A CSV file is empty.
+    #[error("{path} has no header; expected the names of its columns in the first line")]
+    NoHeader {
+        /// The file.
+        path: Arc<str>,
+    },
+    /// There are more than 2^32 vectors.
+    #[error("{path}: more than 2^32 vectors; their ids have 32 bits")]
+    TooManyVectors {
+        /// The file.
+        path: Arc<str>,
     },
 }

@@ -36,7 +36,9 @@ pub(super) trait LineFormat: Send {
     /// Called for the number of a line that was refused while it was read.
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
     /// Called at the end of the open file.
-    fn end_file(&mut self, _inputs: &Inputs) {}
+    fn end_file(&mut self, _inputs: &mut Inputs) -> Result<(), ReadError> {
+        Ok(())
+    }
     /// Called when the open file breaks off: drops an incomplete row and returns its bytes.
     fn abandon(&mut self) -> usize {
         0
@@ -381,7 +383,7 @@ impl<F: LineFormat> LineSource<F> {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
                 }
-                self.format.end_file(&self.inputs);
+                self.format.end_file(&mut self.inputs)?;
                 self.inputs.close();
             }
             Got::Broken => {
@@ -537,7 +539,7 @@ impl SetLines {
 
     fn next_id(&mut self, inputs: &Inputs, line: u64) -> Result<u32, ReadError> {
         let id = u32::try_from(self.next_id)
-            .map_err(|_| ReadError::TooManySets { path: inputs.path(), line })?;
+            .map_err(|_| ReadError::TooManyRows { path: inputs.path(), line })?;
         self.next_id += 1;
         Ok(id)
     }
@@ -613,7 +615,8 @@ fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8
     Ok(())
 }
 
-fn shorten(token: &[u8]) -> String {
+/// The beginning of a token, for a message.
+pub(super) fn shorten(token: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&token[..token.len().min(TOKEN_BYTES_SHOWN)]);
     let more = if token.len() > TOKEN_BYTES_SHOWN { "…" } else { "" };
     format!("{}{more}", shown.escape_debug())

@@ -2,29 +2,35 @@
 //!
 //! ```text
 //! patterns ──► files ──► open, decompress ──► blocks of whole lines ──► lines, texts or sets
-//!                                        └──► aligned words ──────────► integers
+//!                                        │                         └──► records of CSV
+//!                                        └──► rows of a fixed width ──► integers, vectors
 //! ```
 //!
 //! Files are read one after the other in blocks of 256 KiB; a batch may span files. Text is
 //! validated once per run of lines; only an invalid run is checked line by line, to name the
-//! first bad one. Integers are read directly into the buffer that becomes the Arrow column.
+//! first bad one. Integers and vectors are read directly into the buffer that becomes the Arrow
+//! column.
 //!
 //! No call waits. Pipes, terminals and devices are polled before each read (`raw.rs`), below the
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
 //! from its input and sends the rows of all bytes taken so far.
 
 mod compression;
+mod csv;
 mod error;
 mod file_id;
+mod fixed;
 mod follow;
 mod input;
+mod integers;
 mod lines;
+mod npy;
 mod paths;
 mod raw;
 mod stream;
 mod texts;
+mod vectors;
 mod walk;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -39,15 +45,22 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 
-use crate::parameters::{batch_items, check_batch, check_range};
+use crate::columns::DIMS_MAX;
+use crate::parameters::{batch_items, check_batch, check_range, refuse};
 
 pub use error::ReadError;
+pub use npy::NpyError;
 
+use csv::{CsvColumns, CsvRows};
+use fixed::{RowFormat, RowSource};
 use follow::{FollowSource, Named};
 use input::Inputs;
+use integers::Integers;
 use lines::{LineBuffer, LineFormat, LineSource, SetLines, TextLines};
+use npy::NpyHeader;
+use paths::{Files, Place};
 use texts::{Texts, Unit};
-use words::{Word, WordSource};
+use vectors::{NpyVectors, RawVectors, npy_header};
 
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 
@@ -72,6 +85,16 @@ pub enum ReadFormat {
     /// Sets of unsigned 32-bit integers, one set per line, separated by blanks, in any order;
     /// columns `id` (line number from 0, counted over all files) and `set`.
     Sets,
+    /// Vectors of `dims` little-endian 32-bit numbers, one after the other; columns `id` (from 0)
+    /// and `vector`.
+    F32le,
+    /// Arrays of NumPy: float32 or float64, which is rounded to float32, in C order, a vector per
+    /// row; columns `id` (from 0, counted over all files) and `vector`.
+    Npy,
+    /// Comma-separated values (RFC 4180), UTF-8, with the names of the columns in the first
+    /// record; columns `id` (record number from 0, counted over all files), the `columns` as text,
+    /// and `vector`.
+    Csv,
 }
 
 /// Action for a line or a file that cannot be used.
@@ -92,8 +115,8 @@ pub enum OnError {
 ///
 /// # Ports
 /// Out, by format: `line` (Utf8); `path` and `text` (Utf8), with `line_number` (UInt64) for
-/// paragraphs; `item` (UInt32 or UInt64); or `id` (UInt32) and `set` (`List<UInt32>`, strictly
-/// ascending).
+/// paragraphs; `item` (UInt32 or UInt64); `id` (UInt32) and `set` (`List<UInt32>`, strictly
+/// ascending); or `id` and `vector` (`FixedSizeList<Float32>`), with texts (Utf8) for `csv`.
 ///
 /// # Ends
 /// A stopped run takes nothing more from the input. All complete rows read so far pass through;
@@ -157,6 +180,23 @@ pub struct Read {
     #[serde(default = "default_line_bytes_max")]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     line_bytes_max: usize,
+    /// Coordinates of a vector: needed for `f32le`, for `npy` from standard input, a pipe or a
+    /// missing file, and for `csv` with a name that ends in `*`.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 4_096))]
+    dims: Option<u32>,
+    /// For `csv`: names of the columns that become columns of text.
+    #[serde(default)]
+    columns: Vec<String>,
+    /// For `csv`: names of the columns of numbers that become the column `vector`, in this order.
+    /// A name that ends in `*` stands for all columns that begin with the rest of it, in the order
+    /// of the file.
+    #[serde(default)]
+    vector: Vec<String>,
+    /// For `csv`: the character between two fields, such as `;` or `\t`; a comma when left out.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 1))]
+    delimiter: Option<String>,
 }
 
 fn default_line_bytes_max() -> usize {
@@ -173,7 +213,39 @@ impl Read {
             batch: batch_items(),
             on_error: OnError::Fail,
             line_bytes_max: default_line_bytes_max(),
+            dims: None,
+            columns: Vec::new(),
+            vector: Vec::new(),
+            delimiter: None,
         }
+    }
+
+    /// Sets the coordinates of a vector: 1 to 4,096.
+    #[must_use]
+    pub fn dims(mut self, dims: u32) -> Self {
+        self.dims = Some(dims);
+        self
+    }
+
+    /// Sets the columns of a CSV file that become columns of text.
+    #[must_use]
+    pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the columns of a CSV file that become the column `vector`.
+    #[must_use]
+    pub fn vector(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.vector = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the character between two fields of a CSV file; the default is a comma.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: char) -> Self {
+        self.delimiter = Some(delimiter.into());
+        self
     }
 
     /// Sets the maximum rows per batch: 1 to 1,048,576.
@@ -236,10 +308,81 @@ impl Read {
         Fragment::source(Load::Heavy, source, schema)
     }
 
-    fn bind_words<T: Word>(&self, inputs: Inputs) -> Fragment {
-        let source = WordSource::<T>::new(inputs, self.batch);
-        let schema = SchemaRef::clone(source.schema());
+    fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
+        let schema = SchemaRef::clone(format.schema());
+        let source = RowSource::new(inputs, format, self.batch);
         Fragment::source(Load::Heavy, source, schema)
+    }
+
+    /// Refuses parameters of other formats.
+    fn check_format(&self) -> Result<(), BindError> {
+        let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
+        let of_csv = [ReadFormat::Csv];
+        let given: [(_, _, &[ReadFormat], _); 4] = [
+            ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
+            ("columns", !self.columns.is_empty(), &of_csv, "`csv`"),
+            ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
+            ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
+        ];
+        for (parameter, is_given, formats, names) in given {
+            if is_given && !formats.contains(&self.format) {
+                let allowed = format!("`{parameter}` is for `format` {names} only");
+                return Err(refuse(parameter, "a value", allowed));
+            }
+        }
+        self.dims.map_or(Ok(()), |dims| check_range("dims", &dims, &(1..=DIMS_MAX)))
+    }
+
+    /// Coordinates of the vectors of the files: `dims`, or those of the first file.
+    fn npy_dims(&self, files: &Files) -> Result<u32, BindError> {
+        if let Some(dims) = self.dims {
+            return Ok(dims);
+        }
+        let first = files.places.first();
+        let Some(place @ Place::File(path)) = first.filter(|_| files.bytes.is_some()) else {
+            let allowed = "vectors of standard input or of a pipe need `dims`";
+            return Err(refuse("dims", "no value", allowed));
+        };
+        let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
+        let path = path.display().to_string().into();
+        match npy_header(place) {
+            Ok(Ok(NpyHeader { dims, .. })) => {
+                let allowed = format!("vectors of 1 to {DIMS_MAX} coordinates");
+                let dims = u32::try_from(dims).ok().filter(|dims| (1..=DIMS_MAX).contains(dims));
+                dims.ok_or_else(|| refuse("paths", format!("{path}"), allowed))
+            }
+            Ok(Err(source)) => Err(blame(ReadError::Npy { path, source })),
+            Err(source) => Err(blame(ReadError::Read { path, source })),
+        }
+    }
+
+    fn csv_columns(&self) -> Result<CsvColumns, BindError> {
+        let Self { columns, vector, dims, .. } = self;
+        if columns.is_empty() && vector.is_empty() {
+            let allowed = "name at least one of the columns, here or in `vector`";
+            return Err(refuse("columns", "an empty list", allowed));
+        }
+        let given = columns.iter().map(String::as_str);
+        let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
+        let repeated = (2..names.len()).find(|&place| names[..place].contains(&names[place]));
+        if let Some(place) = repeated {
+            let allowed = "the columns of the rows need names of their own";
+            return Err(refuse("columns", format!("`{}`", names[place]), allowed));
+        }
+        let dims = match (dims, u32::try_from(vector.len())) {
+            (Some(_), Ok(0)) => return Err(refuse("dims", "a value", "name the `vector`")),
+            (Some(dims), _) => *dims,
+            (None, _) if vector.iter().any(|name| csv::is_pattern(name)) => {
+                return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
+            }
+            (None, names) => names.unwrap_or(u32::MAX),
+        };
+        check_range("vector", &dims, &(0..=DIMS_MAX))?;
+        let delimiter = match self.delimiter.as_deref().unwrap_or(",").as_bytes() {
+            &[byte] if byte.is_ascii() && !b"\"\r\n".contains(&byte) => byte,
+            _ => return Err(refuse("delimiter", "a value", "expected one ASCII character")),
+        };
+        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims, delimiter })
     }
 }
 
@@ -265,6 +408,7 @@ impl OperatorSpec for Read {
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
+        self.check_format()?;
         if self.follow && !self.paths.is_empty() {
             return self.bind_following();
         }
@@ -276,19 +420,35 @@ impl OperatorSpec for Read {
                 BindErrorKind::Value { value: "an empty list".to_owned(), allowed }.at("paths")
             );
         };
-        let is_text = !matches!(self.format, ReadFormat::U32le | ReadFormat::U64le);
+        let is_text = !matches!(
+            self.format,
+            ReadFormat::U32le | ReadFormat::U64le | ReadFormat::F32le | ReadFormat::Npy
+        );
+        let npy_dims = match self.format {
+            ReadFormat::Npy => self.npy_dims(&files)?,
+            _ => 0,
+        };
         let inputs = Inputs::new(files, self.on_error, is_text);
+        let bytes_max = self.line_bytes_max;
         Ok(match self.format {
             ReadFormat::Lines => self.bind_lines(inputs, TextLines::new(self.batch)),
             ReadFormat::Paragraphs => {
-                self.bind_lines(inputs, Texts::new(Unit::Paragraph, self.line_bytes_max))
+                self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))
             }
-            ReadFormat::Files => {
-                self.bind_lines(inputs, Texts::new(Unit::File, self.line_bytes_max))
-            }
+            ReadFormat::Files => self.bind_lines(inputs, Texts::new(Unit::File, bytes_max)),
             ReadFormat::Sets => self.bind_lines(inputs, SetLines::new()),
-            ReadFormat::U32le => self.bind_words::<UInt32Type>(inputs),
-            ReadFormat::U64le => self.bind_words::<UInt64Type>(inputs),
+            ReadFormat::Csv => {
+                self.bind_lines(inputs, CsvRows::new(self.csv_columns()?, bytes_max))
+            }
+            ReadFormat::U32le => self.bind_rows(inputs, Integers::<UInt32Type>::new()),
+            ReadFormat::U64le => self.bind_rows(inputs, Integers::<UInt64Type>::new()),
+            ReadFormat::F32le => {
+                let Some(dims) = self.dims else {
+                    return Err(refuse("dims", "no value", "`f32le` needs `dims`"));
+                };
+                self.bind_rows(inputs, RawVectors::new(dims))
+            }
+            ReadFormat::Npy => self.bind_rows(inputs, NpyVectors::new(npy_dims)),
         })
     }
 }

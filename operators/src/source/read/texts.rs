@@ -133,8 +133,9 @@ impl LineFormat for Texts {
         self.add(inputs, line, None)
     }
 
-    fn end_file(&mut self, inputs: &Inputs) {
+    fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         self.close(inputs);
+        Ok(())
     }
 
     fn abandon(&mut self) -> usize {

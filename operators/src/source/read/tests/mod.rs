@@ -11,10 +11,13 @@ use proptest::prelude::*;
 use trommel_engine::operator::{Counters, OperatorError, Output, Source, SourceFlow};
 
 mod breaking;
+mod csv;
 mod following;
 mod stopping;
+mod vectors;
 mod walking;
 
+use super::integers::Word;
 use super::*;
 use crate::testing::{bind, bind_source, drain_source};
 
@@ -120,7 +123,8 @@ fn words_of<T: Word>(
     sizes: Sizes,
     on_error: OnError,
 ) -> Result<(Vec<T::Native>, Counters), OperatorError> {
-    let mut source = WordSource::<T>::new(inputs_of(files, sizes.step, on_error), sizes.batch);
+    let inputs = inputs_of(files, sizes.step, on_error);
+    let mut source = RowSource::new(inputs, Integers::<T>::new(), sizes.batch);
     let batches = drain_source(&mut source)?;
     let items = batches.iter().flat_map(|b| b.column(0).as_primitive::<T>().values().to_vec());
     Ok((items.collect(), source.counters()))
@@ -288,7 +292,7 @@ fn set_numbers_end_at_32_bits() {
     let last = u64::from(u32::MAX);
     let read = |file: &[u8]| read_with(SetLines::starting_at(last), &[file], ROOMY, OnError::Skip);
     assert_eq!(sets_of(&read(b"7\n").unwrap().0), [(u32::MAX, vec![7])]);
-    check_error(read(b"7\n8\n"), "a.txt:2: more than 2^32 sets; their ids have 32 bits");
+    check_error(read(b"7\n8\n"), "a.txt:2: more than 2^32 rows; their ids have 32 bits");
 }
 
 #[test]

@@ -1,0 +1,376 @@
+//! Format `csv`: columns of text, and columns that become a vector.
+//!
+//! ```text
+//! header   name, x, y      ──► place of each column, for each file
+//! record   "Bonn", 7.1, 50 ──► id, name: "Bonn", vector: [7.1, 50]
+//! ```
+//!
+//! A record ends at a newline outside of quotes (RFC 4180). Lines are fed to the parser one by
+//! one, so errors name the line at which a record begins.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+
+use super::error::ReadError;
+use super::input::Inputs;
+use super::lines::{LineFormat, Run, shorten};
+use crate::columns::{vector_array, vector_field};
+
+/// Initial bytes of a record, and initial number of its fields; both double when they are full.
+const RECORD_BYTES: usize = 1 << 10;
+const FIELDS: usize = 16;
+/// Columns of a file that a message names.
+const NAMES_SHOWN: usize = 20;
+/// End of a name that stands for all columns that begin with the rest of it.
+const ANY: char = '*';
+
+/// Columns to read.
+#[derive(Debug, Clone)]
+pub(super) struct CsvColumns {
+    /// Names of the columns that stay text.
+    pub(super) texts: Vec<String>,
+    /// Names of the columns that become the vector, or beginnings of names.
+    pub(super) vector: Vec<String>,
+    /// Coordinates of a vector; 0 without a column `vector`.
+    pub(super) dims: u32,
+    pub(super) delimiter: u8,
+}
+
+/// True if `name` stands for all columns that begin with the rest of it.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.ends_with(ANY)
+}
+
+/// One row per record. Ids count all records of all files, including records left out.
+pub(super) struct CsvRows {
+    schema: SchemaRef,
+    columns: CsvColumns,
+    parser: Reader,
+    record: Record,
+    /// Places of the columns in the open file.
+    places: Places,
+    record_bytes_max: usize,
+    next_id: u64,
+    ids: Vec<u32>,
+    texts: Vec<StringBuilder>,
+    coordinates: Vec<f32>,
+}
+
+/// Record that is being parsed.
+struct Record {
+    text: Vec<u8>,
+    /// End of each field in `text`.
+    ends: Vec<usize>,
+    /// Bytes of `text` and number of `ends` that are used.
+    used: (usize, usize),
+    /// Line at which it begins, from 1; 0 between records.
+    line: u64,
+    /// It is unusable, and has been refused.
+    is_refused: bool,
+}
+
+/// Header of the open file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Places {
+    /// It has not come yet.
+    Unknown,
+    Known {
+        fields: usize,
+        texts: Vec<usize>,
+        vector: Vec<usize>,
+    },
+    /// The file is left out.
+    None,
+}
+
+impl Record {
+    fn new() -> Self {
+        let (text, ends) = (vec![0; RECORD_BYTES], vec![0; FIELDS]);
+        Self { text, ends, used: (0, 0), line: 0, is_refused: false }
+    }
+
+    fn clear(&mut self) {
+        self.used = (0, 0);
+        self.line = 0;
+        self.is_refused = false;
+    }
+
+    /// Adds bytes of a line; true if the record ends with them.
+    fn add(&mut self, parser: &mut Reader, mut input: &[u8]) -> bool {
+        // An empty input would tell the parser that the file ends.
+        while !input.is_empty() {
+            let (text, ends) = (&mut self.text[self.used.0..], &mut self.ends[self.used.1..]);
+            let (result, read, written, ended) = parser.read_record(input, text, ends);
+            input = &input[read..];
+            self.used = (self.used.0 + written, self.used.1 + ended);
+            match result {
+                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::Record | ReadRecordResult::End => return true,
+            }
+        }
+        false
+    }
+
+    fn fields(&self) -> usize {
+        self.used.1
+    }
+
+    /// Bytes of a field.
+    fn field(&self, place: usize) -> &[u8] {
+        let begin = if place == 0 { 0 } else { self.ends[place - 1] };
+        &self.text[begin..self.ends[place]]
+    }
+}
+
+/// Reason why a record cannot be used.
+enum Fault {
+    Fields(usize),
+    /// The field in this place is not UTF-8.
+    Text(usize),
+    /// The field in this place is not a number.
+    Number(usize),
+}
+
+impl CsvRows {
+    pub(super) fn new(columns: CsvColumns, record_bytes_max: usize) -> Self {
+        let mut fields = vec![Field::new("id", DataType::UInt32, false)];
+        fields.extend(columns.texts.iter().map(|name| Field::new(name, DataType::Utf8, false)));
+        if columns.dims > 0 {
+            fields.push(vector_field(columns.dims));
+        }
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(columns.delimiter).terminator(Terminator::Any(b'\n'));
+        Self {
+            schema: Arc::new(Schema::new(fields)),
+            parser: builder.build(),
+            record: Record::new(),
+            places: Places::Unknown,
+            record_bytes_max,
+            next_id: 0,
+            ids: Vec::new(),
+            texts: columns.texts.iter().map(|_| StringBuilder::new()).collect(),
+            coordinates: Vec::new(),
+            columns,
+        }
+    }
+
+    /// Adds the line with number `line`. Without `bytes` the line cannot be used, nor the record
+    /// that contains it.
+    fn add(
+        &mut self,
+        inputs: &mut Inputs,
+        line: u64,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), ReadError> {
+        let is_between = self.record.line == 0;
+        if self.places == Places::None || is_between && bytes == Some(b"") {
+            return Ok(());
+        }
+        if is_between {
+            self.record.line = line;
+        }
+        let Some(bytes) = bytes else {
+            // Whether a quote is open at its end is unknown, so the record ends with the line.
+            self.record.is_refused = true;
+            self.parser.reset();
+            return self.close(inputs);
+        };
+        let bytes_max = self.record_bytes_max;
+        if self.record.used.0 + bytes.len() > bytes_max && !self.record.is_refused {
+            self.record.is_refused = true;
+            let line = self.record.line;
+            inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max })?;
+        }
+        let Self { record, parser, .. } = self;
+        if record.is_refused {
+            // Parsed on, up to its end, without its text.
+            record.used = (0, 0);
+        }
+        if record.add(parser, bytes) || record.add(parser, b"\n") {
+            self.close(inputs)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes the record, which is complete.
+    fn close(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        let result = match &self.places {
+            Places::Unknown => self.take_header(inputs),
+            Places::Known { .. } => self.take_record(inputs),
+            Places::None => Ok(()),
+        };
+        self.record.clear();
+        result
+    }
+
+    fn take_header(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        if self.record.is_refused {
+            self.places = Places::None;
+            return inputs.leave_out(ReadError::NoHeader { path: inputs.path() });
+        }
+        match self.find_places(inputs) {
+            Ok(places) => self.places = places,
+            Err(error) => {
+                self.places = Places::None;
+                inputs.leave_out(error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the columns by the header, which is the record.
+    fn find_places(&self, inputs: &Inputs) -> Result<Places, ReadError> {
+        let (path, line) = (inputs.path(), self.record.line);
+        let name = |place: usize| match str::from_utf8(self.record.field(place)) {
+            Ok(name) => Ok(name.trim()),
+            Err(_) => Err(ReadError::CsvText { path: inputs.path(), line, field: place + 1 }),
+        };
+        let header: Vec<&str> = (0..self.record.fields()).map(name).collect::<Result<_, _>>()?;
+        let all = |name: &str| -> Vec<usize> {
+            let prefix = name.strip_suffix(ANY);
+            let is_it = |found: &str| match prefix {
+                Some(prefix) => found.starts_with(prefix),
+                None => found == name,
+            };
+            (0..header.len()).filter(|&place| is_it(header[place])).collect()
+        };
+        let missing = |name: &String, count| {
+            let (path, name) = (Arc::clone(&path), name.clone());
+            let found = header.iter().take(NAMES_SHOWN).map(|name| format!("`{name}`"));
+            let found = found.collect::<Vec<_>>().join(", ");
+            Err(ReadError::CsvColumn { path, name, count, found })
+        };
+        let mut texts = Vec::new();
+        for name in &self.columns.texts {
+            match all(name)[..] {
+                [place] => texts.push(place),
+                ref places => return missing(name, places.len()),
+            }
+        }
+        let mut vector = Vec::new();
+        for name in &self.columns.vector {
+            let places = all(name);
+            if places.len() != 1 && !is_pattern(name) {
+                return missing(name, places.len());
+            }
+            vector.extend(places);
+        }
+        let (found, dims) = (vector.len() as u64, self.columns.dims);
+        if found != u64::from(dims) {
+            return Err(ReadError::Dims { path, found, dims });
+        }
+        Ok(Places::Known { fields: header.len(), texts, vector })
+    }
+
+    fn take_record(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        let line = self.record.line;
+        let id = u32::try_from(self.next_id)
+            .map_err(|_| ReadError::TooManyRows { path: inputs.path(), line })?;
+        self.next_id += 1;
+        if self.record.is_refused {
+            return Ok(());
+        }
+        let begin = self.coordinates.len();
+        let Err(fault) = self.push(id) else { return Ok(()) };
+        self.coordinates.truncate(begin);
+        let Places::Known { fields, .. } = &self.places else { return Ok(()) };
+        inputs.refuse(|path| match fault {
+            Fault::Fields(found) => ReadError::CsvFields { path, line, found, fields: *fields },
+            Fault::Text(place) => ReadError::CsvText { path, line, field: place + 1 },
+            Fault::Number(place) => {
+                let token = shorten(self.record.field(place));
+                ReadError::Number { path, line, field: place + 1, token }
+            }
+        })
+    }
+
+    /// Adds the row of the record; the coordinates of an unusable one have to be removed.
+    fn push(&mut self, id: u32) -> Result<(), Fault> {
+        let Places::Known { fields, texts, vector } = &self.places else { return Ok(()) };
+        let record = &self.record;
+        if record.fields() != *fields {
+            return Err(Fault::Fields(record.fields()));
+        }
+        let number = |place: usize| -> Option<f32> {
+            str::from_utf8(record.field(place)).ok()?.trim().parse().ok()
+        };
+        for &place in vector {
+            self.coordinates.push(number(place).ok_or(Fault::Number(place))?);
+        }
+        // All texts are checked before one is added.
+        let is_broken = |&&place: &&usize| simdutf8::basic::from_utf8(record.field(place)).is_err();
+        if let Some(&place) = texts.iter().find(is_broken) {
+            return Err(Fault::Text(place));
+        }
+        for (builder, &place) in self.texts.iter_mut().zip(texts) {
+            let text = simdutf8::basic::from_utf8(record.field(place));
+            builder.append_value(text.unwrap_or_default());
+        }
+        self.ids.push(id);
+        Ok(())
+    }
+}
+
+impl LineFormat for CsvRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        run.for_each_accepted(inputs, |inputs, line, bytes| self.add(inputs, line, bytes))
+    }
+
+    fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {
+        self.add(inputs, line, None)
+    }
+
+    fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        let (line, is_refused) = (self.record.line, self.record.is_refused);
+        let is_empty = self.places == Places::Unknown;
+        self.abandon();
+        if line > 0 && !is_refused {
+            inputs.refuse(|path| ReadError::OpenQuote { path, line })?;
+        } else if is_empty {
+            inputs.leave_out(ReadError::NoHeader { path: inputs.path() })?;
+        }
+        Ok(())
+    }
+
+    fn abandon(&mut self) -> usize {
+        let bytes = self.record.used.0;
+        self.record.clear();
+        self.parser.reset();
+        self.places = Places::Unknown;
+        bytes
+    }
+
+    fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn bytes(&self) -> usize {
+        let texts: usize = self.texts.iter().map(|texts| texts.values_slice().len()).sum();
+        texts + size_of_val(&self.coordinates[..])
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        let ids = std::mem::take(&mut self.ids);
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(ids))];
+        columns.extend(self.texts.iter_mut().map(|texts| Arc::new(texts.finish()) as ArrayRef));
+        if self.columns.dims > 0 {
+            let capacity = self.coordinates.len();
+            let next = Vec::with_capacity(capacity);
+            let coordinates = std::mem::replace(&mut self.coordinates, next);
+            columns.push(vector_array(self.columns.dims, ScalarBuffer::from(coordinates)));
+        }
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+    }
+}
