@@ -217,6 +217,7 @@ const PRIMITIVES: &[&str] = &[
     "signatures",
     "stream_postings",
     "supports",
+    "vectors",
 ];
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];

@@ -18,6 +18,7 @@
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
 //! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
 //! | [`inverted`] | conjunctive queries over inverted lists |
+//! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
@@ -36,5 +37,6 @@ pub mod signatures;
 mod simd;
 pub mod stream_postings;
 pub mod supports;
+pub mod vectors;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

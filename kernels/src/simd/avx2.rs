@@ -24,6 +24,19 @@ impl Avx2 {
         unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
     }
 
+    /// Writes the lanes whose bits are set in `kept` to the front of `numbers`, in their order;
+    /// numbers past them may be overwritten.
+    #[inline(always)]
+    pub(crate) fn compress_u32(self, register: __m256i, kept: u32, numbers: &mut [u32; 8]) {
+        // There is no compressing store: a table says which lanes come to the front.
+        let lanes: &[u8; 8] = &KEPT_U32[(kept & 0xff ^ 0xff) as usize];
+        // SAFETY: the array is 8 readable bytes, and the load needs no alignment; features as in
+        // `avx2!`.
+        let lanes = unsafe { _mm_loadl_epi64(std::ptr::from_ref(lanes).cast()) };
+        let lanes = avx2!(self, _mm256_cvtepu8_epi32(lanes));
+        U32x8(avx2!(self, _mm256_permutevar8x32_epi32(register, lanes)), self).store(numbers);
+    }
+
     /// Four numbers, at any address.
     #[inline(always)]
     pub(crate) fn load_u64(self, numbers: &[u64; 4]) -> __m256i {

@@ -1,0 +1,140 @@
+//! Candidate pairs, and their decision in float64.
+
+use std::ops::Range;
+
+use super::epsilon::{Epsilon, square};
+use super::lanes::{Filter, LANES};
+use super::order::NO_ROW;
+use super::sink::{Pair, Side, Sink};
+use crate::simd::prefetch;
+
+/// The points of one side, in the order in which filters compare them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Points<'a> {
+    /// Their coordinates.
+    pub(super) rows: &'a [f32],
+    /// The row of each point in the order of the input; empty if that is the order.
+    pub(super) order: &'a [u32],
+}
+
+impl<'a> Points<'a> {
+    /// The coordinates of a point.
+    #[inline(always)]
+    fn row(self, dims: usize, position: u32) -> &'a [f32] {
+        &self.rows[position as usize * dims..][..dims]
+    }
+
+    /// Its row in the input.
+    #[inline(always)]
+    fn place(self, position: u32) -> u32 {
+        if self.order.is_empty() { position } else { self.order[position as usize] }
+    }
+}
+
+/// The two sides of a join, and how its pairs are decided and written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides<'a> {
+    pub(super) dims: usize,
+    pub(super) epsilon: Epsilon,
+    /// The side whose points are looked up.
+    pub(super) probe: Points<'a>,
+    /// The side in which they are looked up.
+    pub(super) build: Points<'a>,
+    /// Whether both are the same points, or which side `probe` is.
+    pub(super) kind: Kind,
+}
+
+/// Kinds of joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Points with themselves.
+    Within,
+    /// Two sides, of which the left one is looked up.
+    Between,
+    /// Two sides, of which the right one is looked up.
+    Swapped,
+}
+
+/// Pairs that passed the filters, as positions. Both lists have room for [`LANES`] more than are
+/// written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Candidates {
+    probes: Vec<u32>,
+    builds: Vec<u32>,
+    len: usize,
+    /// The first pair that is not decided yet.
+    next: usize,
+    /// Points all of whose pairs with the points of some leaves join, and the number of these.
+    all: Vec<(u32, Range<u32>, u32)>,
+}
+
+impl Candidates {
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        (self.len, self.next) = (0, 0);
+        self.all.clear();
+    }
+
+    /// Room for `more` pairs after the ones of now.
+    pub(super) fn reserve(&mut self, more: usize) {
+        let room = self.len + more + LANES;
+        if self.probes.len() < room {
+            self.probes.resize(room, 0);
+            self.builds.resize(room, 0);
+        }
+    }
+
+    /// Number of pairs, and of points that all join.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len + self.all.len()
+    }
+
+    /// Adds the pairs of a point with the points `first + i` of the bits `i` of `hits`; there is
+    /// room for them.
+    #[inline(always)]
+    pub(super) fn add<L: Filter>(&mut self, level: L, probe: u32, first: u32, hits: u32) {
+        self.probes[self.len..][..LANES].fill(probe);
+        let builds = &mut self.builds[self.len..][..LANES];
+        level.keep::<0>(first, hits, builds.try_into().expect("as long as a line"));
+        self.len += hits.count_ones() as usize;
+    }
+
+    /// Adds a point all of whose pairs with the points of some leaves join, and their number.
+    pub(super) fn add_all(&mut self, probe: u32, leaves: Range<u32>, points: u32) {
+        self.all.push((probe, leaves, points));
+    }
+
+    /// Decides pairs until the sink is full; returns whether none are left.
+    pub(super) fn decide<S: Sink>(&mut self, sides: Sides<'_>, sink: &mut S) -> bool {
+        for (probe, leaves, points) in self.all.drain(..) {
+            let side = if sides.kind == Kind::Swapped { Side::Right } else { Side::Left };
+            sink.take_all(sides.probe.place(probe), side, leaves, points);
+        }
+        // Candidates come in the order of the directory, which is not that of memory.
+        const AHEAD: usize = 8;
+        let pairs = self.probes[..self.len].iter().zip(&self.builds[..self.len]);
+        for (index, (&probe, &build)) in pairs.enumerate().skip(self.next) {
+            if sink.is_full() {
+                self.next = index;
+                return false;
+            }
+            let ahead = self.builds[(index + AHEAD).min(self.len - 1)] as usize;
+            prefetch(sides.build.rows, ahead * sides.dims);
+            let left = sides.probe.row(sides.dims, probe);
+            let square = square(left, sides.build.row(sides.dims, build));
+            let (probe, build) = (sides.probe.place(probe), sides.build.place(build));
+            if square <= sides.epsilon.square() && build != NO_ROW {
+                let is_turned = match sides.kind {
+                    Kind::Within => probe > build,
+                    Kind::Between => false,
+                    Kind::Swapped => true,
+                };
+                let (left, right) = if is_turned { (build, probe) } else { (probe, build) };
+                sink.take(Pair { left, right, square });
+            }
+        }
+        (self.len, self.next) = (0, 0);
+        true
+    }
+}

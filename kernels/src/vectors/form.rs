@@ -1,0 +1,300 @@
+//! Forms of the coordinates that filters compare, and the bounds that make filters safe.
+//!
+//! A filter compares a sum of squares of stored coordinates with a limit. It may pass too many
+//! pairs, but never lose one that joins. Let `D` be the dimensions, `R` = [`Epsilon::reach`], at
+//! least the real distance of every pair that joins, and `|x - y|` the real distance.
+//!
+//! **Short.** `q(x) = round((x - low) * scale)`, a whole number for each dimension, from float64.
+//! The difference and the product are rounded, each by a part of 2^-53 of a number below 2^15, so
+//! rounding to a whole number included, `q(x)` is off by less than `1/2 + 2^-36`. By the triangle
+//! inequality
+//!
+//! ```text
+//! |q(x) - q(y)| <= scale * |x - y| + sqrt(D) * (1 + 2^-35)
+//! ```
+//!
+//! The sum of squares is a whole number and computed exactly: `scale` is such that the diagonal of
+//! the box of all points is below 46,000 units, so with the rounding, at most one unit for each of
+//! at most 64 dimensions, no sum exceeds 46,008^2 < 2^31.
+//!
+//! **Float.** `t(x) = x * 2^k` in float32, with `k` such that `|t(x)| < 2^55`: differences, squares
+//! and sums are finite. The product is exact unless it is subnormal, else off by at most 2^-150.
+//! With `u = 2^-24` each difference, square and sum is off by a part of `u`, and each square by
+//! 2^-150 besides, if it underflows. Sums in any order, and fused ones, have fewer roundings. So
+//! the computed sum `S` of squares fulfils
+//!
+//! ```text
+//! S <= (2^k |x - y| + sqrt(D) 2^-149)^2 * (1 + u)^(D + 3) + D * 2^-149
+//! ```
+//!
+//! and `(1 + u)^(D + 3) <= 1 + (D + 4) * 2^-23` for `D` <= 4,096. If each `t(x)` is zero or at
+//! least 2^-36, a difference is zero or at least 2^-60: nothing is subnormal, all errors are
+//! relative, and the other direction holds too, with the inverse factor.
+//!
+//! **Boxes.** A box has the least and greatest stored coordinates of its points. The distance of a
+//! stored point to a box is at most that to each stored point in it, for each dimension: the same
+//! limits hold, and rounding is monotone. **Clamping.** A point that is not of the block may be
+//! outside of the box of all its points. It is moved to the border first, which increases no
+//! distance to a point inside; it is not *exact* then: whether all pairs join cannot be told.
+//!
+//! The limits themselves are computed in float64 with a relative error below 2^-48 and widened by
+//! 2^-40.
+
+use super::lanes::{LANES, Line};
+use crate::Isa;
+use crate::simd::{Base, Call, RunOn, dispatch};
+
+/// Maximum dimensions of [`Form::Short`].
+const SHORT_DIMS_MAX: usize = 32;
+/// Largest diagonal of [`Form::Short`] in units, and largest side.
+const DIAGONAL_MAX: f64 = 46_000.0;
+const SIDE_MAX: f64 = 32_767.0;
+const _: () = {
+    let rounded = DIAGONAL_MAX + 8.0;
+    assert!(SHORT_DIMS_MAX <= 64 && rounded * rounded < 2_147_483_647.0, "sums overflow");
+};
+/// Units of rounding that epsilon must exceed for [`Form::Short`], for each root of a dimension.
+/// Below, points that are farther apart pass the filter in numbers.
+const SHORT_EPSILON_MIN: f64 = 3.0;
+/// Exponent of the largest coordinate of [`Form::Float`].
+const FLOAT_EXPONENT: i32 = 55;
+/// Least coordinate above zero of [`Form::Float`] whose differences have squares that are normal.
+const FLOAT_EXACT_MIN: f64 = 1.0 / (1_u64 << 36) as f64;
+/// Units that the rounding of two points moves them, for each root of a dimension.
+const SHORT_MOVED: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
+/// Relative widening of limits.
+const WIDER: f64 = 1.0 + 1.0 / (1_u64 << 40) as f64;
+
+/// Coordinates as they are stored.
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    /// Whole numbers of 16 bits, two dimensions a word.
+    Short {
+        /// The least coordinate of each dimension.
+        low: Vec<f64>,
+        /// The greatest stored coordinate of each dimension.
+        top: Vec<f64>,
+        /// Units of a distance of one.
+        scale: f64,
+    },
+    /// Numbers of 32 bits, a dimension a word.
+    Float {
+        /// The power of two that coordinates are multiplied by.
+        scale: f64,
+    },
+}
+
+/// Limits of sums of squares, as bits of an `i32` of [`Form::Short`] or an `f32` of
+/// [`Form::Float`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// No sum of a pair that joins is above.
+    pub(super) within: u32,
+    /// All pairs of exact points whose sum is not above join. Negative if there are none.
+    pub(super) inside: u32,
+}
+
+/// The least and greatest coordinate of each dimension.
+#[derive(Clone, Debug)]
+pub(super) struct Extent {
+    pub(super) low: Vec<f32>,
+    pub(super) high: Vec<f32>,
+}
+
+impl Extent {
+    /// The extent of rows; empty intervals if there are none.
+    pub(super) fn of(values: &[f32], dims: usize) -> Self {
+        let mut extent = Self { low: vec![f32::MAX; dims], high: vec![f32::MIN; dims] };
+        for row in values.chunks_exact(dims) {
+            for ((low, high), &value) in extent.low.iter_mut().zip(&mut extent.high).zip(row) {
+                *low = low.min(value);
+                *high = high.max(value);
+            }
+        }
+        extent
+    }
+
+    /// The sides, in float64.
+    fn sides(&self) -> impl Iterator<Item = f64> {
+        let pairs = self.low.iter().zip(&self.high);
+        pairs.map(|(&low, &high)| (f64::from(high) - f64::from(low)).max(0.0))
+    }
+}
+
+impl Form {
+    /// The smaller form if epsilon is large against the extent, else the exact one.
+    pub(super) fn choose(extent: &Extent, reach: f64) -> Self {
+        let dims = extent.low.len();
+        if dims <= SHORT_DIMS_MAX {
+            let form = Self::short(extent);
+            let Self::Short { scale, .. } = form else { unreachable!("made as short") };
+            if reach * scale >= SHORT_EPSILON_MIN * root(dims) {
+                return form;
+            }
+        }
+        Self::float(extent)
+    }
+
+    /// Whole numbers for the points of an extent of at most [`SHORT_DIMS_MAX`] dimensions.
+    pub(super) fn short(extent: &Extent) -> Self {
+        let diagonal = extent.sides().map(|side| side * side).sum::<f64>().sqrt();
+        let side = extent.sides().fold(0.0, f64::max);
+        // Any scale is safe where all points are equal.
+        let scale = if side > 0.0 { (DIAGONAL_MAX / diagonal).min(SIDE_MAX / side) } else { 1.0 };
+        let low: Vec<f64> = extent.low.iter().copied().map(f64::from).collect();
+        let top = extent.sides().map(|side| (side * scale).round().min(SIDE_MAX)).collect();
+        Self::Short { low, top, scale }
+    }
+
+    /// Floats for the points of an extent.
+    pub(super) fn float(extent: &Extent) -> Self {
+        let values = extent.low.iter().chain(&extent.high);
+        let largest = values.fold(0.0, |largest, value| value.abs().max(largest));
+        // The exponent of a float64, which has no subnormal numbers here.
+        let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
+        #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
+        let exponent = if largest > 0.0 { exponent as i32 } else { 0 };
+        Self::Float { scale: 2.0_f64.powi(FLOAT_EXPONENT - exponent) }
+    }
+
+    /// Words of a point of `dims` dimensions: a power of two, so that there is a loop for each
+    /// number of words. Words past the dimensions are zero.
+    pub(super) fn words(&self, dims: usize) -> usize {
+        match self {
+            Self::Short { .. } => dims.div_ceil(2).next_power_of_two(),
+            Self::Float { .. } => dims.next_power_of_two(),
+        }
+    }
+
+    /// Limits for pairs with a real distance of at most `reach`, of which those of at most `core`
+    /// are known to join. The upper limit holds for all points, the lower one for exact ones.
+    #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+    pub(super) fn limits(&self, dims: usize, reach: f64, core: f64) -> Limits {
+        let dims_root = root(dims);
+        let dims = dims as f64;
+        match *self {
+            Self::Short { scale, .. } => {
+                let moved = dims_root * SHORT_MOVED;
+                let within = (reach * scale + moved).powi(2) * WIDER;
+                let core = core * scale - moved;
+                let inside = if core >= 0.0 { core * core / WIDER } else { -1.0 };
+                // The conversions saturate, and round towards zero.
+                let bits = |sum: f64| (sum as i32).cast_unsigned();
+                Limits { within: bits(within), inside: bits(inside.max(-1.0)) }
+            }
+            Self::Float { scale } => {
+                let tiny = 2.0_f64.powi(-149);
+                let rounded = (1.0 + (dims + 4.0) * 2.0_f64.powi(-23)) * WIDER;
+                let moved = dims_root * tiny * WIDER;
+                let within = (reach * scale + moved).powi(2) * rounded + dims * tiny;
+                let inside = (core * scale).powi(2) / rounded;
+                // Rounded to nearest, so the neighbour is on the safe side.
+                let within = (within as f32).next_up();
+                let inside = if core > 0.0 { (inside as f32).next_down() } else { 0.0 };
+                Limits { within: within.to_bits(), inside: inside.to_bits() }
+            }
+        }
+    }
+
+    /// Writes rows into the lanes of consecutive lines, `words` lines for sixteen rows; lanes past
+    /// the last row repeat it. Returns whether all rows are exact: not clamped, and not so small
+    /// that squares would underflow.
+    pub(super) fn store(
+        &self,
+        isa: Isa,
+        rows: &[f32],
+        dims: usize,
+        words: usize,
+        lines: &mut [Line],
+    ) -> bool {
+        dispatch::<Base, _>(isa, Store { form: self, rows, dims, words, lines })
+    }
+}
+
+/// Stores rows in a form.
+struct Store<'a> {
+    form: &'a Form,
+    rows: &'a [f32],
+    dims: usize,
+    words: usize,
+    lines: &'a mut [Line],
+}
+
+impl Call for Store<'_> {
+    type Output = bool;
+}
+
+impl<L> RunOn<L> for Store<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) -> bool {
+        let Self { form, rows, dims, words, lines } = self;
+        let lines = lines.chunks_exact_mut(words);
+        let mut is_exact = true;
+        for (rows, lines) in rows.chunks(LANES * dims).zip(lines) {
+            let last = rows.len() / dims - 1;
+            let values = |dim: usize| -> [f64; LANES] {
+                std::array::from_fn(|lane| rows[lane.min(last) * dims + dim].into())
+            };
+            match form {
+                Form::Short { low, top, scale } => {
+                    for dim in 0..dims {
+                        let line = &mut lines[dim / 2].0;
+                        let [low, top] = [low[dim], top[dim]];
+                        is_exact &= store_short(values(dim), low, top, *scale, dim % 2, line);
+                    }
+                }
+                Form::Float { scale } => {
+                    for (dim, line) in lines[..dims].iter_mut().enumerate() {
+                        is_exact &= store_float(values(dim), *scale, &mut line.0);
+                    }
+                }
+            }
+        }
+        is_exact
+    }
+}
+
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to numbers of 15 bits"
+)]
+fn store_short(
+    values: [f64; LANES],
+    low: f64,
+    top: f64,
+    scale: f64,
+    half: usize,
+    line: &mut [u32; LANES],
+) -> bool {
+    let mut is_exact = true;
+    for (value, word) in values.into_iter().zip(line) {
+        let exact = (value - low) * scale;
+        let clamped = exact.max(0.0).min(top);
+        // Half a unit is the rounding of a point inside.
+        is_exact &= (exact - clamped).abs() <= 0.5;
+        let number = (clamped + 0.5) as u32;
+        *word = if half == 0 { number } else { *word | number << 16 };
+    }
+    is_exact
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+fn store_float(values: [f64; LANES], scale: f64, line: &mut [u32; LANES]) -> bool {
+    let largest = 2.0_f64.powi(FLOAT_EXPONENT);
+    let mut is_exact = true;
+    for (value, word) in values.into_iter().zip(line) {
+        let exact = value * scale;
+        let clamped = exact.max(-largest).min(largest);
+        is_exact &= exact == clamped && (exact == 0.0 || exact.abs() >= FLOAT_EXACT_MIN);
+        *word = (clamped as f32).to_bits();
+    }
+    is_exact
+}
+
+/// The root of a number of dimensions.
+fn root(dims: usize) -> f64 {
+    (dims as f64).sqrt()
+}

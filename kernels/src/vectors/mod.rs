@@ -1,0 +1,82 @@
+//! Epsilon joins of vectors: all pairs with a Euclidean distance of at most epsilon, exactly.
+//!
+//! A pair joins if the [`square`] of its distance, a sum in float64 in the order of the dimensions,
+//! is at most the square of epsilon in float64. Everything before that decision is a filter, and
+//! no filter loses a pair: `form` has the bounds and their proofs. So the pairs are those of a loop
+//! over all of them, bit for bit, on each level and however the work is divided.
+//!
+//! A [`Directory`] has points in kd order, sixteen a leaf, and boxes over them, sixteen a node:
+//!
+//! ```text
+//! boxes of boxes        [          node          ]     a test is a point and a node: its distances
+//!                        /     |     ..     \          to sixteen boxes at once, or to the sixteen
+//! boxes of leaves       [node]  [node]   [node]        points of a leaf
+//!                        / | \                         int16: a word is two dimensions
+//! leaves of 16 points   [.][.][.] ..                   float32: a word is one
+//!
+//! root tests of 256 points ─► tests ─► .. ─► tests with leaves ─► candidates ─► float64 ─► sink
+//!                             (lists of words `node, point`, compressed by the bits of a register)
+//! ```
+//!
+//! All points of a part descend together, level by level, in flat lists: no branch depends on the
+//! data, and lists have a bounded length, because the lowest level that has a batch goes first.
+//! So a search can stop after each pair, and goes on where it stopped.
+//!
+//! A [`Join`] of a directory with itself searches, for each point, its own leaf and those after it;
+//! a join of two looks up the points of the smaller one in the larger one. A part is up to sixteen
+//! leaves of neighbours, and threads can take parts in any order. For a sink that only counts,
+//! children of a node all of whose points are within epsilon of a point are counted without tests,
+//! so that duplicates are not compared.
+//!
+//! A [`NestedLoop`] compares all points with all points, for few points or many dimensions.
+//!
+//! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
+//! BTW 2009: §4 (nested loop), §5 (directory). Departures from the paper:
+//!
+//! - Its directory has a level for each of the first three dimensions; ours splits the widest
+//!   dimension of each node, so that it uses all of them and adapts to clusters.
+//! - Its threads of a group visit a page if one of them needs it; here each point visits its own.
+//! - Pages are filtered by their boxes in all dimensions, not in one.
+//! - Decisions are exact; the paper computes in float32.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rows` | vectors, and the search for values that are not finite |
+//! | `epsilon` | the threshold, and the exact distance |
+//! | `form` | stored coordinates, and the limits of filters with their proofs |
+//! | `lanes` | sixteen points in registers, as a trait |
+//! | `scalar`, `portable`, `avx2`, `avx512` | the trait for each level |
+//! | `select`, `order` | selection of a rank; the kd order |
+//! | `boxes`, `directory` | boxes of points; the whole directory |
+//! | `batch`, `search` | a batch of tests; the search of a part |
+//! | `nested_loop` | all points with all points |
+//! | `candidates`, `sink` | the decision of candidates; receivers of pairs |
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod batch;
+mod boxes;
+mod candidates;
+mod directory;
+mod epsilon;
+mod form;
+mod lanes;
+mod nested_loop;
+mod order;
+mod portable;
+mod rows;
+mod scalar;
+mod search;
+mod select;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+pub use self::directory::Directory;
+pub use self::epsilon::{Epsilon, square};
+pub use self::nested_loop::{NestedLoop, Scan};
+pub use self::rows::{Vectors, first_not_finite};
+pub use self::search::{Join, Search};
+pub use self::sink::{FoundPairs, Pair, PairCount, Partners, Side, Sink};

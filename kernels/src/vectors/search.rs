@@ -1,0 +1,245 @@
+//! The search of the points of a part in a directory, in batches of tests.
+
+use super::batch::{POINT_BITS, Probes, TestBoxes, TestPoints};
+use super::candidates::{Candidates, Kind, Sides};
+use super::directory::{Directory, PART_LEAVES};
+use super::lanes::{LANES, Line, as_u32};
+use super::order::NO_ROW;
+use super::sink::{Partners, Side, Sink};
+use crate::Isa;
+use crate::simd::{Base, dispatch};
+
+/// Tests that are done at once.
+const BATCH: usize = 256;
+/// Candidates after which they are decided.
+const CANDIDATES_MIN: usize = 2048;
+
+/// Tests to be done: `node << POINT_BITS | point`, with the number of the point in its part.
+#[derive(Clone, Debug)]
+struct Tests {
+    tests: Vec<u32>,
+    len: usize,
+}
+
+impl Tests {
+    fn new() -> Self {
+        // Batches are added only while there is less than one.
+        Self { tests: vec![0; BATCH + BATCH * LANES + LANES], len: 0 }
+    }
+
+    /// Takes a batch off.
+    fn take(&mut self) -> &[u32] {
+        let begin = self.len.saturating_sub(BATCH);
+        let batch = &self.tests[begin..self.len];
+        self.len = begin;
+        batch
+    }
+}
+
+/// A join of a directory with itself, or of two.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::vectors::{Directory, Epsilon, FoundPairs, Join, Search, Vectors};
+///
+/// let vectors = Vectors::new(&[0.0, 0.0, 3.0, 4.0, 9.0, 9.0], 2);
+/// let directory = Directory::new(Isa::Scalar, vectors, Epsilon::new(5.0).unwrap());
+/// let join = Join::within(&directory);
+/// let (mut search, mut found) = (Search::default(), FoundPairs::new(1000));
+/// for part in 0..join.parts() {
+///     join.begin(Isa::Scalar, part, &mut search);
+///     while !join.advance(Isa::Scalar, &mut search, &mut found) {
+///         // Full: the pairs go elsewhere.
+///         found.clear();
+///     }
+/// }
+/// let pair = found.pairs()[0];
+/// assert_eq!((found.pairs().len(), pair.left, pair.right, pair.square), (1, 0, 1, 25.0));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Join<'a> {
+    probe: &'a Directory,
+    build: &'a Directory,
+    kind: Kind,
+}
+
+/// The place of a join in a part, and its memory.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    part: usize,
+    /// The points of the part in the form of the directory that is searched.
+    tiles: Vec<Line>,
+    /// Whether all of them are exact in that form.
+    is_exact: bool,
+    /// Tests to be done: with the points of leaves, then with the boxes of each level.
+    stages: Vec<Tests>,
+    /// The node of the part at each level, if it is one of the directory.
+    nodes: Vec<u32>,
+    candidates: Candidates,
+    /// Points and children of the last tests whose pairs all join.
+    all: Vec<(u32, u32)>,
+}
+
+impl<'a> Join<'a> {
+    /// The pairs of points of one directory.
+    #[must_use]
+    pub fn within(directory: &'a Directory) -> Self {
+        Self { probe: directory, build: directory, kind: Kind::Within }
+    }
+
+    /// The pairs of a point of `left` and one of `right`.
+    ///
+    /// # Panics
+    ///
+    /// If they differ in their dimensions or in epsilon.
+    #[must_use]
+    pub fn between(left: &'a Directory, right: &'a Directory) -> Self {
+        assert!(left.dims == right.dims, "{} and {} dimensions", left.dims, right.dims);
+        assert!(left.epsilon == right.epsilon, "{:?} and {:?}", left.epsilon, right.epsilon);
+        if left.len() <= right.len() {
+            Self { probe: left, build: right, kind: Kind::Between }
+        } else {
+            Self { probe: right, build: left, kind: Kind::Swapped }
+        }
+    }
+
+    /// Number of parts, each of which can be searched by itself.
+    #[must_use]
+    pub fn parts(self) -> usize {
+        if self.build.is_empty() { 0 } else { self.probe.parts() }
+    }
+
+    /// Begins a part.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such part, or `isa` is not available.
+    pub fn begin(self, isa: Isa, part: usize, search: &mut Search) {
+        assert!(part < self.parts(), "part {part} of {}", self.parts());
+        search.part = part;
+        search.candidates.clear();
+        let Self { probe, build, kind } = self;
+        let (dims, words) = (build.dims, build.words);
+        let positions = probe.positions(part);
+        let points = probe.order[positions.clone()].partition_point(|&row| row != NO_ROW);
+        search.tiles.resize(PART_LEAVES * words, Line([0; LANES]));
+        let tiles = &mut search.tiles[..points.div_ceil(LANES) * words];
+        if kind == Kind::Within {
+            tiles.copy_from_slice(&build.tiles[positions.start / LANES * words..][..tiles.len()]);
+            search.is_exact = build.is_exact;
+            search.nodes.clear();
+            let mut node = as_u32(part);
+            search.nodes.push(node);
+            for level in &build.levels[1..] {
+                node = level.node_of(node);
+                search.nodes.push(node);
+            }
+        } else {
+            let rows = &probe.rows[positions.start * dims..][..points * dims];
+            search.is_exact = build.form.store(isa, rows, dims, words, tiles) && build.is_exact;
+        }
+        search.stages.resize_with(self.build.levels.len() + 1, Tests::new);
+        for stage in &mut search.stages {
+            stage.len = 0;
+        }
+        let root = search.stages.last_mut().expect("points have boxes");
+        for (test, point) in root.tests[..points].iter_mut().zip(0..) {
+            *test = point;
+        }
+        root.len = points;
+    }
+
+    /// Goes on with the part until the sink is full; returns whether the part is finished.
+    ///
+    /// # Panics
+    ///
+    /// If `isa` is not available, or no part of this join was begun.
+    pub fn advance<S: Sink>(self, isa: Isa, search: &mut Search, sink: &mut S) -> bool {
+        let sides = Sides {
+            dims: self.build.dims,
+            epsilon: self.build.epsilon,
+            probe: self.probe.points(),
+            build: self.build.points(),
+            kind: self.kind,
+        };
+        let takes_all = S::TAKES_ALL && search.is_exact;
+        while search.candidates.decide(sides, sink) {
+            while search.candidates.len() < CANDIDATES_MIN {
+                match search.stage() {
+                    None if search.candidates.len() == 0 => return true,
+                    None => break,
+                    Some(0) => self.test_points(isa, search),
+                    Some(stage) => self.test_boxes(isa, search, stage, takes_all),
+                }
+            }
+        }
+        false
+    }
+
+    /// Completes the counts of partners, after all parts.
+    pub fn settle(self, partners: &mut Partners) {
+        let side = if self.kind == Kind::Between { Side::Right } else { Side::Left };
+        partners.settle(side, self.build.order.chunks_exact(LANES));
+    }
+
+    /// Tests a batch with the boxes of a level.
+    fn test_boxes(self, isa: Isa, search: &mut Search, stage: usize, takes_all: bool) {
+        let probes = self.probes(search.part, &search.tiles);
+        let (below, from) = search.stages.split_at_mut(stage);
+        let below = &mut below[stage - 1];
+        let tests = from[0].take();
+        let call = TestBoxes {
+            form: &self.build.form,
+            limit: self.build.limits.within,
+            level: &self.build.levels[stage - 1],
+            own: match stage {
+                _ if self.kind != Kind::Within => None,
+                1 => Some((probes.first / as_u32(LANES), 4)),
+                _ => Some((search.nodes[stage - 2], POINT_BITS)),
+            },
+            probes,
+            tests,
+            kept: &mut below.tests[below.len..],
+            inside: takes_all.then_some((self.build.limits.inside, &mut search.all)),
+        };
+        below.len += dispatch::<Base, _>(isa, call);
+        for (point, child) in search.all.drain(..) {
+            let (leaves, points) = self.build.leaves_of(stage - 1, child);
+            search.candidates.add_all(probes.first + point, leaves, points);
+        }
+    }
+
+    /// Tests a batch with the points of leaves.
+    fn test_points(self, isa: Isa, search: &mut Search) {
+        search.candidates.reserve(BATCH * LANES);
+        let call = TestPoints {
+            form: &self.build.form,
+            limit: self.build.limits.within,
+            tiles: &self.build.tiles,
+            probes: self.probes(search.part, &search.tiles),
+            tests: search.stages[0].take(),
+            candidates: &mut search.candidates,
+        };
+        dispatch::<Base, _>(isa, call);
+    }
+
+    fn probes(self, part: usize, tiles: &[Line]) -> Probes<'_> {
+        Probes {
+            tiles,
+            words: self.build.words,
+            first: as_u32(self.probe.positions(part).start),
+            is_within: self.kind == Kind::Within,
+        }
+    }
+}
+
+impl Search {
+    /// The stage to go on with: the lowest one that has a batch, else the highest one that has
+    /// tests.
+    fn stage(&self) -> Option<usize> {
+        let full = self.stages.iter().position(|stage| stage.len >= BATCH);
+        full.or_else(|| self.stages.iter().rposition(|stage| stage.len > 0))
+    }
+}

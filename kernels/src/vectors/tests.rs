@@ -1,0 +1,321 @@
+//! Joins on all levels and in all forms, compared with a loop over all pairs in float64.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+
+use super::form::{Extent, Form};
+use super::lanes::as_u32;
+use super::*;
+use crate::Isa;
+
+/// A generator of numbers in steps of 2^-24, the same on all machines.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number in 0 to 1.
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / 16_777_216.0
+    }
+
+    fn rows(&mut self, rows: usize, dims: usize) -> Vec<f32> {
+        (0..rows * dims).map(|_| self.unit()).collect()
+    }
+}
+
+/// A set of pairs with their squares, sorted.
+type Pairs = Vec<(u32, u32, u64)>;
+
+/// The pairs of two blocks by a loop over all, `left < right` if they are one.
+fn naive(left: Vectors<'_>, right: Vectors<'_>, epsilon: f64, is_within: bool) -> Pairs {
+    let mut pairs = Vec::new();
+    for i in 0..left.len() {
+        for j in if is_within { i + 1 } else { 0 }..right.len() {
+            let mut sum = 0.0_f64;
+            for dim in 0..left.dims() {
+                let difference = f64::from(left.row(i)[dim]) - f64::from(right.row(j)[dim]);
+                sum += difference * difference;
+            }
+            if sum <= epsilon * epsilon {
+                pairs.push((as_u32(i), as_u32(j), sum.to_bits()));
+            }
+        }
+    }
+    pairs
+}
+
+/// All pairs of a join, taken in portions of `room`, part by part.
+fn found(
+    parts: usize,
+    room: usize,
+    mut begin: impl FnMut(usize),
+    mut advance: impl FnMut(&mut FoundPairs) -> bool,
+) -> Pairs {
+    let (mut sink, mut pairs) = (FoundPairs::new(room), Vec::new());
+    for part in 0..parts {
+        begin(part);
+        loop {
+            let is_finished = advance(&mut sink);
+            assert!(sink.pairs().len() <= room);
+            assert!(is_finished || sink.pairs().len() == room, "stopped without need");
+            let bits = |pair: &Pair| (pair.left, pair.right, pair.square.to_bits());
+            pairs.extend(sink.pairs().iter().map(bits));
+            sink.clear();
+            if is_finished {
+                break;
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The pairs of directories.
+fn searched(isa: Isa, join: Join<'_>, room: usize) -> Pairs {
+    let search = RefCell::new(Search::default());
+    let begin = |part| join.begin(isa, part, &mut search.borrow_mut());
+    found(join.parts(), room, begin, |sink| join.advance(isa, &mut search.borrow_mut(), sink))
+}
+
+/// The pairs of a nested loop.
+fn scanned(isa: Isa, join: &NestedLoop<'_>, room: usize) -> Pairs {
+    let scan = RefCell::new(Scan::default());
+    let begin = |part| join.begin(isa, part, &mut scan.borrow_mut());
+    found(join.parts(), room, begin, |sink| join.advance(isa, &mut scan.borrow_mut(), sink))
+}
+
+/// The number of pairs of a join, and the partners of both sides.
+fn counted(isa: Isa, join: Join<'_>, mut partners: Partners) -> (usize, [Vec<u32>; 2]) {
+    let (mut search, mut count) = (Search::default(), PairCount(0));
+    let mut others = partners.clone();
+    for part in 0..join.parts() {
+        join.begin(isa, part, &mut search);
+        assert!(join.advance(isa, &mut search, &mut count));
+        join.begin(isa, part, &mut search);
+        let partners = if part % 2 == 0 { &mut partners } else { &mut others };
+        assert!(join.advance(isa, &mut search, partners));
+    }
+    partners.merge(&others);
+    join.settle(&mut partners);
+    (usize::try_from(count.0).unwrap(), [partners.left().to_vec(), partners.right().to_vec()])
+}
+
+/// The same from the pairs.
+fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u32>; 2]) {
+    let mut counts = [vec![0; left], vec![0; right.unwrap_or(0)]];
+    for &(left, right_row, _) in pairs {
+        counts[0][left as usize] += 1;
+        counts[usize::from(right.is_some())][right_row as usize] += 1;
+    }
+    (pairs.len(), counts)
+}
+
+/// Whether a form can have these points.
+fn forms(vectors: Vectors<'_>, epsilon: Epsilon) -> Vec<Form> {
+    let extent = Extent::of(vectors.values(), vectors.dims());
+    let mut forms = vec![Form::choose(&extent, epsilon.reach()), Form::float(&extent)];
+    if vectors.dims() <= 32 {
+        forms.push(Form::short(&extent));
+    }
+    forms
+}
+
+/// Compares all ways with the loop; returns the number of pairs.
+fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
+    let vectors = Vectors::new(values, dims);
+    let threshold = Epsilon::new(epsilon).unwrap();
+    let within = naive(vectors, vectors, epsilon, true);
+    let (left, right) = values.split_at(vectors.len() / 3 * dims);
+    let (left, right) = (Vectors::new(left, dims), Vectors::new(right, dims));
+    let between = naive(left, right, epsilon, false);
+    let turned: Pairs =
+        between.iter().map(|&(left, right, square)| (right, left, square)).collect();
+    let mut turned = turned;
+    turned.sort_unstable();
+    for isa in Isa::available() {
+        let name = format!("{isa}, {} x {dims}, {epsilon}", vectors.len());
+        let join = NestedLoop::within(isa, vectors, threshold);
+        assert!(scanned(isa, &join, 100_000) == within, "nested loop, {name}");
+        let join = NestedLoop::between(isa, left, right, threshold);
+        assert!(scanned(isa, &join, 9) == between, "nested loop, {name}");
+        let join = NestedLoop::between(isa, right, left, threshold);
+        assert!(scanned(isa, &join, 100_000) == turned, "nested loop, {name}");
+        for (index, form) in forms(vectors, threshold).into_iter().enumerate() {
+            let name = format!("{isa}, form {index}, {} x {dims}, {epsilon}", vectors.len());
+            let directory = Directory::with_form(isa, vectors, threshold, form);
+            let join = Join::within(&directory);
+            let room = [1, 7, 100_000][index];
+            assert!(searched(isa, join, room) == within, "{name}");
+            let counts = counted(isa, join, Partners::within(vectors.len()));
+            assert!(counts == counts_of(&within, vectors.len(), None), "{name}");
+            let ways = [left, right].map(|vectors| {
+                let form = forms(vectors, threshold).swap_remove(index);
+                Directory::with_form(isa, vectors, threshold, form)
+            });
+            let join = Join::between(&ways[0], &ways[1]);
+            assert!(searched(isa, join, 1000) == between, "{name}");
+            let counts = counted(isa, join, Partners::between(left.len(), right.len()));
+            assert!(counts == counts_of(&between, left.len(), Some(right.len())), "{name}");
+            let join = Join::between(&ways[1], &ways[0]);
+            assert!(searched(isa, join, 1000) == turned, "{name}");
+            let counts = counted(isa, join, Partners::between(right.len(), left.len()));
+            assert!(counts == counts_of(&turned, right.len(), Some(left.len())), "{name}");
+        }
+    }
+    within.len()
+}
+
+#[test]
+fn sizes_around_leaves_and_parts_match() {
+    let mut random = Random(1);
+    for rows in [0, 1, 2, 15, 16, 17, 31, 33, 255, 256, 257, 600] {
+        for dims in [1, 2, 3, 8] {
+            check(&random.rows(rows, dims), dims, 0.25);
+        }
+    }
+}
+
+#[test]
+fn dimensions_match() {
+    let mut random = Random(2);
+    for dims in 1..=32 {
+        check(&random.rows(150, dims), dims, 0.3 * (dims as f64).sqrt());
+    }
+}
+
+#[test]
+fn directories_of_several_levels_match() {
+    let mut random = Random(3);
+    let values = random.rows(5000, 3);
+    assert!(check(&values, 3, 0.03) > 1000);
+}
+
+#[test]
+fn points_in_several_buckets_match() {
+    let mut random = Random(8);
+    check(&random.rows(9000, 2), 2, 0.002);
+    // Most points are equal, which no tree can split.
+    let mut values = random.rows(9500, 2);
+    values[..2 * 9000].fill(0.25);
+    let vectors = Vectors::new(&values, 2);
+    let epsilon = Epsilon::new(0.0).unwrap();
+    for isa in Isa::available() {
+        let directory = Directory::new(isa, vectors, epsilon);
+        let counts = counted(isa, Join::within(&directory), Partners::within(9500));
+        assert_eq!(counts.0, 9000 * 8999 / 2);
+        let partners = |row| if row < 9000 { 8999 } else { 0 };
+        assert!(counts.1[0].iter().enumerate().all(|(row, &count)| count == partners(row)));
+    }
+}
+
+#[test]
+fn thresholds_from_nothing_to_everything_match() {
+    let mut random = Random(4);
+    let values = random.rows(300, 4);
+    for epsilon in [0.0, 1e-200, 1e-30, 1e-6, 1e-3, 0.1, 0.7, 1.9, 2.1, 1e6, 1e100, 1e300] {
+        check(&values, 4, epsilon);
+    }
+}
+
+#[test]
+fn duplicates_and_lines_match() {
+    let mut random = Random(5);
+    for dims in [1, 2, 5] {
+        check(&vec![0.3; 700 * dims], dims, 0.0);
+        let few = random.rows(9, dims);
+        let values: Vec<f32> =
+            (0..400).flat_map(|row: usize| few[row * 7 % 9 * dims..][..dims].to_vec()).collect();
+        assert!(check(&values, dims, 0.0) > 400);
+        check(&values, dims, 0.2);
+        // Points of a line in steps of epsilon: the squares are on the border, or one rounding off.
+        let steps: Vec<f32> = (0..300).flat_map(|step| vec![step as f32 * 0.1; dims]).collect();
+        check(&steps, dims, 0.1 * (dims as f64).sqrt());
+        check(&steps, dims, f64::from(0.1_f32) * (dims as f64).sqrt());
+    }
+}
+
+#[test]
+fn pairs_on_the_border_match() {
+    let mut random = Random(6);
+    for dims in [1, 2, 3, 8, 13] {
+        let values = random.rows(260, dims);
+        let vectors = Vectors::new(&values, dims);
+        for row in 1..40 {
+            // The exact distance of a pair, and its neighbours.
+            let distance = square(vectors.row(0), vectors.row(row * 6)).sqrt();
+            if row % 13 == 0 {
+                check(&values, dims, distance.next_down());
+                check(&values, dims, distance);
+                check(&values, dims, distance.next_up());
+            }
+        }
+    }
+}
+
+#[test]
+fn huge_tiny_and_mixed_scales_match() {
+    let mut random = Random(7);
+    let values = random.rows(200, 3);
+    for scale in [3.4e38_f32, 1e30, 1e-20, 1e-38, 1e-42, 1.4e-45] {
+        // To both sides of zero, where the extent exceeds the greatest float32.
+        let scaled: Vec<f32> = values.iter().map(|value| (value * 2.0 - 1.0) * scale).collect();
+        for part in [0.0, 1e-4, 0.2, 0.9] {
+            check(&scaled, 3, f64::from(scale) * part);
+        }
+        let mixed: Vec<f32> = scaled
+            .iter()
+            .zip(&values)
+            .enumerate()
+            .map(|(index, (&scaled, &value))| if index % 5 == 0 { scaled } else { value * 1e-38 })
+            .collect();
+        for epsilon in [0.0, 1e-45, 1e-38, 1e-30, f64::from(scale) * 0.3] {
+            check(&mixed, 3, epsilon);
+        }
+    }
+}
+
+#[test]
+fn first_values_that_are_not_finite_are_found() {
+    let mut values = vec![1.0; 5000];
+    for isa in Isa::available() {
+        assert_eq!(first_not_finite(isa, &values), None);
+    }
+    values[4100] = f32::NEG_INFINITY;
+    values[4999] = f32::NAN;
+    for isa in Isa::available() {
+        assert_eq!(first_not_finite(isa, &values), Some(4100));
+        assert_eq!(first_not_finite(isa, &values[4101..]), Some(898));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn random_points_match(
+        rows in 0_usize..300,
+        dims in 1_usize..=9,
+        cells in prop_oneof![Just(3_u64), Just(20), Just(1 << 20)],
+        exponent in -140_i32..=120,
+        share in prop_oneof![Just(0.0_f64), 1e-4..1.5],
+        seed: u64,
+    ) {
+        let mut random = Random(seed);
+        // Few cells make duplicates and distances that are equal.
+        let scale = 2.0_f32.powi(exponent);
+        let values: Vec<f32> =
+            (0..rows * dims).map(|_| (random.next() % cells) as f32 / cells as f32 * scale).collect();
+        let vectors = Vectors::new(&values, dims);
+        let mut epsilon = f64::from(scale) * share;
+        if seed % 2 == 0 && rows > 1 {
+            epsilon = square(vectors.row(0), vectors.row(rows - 1)).sqrt();
+        }
+        check(&values, dims, epsilon);
+    }
+}
