@@ -107,8 +107,13 @@ fn unsafe_code_is_in_kernels_only() {
 #[test]
 fn every_operator_is_documented() {
     let papers = fs::read_to_string(root().join("docs/papers.md")).unwrap();
-    let of_papers =
-        ["frequent_items", "set_similarity_join", "frequent_pairs", "conjunctive_query"];
+    let of_papers = [
+        "frequent_items",
+        "set_similarity_join",
+        "frequent_pairs",
+        "conjunctive_query",
+        "epsilon_join",
+    ];
     assert!(of_papers.iter().all(|name| papers.contains(&format!("`{name}`"))));
     let reference = fs::read_to_string(root().join("README.md")).unwrap();
     for entry in trommel::registry().entries() {
@@ -195,6 +200,7 @@ const SHARED: &[&str] = &[
 const OPERATORS: &[&str] = &[
     "basic",
     "conjunctive_query",
+    "epsilon_join",
     "frequent_items",
     "frequent_pairs",
     "heavy_filter",

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program |
 //! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
-//! | the papers' operators | [`ConjunctiveQuery`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
+//! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod budget;
 mod carry;
 mod columns;
 pub mod conjunctive_query;
+pub mod epsilon_join;
 pub mod files;
 mod fraction;
 pub mod frequent_items;
@@ -50,6 +51,7 @@ pub use trommel_kernels::{Isa, cuda};
 pub use crate::basic::{Map, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
+pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite};
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
@@ -78,6 +80,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<SetSimilarityJoin>()
         .register::<FrequentPairs>()
         .register::<ConjunctiveQuery>()
+        .register::<EpsilonJoin>()
         .register::<Union>()
         .register::<Write>()
         .register::<Discard>();

@@ -215,6 +215,45 @@ fn set_join_finds_the_similar_baskets() {
 }
 
 #[test]
+fn near_vectors_are_those_of_all_pairs() {
+    let data = repository().join("configs/data");
+    let names = fs::read_to_string(data.join("terms.txt")).unwrap();
+    let names: Vec<&str> = names.lines().collect();
+    let file = fs::read(data.join("terms.npy")).unwrap();
+    // The header of NumPy's files is padded to a multiple of 64 bytes, and ends with a newline.
+    let header = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
+    assert_eq!((header % 64, file[header - 1]), (0, b'\n'));
+    let coordinates: Vec<f64> = file[header..]
+        .chunks_exact(4)
+        .map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap())))
+        .collect();
+    let vectors: Vec<&[f64]> = coordinates.chunks_exact(coordinates.len() / names.len()).collect();
+    let mut expected = BTreeSet::new();
+    for (right, y) in vectors.iter().enumerate() {
+        for (left, x) in vectors[..right].iter().enumerate() {
+            let square: f64 = x.iter().zip(*y).fold(0.0, |sum, (a, b)| sum + (a - b) * (a - b));
+            if square <= 0.85 * 0.85 {
+                let distance = square.sqrt().to_string();
+                expected.insert([distance, names[left].to_owned(), names[right].to_owned()]);
+            }
+        }
+    }
+    assert!(expected.len() > 5);
+    let json = ["--set", "stages.print.with.format=jsonl"];
+    let rows = trommel(["run", "configs/near-vectors.json"].into_iter().chain(json)).end().ok();
+    let rows = objects(&rows);
+    let text = |row: &Value, name: &str| row[name].as_str().expect(name).to_owned();
+    let found: BTreeSet<[String; 3]> = rows
+        .iter()
+        .map(|row| {
+            let distance = row["distance"].as_f64().expect("a number").to_string();
+            [distance, text(row, "left_name"), text(row, "right_name")]
+        })
+        .collect();
+    assert_eq!((found, rows.len()), (expected.clone(), expected.len()));
+}
+
+#[test]
 fn frequent_pairs_are_those_of_all_pairs() {
     let text = fs::read_to_string(repository().join("configs/data/baskets.sets")).unwrap();
     let baskets: Vec<BTreeSet<u32>> = text

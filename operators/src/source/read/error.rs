@@ -238,6 +238,22 @@ pub enum ReadError {
         /// The file.
         path: Arc<str>,
     },
+    /// There are more vectors than names.
+    #[error("{path} has {names} names; there are more vectors")]
+    TooFewNames {
+        /// The file of names.
+        path: Arc<str>,
+        /// Its lines.
+        names: u64,
+    },
+    /// There are more names than vectors.
+    #[error("{path} has more names than there are vectors, which are {vectors}")]
+    TooManyNames {
+        /// The file of names.
+        path: Arc<str>,
+        /// Number of vectors.
+        vectors: u64,
+    },
     /// There are more than 2^32 vectors.
     #[error("{path}: more than 2^32 vectors; their ids have 32 bits")]
     TooManyVectors {

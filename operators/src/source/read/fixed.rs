@@ -42,6 +42,10 @@ pub(super) trait RowFormat: Send {
     fn end(&mut self, _bytes: u64, _inputs: &mut Inputs) -> Result<(), ReadError> {
         Ok(())
     }
+    /// Takes the end of the last file, unless the source was stopped before.
+    fn finish(&mut self) -> Result<(), ReadError> {
+        Ok(())
+    }
     /// Makes a batch of whole rows, aligned to 64 bytes.
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError>;
 }
@@ -235,6 +239,9 @@ impl<F: RowFormat> Source for RowSource<F> {
                 Opened::Yes | Opened::Skipped => {}
                 Opened::NoMore => {
                     self.send(out)?;
+                    if !self.inputs.is_stopped() {
+                        self.format.finish()?;
+                    }
                     return Ok(SourceFlow::Finished);
                 }
             }

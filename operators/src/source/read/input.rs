@@ -188,6 +188,11 @@ impl Inputs {
         }
     }
 
+    /// Whether the source was stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
     /// Closes the open file.
     pub(super) fn close(&mut self) {
         self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());

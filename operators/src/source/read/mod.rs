@@ -24,6 +24,7 @@ mod follow;
 mod input;
 mod integers;
 mod lines;
+mod names;
 mod npy;
 mod paths;
 mod raw;
@@ -36,6 +37,7 @@ mod walk;
 mod tests;
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::SchemaRef;
@@ -57,6 +59,7 @@ use follow::{FollowSource, Named};
 use input::Inputs;
 use integers::Integers;
 use lines::{LineBuffer, LineFormat, LineSource, SetLines, TextLines};
+use names::Names;
 use npy::NpyHeader;
 use paths::{Files, Place};
 use texts::{Texts, Unit};
@@ -185,6 +188,10 @@ pub struct Read {
     #[serde(default)]
     #[schemars(range(min = 1, max = 4_096))]
     dims: Option<u32>,
+    /// For `f32le` and `npy`: a text file with a line for each vector, which becomes the column
+    /// `name`.
+    #[serde(default)]
+    names: Option<PathBuf>,
     /// For `csv`: names of the columns that become columns of text.
     #[serde(default)]
     columns: Vec<String>,
@@ -214,6 +221,7 @@ impl Read {
             on_error: OnError::Fail,
             line_bytes_max: default_line_bytes_max(),
             dims: None,
+            names: None,
             columns: Vec::new(),
             vector: Vec::new(),
             delimiter: None,
@@ -224,6 +232,13 @@ impl Read {
     #[must_use]
     pub fn dims(mut self, dims: u32) -> Self {
         self.dims = Some(dims);
+        self
+    }
+
+    /// Names the vectors by the lines of the text file `path`.
+    #[must_use]
+    pub fn names(mut self, path: impl Into<PathBuf>) -> Self {
+        self.names = Some(path.into());
         self
     }
 
@@ -318,8 +333,10 @@ impl Read {
     fn check_format(&self) -> Result<(), BindError> {
         let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
         let of_csv = [ReadFormat::Csv];
-        let given: [(_, _, &[ReadFormat], _); 4] = [
+        let of_rows = [ReadFormat::F32le, ReadFormat::Npy];
+        let given: [(_, _, &[ReadFormat], _); 5] = [
             ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
+            ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
             ("columns", !self.columns.is_empty(), &of_csv, "`csv`"),
             ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
             ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
@@ -329,6 +346,10 @@ impl Read {
                 let allowed = format!("`{parameter}` is for `format` {names} only");
                 return Err(refuse(parameter, "a value", allowed));
             }
+        }
+        if self.names.is_some() && self.on_error == OnError::Skip {
+            let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
+            return Err(refuse("names", "a file", allowed));
         }
         self.dims.map_or(Ok(()), |dims| check_range("dims", &dims, &(1..=DIMS_MAX)))
     }
@@ -354,6 +375,13 @@ impl Read {
             Ok(Err(source)) => Err(blame(ReadError::Npy { path, source })),
             Err(source) => Err(blame(ReadError::Read { path, source })),
         }
+    }
+
+    /// The open file of names.
+    fn open_names(&self) -> Result<Option<Names>, BindError> {
+        let open = |path: &PathBuf| Names::open(path, self.line_bytes_max);
+        let names = self.names.as_ref().map(open).transpose();
+        names.map_err(|error| BindErrorKind::Other(Box::new(error)).at("names"))
     }
 
     fn csv_columns(&self) -> Result<CsvColumns, BindError> {
@@ -446,9 +474,11 @@ impl OperatorSpec for Read {
                 let Some(dims) = self.dims else {
                     return Err(refuse("dims", "no value", "`f32le` needs `dims`"));
                 };
-                self.bind_rows(inputs, RawVectors::new(dims))
+                self.bind_rows(inputs, RawVectors::new(dims, self.open_names()?))
             }
-            ReadFormat::Npy => self.bind_rows(inputs, NpyVectors::new(npy_dims)),
+            ReadFormat::Npy => {
+                self.bind_rows(inputs, NpyVectors::new(npy_dims, self.open_names()?))
+            }
         })
     }
 }

@@ -5,26 +5,38 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_buffer::{Buffer, ScalarBuffer};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::error::ReadError;
 use super::fixed::RowFormat;
 use super::input::Inputs;
+use super::names::Names;
 use super::npy::{self, NpyError, NpyHeader, Number};
 use super::paths::Place;
 use super::stream::{Pull, Stream};
 use crate::columns::{vector_array, vectors_schema};
 
-/// Columns `id` and `vector`. Ids count the vectors of all files.
+/// Columns `id` and `vector`, and `name` if there are names. Ids count the vectors of all files.
 struct VectorColumns {
     schema: SchemaRef,
     dims: u32,
     next_id: u64,
+    names: Option<Names>,
 }
 
 impl VectorColumns {
-    fn new(dims: u32) -> Self {
-        Self { schema: vectors_schema(dims), dims, next_id: 0 }
+    fn new(dims: u32, names: Option<Names>) -> Self {
+        let mut schema = vectors_schema(dims);
+        if names.is_some() {
+            let name = Arc::new(Field::new("name", DataType::Utf8, false));
+            let columns = schema.fields().iter().cloned().chain([name]);
+            schema = Arc::new(Schema::new(columns.collect::<Vec<_>>()));
+        }
+        Self { schema, dims, next_id: 0, names }
+    }
+
+    fn finish(&mut self) -> Result<(), ReadError> {
+        self.names.as_mut().map_or(Ok(()), Names::finish)
     }
 
     fn batch(
@@ -35,7 +47,10 @@ impl VectorColumns {
         let rows = values.len() / self.dims as usize;
         let ids = next_ids(&mut self.next_id, rows)
             .ok_or_else(|| ReadError::TooManyVectors { path: inputs.path() })?;
-        let columns: Vec<ArrayRef> = vec![Arc::new(ids), vector_array(self.dims, values)];
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(ids), vector_array(self.dims, values)];
+        if let Some(names) = &mut self.names {
+            columns.push(Arc::new(names.take(rows)?));
+        }
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns).expect("built to this schema"))
     }
 }
@@ -70,8 +85,8 @@ fn rounded(rows: &Buffer) -> ScalarBuffer<f32> {
 pub(super) struct RawVectors(VectorColumns);
 
 impl RawVectors {
-    pub(super) fn new(dims: u32) -> Self {
-        Self(VectorColumns::new(dims))
+    pub(super) fn new(dims: u32, names: Option<Names>) -> Self {
+        Self(VectorColumns::new(dims, names))
     }
 }
 
@@ -82,6 +97,10 @@ impl RowFormat for RawVectors {
 
     fn width(&self) -> usize {
         self.0.dims as usize * size_of::<f32>()
+    }
+
+    fn finish(&mut self) -> Result<(), ReadError> {
+        self.0.finish()
     }
 
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError> {
@@ -117,9 +136,9 @@ pub(super) struct NpyVectors {
 
 impl NpyVectors {
     /// Files whose vectors have `dims` coordinates.
-    pub(super) fn new(dims: u32) -> Self {
+    pub(super) fn new(dims: u32, names: Option<Names>) -> Self {
         let header = NpyHeader { number: Number::F32, rows: 0, dims: dims.into() };
-        Self { columns: VectorColumns::new(dims), header }
+        Self { columns: VectorColumns::new(dims, names), header }
     }
 }
 
@@ -155,6 +174,10 @@ impl RowFormat for NpyVectors {
             return Ok(());
         }
         inputs.refuse(|path| ReadError::NpyRows { path, rows, found })
+    }
+
+    fn finish(&mut self) -> Result<(), ReadError> {
+        self.columns.finish()
     }
 
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError> {

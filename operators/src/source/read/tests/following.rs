@@ -25,7 +25,7 @@ impl Log {
         Self { folder, source: source.times(times) }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

@@ -32,7 +32,7 @@ fn read_with<F: RowFormat>(
 }
 
 fn read_npy(files: &[&[u8]], dims: u32, on_error: OnError) -> Result<Vectors, OperatorError> {
-    read_with(NpyVectors::new(dims), files, ROOMY, on_error).map(|(vectors, _)| vectors)
+    read_with(NpyVectors::new(dims, None), files, ROOMY, on_error).map(|(vectors, _)| vectors)
 }
 
 /// A file as NumPy writes it.
@@ -73,7 +73,7 @@ proptest! {
             .flat_map(|file| file.chunks_exact(width))
             .map(|row| row.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b)).collect())
             .collect();
-        let format = RawVectors::new(dims);
+        let format = RawVectors::new(dims, None);
         let (read, counters) =
             read_with(format, &[&first, &second], sizes, OnError::Skip).unwrap();
         // Compared as bits, since a NaN differs from itself.
@@ -106,7 +106,7 @@ proptest! {
             &format!("{{\"shape\":[{rows},{dims}],'fortran_order':False ,\"descr\":'<f4'}}\n"),
             &bytes_of(values),
         );
-        let format = NpyVectors::new(u32::try_from(dims).unwrap());
+        let format = NpyVectors::new(u32::try_from(dims).unwrap(), None);
         let (read, _) = read_with(format, &[&files[0], &files[1]], sizes, OnError::Fail).unwrap();
         let twice = [values, values].concat();
         let bits = |rows: &Vectors| -> Vec<(u32, Vec<u32>)> {
@@ -206,4 +206,30 @@ fn vector_numbers_end_at_32_bits() {
     let ids = super::super::vectors::next_ids(&mut next, 2).unwrap();
     assert_eq!(ids.values(), &[u32::MAX - 1, u32::MAX]);
     assert!(super::super::vectors::next_ids(&mut next, 1).is_none());
+}
+
+#[test]
+fn lines_of_a_file_name_the_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("a.npy"), npy("<f4", "False", "(3, 1)", &bytes_of(&[1.0, 2.0, 3.0]))).unwrap();
+    let names_of = |names: &[u8]| {
+        fs::write(path("names.txt"), names).unwrap();
+        let read = Read::new([path("a.npy")], ReadFormat::Npy).names(path("names.txt")).batch(2);
+        drain_source(&mut *bind_source(read)).map(|batches| {
+            let names = batches.iter().flat_map(|b| b.column(2).as_string::<i32>().iter());
+            names.flatten().map(str::to_owned).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(names_of("a\r\n\nä".as_bytes()).unwrap(), ["a", "", "ä"]);
+    let error = |names| names_of(names).unwrap_err().to_string();
+    assert!(error(b"a\nb\n").ends_with("has 2 names; there are more vectors"));
+    assert!(error(b"a\nb\nc\nd").ends_with("has more names than there are vectors, which are 3"));
+    assert!(error(b"a\n\xff\nc").ends_with(":2: byte 0 of the line is not valid UTF-8"));
+    let read = || Read::new([path("a.npy")], ReadFormat::Npy).names(path("none"));
+    assert_eq!(bind(read(), &[]).unwrap_err().parameter, Some("names"));
+    assert_eq!(bind(read().on_error(OnError::Skip), &[]).unwrap_err().parameter, Some("names"));
+    let folder_as_names = Read::new([path("a.npy")], ReadFormat::Npy).names(folder.path());
+    let error = bind(folder_as_names, &[]).unwrap_err().to_string();
+    assert!(error.contains("it is no regular file"), "{error}");
 }

@@ -1,0 +1,142 @@
+//! Checks the parameters of the operator and makes its parts.
+
+use std::ops::RangeInclusive;
+
+use arrow_schema::{DataType, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::placement::parallelism;
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+use trommel_kernels::vectors::{Directory, Epsilon};
+
+use super::chunk::EpsilonChunk;
+use super::collect::{EpsilonConsumer, ResultRows};
+use super::kernel::EpsilonKernel;
+use super::operator::EpsilonJoin;
+use super::options::{EpsilonAlgorithm, EpsilonOutput};
+use super::prepare::{EpsilonProducer, Rules};
+use super::side::{Side, VectorColumns, carried_schema};
+use crate::carry::carried_columns;
+use crate::columns::{DIMS_MAX, find_column};
+use crate::parameters::{check_range, refuse};
+use crate::wave::{self, Device, KERNELS_MAX, Wave};
+
+impl OperatorSpec for EpsilonJoin {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=2
+    }
+
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        let Some(epsilon) = Epsilon::new(self.epsilon) else {
+            let allowed = "expected a finite number of at least 0";
+            return Err(refuse("epsilon", self.epsilon.to_string(), allowed));
+        };
+        let columns: Vec<VectorColumns> =
+            inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
+        if let [left, right] = &columns[..]
+            && left.dims != right.dims
+        {
+            let value = format!("vectors of {} and of {} coordinates", left.dims, right.dims);
+            return Err(refuse("vector", value, "both inputs need vectors of one length"));
+        }
+        if inputs.len() > 1 && self.output == EpsilonOutput::First {
+            let allowed = "vectors of one input are first or not; name one input";
+            return Err(refuse("output", "\"first\" with two inputs", allowed));
+        }
+        if self.algorithm == EpsilonAlgorithm::Directory && columns[0].dims > Directory::DIMS_MAX {
+            let allowed =
+                format!("directories have vectors of at most {} coordinates", Directory::DIMS_MAX);
+            return Err(refuse("algorithm", "\"directory\"", allowed));
+        }
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let kernels = match context.cores {
+            0 => parallelism(),
+            named => named,
+        };
+        let kernels = kernels.min(KERNELS_MAX);
+        let Self { output, memory_max, tuning, not_finite, .. } = *self;
+        let rows = self.rows(&columns);
+        let outputs = vec![SchemaRef::clone(rows.schema())];
+        let has_directory = match self.algorithm {
+            EpsilonAlgorithm::Auto => columns[0].dims <= Directory::DIMS_MAX,
+            EpsilonAlgorithm::NestedLoop => false,
+            EpsilonAlgorithm::Directory => true,
+        };
+        let rules = Rules { epsilon, output, has_directory, isa, kernels, memory_max, tuning };
+        let sides = columns.into_iter().zip(1..);
+        let sides = sides.map(|(columns, input)| Side::new(columns, input, not_finite)).collect();
+        let producer = EpsilonProducer::new(rules, sides);
+        let consumer = EpsilonConsumer::new(rows, &tuning);
+        let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), 0);
+        let kernels = (0..kernels).map(|number| EpsilonKernel::new(isa, number)).collect();
+        let make = move || EpsilonChunk::new(output, &tuning);
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs))
+    }
+}
+
+impl EpsilonJoin {
+    /// The columns of an input that the parameters name.
+    fn columns(&self, input: &SchemaRef) -> Result<VectorColumns, BindError> {
+        let wrong = |column: &str, found: DataType, expected, parameter| {
+            let column = column.to_owned();
+            BindErrorKind::ColumnType { column, found, expected }.at(parameter)
+        };
+        let id = match find_column(input, &self.id, "id")? {
+            (index, DataType::UInt32) => index,
+            (_, found) => return Err(wrong(&self.id, found, "UInt32", "id")),
+        };
+        let (vector, found) = find_column(input, &self.vector, "vector")?;
+        let dims = match &found {
+            DataType::FixedSizeList(item, dims) if *item.data_type() == DataType::Float32 => {
+                u32::try_from(*dims).ok().filter(|dims| (1..=DIMS_MAX).contains(dims))
+            }
+            _ => None,
+        };
+        let Some(dims) = dims else {
+            let expected = "FixedSizeList<Float32> of 1 to 4,096 coordinates";
+            return Err(wrong(&self.vector, found, expected, "vector"));
+        };
+        let carry = match self.output {
+            EpsilonOutput::Count if !self.carry.is_empty() => {
+                let allowed = "`output`: \"count\" has no other columns";
+                return Err(refuse("carry", "columns to carry", allowed));
+            }
+            _ => carried_columns(&self.carry, input)?,
+        };
+        let taken: &[&str] = match self.output {
+            EpsilonOutput::Pairs | EpsilonOutput::Count => &[],
+            EpsilonOutput::Partners => &["id", "partners"],
+            EpsilonOutput::First => &["id"],
+        };
+        if let Some(name) = self.carry.iter().find(|name| taken.contains(&name.as_str())) {
+            let allowed = "a column of the rows has this name; rename the column";
+            return Err(refuse("carry", format!("`{name}`"), allowed));
+        }
+        let carried = carried_schema(input, &carry);
+        Ok(VectorColumns { id, vector, dims: dims as usize, carry, carried })
+    }
+
+    /// Rows of the output.
+    fn rows(&self, columns: &[VectorColumns]) -> ResultRows {
+        let [first, last] = [&columns[0], &columns[columns.len() - 1]];
+        match self.output {
+            EpsilonOutput::Pairs => {
+                let carried = [SchemaRef::clone(&first.carried), SchemaRef::clone(&last.carried)];
+                ResultRows::pairs(carried, self.tuning.carried_batch_bytes)
+            }
+            EpsilonOutput::Count => ResultRows::count(),
+            EpsilonOutput::Partners => ResultRows::vectors(true, &first.carried),
+            EpsilonOutput::First => ResultRows::vectors(false, &first.carried),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Vectors that are ready to be joined, with ids and columns for their rows.
+
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::vectors::{Directory, Epsilon, Vectors};
+
+use crate::carry::CarriedRows;
+use crate::pairs::PairSide;
+
+/// Vectors of one input, which are to be made ready.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) coordinates: Vec<f32>,
+    pub(super) dims: usize,
+    pub(super) epsilon: Epsilon,
+    pub(super) ids: Vec<u32>,
+    pub(super) carried: Option<CarriedRows>,
+    /// Whether they are put into a directory.
+    pub(super) has_directory: bool,
+}
+
+impl Collected {
+    /// Makes them ready.
+    pub(super) fn build(self, isa: Isa) -> Built {
+        let Self { coordinates, dims, epsilon, ids, carried, has_directory } = self;
+        let index = if has_directory {
+            Index::Directory(Box::new(Directory::new(
+                isa,
+                Vectors::new(&coordinates, dims),
+                epsilon,
+            )))
+        } else {
+            Index::Rows(coordinates)
+        };
+        Built { index, dims, epsilon, ids, carried }
+    }
+}
+
+/// Bytes of a directory of `len` vectors of `dims` coordinates, at most: their copy, their stored
+/// form with its boxes, and their order.
+pub(super) fn directory_bytes(len: usize, dims: usize) -> usize {
+    // Boxes of leaves and groups are an eighth of the copy; words are padded to a power of two.
+    let words = dims.next_power_of_two();
+    len.saturating_mul(4 * dims + 4 * words + words + 8)
+}
+
+/// How the vectors of an input lie.
+#[derive(Debug)]
+pub(super) enum Index {
+    Directory(Box<Directory>),
+    /// Row by row, for a nested loop.
+    Rows(Vec<f32>),
+}
+
+/// Vectors of one input, ready to be joined.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) index: Index,
+    pub(super) dims: usize,
+    pub(super) epsilon: Epsilon,
+    pub(super) ids: Vec<u32>,
+    pub(super) carried: Option<CarriedRows>,
+}
+
+impl Built {
+    /// The vector of a row as a side of a pair.
+    pub(super) fn side(&self, row: u32) -> PairSide<'_> {
+        let carried = self.carried.as_ref().map(|carried| (carried, row));
+        PairSide { id: self.ids[row as usize], carried }
+    }
+
+    /// Number of vectors.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
+/// The vectors of all inputs.
+#[derive(Debug, Clone)]
+pub(super) struct Sides {
+    pub(super) left: Arc<Built>,
+    /// `None` if the left vectors are joined with themselves.
+    pub(super) right: Option<Arc<Built>>,
+}
+
+impl Sides {
+    /// The vectors of the right side.
+    pub(super) fn right(&self) -> &Built {
+        self.right.as_ref().unwrap_or(&self.left)
+    }
+}

@@ -1,0 +1,110 @@
+//! Chunks: vectors to make ready, parts of a join to search, or rows to report.
+
+use std::ops::Range;
+
+use trommel_kernels::Isa;
+
+use super::answer::{Answer, PartnerCounts};
+use super::built::{Built, Collected, Sides};
+use super::join::{Cursor, PartedJoin};
+use super::options::EpsilonOutput;
+use super::tuning::Tuning;
+use crate::wave::WaveChunk;
+
+/// Work of a chunk.
+#[derive(Debug, Default)]
+pub(super) enum Task {
+    #[default]
+    None,
+    /// The vectors of an input are made ready.
+    Build { input: usize, collected: Option<Box<Collected>>, built: Option<Box<Built>> },
+    /// Parts of the join are searched.
+    Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize> },
+    /// Rows of the left vectors are sent, after the whole join.
+    Report { sides: Sides, partners: Option<PartnerCounts> },
+}
+
+/// A chunk of the join.
+#[derive(Debug)]
+pub(super) struct EpsilonChunk {
+    pub(super) task: Task,
+    pub(super) answer: Answer,
+    cursor: Cursor,
+    block_rows: usize,
+}
+
+impl EpsilonChunk {
+    pub(super) fn new(output: EpsilonOutput, tuning: &Tuning) -> Self {
+        let answer = Answer::new(output, tuning.chunk_pairs);
+        let block_rows = tuning.block_rows;
+        Self { task: Task::None, answer, cursor: Cursor::default(), block_rows }
+    }
+
+    /// Does the work in `kernel`, up to a full list of pairs.
+    pub(super) fn run(&mut self, isa: Isa, kernel: usize) {
+        let Self { task, answer, cursor, block_rows } = self;
+        match task {
+            Task::None | Task::Report { .. } => {}
+            Task::Build { collected, built, .. } => {
+                *built = collected.take().map(|collected| Box::new(collected.build(isa)));
+            }
+            Task::Join { sides, partners, parts } => {
+                let join = PartedJoin::new(sides, *block_rows);
+                while parts.start < parts.end {
+                    let part = parts.start;
+                    let is_done = match (&mut *answer, &*partners) {
+                        (Answer::Pairs(found), _) => cursor.advance(&join, isa, part, found),
+                        (Answer::Count(count), _) => cursor.advance(&join, isa, part, count),
+                        (Answer::Later(rows), _) => cursor.advance(&join, isa, part, rows),
+                        (Answer::Partners, None) => true,
+                        (Answer::Partners, Some(partners)) => {
+                            partners.add(kernel, |counts| cursor.advance(&join, isa, part, counts))
+                        }
+                    };
+                    if !is_done {
+                        return;
+                    }
+                    parts.start += 1;
+                }
+            }
+        }
+    }
+}
+
+impl WaveChunk for EpsilonChunk {
+    fn items(&self) -> usize {
+        match &self.task {
+            Task::None => 0,
+            Task::Build { collected, .. } => collected.as_ref().map_or(0, |c| c.ids.len()),
+            Task::Join { parts, .. } => parts.len(),
+            Task::Report { sides, .. } => sides.left.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        if let Answer::Pairs(found) = &self.answer { size_of_val(found.pairs()) } else { 0 }
+    }
+
+    fn clear(&mut self, _bytes_max: usize) {
+        self.task = Task::None;
+        self.answer.clear();
+        self.cursor.clear();
+    }
+
+    fn is_for_device(&self) -> bool {
+        false
+    }
+
+    fn may_be_unfinished(&self) -> bool {
+        matches!((&self.task, &self.answer), (Task::Join { .. }, Answer::Pairs(_)))
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        let Task::Join { parts, .. } = &self.task else { return false };
+        let is_unfinished = parts.start < parts.end;
+        if is_unfinished {
+            self.answer.clear();
+        }
+        is_unfinished
+    }
+}

@@ -1,0 +1,187 @@
+//! COLLECT: rows of pairs, their number, or rows of vectors.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel_engine::operator::{Counters, OperatorError, Output};
+use trommel_kernels::vectors::{Pair, Partners};
+
+use super::answer::{Answer, LaterRows, PartnerCounts};
+use super::built::Sides;
+use super::chunk::{EpsilonChunk, Task};
+use super::join::PartedJoin;
+use super::tuning::Tuning;
+use crate::columns::column_schema;
+use crate::pairs::{PairRows, PairSide};
+use crate::wave::{Consumer, Taken};
+
+/// Kind of the rows of a join.
+#[derive(Debug)]
+pub(super) enum ResultRows {
+    /// One row per pair.
+    Pairs(PairRows),
+    /// One row with the number of pairs, of this schema.
+    Count(SchemaRef),
+    /// Rows of vectors of the left input, of this schema: all of them with the number of their
+    /// partners, or those without an earlier partner.
+    Vectors(SchemaRef),
+}
+
+impl ResultRows {
+    /// One row per pair, with the carried columns of both inputs.
+    pub(super) fn pairs(carried: [SchemaRef; 2], batch_bytes: usize) -> Self {
+        let distance = Field::new("distance", DataType::Float64, false);
+        Self::Pairs(PairRows::new([distance], carried, batch_bytes))
+    }
+
+    pub(super) fn count() -> Self {
+        Self::Count(column_schema("count", DataType::UInt64))
+    }
+
+    /// One row per vector, with the number of its partners if `has_partners`, and its carried
+    /// columns.
+    pub(super) fn vectors(has_partners: bool, carried: &Schema) -> Self {
+        let number = |name| Field::new(name, DataType::UInt32, false).into();
+        let mut fields = vec![number("id")];
+        fields.extend(has_partners.then(|| number("partners")));
+        fields.extend(carried.fields().iter().cloned());
+        Self::Vectors(Arc::new(Schema::new(fields)))
+    }
+
+    /// Columns of the rows.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Pairs(rows) => rows.schema(),
+            Self::Count(schema) | Self::Vectors(schema) => schema,
+        }
+    }
+}
+
+/// Sends the rows.
+pub(super) struct EpsilonConsumer {
+    rows: ResultRows,
+    batch_rows: usize,
+    block_rows: usize,
+    /// Number of pairs, or of rows, of the present chunk that have been read.
+    read: usize,
+    /// Rows with an earlier partner.
+    later: LaterRows,
+    /// Partners of the vectors that are reported.
+    partners: Option<Partners>,
+    results: u64,
+}
+
+impl EpsilonConsumer {
+    pub(super) fn new(rows: ResultRows, tuning: &Tuning) -> Self {
+        let Tuning { batch_rows, block_rows, .. } = *tuning;
+        let (later, partners) = (LaterRows::default(), None);
+        Self { rows, batch_rows, block_rows, read: 0, later, partners, results: 0 }
+    }
+
+    /// Sends pairs of the chunk; returns whether these were the last.
+    fn send_pairs(
+        &mut self,
+        sides: &Sides,
+        pairs: &[Pair],
+        out: &mut Output,
+    ) -> Result<Taken, OperatorError> {
+        let ResultRows::Pairs(rows) = &self.rows else { return Ok(Taken::All) };
+        let pairs = &pairs[self.read..];
+        let batch = &pairs[..pairs.len().min(self.batch_rows)];
+        let len = rows.batch_len(batch.iter().map(|pair| sides_of(sides, pair)));
+        let batch = &batch[..len];
+        let distances = batch.iter().map(|pair| pair.square.sqrt());
+        let distances: ArrayRef = Arc::new(Float64Array::from_iter_values(distances));
+        out.send(rows.batch(batch.iter().map(|pair| sides_of(sides, pair)), [distances])?);
+        self.results += len as u64;
+        self.read += len;
+        Ok(if len < pairs.len() { Taken::Some } else { Taken::All })
+    }
+
+    /// Sends rows of the left vectors, after the whole join; returns whether these were the last.
+    fn report(
+        &mut self,
+        sides: &Sides,
+        partners: Option<&PartnerCounts>,
+        out: &mut Output,
+    ) -> Result<Taken, OperatorError> {
+        let ResultRows::Vectors(schema) = &self.rows else { return Ok(Taken::All) };
+        if let (None, Some(partners)) = (&self.partners, partners) {
+            let mut total = partners.total();
+            PartedJoin::new(sides, self.block_rows).settle(&mut total);
+            self.partners = Some(total);
+        }
+        let left = &*sides.left;
+        if left.len() == 0 {
+            return Ok(Taken::All);
+        }
+        let end = left.len().min(self.read + self.batch_rows);
+        let is_first = |row: &usize| !self.later.contains(*row);
+        let rows: Vec<usize> = (self.read..end).filter(is_first).collect();
+        let ids = rows.iter().map(|&row| left.ids[row]);
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_iter_values(ids))];
+        if let Some(partners) = &self.partners {
+            let counts = rows.iter().map(|&row| partners.left()[row]);
+            columns.push(Arc::new(UInt32Array::from_iter_values(counts)));
+        }
+        if let Some(carried) = &left.carried {
+            let number = |&row: &usize| u32::try_from(row).expect("rows have 32-bit numbers");
+            columns.extend(carried.take(rows.iter().map(number))?);
+        }
+        out.send(RecordBatch::try_new(SchemaRef::clone(schema), columns)?);
+        self.results += rows.len() as u64;
+        self.read = end;
+        if end < left.len() {
+            return Ok(Taken::Some);
+        }
+        self.later.clear();
+        self.partners = None;
+        Ok(Taken::All)
+    }
+}
+
+/// The two vectors of a pair.
+fn sides_of<'a>(sides: &'a Sides, pair: &Pair) -> [PairSide<'a>; 2] {
+    [sides.left.side(pair.left), sides.right().side(pair.right)]
+}
+
+impl Consumer for EpsilonConsumer {
+    type Chunk = EpsilonChunk;
+
+    fn take(&mut self, chunk: &EpsilonChunk, out: &mut Output) -> Result<Taken, OperatorError> {
+        let taken = match (&chunk.task, &chunk.answer) {
+            (Task::Join { sides, .. }, Answer::Pairs(found)) => {
+                self.send_pairs(sides, found.pairs(), out)?
+            }
+            (Task::Join { .. }, Answer::Count(count)) => {
+                self.results += count.0;
+                Taken::All
+            }
+            (Task::Join { .. }, Answer::Later(rows)) => {
+                self.later.merge(rows);
+                Taken::All
+            }
+            (Task::Report { sides, partners }, _) => self.report(sides, partners.as_ref(), out)?,
+            (Task::Join { .. }, Answer::Partners) | (Task::None | Task::Build { .. }, _) => {
+                Taken::All
+            }
+        };
+        if taken == Taken::All {
+            self.read = 0;
+        }
+        Ok(taken)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<(), OperatorError> {
+        if let ResultRows::Count(schema) = &self.rows {
+            let count: ArrayRef = Arc::new(UInt64Array::from(vec![self.results]));
+            out.send(RecordBatch::try_new(SchemaRef::clone(schema), vec![count])?);
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        vec![("results", self.results)]
+    }
+}

@@ -1,0 +1,37 @@
+//! Errors of epsilon joins.
+
+use thiserror::Error;
+
+use crate::budget::BudgetFull;
+
+/// Error of an epsilon join.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EpsilonJoinError {
+    /// A coordinate is infinite or not a number.
+    #[error(
+        "row {row} of input {input}: coordinate {coordinate} of the vector is {value}; expected \
+         finite numbers (`not_finite`: \"skip\" leaves such vectors out)"
+    )]
+    NotFinite {
+        /// Number of the input, from 1.
+        input: usize,
+        /// Position of the row in the input, from 0.
+        row: u64,
+        /// Number of the coordinate, from 0.
+        coordinate: usize,
+        /// The value.
+        value: f32,
+    },
+    /// There are more vectors than numbers for them.
+    #[error("input {input} has more than {most} vectors")]
+    TooManyVectors {
+        /// Number of the input, from 1.
+        input: usize,
+        /// Maximum vectors of an input.
+        most: usize,
+    },
+    /// The vectors do not fit `memory_max`.
+    #[error(transparent)]
+    MemoryFull(#[from] BudgetFull),
+}

@@ -1,0 +1,45 @@
+//! Epsilon join: all pairs of vectors within a Euclidean distance, exactly.
+//!
+//! ```text
+//! vectors ──► collected ──► directory: kd order, boxes ──► parts of 256 vectors ──► pairs
+//!  PREPARE                  KERNEL, one chunk an input     KERNELS, side by side    COLLECT
+//! ```
+//!
+//! When the inputs have ended, kernels put the vectors into a
+//! [directory](trommel_kernels::vectors) for each input. The join is cut into parts of up to 256
+//! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
+//! kernel when the rows have been sent, so memory does not depend on the number of pairs.
+//!
+//! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
+//! BTW 2009. Departures: a kd order over all dimensions and boxes at all levels in place of three
+//! levels of quantiles (§5); the distance of a pair is decided in float64; results leave while the
+//! join goes on.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
+//! | `side`, `built` | vectors while they are collected, and when they are ready |
+//! | `join`, `answer` | a join as numbered parts; answers of chunks |
+//! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
+//! | `error` | errors |
+//! | `tuning` | sizes that are no parameters |
+
+mod answer;
+mod bind;
+mod built;
+mod chunk;
+mod collect;
+mod error;
+mod join;
+mod kernel;
+mod operator;
+mod options;
+mod prepare;
+mod side;
+#[cfg(test)]
+mod tests;
+mod tuning;
+
+pub use self::error::EpsilonJoinError;
+pub use self::operator::EpsilonJoin;
+pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite};

@@ -1,0 +1,174 @@
+//! Parameters of the operator `epsilon_join`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::registry::Configured;
+
+use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite};
+use super::tuning::Tuning;
+
+/// Finds all pairs of vectors whose Euclidean distance is at most `epsilon`, exactly.
+///
+/// # Ports
+/// In: one input, which is joined to itself, or two with vectors of one length. Columns: `id`
+/// (UInt32) and `vector` (`FixedSizeList<Float32>`, 1 to 4,096 coordinates). Rows with a null id or
+/// a null vector are not joined.
+///
+/// Out, by `output`: `left` and `right` (UInt32, ids), `distance` (Float64), and each column of
+/// `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and each column of `carry`, in the
+/// order of the input; or `id` and each column of `carry` of the vectors that have no partner among
+/// those before them, also in that order. With one input, each pair comes once, and `left` is the vector that came
+/// first; with two, `left` is of the first input. Pairs come in no particular order.
+///
+/// # Guarantees
+/// Exact to the border: a pair joins if the sum of the squares of the differences of its
+/// coordinates, in float64 and in the order of the coordinates, is at most `epsilon` squared in
+/// float64. The pairs do not depend on the instruction set, the number of cores, the device or the
+/// size of batches.
+///
+/// # State
+/// The vectors, their ids and carried columns until the inputs have ended; then the directory,
+/// which takes up to 2.3 times the bytes of the vectors. More than `memory_max` bytes are an error.
+/// Pairs are sent as they are found, so their number does not matter.
+///
+/// # Division
+/// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the
+/// same pairs, because whether a pair joins depends on its two vectors alone.
+///
+/// # Cost
+/// See [the module](crate::epsilon_join).
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, EpsilonJoin, Generate, VectorDistribution};
+///
+/// let mut graph = Graph::new();
+/// let vectors = Generate::vectors(2, VectorDistribution::Clusters).clusters(1).items(100);
+/// let vectors = graph.add("vectors", vectors);
+/// let near = graph.add_after(vectors, "near", EpsilonJoin::new(0.5));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(near, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.rows(), 100 * 99 / 2, "all are near");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EpsilonJoin {
+    /// Maximum distance of a pair, at least 0.
+    #[schemars(range(min = 0.0))]
+    pub(super) epsilon: f64,
+    /// Output: pairs, their number, the number of partners of each vector, or the vectors without
+    /// an earlier partner.
+    #[serde(default)]
+    pub(super) output: EpsilonOutput,
+    /// Algorithm that finds the pairs.
+    #[serde(default)]
+    pub(super) algorithm: EpsilonAlgorithm,
+    /// Column of ids, UInt32.
+    #[serde(default = "default_id")]
+    pub(super) id: String,
+    /// Column of vectors, `FixedSizeList<Float32>`.
+    #[serde(default = "default_vector")]
+    pub(super) vector: String,
+    /// Columns of the input to carry into the rows: column `x` becomes `left_x` and `right_x` of a
+    /// pair.
+    #[serde(default)]
+    pub(super) carry: Vec<String>,
+    /// Action for a vector with a coordinate that is infinite or not a number.
+    #[serde(default)]
+    pub(super) not_finite: NotFinite,
+    /// Maximum bytes of the vectors, their carried columns and the directory.
+    #[serde(default = "default_memory_max")]
+    #[schemars(range(min = 1))]
+    pub(super) memory_max: usize,
+    #[serde(skip)]
+    pub(super) tuning: Tuning,
+}
+
+fn default_id() -> String {
+    "id".to_owned()
+}
+
+fn default_vector() -> String {
+    "vector".to_owned()
+}
+
+fn default_memory_max() -> usize {
+    1 << 34
+}
+
+impl EpsilonJoin {
+    /// A join of the pairs with a distance of at most `epsilon`.
+    #[must_use]
+    pub fn new(epsilon: f64) -> Self {
+        Self {
+            epsilon,
+            output: EpsilonOutput::Pairs,
+            algorithm: EpsilonAlgorithm::Auto,
+            id: default_id(),
+            vector: default_vector(),
+            carry: Vec::new(),
+            not_finite: NotFinite::Fail,
+            memory_max: default_memory_max(),
+            tuning: Tuning::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets the output: pairs, their number, the number of partners of each vector, or the vectors
+    /// without an earlier partner.
+    #[must_use]
+    pub fn output(mut self, output: EpsilonOutput) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Sets the algorithm that finds the pairs.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: EpsilonAlgorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Carries `columns` of the input into the rows.
+    #[must_use]
+    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.carry = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the column of vectors; the default is `vector`.
+    #[must_use]
+    pub fn vector(mut self, column: impl Into<String>) -> Self {
+        self.vector = column.into();
+        self
+    }
+
+    /// Sets the action for a vector with a coordinate that is infinite or not a number.
+    #[must_use]
+    pub fn not_finite(mut self, action: NotFinite) -> Self {
+        self.not_finite = action;
+        self
+    }
+
+    /// Limits the vectors, their carried columns and the directory to `bytes` bytes.
+    #[must_use]
+    pub fn memory_max(mut self, bytes: usize) -> Self {
+        self.memory_max = bytes;
+        self
+    }
+}
+
+impl Configured for EpsilonJoin {
+    const NAME: &'static str = "epsilon_join";
+    const SUMMARY: &'static str = "find all pairs of vectors within a distance, exactly";
+}

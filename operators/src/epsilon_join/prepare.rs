@@ -1,0 +1,208 @@
+//! PREPARE: collects the vectors, and cuts the join into chunks.
+//!
+//! ```text
+//! batches ──► sides ──► a chunk for each input ──► chunks of parts ──► one for rows of vectors
+//!             collecting                 building  joining             reporting
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, OperatorError};
+use trommel_kernels::Isa;
+use trommel_kernels::vectors::{Epsilon, Partners};
+
+use super::answer::PartnerCounts;
+use super::built::{Built, Collected, Sides, directory_bytes};
+use super::chunk::{EpsilonChunk, Task};
+use super::join::PartedJoin;
+use super::options::EpsilonOutput;
+use super::side::Side;
+use super::tuning::Tuning;
+use crate::budget::Budget;
+use crate::carry::CarriedRows;
+use crate::wave::{Filled, Producer};
+
+/// Parameters of the producer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) epsilon: Epsilon,
+    pub(super) output: EpsilonOutput,
+    /// Whether vectors are put into directories.
+    pub(super) has_directory: bool,
+    pub(super) isa: Isa,
+    /// Number of kernels that search side by side.
+    pub(super) kernels: usize,
+    pub(super) memory_max: usize,
+    pub(super) tuning: Tuning,
+}
+
+/// Progress of the join.
+enum Phase {
+    /// Before the inputs have ended.
+    Collecting,
+    /// Directories to be built, then those that have been built, by input.
+    Building {
+        waiting: Vec<(usize, Collected)>,
+        built: Vec<Option<Arc<Built>>>,
+    },
+    /// Parts of the join that are left.
+    Joining {
+        sides: Sides,
+        partners: Option<PartnerCounts>,
+        parts: Range<usize>,
+        step: usize,
+    },
+    Done,
+}
+
+/// Collects the vectors of one or two inputs, then makes chunks of their join.
+pub(super) struct EpsilonProducer {
+    rules: Rules,
+    sides: Vec<Side>,
+    budget: Budget,
+    phase: Phase,
+    /// Chunks of the join in the wave.
+    joining: usize,
+    counters: [u64; 3],
+}
+
+impl EpsilonProducer {
+    pub(super) fn new(rules: Rules, sides: Vec<Side>) -> Self {
+        let budget = Budget::new(rules.memory_max);
+        Self { rules, sides, budget, phase: Phase::Collecting, joining: 0, counters: [0; 3] }
+    }
+
+    /// The vectors of an input, which has ended.
+    fn collected(&mut self, side: Side) -> Result<Collected, OperatorError> {
+        let Side { coordinates, ids, carried, .. } = side;
+        let dims = side.columns.dims;
+        let has_directory = self.rules.has_directory;
+        if has_directory {
+            self.budget.take("the directory", directory_bytes(ids.len(), dims))?;
+        }
+        let tuning = &self.rules.tuning;
+        let carried = match side.columns.carry.is_empty() {
+            true => None,
+            false => {
+                let schema = &side.columns.carried;
+                Some(CarriedRows::new(schema, carried, tuning.carried_batch_bytes)?)
+            }
+        };
+        let epsilon = self.rules.epsilon;
+        Ok(Collected { coordinates, dims, epsilon, ids, carried, has_directory })
+    }
+
+    /// Begins with the join when all directories are there.
+    fn begin_join(&mut self) {
+        let Phase::Building { waiting, built } = &mut self.phase else { return };
+        if !waiting.is_empty() || built.iter().any(Option::is_none) {
+            return;
+        }
+        let mut built = built.drain(..).flatten();
+        let Some(left) = built.next() else { return };
+        let sides = Sides { left, right: built.next() };
+        drop(built);
+        let Rules { output, kernels, tuning, .. } = self.rules;
+        let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
+        let partners = (output == EpsilonOutput::Partners).then(|| {
+            let rows = sides.left.len();
+            let empty = match &sides.right {
+                None => Partners::within(rows),
+                Some(right) => Partners::between(rows, right.len()),
+            };
+            PartnerCounts::new(kernels, empty)
+        });
+        // Some dozens of chunks a kernel, so that all end at about the same time.
+        let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
+        self.phase = Phase::Joining { sides, partners, parts: 0..parts, step };
+    }
+
+    /// The chunk that follows the last one of the join.
+    fn report(&mut self) -> Option<Task> {
+        let Phase::Joining { sides, partners, .. } =
+            std::mem::replace(&mut self.phase, Phase::Done)
+        else {
+            return None;
+        };
+        match self.rules.output {
+            EpsilonOutput::Pairs | EpsilonOutput::Count => None,
+            EpsilonOutput::Partners | EpsilonOutput::First => {
+                Some(Task::Report { sides, partners })
+            }
+        }
+    }
+}
+
+impl Producer for EpsilonProducer {
+    type Chunk = EpsilonChunk;
+
+    fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
+        self.sides[port].add(self.rules.isa, &batch.into_records(), &mut self.budget)
+    }
+
+    fn finish(&mut self) -> Result<(), OperatorError> {
+        self.counters = self.numbers();
+        let sides = std::mem::take(&mut self.sides);
+        let built = sides.iter().map(|_| None).collect();
+        let collected = sides.into_iter().map(|side| self.collected(side));
+        let waiting = (0..).zip(collected.collect::<Result<Vec<_>, _>>()?).collect();
+        self.phase = Phase::Building { waiting, built };
+        Ok(())
+    }
+
+    fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
+        self.begin_join();
+        chunk.task = match &mut self.phase {
+            Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
+            Phase::Building { waiting, .. } => match waiting.pop() {
+                None => return Ok(Filled::Waiting),
+                Some((input, collected)) => {
+                    let collected = Some(Box::new(collected));
+                    Task::Build { input, collected, built: None }
+                }
+            },
+            Phase::Joining { sides, partners, parts, step } if parts.start < parts.end => {
+                let end = parts.end.min(parts.start + *step);
+                let taken = parts.start..end;
+                parts.start = end;
+                self.joining += 1;
+                Task::Join { sides: sides.clone(), partners: partners.clone(), parts: taken }
+            }
+            Phase::Joining { .. } if self.joining > 0 => return Ok(Filled::Waiting),
+            Phase::Joining { .. } => match self.report() {
+                Some(report) => report,
+                None => return Ok(Filled::Nothing),
+            },
+        };
+        Ok(Filled::Chunk)
+    }
+
+    fn landed(&mut self, chunk: &mut EpsilonChunk) {
+        match &mut chunk.task {
+            Task::Build { input, built, .. } => {
+                let Phase::Building { built: all, .. } = &mut self.phase else { return };
+                all[*input] = built.take().map(|built| Arc::new(*built));
+            }
+            Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
+            _ => {}
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let [rows, nulls, not_finite] =
+            if self.sides.is_empty() { self.counters } else { self.numbers() };
+        vec![("vectors", rows), ("nulls", nulls), ("not_finite", not_finite)]
+    }
+}
+
+impl EpsilonProducer {
+    /// Numbers of rows, of null rows, and of rows that are not finite.
+    fn numbers(&self) -> [u64; 3] {
+        self.sides.iter().fold([0; 3], |sum, side| {
+            let of_side = side.numbers();
+            [sum[0] + of_side[0], sum[1] + of_side[1], sum[2] + of_side[2]]
+        })
+    }
+}

@@ -1,0 +1,322 @@
+//! The operator against a loop over all pairs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array,
+};
+use arrow_schema::{DataType, Field};
+use proptest::prelude::*;
+use trommel_engine::graph::Graph;
+use trommel_engine::metrics::Metrics;
+use trommel_engine::placement::available_cores;
+use trommel_engine::runtime::RunOptions;
+
+use super::tuning::Tuning;
+use super::*;
+use crate::testing::bind;
+use crate::{Collect, Memory};
+
+/// Longer than any of these runs takes.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// Coordinates of a vector; `None` for a null.
+type Row = Option<Vec<f32>>;
+
+/// Pairs of rows, and the bits of their distance, by definition.
+fn oracle(left: &[Row], right: Option<&[Row]>, epsilon: f64) -> Vec<(u32, u32, u64)> {
+    let mut pairs = Vec::new();
+    for (l, x) in (0_u32..).zip(left) {
+        for (r, y) in (0_u32..).zip(right.unwrap_or(left)) {
+            let (Some(x), Some(y)) = (x, y) else { continue };
+            if right.is_none() && l >= r {
+                continue;
+            }
+            let mut square = 0.0_f64;
+            for (x, y) in x.iter().zip(y) {
+                let difference = f64::from(*x) - f64::from(*y);
+                square += difference * difference;
+            }
+            if square <= epsilon * epsilon {
+                pairs.push((l, r, square.sqrt().to_bits()));
+            }
+        }
+    }
+    pairs
+}
+
+/// A batch of rows with ids from `begin` on; the id times ten is carried as text.
+fn batch(rows: &[Row], begin: u32, dims: i32) -> RecordBatch {
+    let ids = UInt32Array::from_iter_values((begin..).take(rows.len()));
+    let names = ids.values().iter().map(|id| (id * 10).to_string());
+    let names = StringArray::from_iter_values(names);
+    let item = Arc::new(Field::new_list_field(DataType::Float32, true));
+    let empty = vec![None; usize::try_from(dims).unwrap()];
+    let coordinates: Float32Array = rows
+        .iter()
+        .flat_map(|row| match row {
+            Some(row) => row.iter().copied().map(Some).collect(),
+            None => empty.clone(),
+        })
+        .collect();
+    let nulls = rows.iter().map(Option::is_some).collect();
+    let vectors = FixedSizeListArray::new(item, dims, Arc::new(coordinates), Some(nulls));
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("id", Arc::new(ids), false),
+        ("vector", Arc::new(vectors), true),
+        ("name", Arc::new(names), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+fn memory(rows: &[Row], dims: i32, size: usize) -> Memory {
+    let cut = rows.chunks(size).zip((0..).step_by(size));
+    let batches: Vec<_> = cut.map(|(part, begin)| batch(part, begin, dims)).collect();
+    Memory::new(batch(&[], 0, dims).schema(), batches)
+}
+
+/// How a case runs.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    batch: usize,
+    kernels: usize,
+    tuning: Tuning,
+}
+
+impl Run {
+    const SMALL: Tuning = Tuning {
+        chunk_pairs: 7,
+        chunk_parts: 1,
+        block_rows: 9,
+        carried_batch_bytes: 100,
+        batch_rows: 5,
+    };
+
+    fn small() -> Self {
+        Self { batch: 10, kernels: 2, tuning: Self::SMALL }
+    }
+}
+
+type Ended = (Vec<RecordBatch>, Result<Metrics, String>);
+
+fn run(spec: EpsilonJoin, inputs: &[&[Row]], dims: i32, run: Run) -> Ended {
+    let mut graph = Graph::new();
+    let join = graph.add("join", spec.tuning(run.tuning));
+    for (rows, name) in inputs.iter().zip(["left", "right"]) {
+        let source = graph.add(name, memory(rows, dims, run.batch));
+        graph.connect(source, join);
+    }
+    graph.cores(join, vec![available_cores()[0]; run.kernels]);
+    let (sink, rows) = Collect::new();
+    graph.add_after(join, "rows", sink);
+    let mut running = match graph.build() {
+        Ok(pipeline) => pipeline.start(RunOptions::new()).unwrap(),
+        Err(error) => return (Vec::new(), Err(error.to_string())),
+    };
+    assert!(running.wait(WATCHDOG), "the run hangs");
+    let ended = running.join().map_err(|error| error.to_string());
+    (rows.batches(), ended)
+}
+
+fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> &'a [u32] {
+    rows.column_by_name(name).unwrap().as_primitive::<UInt32Type>().values()
+}
+
+/// The pairs of rows, sorted; checks their carried columns.
+fn pairs_of(batches: &[RecordBatch]) -> Vec<(u32, u32, u64)> {
+    let mut pairs = Vec::new();
+    for rows in batches {
+        let distances = rows.column_by_name("distance").unwrap().as_primitive::<Float64Type>();
+        let (lefts, rights) = (numbers(rows, "left"), numbers(rows, "right"));
+        for (row, distance) in distances.values().iter().enumerate() {
+            pairs.push((lefts[row], rights[row], distance.to_bits()));
+            for (name, id) in [("left_name", lefts[row]), ("right_name", rights[row])] {
+                if let Some(names) = rows.column_by_name(name) {
+                    assert_eq!(names.as_string::<i32>().value(row), (id * 10).to_string());
+                }
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Checks all outputs of a join.
+fn check(inputs: &[&[Row]], dims: i32, epsilon: f64, how: Run) {
+    let expected = oracle(inputs[0], inputs.get(1).copied(), epsilon);
+    for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
+        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm);
+        check_outputs(join, inputs, dims, &expected, how);
+    }
+}
+
+fn check_outputs(
+    join: impl Fn() -> EpsilonJoin,
+    inputs: &[&[Row]],
+    dims: i32,
+    expected: &[(u32, u32, u64)],
+    how: Run,
+) {
+    let (rows, ended) = run(join().carry(["name"]), inputs, dims, how);
+    ended.unwrap();
+    assert_eq!(pairs_of(&rows), expected);
+    let (rows, ended) = run(join().output(EpsilonOutput::Count), inputs, dims, how);
+    ended.unwrap();
+    assert_eq!(rows[0].column(0).as_primitive::<UInt64Type>().values(), &[expected.len() as u64]);
+    let spec = join().output(EpsilonOutput::Partners).carry(["name"]);
+    let (rows, ended) = run(spec, inputs, dims, how);
+    ended.unwrap();
+    let mut partners: BTreeMap<u32, u32> =
+        (0_u32..).zip(inputs[0]).filter(|(_, row)| row.is_some()).map(|(id, _)| (id, 0)).collect();
+    for (left, right, _) in expected {
+        *partners.get_mut(left).unwrap() += 1;
+        if inputs.len() == 1 {
+            *partners.get_mut(right).unwrap() += 1;
+        }
+    }
+    let mut found = Vec::new();
+    for rows in rows {
+        let counts = numbers(&rows, "partners").iter().copied();
+        found.extend(numbers(&rows, "id").iter().copied().zip(counts));
+        check_names(&rows);
+    }
+    let all: Vec<u32> = partners.keys().copied().collect();
+    assert_eq!(found, partners.into_iter().collect::<Vec<_>>());
+    if inputs.len() == 1 {
+        let spec = join().output(EpsilonOutput::First).carry(["name"]);
+        let (rows, ended) = run(spec, inputs, dims, how);
+        ended.unwrap();
+        rows.iter().for_each(check_names);
+        let later: BTreeSet<u32> = expected.iter().map(|pair| pair.1).collect();
+        let found: Vec<u32> = rows.iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
+        let first: Vec<u32> = all.into_iter().filter(|id| !later.contains(id)).collect();
+        assert_eq!(found, first);
+    }
+}
+
+fn check_names(rows: &RecordBatch) {
+    let names = rows.column_by_name("name").unwrap().as_string::<i32>();
+    let ids = numbers(rows, "id").iter();
+    assert!(names.iter().flatten().zip(ids).all(|(name, id)| name == (id * 10).to_string()));
+}
+
+/// Rows on a grid, so that many distances are equal to epsilon.
+fn rows(dims: usize, len: usize) -> impl Strategy<Value = Vec<Row>> {
+    let row = prop::collection::vec(0_i8..6, dims..=dims);
+    let row = row.prop_map(|row| row.into_iter().map(f32::from).collect::<Vec<f32>>());
+    prop::collection::vec(prop::option::weighted(0.95, row), 0..len)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn pairs_are_those_of_all_pairs(
+        (dims, left, right) in (1_usize..5).prop_flat_map(|d| (Just(d), rows(d, 60), rows(d, 40))),
+        epsilon in prop::sample::select(vec![0.0, 1.0, std::f64::consts::SQRT_2, 2.0, 3.0, 100.0]),
+        batch in 1_usize..30,
+        kernels in 1_usize..4,
+    ) {
+        let dims = i32::try_from(dims).unwrap();
+        let how = Run { batch, kernels, ..Run::small() };
+        check(&[&left], dims, epsilon, how);
+        check(&[&left, &right], dims, epsilon, how);
+    }
+}
+
+/// Pseudo-random rows around a few centres.
+fn clusters(len: usize, dims: usize) -> Vec<Row> {
+    let mut state = 7_u64;
+    let mut unit = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        f32::from(u16::try_from(state >> 48).unwrap()) / 65_536.0
+    };
+    let centres: Vec<f32> = (0..4 * dims).map(|_| unit() * 10.0).collect();
+    let row = |at: usize, unit: &mut dyn FnMut() -> f32| {
+        let centre = &centres[at % 4 * dims..][..dims];
+        Some(centre.iter().map(|x| x + unit()).collect())
+    };
+    (0..len).map(|at| row(at, &mut unit)).collect()
+}
+
+#[test]
+fn larger_joins_and_their_defaults() {
+    let (left, right) = (clusters(3_000, 3), clusters(700, 3));
+    let how = Run { batch: 1_000, kernels: 2, tuning: Tuning::default() };
+    check(&[&left], 3, 0.2, how);
+    check(&[&left, &right], 3, 0.2, how);
+    check(&[&right, &left], 3, 0.2, Run { kernels: 1, ..how });
+    let long = clusters(300, 100);
+    let (rows, ended) = run(EpsilonJoin::new(3.8), &[&long], 100, how);
+    ended.unwrap();
+    assert_eq!(pairs_of(&rows), oracle(&long, None, 3.8));
+}
+
+#[test]
+fn equal_vectors_make_all_pairs_with_little_memory() {
+    let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 1_000];
+    check(&[&equal], 2, 0.0, Run { batch: 100, ..Run::small() });
+}
+
+#[test]
+fn empty_inputs_have_no_pairs() {
+    let one: &[Row] = &[Some(vec![1.0])];
+    for inputs in [&[&[][..]][..], &[one], &[&[], &[]], &[one, &[]], &[&[], one], &[&[None]]] {
+        check(inputs, 1, 1.0, Run::small());
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_named_or_left_out() {
+    let mut rows: Vec<Row> = vec![Some(vec![1.0, 1.0]); 30];
+    rows[3] = None;
+    rows[23] = Some(vec![0.0, f32::NAN]);
+    rows[25] = Some(vec![f32::INFINITY, 0.0]);
+    let (_, ended) = run(EpsilonJoin::new(1.0), &[&rows], 2, Run::small());
+    let error = ended.unwrap_err();
+    let expected = "row 23 of input 1: coordinate 1 of the vector is NaN; expected finite numbers";
+    assert!(error.contains(expected), "{error}");
+    let spec = EpsilonJoin::new(1.0).not_finite(NotFinite::Skip);
+    let (found, ended) = run(spec, &[&rows], 2, Run::small());
+    let metrics = ended.unwrap();
+    let counters = &metrics.stage("join").unwrap().parts[0].counters;
+    assert!(counters.contains(&("nulls", 1)) && counters.contains(&("not_finite", 2)));
+    (rows[23], rows[25]) = (None, None);
+    assert_eq!(pairs_of(&found), oracle(&rows, None, 1.0));
+}
+
+#[test]
+fn memory_is_limited_before_it_is_used() {
+    let rows = clusters(1_000, 4);
+    for bytes in [1_000, 17_000, 40_000] {
+        let spec = EpsilonJoin::new(0.1).memory_max(bytes);
+        let (_, ended) = run(spec, &[&rows], 4, Run::small());
+        let error = ended.unwrap_err();
+        assert!(error.contains(&format!("{bytes} allowed (`memory_max`)")), "{error}");
+    }
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_named() {
+    let schema = |dims| batch(&[], 0, dims).schema();
+    let blamed = |spec: EpsilonJoin, dims: &[i32]| {
+        let inputs: Vec<_> = dims.iter().map(|&dims| schema(dims)).collect();
+        bind(spec, &inputs).unwrap_err().parameter.unwrap()
+    };
+    let join = || EpsilonJoin::new(1.0);
+    assert_eq!(blamed(EpsilonJoin::new(-1.0), &[2]), "epsilon");
+    assert_eq!(blamed(EpsilonJoin::new(f64::NAN), &[2]), "epsilon");
+    assert_eq!(blamed(EpsilonJoin::new(f64::INFINITY), &[2]), "epsilon");
+    assert_eq!(blamed(join(), &[2, 3]), "vector");
+    assert_eq!(blamed(join(), &[4_097]), "vector");
+    assert_eq!(blamed(join().vector("name"), &[2]), "vector");
+    assert_eq!(blamed(join().carry(["other"]), &[2]), "carry");
+    assert_eq!(blamed(join().carry(["name"]).output(EpsilonOutput::Count), &[2]), "carry");
+    assert_eq!(blamed(join().carry(["id"]).output(EpsilonOutput::Partners), &[2]), "carry");
+    assert_eq!(blamed(join().memory_max(0), &[2]), "memory_max");
+    assert_eq!(blamed(join().output(EpsilonOutput::First), &[2, 2]), "output");
+}

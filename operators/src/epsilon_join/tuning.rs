@@ -1,0 +1,29 @@
+//! Sizes that are no parameters.
+
+/// Sizes of chunks and batches. Results do not depend on them; tests make them small.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Maximum pairs of a chunk.
+    pub(super) chunk_pairs: usize,
+    /// Maximum parts of a join in a chunk, each of up to 256 vectors.
+    pub(super) chunk_parts: usize,
+    /// Rows of a block of a nested loop.
+    pub(super) block_rows: usize,
+    /// Maximum bytes of carried columns of a batch.
+    pub(super) carried_batch_bytes: usize,
+    /// Maximum rows of a batch.
+    pub(super) batch_rows: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        // A chunk of 16 parts takes about a millisecond; 16,384 pairs are 256 KiB.
+        Self {
+            chunk_pairs: 1 << 14,
+            chunk_parts: 16,
+            block_rows: 4_096,
+            carried_batch_bytes: 64 << 20,
+            batch_rows: 1 << 14,
+        }
+    }
+}
