@@ -51,7 +51,9 @@ pub use trommel_kernels::{Isa, cuda};
 pub use crate::basic::{Map, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
-pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite};
+pub use crate::epsilon_join::{
+    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite, VectorWindow,
+};
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;

@@ -15,12 +15,15 @@ use super::collect::{EpsilonConsumer, ResultRows};
 use super::kernel::EpsilonKernel;
 use super::operator::EpsilonJoin;
 use super::options::{EpsilonAlgorithm, EpsilonOutput};
-use super::prepare::{EpsilonProducer, Rules};
+use super::prepare::EpsilonProducer;
+use super::rules::Rules;
 use super::side::{Side, VectorColumns, carried_schema};
+use super::stream::StreamProducer;
 use crate::carry::carried_columns;
 use crate::columns::{DIMS_MAX, find_column};
 use crate::parameters::{check_range, refuse};
 use crate::wave::{self, Device, KERNELS_MAX, Wave};
+use crate::window::Extent;
 
 impl OperatorSpec for EpsilonJoin {
     fn operator(&self) -> &'static str {
@@ -73,14 +76,24 @@ impl OperatorSpec for EpsilonJoin {
             EpsilonAlgorithm::Directory => true,
         };
         let rules = Rules { epsilon, output, has_directory, isa, kernels, memory_max, tuning };
+        let window = self.extent(inputs.len())?;
         let sides = columns.into_iter().zip(1..);
-        let sides = sides.map(|(columns, input)| Side::new(columns, input, not_finite)).collect();
-        let producer = EpsilonProducer::new(rules, sides);
+        let mut sides: Vec<Side> =
+            sides.map(|(columns, input)| Side::new(columns, input, not_finite)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
         let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), 0);
         let kernels = (0..kernels).map(|number| EpsilonKernel::new(isa, number)).collect();
         let make = move || EpsilonChunk::new(output, &tuning);
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs))
+        Ok(match window {
+            Some(window) => {
+                let producer = StreamProducer::new(rules, window, sides.remove(0));
+                wave::parallel(producer, kernels, consumer, make, wave, outputs)
+            }
+            None => {
+                let producer = EpsilonProducer::new(rules, sides);
+                wave::parallel(producer, kernels, consumer, make, wave, outputs)
+            }
+        })
     }
 }
 
@@ -124,6 +137,20 @@ impl EpsilonJoin {
         }
         let carried = carried_schema(input, &carry);
         Ok(VectorColumns { id, vector, dims: dims as usize, carry, carried })
+    }
+
+    /// The window of a streaming join.
+    fn extent(&self, inputs: usize) -> Result<Option<Extent>, BindError> {
+        let Some(window) = self.window else { return Ok(None) };
+        if inputs > 1 {
+            let allowed = "a streaming join has one input, which it joins to itself";
+            return Err(refuse("window", "a window with two inputs", allowed));
+        }
+        if self.output == EpsilonOutput::Partners {
+            let allowed = "partners are counted without a window";
+            return Err(refuse("output", "\"partners\" with a window", allowed));
+        }
+        window.resolve().map(Some)
     }
 
     /// Rows of the output.

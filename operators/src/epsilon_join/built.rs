@@ -18,12 +18,14 @@ pub(super) struct Collected {
     pub(super) carried: Option<CarriedRows>,
     /// Whether they are put into a directory.
     pub(super) has_directory: bool,
+    /// Stamps of the vectors of a stream; else empty.
+    pub(super) stamps: Vec<u64>,
 }
 
 impl Collected {
     /// Makes them ready.
     pub(super) fn build(self, isa: Isa) -> Built {
-        let Self { coordinates, dims, epsilon, ids, carried, has_directory } = self;
+        let Self { coordinates, dims, epsilon, ids, carried, has_directory, stamps } = self;
         let index = if has_directory {
             Index::Directory(Box::new(Directory::new(
                 isa,
@@ -33,7 +35,7 @@ impl Collected {
         } else {
             Index::Rows(coordinates)
         };
-        Built { index, dims, epsilon, ids, carried }
+        Built { index, dims, epsilon, ids, carried, stamps }
     }
 }
 
@@ -61,6 +63,7 @@ pub(super) struct Built {
     pub(super) epsilon: Epsilon,
     pub(super) ids: Vec<u32>,
     pub(super) carried: Option<CarriedRows>,
+    pub(super) stamps: Vec<u64>,
 }
 
 impl Built {
@@ -68,6 +71,10 @@ impl Built {
     pub(super) fn side(&self, row: u32) -> PairSide<'_> {
         let carried = self.carried.as_ref().map(|carried| (carried, row));
         PairSide { id: self.ids[row as usize], carried }
+    }
+
+    pub(super) fn has_directory(&self) -> bool {
+        matches!(self.index, Index::Directory(_))
     }
 
     /// Number of vectors.

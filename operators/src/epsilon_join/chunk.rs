@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use trommel_kernels::Isa;
+use trommel_kernels::vectors::{Pair, Side, Sink};
 
 use super::answer::{Answer, PartnerCounts};
 use super::built::{Built, Collected, Sides};
@@ -10,6 +11,7 @@ use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
 use super::tuning::Tuning;
 use crate::wave::WaveChunk;
+use crate::window::Extent;
 
 /// Work of a chunk.
 #[derive(Debug, Default)]
@@ -18,8 +20,13 @@ pub(super) enum Task {
     None,
     /// The vectors of an input are made ready.
     Build { input: usize, collected: Option<Box<Collected>>, built: Option<Box<Built>> },
-    /// Parts of the join are searched.
-    Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize> },
+    /// Parts of the join are searched. With a window, pairs outside of it are left out.
+    Join {
+        sides: Sides,
+        partners: Option<PartnerCounts>,
+        parts: Range<usize>,
+        window: Option<Extent>,
+    },
     /// Rows of the left vectors are sent, after the whole join.
     Report { sides: Sides, partners: Option<PartnerCounts> },
 }
@@ -48,17 +55,18 @@ impl EpsilonChunk {
             Task::Build { collected, built, .. } => {
                 *built = collected.take().map(|collected| Box::new(collected.build(isa)));
             }
-            Task::Join { sides, partners, parts } => {
+            Task::Join { sides, partners, parts, window } => {
                 let join = PartedJoin::new(sides, *block_rows);
+                let mut find = Find { join, isa, sides, window: *window, cursor };
                 while parts.start < parts.end {
                     let part = parts.start;
                     let is_done = match (&mut *answer, &*partners) {
-                        (Answer::Pairs(found), _) => cursor.advance(&join, isa, part, found),
-                        (Answer::Count(count), _) => cursor.advance(&join, isa, part, count),
-                        (Answer::Later(rows), _) => cursor.advance(&join, isa, part, rows),
+                        (Answer::Pairs(found), _) => find.advance(part, found),
+                        (Answer::Count(count), _) => find.advance(part, count),
+                        (Answer::Later(rows), _) => find.advance(part, rows),
                         (Answer::Partners, None) => true,
                         (Answer::Partners, Some(partners)) => {
-                            partners.add(kernel, |counts| cursor.advance(&join, isa, part, counts))
+                            partners.add(kernel, |counts| find.advance(part, counts))
                         }
                     };
                     if !is_done {
@@ -68,6 +76,57 @@ impl EpsilonChunk {
                 }
             }
         }
+    }
+}
+
+/// The search of a chunk.
+struct Find<'a> {
+    join: PartedJoin<'a>,
+    isa: Isa,
+    sides: &'a Sides,
+    window: Option<Extent>,
+    cursor: &'a mut Cursor,
+}
+
+impl Find<'_> {
+    /// Goes on with `part` until the sink is full; returns whether it is finished.
+    fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
+        let Self { join, isa, sides, window, cursor } = self;
+        match *window {
+            None => cursor.advance(join, *isa, part, sink),
+            Some(window) => {
+                let stamps = [&sides.left.stamps[..], &sides.right().stamps];
+                cursor.advance(join, *isa, part, &mut InWindow { sink, window, stamps })
+            }
+        }
+    }
+}
+
+/// Gives the pairs within a window to a sink.
+struct InWindow<'a, S> {
+    sink: &'a mut S,
+    window: Extent,
+    stamps: [&'a [u64]; 2],
+}
+
+impl<S: Sink> Sink for InWindow<'_, S> {
+    const TAKES_ALL: bool = false;
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.sink.is_full()
+    }
+
+    #[inline(always)]
+    fn take(&mut self, pair: Pair) {
+        let [left, right] = self.stamps;
+        if self.window.reaches(left[pair.left as usize], right[pair.right as usize]) {
+            self.sink.take(pair);
+        }
+    }
+
+    fn take_all(&mut self, _: u32, _: Side, _: Range<u32>, _: u32) {
+        unreachable!("pairs are taken one by one");
     }
 }
 

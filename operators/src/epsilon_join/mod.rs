@@ -10,6 +10,9 @@
 //! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
 //! kernel when the rows have been sent, so memory does not depend on the number of pairs.
 //!
+//! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of earlier
+//! vectors of the window.
+//!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009. Departures: a kd order over all dimensions and boxes at all levels in place of three
 //! levels of quantiles (§5); the distance of a pair is decided in float64; results leave while the
@@ -17,10 +20,11 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
+//! | `operator`, `options`, `bind`, `rules` | the parameters, their checks, and the parts that they make |
 //! | `side`, `built` | vectors while they are collected, and when they are ready |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
+//! | `stream` | PREPARE of a stream |
 //! | `error` | errors |
 //! | `tuning` | sizes that are no parameters |
 
@@ -35,11 +39,13 @@ mod kernel;
 mod operator;
 mod options;
 mod prepare;
+mod rules;
 mod side;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod tuning;
 
 pub use self::error::EpsilonJoinError;
 pub use self::operator::EpsilonJoin;
-pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite};
+pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
-use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite};
+use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
 use super::tuning::Tuning;
 
 /// Finds all pairs of vectors whose Euclidean distance is at most `epsilon`, exactly.
@@ -20,6 +20,9 @@ use super::tuning::Tuning;
 /// those before them, also in that order. With one input, each pair comes once, and `left` is the vector that came
 /// first; with two, `left` is of the first input. Pairs come in no particular order.
 ///
+/// With `window`, each vector is joined on arrival to the earlier vectors of the window, and a pair
+/// comes out with the batch of its newer vector. `output` `partners` has no window.
+///
 /// # Guarantees
 /// Exact to the border: a pair joins if the sum of the squares of the differences of its
 /// coordinates, in float64 and in the order of the coordinates, is at most `epsilon` squared in
@@ -30,6 +33,9 @@ use super::tuning::Tuning;
 /// The vectors, their ids and carried columns until the inputs have ended; then the directory,
 /// which takes up to 2.3 times the bytes of the vectors. More than `memory_max` bytes are an error.
 /// Pairs are sent as they are found, so their number does not matter.
+///
+/// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
+/// are merged as they age, and holds up to a quarter of them twice while it merges.
 ///
 /// # Division
 /// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the
@@ -78,6 +84,11 @@ pub struct EpsilonJoin {
     /// pair.
     #[serde(default)]
     pub(super) carry: Vec<String>,
+    /// Window of a streaming join, for one input: {"vectors": 100000} or {"seconds": 60}. A pair
+    /// comes out when its newer vector arrives. Without a window, all vectors are joined when the
+    /// inputs have ended.
+    #[serde(default)]
+    pub(super) window: Option<VectorWindow>,
     /// Action for a vector with a coordinate that is infinite or not a number.
     #[serde(default)]
     pub(super) not_finite: NotFinite,
@@ -112,6 +123,7 @@ impl EpsilonJoin {
             id: default_id(),
             vector: default_vector(),
             carry: Vec::new(),
+            window: None,
             not_finite: NotFinite::Fail,
             memory_max: default_memory_max(),
             tuning: Tuning::default(),
@@ -150,6 +162,13 @@ impl EpsilonJoin {
     #[must_use]
     pub fn vector(mut self, column: impl Into<String>) -> Self {
         self.vector = column.into();
+        self
+    }
+
+    /// Joins each vector on arrival to the earlier vectors of `window`.
+    #[must_use]
+    pub fn window(mut self, window: VectorWindow) -> Self {
+        self.window = Some(window);
         self
     }
 

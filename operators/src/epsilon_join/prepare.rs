@@ -10,33 +10,17 @@ use std::sync::Arc;
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
-use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Epsilon, Partners};
+use trommel_kernels::vectors::Partners;
 
 use super::answer::PartnerCounts;
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Task};
 use super::join::PartedJoin;
 use super::options::EpsilonOutput;
+use super::rules::Rules;
 use super::side::Side;
-use super::tuning::Tuning;
 use crate::budget::Budget;
-use crate::carry::CarriedRows;
 use crate::wave::{Filled, Producer};
-
-/// Parameters of the producer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
-    pub(super) epsilon: Epsilon,
-    pub(super) output: EpsilonOutput,
-    /// Whether vectors are put into directories.
-    pub(super) has_directory: bool,
-    pub(super) isa: Isa,
-    /// Number of kernels that search side by side.
-    pub(super) kernels: usize,
-    pub(super) memory_max: usize,
-    pub(super) tuning: Tuning,
-}
 
 /// Progress of the join.
 enum Phase {
@@ -75,23 +59,12 @@ impl EpsilonProducer {
     }
 
     /// The vectors of an input, which has ended.
-    fn collected(&mut self, side: Side) -> Result<Collected, OperatorError> {
-        let Side { coordinates, ids, carried, .. } = side;
-        let dims = side.columns.dims;
-        let has_directory = self.rules.has_directory;
-        if has_directory {
-            self.budget.take("the directory", directory_bytes(ids.len(), dims))?;
+    fn collected(&mut self, mut side: Side) -> Result<Collected, OperatorError> {
+        if self.rules.has_directory {
+            let bytes = directory_bytes(side.ids.len(), side.columns.dims);
+            self.budget.take("the directory", bytes)?;
         }
-        let tuning = &self.rules.tuning;
-        let carried = match side.columns.carry.is_empty() {
-            true => None,
-            false => {
-                let schema = &side.columns.carried;
-                Some(CarriedRows::new(schema, carried, tuning.carried_batch_bytes)?)
-            }
-        };
-        let epsilon = self.rules.epsilon;
-        Ok(Collected { coordinates, dims, epsilon, ids, carried, has_directory })
+        side.take(&self.rules, Vec::new())
     }
 
     /// Begins with the join when all directories are there.
@@ -139,7 +112,9 @@ impl Producer for EpsilonProducer {
     type Chunk = EpsilonChunk;
 
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.sides[port].add(self.rules.isa, &batch.into_records(), &mut self.budget)
+        let side = &mut self.sides[port];
+        let records = side.accept(self.rules.isa, batch.into_records())?;
+        side.append(&records, &mut self.budget)
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {
@@ -168,7 +143,12 @@ impl Producer for EpsilonProducer {
                 let taken = parts.start..end;
                 parts.start = end;
                 self.joining += 1;
-                Task::Join { sides: sides.clone(), partners: partners.clone(), parts: taken }
+                Task::Join {
+                    sides: sides.clone(),
+                    partners: partners.clone(),
+                    parts: taken,
+                    window: None,
+                }
             }
             Phase::Joining { .. } if self.joining > 0 => return Ok(Filled::Waiting),
             Phase::Joining { .. } => match self.report() {

@@ -9,9 +9,12 @@ use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
 use trommel_kernels::vectors::{Directory, first_not_finite};
 
+use super::built::Collected;
 use super::error::EpsilonJoinError;
 use super::options::NotFinite;
+use super::rules::Rules;
 use crate::budget::Budget;
+use crate::carry::CarriedRows;
 
 /// Maximum vectors of an input.
 pub(super) const VECTORS_MAX: usize = Directory::POINTS_MAX;
@@ -63,23 +66,42 @@ impl Side {
         [self.rows, self.nulls, self.left_out]
     }
 
-    /// Adds the vectors of a batch.
+    /// The rows of a batch that are joined.
     ///
     /// # Errors
-    /// If a vector is not finite, or there is no room for the batch.
-    pub(super) fn add(
+    /// If a vector is not finite.
+    pub(super) fn accept(
         &mut self,
         isa: Isa,
-        records: &RecordBatch,
-        budget: &mut Budget,
-    ) -> Result<(), OperatorError> {
+        records: RecordBatch,
+    ) -> Result<RecordBatch, OperatorError> {
         let begin = self.rows;
         self.rows += records.num_rows() as u64;
-        let usable = self.usable(isa, records, begin)?;
-        match usable {
-            None => self.append(records, budget),
-            Some(usable) => self.append(&filter_record_batch(records, &usable)?, budget),
+        match self.usable(isa, &records, begin)? {
+            None => Ok(records),
+            Some(usable) => Ok(filter_record_batch(&records, &usable)?),
         }
+    }
+
+    /// Takes the vectors that have been added since the last call, with `stamps`.
+    pub(super) fn take(
+        &mut self,
+        rules: &Rules,
+        stamps: Vec<u64>,
+    ) -> Result<Collected, OperatorError> {
+        let (coordinates, ids) =
+            (std::mem::take(&mut self.coordinates), std::mem::take(&mut self.ids));
+        let Rules { epsilon, has_directory, tuning, .. } = *rules;
+        let carried = match self.columns.carry.is_empty() {
+            true => None,
+            false => {
+                let carried = std::mem::take(&mut self.carried);
+                let batch_bytes = tuning.carried_batch_bytes;
+                Some(CarriedRows::new(&self.columns.carried, carried, batch_bytes)?)
+            }
+        };
+        let dims = self.columns.dims;
+        Ok(Collected { coordinates, dims, epsilon, ids, carried, has_directory, stamps })
     }
 
     /// Which rows are joined; `None` if all are.
@@ -120,7 +142,14 @@ impl Side {
     }
 
     /// Adds rows all of which are joined.
-    fn append(&mut self, records: &RecordBatch, budget: &mut Budget) -> Result<(), OperatorError> {
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub(super) fn append(
+        &mut self,
+        records: &RecordBatch,
+        budget: &mut Budget,
+    ) -> Result<(), OperatorError> {
         if self.ids.len() + records.num_rows() > VECTORS_MAX {
             let (input, most) = (self.input, VECTORS_MAX);
             return Err(EpsilonJoinError::TooManyVectors { input, most }.into());

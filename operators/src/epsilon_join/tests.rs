@@ -92,6 +92,7 @@ impl Run {
         chunk_pairs: 7,
         chunk_parts: 1,
         block_rows: 9,
+        micro_batch: 8,
         carried_batch_bytes: 100,
         batch_rows: 5,
     };
@@ -228,6 +229,78 @@ proptest! {
     }
 }
 
+/// Checks the outputs of a stream with a window of `length` vectors.
+fn check_stream(rows: &[Row], dims: i32, epsilon: f64, length: u64, how: Run) {
+    let positions: BTreeMap<u32, u64> =
+        (0_u32..).zip(rows).filter(|(_, row)| row.is_some()).map(|(id, _)| id).zip(0..).collect();
+    let expected: Vec<_> = oracle(rows, None, epsilon)
+        .into_iter()
+        .filter(|(left, right, _)| positions[right] - positions[left] < length)
+        .collect();
+    for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
+        let window = VectorWindow::vectors(length);
+        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm).window(window);
+        let (found, ended) = run(join().carry(["name"]), &[rows], dims, how);
+        ended.unwrap();
+        assert_eq!(pairs_of(&found), expected);
+        let (found, ended) = run(join().output(EpsilonOutput::Count), &[rows], dims, how);
+        ended.unwrap();
+        let count = found[0].column(0).as_primitive::<UInt64Type>().values();
+        assert_eq!(count, &[expected.len() as u64]);
+        let spec = join().output(EpsilonOutput::First).carry(["name"]);
+        let (found, ended) = run(spec, &[rows], dims, how);
+        ended.unwrap();
+        found.iter().for_each(check_names);
+        let later: BTreeSet<u32> = expected.iter().map(|pair| pair.1).collect();
+        let found: Vec<u32> = found.iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
+        let first = positions.keys().copied().filter(|id| !later.contains(id));
+        assert_eq!(found, first.collect::<Vec<_>>());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn pairs_of_a_stream_are_those_of_its_windows(
+        (dims, rows) in (1_usize..5).prop_flat_map(|dims| (Just(dims), rows(dims, 120))),
+        epsilon in prop::sample::select(vec![0.0, 1.0, std::f64::consts::SQRT_2, 100.0]),
+        length in 1_u64..100,
+        batch in 1_usize..50,
+        kernels in 1_usize..4,
+    ) {
+        let dims = i32::try_from(dims).unwrap();
+        check_stream(&rows, dims, epsilon, length, Run { batch, kernels, ..Run::small() });
+    }
+}
+
+#[test]
+fn long_streams_and_their_defaults() {
+    let rows = clusters(6_000, 3);
+    let how = Run { batch: 500, kernels: 2, tuning: Tuning::default() };
+    check_stream(&rows, 3, 0.1, 2_500, how);
+    check_stream(&rows, 3, 0.1, 1 << 40, how);
+}
+
+#[test]
+fn a_window_of_seconds_that_is_long_enough_holds_all() {
+    let rows = clusters(300, 2);
+    let spec = EpsilonJoin::new(0.2).window(VectorWindow::seconds(1e6)).carry(["name"]);
+    let (found, ended) = run(spec, &[&rows], 2, Run::small());
+    ended.unwrap();
+    assert_eq!(pairs_of(&found), oracle(&rows, None, 0.2));
+}
+
+#[test]
+fn the_memory_of_a_window_is_limited() {
+    let rows = clusters(2_000, 4);
+    let spec = |bytes| EpsilonJoin::new(0.1).window(VectorWindow::vectors(100)).memory_max(bytes);
+    let (_, ended) = run(spec(100_000), &[&rows], 4, Run::small());
+    ended.unwrap();
+    let (_, ended) = run(spec(3_000), &[&rows], 4, Run::small());
+    assert!(ended.unwrap_err().contains("3000 allowed (`memory_max`)"));
+}
+
 /// Pseudo-random rows around a few centres.
 fn clusters(len: usize, dims: usize) -> Vec<Row> {
     let mut state = 7_u64;
@@ -258,7 +331,7 @@ fn larger_joins_and_their_defaults() {
 
 #[test]
 fn equal_vectors_make_all_pairs_with_little_memory() {
-    let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 1_000];
+    let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 400];
     check(&[&equal], 2, 0.0, Run { batch: 100, ..Run::small() });
 }
 
@@ -319,4 +392,8 @@ fn parameters_that_do_not_fit_are_named() {
     assert_eq!(blamed(join().carry(["id"]).output(EpsilonOutput::Partners), &[2]), "carry");
     assert_eq!(blamed(join().memory_max(0), &[2]), "memory_max");
     assert_eq!(blamed(join().output(EpsilonOutput::First), &[2, 2]), "output");
+    let stream = || join().window(VectorWindow::vectors(10));
+    assert_eq!(blamed(stream(), &[2, 2]), "window");
+    assert_eq!(blamed(join().window(VectorWindow::vectors(0)), &[2]), "window");
+    assert_eq!(blamed(stream().output(EpsilonOutput::Partners), &[2]), "output");
 }

@@ -9,6 +9,8 @@ pub(super) struct Tuning {
     pub(super) chunk_parts: usize,
     /// Rows of a block of a nested loop.
     pub(super) block_rows: usize,
+    /// Maximum vectors of a micro-batch of a stream.
+    pub(super) micro_batch: usize,
     /// Maximum bytes of carried columns of a batch.
     pub(super) carried_batch_bytes: usize,
     /// Maximum rows of a batch.
@@ -22,6 +24,7 @@ impl Default for Tuning {
             chunk_pairs: 1 << 14,
             chunk_parts: 16,
             block_rows: 4_096,
+            micro_batch: 4_096,
             carried_batch_bytes: 64 << 20,
             batch_rows: 1 << 14,
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use trommel_engine::error::BindError;
 
-use crate::parameters::check_range;
+use crate::parameters::{check_range, refuse};
 
 /// Shortest and longest time of a window, in seconds.
 pub(crate) const SECONDS_MIN: f64 = 0.001;
@@ -23,6 +23,28 @@ pub(crate) const CELLS: u64 = 4;
 pub(crate) fn duration(parameter: &'static str, seconds: f64) -> Result<Duration, BindError> {
     check_range(parameter, &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The extent of a window of `items` items, which the parameter calls `unit`, or of `seconds`.
+///
+/// # Errors
+/// Unless exactly one of them is given, within its range.
+pub(crate) fn extent(
+    unit: &str,
+    items: Option<u64>,
+    seconds: Option<f64>,
+) -> Result<Extent, BindError> {
+    match (items, seconds) {
+        (Some(items), None) => {
+            check_range("window", &items, &(1..=u64::MAX))?;
+            Ok(Extent::Items(items))
+        }
+        (None, Some(seconds)) => Ok(Extent::of_time(duration("window", seconds)?)),
+        _ => {
+            let allowed = format!("set either `{unit}` or `seconds`");
+            Err(refuse("window", "both or none of its numbers", allowed))
+        }
+    }
 }
 
 /// Extent of a window, in the unit of the stamps of its items.

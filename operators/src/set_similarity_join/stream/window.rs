@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::error::BindError;
 
-use crate::parameters::{check_range, refuse};
-use crate::window::{Extent, duration};
+use crate::window::{self, Extent};
 
 /// Length of the window of a streaming join: `{"sets": 100000}` or `{"seconds": 60}`.
 ///
@@ -55,17 +54,7 @@ impl JoinWindow {
     /// # Errors
     /// Unless exactly one length is set, within its range.
     pub(crate) fn resolve(self) -> Result<Extent, BindError> {
-        match (self.sets, self.seconds) {
-            (Some(sets), None) => {
-                check_range("window", &sets, &(1..=u64::MAX))?;
-                Ok(Extent::Items(sets))
-            }
-            (None, Some(seconds)) => Ok(Extent::of_time(duration("window", seconds)?)),
-            _ => {
-                let allowed = "set either `sets` or `seconds`";
-                Err(refuse("window", "both or none of its numbers", allowed))
-            }
-        }
+        window::extent("sets", self.sets, self.seconds)
     }
 }
 

@@ -1,0 +1,260 @@
+//! Streaming join: each vector is joined on arrival to the earlier vectors of its window.
+//!
+//! ```text
+//! batch ──► micro-batch ──► directory ──► joined with itself and with each pane ──► pairs
+//!                               │
+//!                               ▼
+//!    [ pane   ]  [ pane   ]  [ pane ][ p ][p]      merged as they age, dropped when they expire
+//! ```
+//!
+//! A micro-batch is a batch, or the part of it that is in one cell and has at most
+//! [`Tuning::micro_batch`](super::tuning::Tuning) vectors. So the load makes the micro-batches: a
+//! source sends what it has, and a vector that comes alone does not wait for others. A pane is an
+//! immutable block of vectors with a directory of its own: a chunk of a micro-batch that is still
+//! searched refers to the panes that it began with. Pairs are tested for whether their older vector
+//! is in the window, so they do not depend on micro-batches and panes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, OperatorError};
+use trommel_kernels::Isa;
+
+use super::built::{Built, Collected, Sides, directory_bytes};
+use super::chunk::{EpsilonChunk, Task};
+use super::error::EpsilonJoinError;
+use super::join::PartedJoin;
+use super::options::EpsilonOutput;
+use super::rules::Rules;
+use super::side::{Side, VECTORS_MAX};
+use crate::budget::Budget;
+use crate::carry::CarriedRows;
+use crate::panes::{Pane, Panes};
+use crate::wave::{Filled, Producer};
+use crate::window::Extent;
+
+/// Consecutive vectors of one cell.
+struct VectorPane {
+    built: Arc<Built>,
+    /// Their coordinates in the order of arrival, from which a larger pane is made.
+    coordinates: Vec<f32>,
+    cell: u64,
+    bytes: usize,
+    isa: Isa,
+    batch_bytes: usize,
+}
+
+impl VectorPane {
+    fn new(collected: Collected, cell: u64, isa: Isa, batch_bytes: usize) -> Self {
+        let coordinates = collected.coordinates.clone();
+        let bytes = bytes_of(&collected);
+        Self { built: Arc::new(collected.build(isa)), coordinates, cell, bytes, isa, batch_bytes }
+    }
+}
+
+/// Bytes of a pane of these vectors.
+fn bytes_of(collected: &Collected) -> usize {
+    let Collected { coordinates, ids, carried, stamps, dims, .. } = collected;
+    2 * size_of_val(&coordinates[..])
+        + size_of_val(&ids[..])
+        + size_of_val(&stamps[..])
+        + carried.as_ref().map_or(0, CarriedRows::bytes)
+        + directory_bytes(ids.len(), *dims)
+}
+
+impl Pane for VectorPane {
+    type Error = ArrowError;
+
+    fn cell(&self) -> u64 {
+        self.cell
+    }
+
+    fn newest(&self) -> u64 {
+        self.built.stamps.last().copied().unwrap_or_default()
+    }
+
+    fn weight(&self) -> usize {
+        self.built.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn may_merge(parts: &[Self]) -> bool {
+        parts.iter().map(Self::weight).sum::<usize>() <= VECTORS_MAX
+    }
+
+    fn merged(parts: &[Self]) -> Result<Self, ArrowError> {
+        let Self { built, cell, isa, batch_bytes, .. } = &parts[0];
+        let (mut coordinates, mut ids, mut stamps) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            coordinates.extend_from_slice(&part.coordinates);
+            ids.extend_from_slice(&part.built.ids);
+            stamps.extend_from_slice(&part.built.stamps);
+        }
+        let carried = parts.iter().map(|part| part.built.carried.as_ref());
+        let carried = CarriedRows::joined(carried, *batch_bytes)?;
+        let (dims, epsilon) = (built.dims, built.epsilon);
+        let has_directory = built.has_directory();
+        let collected =
+            Collected { coordinates, dims, epsilon, ids, carried, has_directory, stamps };
+        Ok(Self::new(collected, *cell, *isa, *batch_bytes))
+    }
+}
+
+/// The batch that is being joined: rows that are joined, and the first one that is not yet.
+struct OpenBatch {
+    records: RecordBatch,
+    begin: usize,
+}
+
+/// Joins the micro-batches of a stream one after the other.
+pub(super) struct StreamProducer {
+    rules: Rules,
+    window: Extent,
+    side: Side,
+    panes: Panes<VectorPane>,
+    batch: Option<OpenBatch>,
+    /// Work of the last micro-batch that is not in the wave yet.
+    tasks: VecDeque<Task>,
+    /// Number of vectors so far.
+    position: u64,
+    /// Time at which the first batch entered.
+    start: Option<Instant>,
+    /// Nanoseconds from then until the last batch entered. Never decreases.
+    time: u64,
+}
+
+impl StreamProducer {
+    pub(super) fn new(rules: Rules, window: Extent, side: Side) -> Self {
+        Self {
+            rules,
+            window,
+            side,
+            panes: Panes::default(),
+            batch: None,
+            tasks: VecDeque::new(),
+            position: 0,
+            start: None,
+            time: 0,
+        }
+    }
+
+    /// The stamp of the vector at `position`.
+    fn stamp(&self, position: u64) -> u64 {
+        match self.window {
+            Extent::Nanoseconds(_) => self.time,
+            Extent::Items(_) | Extent::Endless => position,
+        }
+    }
+
+    /// Begins with the next micro-batch; false if the batch is used up.
+    fn begin(&mut self) -> Result<bool, OperatorError> {
+        let Some(OpenBatch { records, begin }) = &mut self.batch else { return Ok(false) };
+        let rows = (records.num_rows() - *begin)
+            .min(self.window.left_in_cell(self.position))
+            .min(self.rules.tuning.micro_batch);
+        if rows == 0 {
+            self.batch = None;
+            return Ok(false);
+        }
+        let part = records.slice(*begin, rows);
+        *begin += rows;
+        let stamps: Vec<u64> =
+            (0..rows as u64).map(|row| self.stamp(self.position + row)).collect();
+        self.position += rows as u64;
+        let (first, last) = (stamps[0], stamps[rows - 1]);
+        let cell = self.window.cell(first);
+        drop(self.panes.expire(self.window, first));
+        let room = self.rules.memory_max.saturating_sub(self.bytes());
+        self.panes.close_cells(cell, room)?;
+        // Vectors of the micro-batch are counted with their pane.
+        self.side.append(&part, &mut Budget::new(usize::MAX))?;
+        let collected = self.side.take(&self.rules, stamps)?;
+        let mut budget = Budget::new(self.rules.memory_max);
+        let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
+        budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
+        budget.take("the micro-batch", bytes_of(&collected)).map_err(limited)?;
+        let Rules { isa, tuning, .. } = self.rules;
+        let pane = VectorPane::new(collected, cell, isa, tuning.carried_batch_bytes);
+        self.list_tasks(&pane.built, last);
+        let room = self.rules.memory_max.saturating_sub(self.bytes() + pane.bytes);
+        self.panes.push(pane, room)?;
+        Ok(true)
+    }
+
+    /// Lists the work of a micro-batch whose newest stamp is `last`.
+    fn list_tasks(&mut self, built: &Arc<Built>, last: u64) {
+        let within = Sides { left: Arc::clone(built), right: None };
+        // All vectors of a cell are in the window together.
+        self.list_join(&within, None);
+        for pane in 0..self.panes.len() {
+            let left = Arc::clone(&self.panes[pane].built);
+            let oldest = left.stamps.first().copied().unwrap_or_default();
+            let window = (!self.window.reaches(oldest, last)).then_some(self.window);
+            self.list_join(&Sides { left, right: Some(Arc::clone(built)) }, window);
+        }
+        if self.rules.output == EpsilonOutput::First {
+            self.tasks.push_back(Task::Report { sides: within, partners: None });
+        }
+    }
+
+    fn list_join(&mut self, sides: &Sides, window: Option<Extent>) {
+        let Rules { kernels, tuning, .. } = self.rules;
+        let parts = PartedJoin::new(sides, tuning.block_rows).parts();
+        let step = parts.div_ceil(kernels).clamp(1, tuning.chunk_parts);
+        for begin in (0..parts).step_by(step) {
+            let parts = begin..parts.min(begin + step);
+            let sides = sides.clone();
+            self.tasks.push_back(Task::Join { sides, partners: None, parts, window });
+        }
+    }
+
+    /// Bytes of the panes.
+    fn bytes(&self) -> usize {
+        self.panes.iter().map(Pane::bytes).sum()
+    }
+}
+
+impl Producer for StreamProducer {
+    type Chunk = EpsilonChunk;
+
+    fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        let entered = batch.origin().map_or_else(Instant::now, |origin| origin.entered);
+        let start = *self.start.get_or_insert(entered);
+        let since = entered.saturating_duration_since(start).as_nanos();
+        self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
+        let records = self.side.accept(self.rules.isa, batch.into_records())?;
+        self.batch = Some(OpenBatch { records, begin: 0 });
+        Ok(())
+    }
+
+    fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
+        loop {
+            if let Some(task) = self.tasks.pop_front() {
+                chunk.task = task;
+                return Ok(Filled::Chunk);
+            }
+            if !self.begin()? {
+                return Ok(Filled::Nothing);
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let [rows, nulls, not_finite] = self.side.numbers();
+        vec![
+            ("vectors", rows),
+            ("nulls", nulls),
+            ("not_finite", not_finite),
+            ("panes", self.panes.len() as u64),
+            ("merges", self.panes.merges()),
+            ("state_bytes", self.bytes() as u64),
+        ]
+    }
+}
