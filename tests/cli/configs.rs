@@ -53,6 +53,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
             "frequent-pairs.json",
             "heavy-filter.json",
             "near-duplicates.json",
+            "near-vectors.json",
             "quickstart.json",
             "search-text.json",
             "set-join.json",
