@@ -86,7 +86,7 @@ pub(super) enum Form {
 
 /// Limits of sums of squares, as bits of an `i32` of [`Form::Short`] or an `f32` of
 /// [`Form::Float`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     /// No sum of a pair that joins is above.
     pub(super) within: u32,

@@ -66,6 +66,7 @@ mod lanes;
 mod nested_loop;
 mod order;
 mod portable;
+mod principal;
 mod rows;
 mod scalar;
 mod search;
