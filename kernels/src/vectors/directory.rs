@@ -13,7 +13,7 @@ use super::rows::Vectors;
 use crate::Isa;
 
 /// Maximum dimensions of points that are filtered as they are.
-const PLAIN_DIMS_MAX: usize = 16;
+pub(super) const PLAIN_DIMS_MAX: usize = 16;
 /// Maximum leaves of a part.
 pub(super) const PART_LEAVES: usize = 16;
 
@@ -66,24 +66,52 @@ impl Directory {
     #[must_use]
     pub fn new(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> Self {
         let has_map = vectors.dims() > PLAIN_DIMS_MAX && !vectors.is_empty();
-        let components = has_map.then_some(15);
-        Self::with_form(isa, vectors, epsilon, components, Form::choose)
+        let map = has_map.then(|| Principal::choose(isa, vectors, epsilon.reach()));
+        Self::with_form(isa, vectors, epsilon, map, Form::choose)
     }
 
-    /// As [`Self::new`], with a number of principal components, if any, and a form for an extent
-    /// and a reach.
+    /// As [`Self::new`], for points like those of another directory: in many dimensions its
+    /// components are taken over, which costs less than to find them again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_kernels::vectors::{Directory, Epsilon, Join, PairCount, Search, Vectors};
+    ///
+    /// let vectors = Vectors::new(&[0.0, 1.0, 5.0], 1);
+    /// let large = Directory::new(Isa::Scalar, vectors, Epsilon::new(1.0).unwrap());
+    /// let small = Directory::like(Isa::Scalar, Vectors::new(&[2.0], 1), &large);
+    /// let join = Join::between(&small, &large);
+    /// let (mut search, mut count) = (Search::default(), PairCount::default());
+    /// join.begin(Isa::Scalar, 0, &mut search);
+    /// assert!(join.advance(Isa::Scalar, &mut search, &mut count));
+    /// assert_eq!(count, PairCount(1));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::new`], or if the dimensions differ.
+    #[must_use]
+    pub fn like(isa: Isa, vectors: Vectors<'_>, other: &Self) -> Self {
+        let (dims, others) = (vectors.dims(), other.dims);
+        assert!(dims == others, "vectors of {dims} and {others} dimensions");
+        let map = other.map.as_ref().map(|(principal, _)| principal.clone());
+        Self::with_form(isa, vectors, other.epsilon, map, Form::choose)
+    }
+
+    /// As [`Self::new`], with a map, if any, and a form for an extent and a reach.
     pub(super) fn with_form(
         isa: Isa,
         vectors: Vectors<'_>,
         epsilon: Epsilon,
-        components: Option<usize>,
+        map: Option<Principal>,
         form: impl FnOnce(&Extent, f64) -> Form,
     ) -> Self {
         let len = vectors.len();
         assert!(len <= Self::POINTS_MAX, "{len} points of at most {}", Self::POINTS_MAX);
         let mut mapped = Vec::new();
-        let map = components.map(|components| {
-            let principal = Principal::of(isa, vectors, components);
+        let map = map.map(|principal| {
             mapped.resize(len * principal.coordinates(), 0.0);
             let moved = principal.map(isa, vectors.values(), &mut mapped);
             (principal, moved)
@@ -93,7 +121,7 @@ impl Directory {
             None => vectors,
         };
         let filter_dims = filtered.dims();
-        let form = form(&Extent::of(filtered.values(), filter_dims), reach(map.as_ref(), epsilon));
+        let form = form(&Extent::of(isa, filtered), reach(map.as_ref(), epsilon));
         let words = form.words(filter_dims);
         let Ordered { order, rows, firsts: buckets } = kd_order(isa, filtered);
         let mut tiles = vec![Line([0; LANES]); order.len() / LANES * words];

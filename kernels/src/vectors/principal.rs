@@ -35,6 +35,15 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Rows of the sample.
 const SAMPLE_MAX: usize = 2048;
+/// Numbers of components: with the norm of the rest, all words of a directory are used.
+const COMPONENTS: [usize; 3] = [7, 15, 31];
+/// Candidates of a point, counted at both points of a pair, up to which the fewest components are
+/// the cheapest, and from which on the most are. Measured with 384 dimensions: eight components
+/// more take 2 us a point, sixteen more 5 us, and a candidate 0.1 us.
+const CANDIDATES_FEW: f64 = 40.0;
+const CANDIDATES_MANY: f64 = 100.0;
+/// Points with which each point of a sample is compared.
+const COMPARED: usize = 64;
 /// Iterations: each multiplies the share of a component by its variance.
 const ITERATIONS: usize = 3;
 /// Largest deviation of the components from an orthonormal basis.
@@ -56,18 +65,38 @@ pub(super) struct Principal {
 }
 
 impl Principal {
+    /// A map for a join by this distance: the fewer components, the cheaper is the map, and the
+    /// more pairs pass its filter, which a sample tells.
+    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, reach: f64) -> Self {
+        let [few, some, many] = COMPONENTS;
+        let mut principal = Self::of(isa, vectors, some);
+        let coordinates = principal.coordinates();
+        let rows: Vec<f32> = sample(vectors).flatten().copied().collect();
+        let mut mapped = vec![0.0; rows.len() / vectors.dims() * coordinates];
+        principal.map(isa, &rows, &mut mapped);
+        let share = |components| {
+            share_within(&mapped, coordinates, components, principal.reach(reach))
+                * vectors.len() as f64
+        };
+        if share(few) < CANDIDATES_FEW {
+            principal.axes.truncate(few * principal.stride);
+        } else if share(some) > CANDIDATES_MANY {
+            principal = Self::of(isa, vectors, many);
+        }
+        principal
+    }
+
     /// The `components` directions of greatest variance of a sample; fewer if there is no variance
     /// in more.
     pub(super) fn of(isa: Isa, vectors: Vectors<'_>, components: usize) -> Self {
-        let (len, dims) = (vectors.len(), vectors.dims());
-        let largest = vectors.values().iter().fold(0.0, |max: f32, value| value.abs().max(max));
+        let dims = vectors.dims();
+        let largest = dispatch::<Base, _>(isa, FindLargest(vectors.values()));
         // The exponent of a float64, which is not subnormal.
         let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
         #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
         let scale = if largest > 0.0 { 2.0_f64.powi(-exponent as i32) } else { 1.0 };
         let stride = dims.next_multiple_of(LANES);
-        let rows = len.min(SAMPLE_MAX);
-        let sample: Vec<&[f32]> = (0..rows).map(|at| vectors.row(at * (len / rows))).collect();
+        let sample: Vec<&[f32]> = sample(vectors).collect();
         let mut principal = Self {
             dims,
             scale,
@@ -76,7 +105,7 @@ impl Principal {
             stride,
             stretch: 1.0,
         };
-        let mut points = vec![0.0; rows * stride];
+        let mut points = vec![0.0; sample.len() * stride];
         for (&row, point) in sample.iter().zip(points.chunks_exact_mut(stride)) {
             principal.place(row, point);
         }
@@ -126,6 +155,54 @@ impl Principal {
     }
 }
 
+/// Rows at equal steps.
+fn sample(vectors: Vectors<'_>) -> impl Iterator<Item = &[f32]> {
+    let rows = vectors.len().min(SAMPLE_MAX);
+    (0..rows).map(move |at| vectors.row(at * (vectors.len() / rows)))
+}
+
+/// The share of pairs of mapped points whose first coordinates are within a distance.
+fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f64) -> f64 {
+    let points: Vec<&[f32]> = mapped
+        .chunks_exact(coordinates)
+        .map(|point| &point[..components.min(coordinates)])
+        .collect();
+    let (mut pairs, mut within) = (0_u32, 0_u32);
+    for (at, left) in points.iter().enumerate() {
+        for step in 1..=COMPARED {
+            // Steps of odd length, far from neighbours, which may be alike.
+            let right = points[(at + step * 31) % points.len()];
+            let squares =
+                left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2));
+            pairs += 1;
+            within += u32::from(squares.sum::<f64>() <= reach * reach);
+        }
+    }
+    f64::from(within) / f64::from(pairs.max(1))
+}
+
+/// Finds the greatest absolute value.
+struct FindLargest<'a>(&'a [f32]);
+
+impl Call for FindLargest<'_> {
+    type Output = f32;
+}
+
+impl<L> RunOn<L> for FindLargest<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) -> f32 {
+        let (lines, rest) = self.0.as_chunks::<LANES>();
+        let mut largest = [0.0_f32; LANES];
+        for line in lines {
+            for lane in 0..LANES {
+                let value = line[lane].abs();
+                largest[lane] = if value > largest[lane] { value } else { largest[lane] };
+            }
+        }
+        largest.iter().chain(rest).fold(0.0, |largest, value| value.abs().max(largest))
+    }
+}
+
 /// The mean of rows.
 #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
 fn centre(rows: &[&[f32]], dims: usize, scale: f64) -> Vec<f32> {
@@ -153,22 +230,47 @@ fn start(components: usize, dims: usize, stride: usize) -> Vec<f32> {
     axes
 }
 
-/// The product of two lines of values, lane by lane.
+/// The products of a vector with `N` others: each waits for its own sums.
 #[inline(always)]
-fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; LANES];
-    let ((left, _), (right, _)) = (left.as_chunks::<LANES>(), right.as_chunks::<LANES>());
-    for (left, right) in left.iter().zip(right) {
-        for lane in 0..LANES {
-            sums[lane] += left[lane] * right[lane];
+fn dots<const N: usize>(axes: &[f32], stride: usize, point: &[f32]) -> [f32; N] {
+    let mut sums = [[0.0_f32; LANES]; N];
+    let (point, _) = point.as_chunks::<LANES>();
+    let axes: [&[[f32; LANES]]; N] =
+        std::array::from_fn(|axis| axes[axis * stride..][..stride].as_chunks().0);
+    for (at, point) in point.iter().enumerate() {
+        for axis in 0..N {
+            for lane in 0..LANES {
+                sums[axis][lane] += axes[axis][at][lane] * point[lane];
+            }
         }
     }
-    for half in [8, 4, 2, 1] {
-        for lane in 0..half {
-            sums[lane] += sums[lane + half];
+    sums.map(
+        #[inline(always)]
+        |mut sums| {
+            for half in [8, 4, 2, 1] {
+                for lane in 0..half {
+                    sums[lane] += sums[lane + half];
+                }
+            }
+            sums[0]
+        },
+    )
+}
+
+/// The products of a vector with all others.
+#[inline(always)]
+fn project(axes: &[f32], stride: usize, point: &[f32], products: &mut [f32]) {
+    const AXES: usize = 4;
+    let groups = axes.chunks(AXES * stride).zip(products.chunks_mut(AXES));
+    for (axes, products) in groups {
+        if products.len() == AXES {
+            products.copy_from_slice(&dots::<AXES>(axes, stride, point));
+        } else {
+            for (axis, product) in axes.chunks_exact(stride).zip(products) {
+                [*product] = dots::<1>(axis, stride, point);
+            }
         }
     }
-    sums[0]
 }
 
 /// Adds a multiple of a vector.
@@ -197,10 +299,11 @@ impl Call for Iterate<'_> {
 impl<L> RunOn<L> for Iterate<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
-        for row in self.points.chunks_exact(self.stride) {
-            let next = self.next.chunks_exact_mut(self.stride);
-            for (axis, next) in self.axes.chunks_exact(self.stride).zip(next) {
-                add(next, dot(axis, row), row);
+        let mut products = vec![0.0; self.axes.len() / self.stride];
+        for point in self.points.chunks_exact(self.stride) {
+            project(self.axes, self.stride, point, &mut products);
+            for (next, &product) in self.next.chunks_exact_mut(self.stride).zip(&products) {
+                add(next, product, point);
             }
         }
     }
@@ -271,13 +374,13 @@ impl<L> RunOn<L> for Map<'_> {
             self.principal.place(row, &mut point);
             greatest = greatest.max(norm(&point));
             let (tail, mapped) = mapped.split_last_mut().expect("components and the rest");
-            for (place, axis) in mapped.iter_mut().zip(axes.chunks_exact(*stride)) {
-                *place = dot(axis, &point);
-            }
+            project(axes, *stride, &point, mapped);
             for (&along, axis) in mapped.iter().zip(axes.chunks_exact(*stride)) {
                 add(&mut point, -along, axis);
             }
-            *tail = norm(&point) as f32;
+            #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+            let rest = norm(&point) as f32;
+            *tail = rest;
         }
         greatest
     }
