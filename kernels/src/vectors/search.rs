@@ -165,11 +165,12 @@ impl<'a> Join<'a> {
         root.len = points;
     }
 
-    /// Goes on with the part until the sink is full; returns whether the part is finished.
+    /// Goes on with the part that was begun in `search`, until it is finished, which it returns, or
+    /// the sink is full.
     ///
     /// # Panics
     ///
-    /// If `isa` is not available, or no part of this join was begun.
+    /// If `isa` is not available. It may also if the part was begun by another join.
     pub fn advance<S: Sink>(self, isa: Isa, search: &mut Search, sink: &mut S) -> bool {
         let sides = Sides {
             dims: self.build.dims,
@@ -192,7 +193,7 @@ impl<'a> Join<'a> {
         false
     }
 
-    /// Completes the counts of partners, after all parts.
+    /// Completes the counts of partners, once, after all parts.
     pub fn settle(self, partners: &mut Partners) {
         let side = if self.kind == Kind::Between { Side::Right } else { Side::Left };
         partners.settle(side, self.build.order.chunks_exact(LANES));
