@@ -59,6 +59,8 @@ pub struct Directory {
 impl Directory {
     /// Maximum number of points.
     pub const POINTS_MAX: usize = 1 << 27;
+    /// Maximum number of dimensions: that of all vectors.
+    pub const DIMS_MAX: usize = Vectors::DIMS_MAX;
     /// Orders points and computes their boxes.
     ///
     /// # Panics
