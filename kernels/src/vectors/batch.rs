@@ -119,9 +119,10 @@ impl TestBoxes<'_> {
             let own = own_first + (point >> own_bits);
             hits &= 0xffff << own.saturating_sub(first).min(16);
             if let Some((inside, all)) = &mut self.inside {
-                // A point of a child is not its own partner.
                 let small = u32::from(self.level.small[node as usize]) & hits;
-                let own = u32::from(self.own.is_some()) << (own.max(first) - first).min(16);
+                // A point of a child is not its own partner. A child before the first one wraps to
+                // a number above all lanes.
+                let own = u32::from(self.own.is_some()) << own.wrapping_sub(first).min(16);
                 let small = small & !own;
                 if small != 0 {
                     let limit = Sixteen::<F>::splat_sum(level, *inside);

@@ -2,6 +2,7 @@
 
 use super::form::{Form, Limits};
 use super::lanes::{LANES, Line, halves};
+use super::rows::by_dims;
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
@@ -68,14 +69,21 @@ impl Call for FindCorners<'_> {
 impl<L> RunOn<L> for FindCorners<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
-        let Corners { dims, low, high } = self.corners;
-        let corners = low.chunks_exact_mut(*dims).zip(high.chunks_exact_mut(*dims));
-        for (rows, (low, high)) in self.rows.chunks_exact(LANES * *dims).zip(corners) {
-            for row in rows.chunks_exact(*dims) {
-                for ((low, high), &value) in low.iter_mut().zip(high.iter_mut()).zip(row) {
-                    *low = if value < *low { value } else { *low };
-                    *high = if value > *high { value } else { *high };
-                }
+        by_dims!(self.corners.dims, find_corners(self));
+    }
+}
+
+#[inline(always)]
+fn find_corners<const D: usize>(call: FindCorners<'_>) {
+    let Corners { dims, low, high } = call.corners;
+    let dims = if D == 0 { *dims } else { D };
+    let corners = low.chunks_exact_mut(dims).zip(high.chunks_exact_mut(dims));
+    for (rows, (low, high)) in call.rows.chunks_exact(LANES * dims).zip(corners) {
+        for row in rows.chunks_exact(dims) {
+            // Comparisons that vectors have; no coordinate is a NaN.
+            for dim in 0..dims {
+                low[dim] = if row[dim] < low[dim] { row[dim] } else { low[dim] };
+                high[dim] = if row[dim] > high[dim] { row[dim] } else { high[dim] };
             }
         }
     }

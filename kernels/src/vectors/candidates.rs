@@ -3,10 +3,15 @@
 use std::ops::Range;
 
 use super::epsilon::{Epsilon, square};
+use super::form::Form;
 use super::lanes::{Filter, LANES};
 use super::order::NO_ROW;
 use super::sink::{Pair, Side, Sink};
-use crate::simd::prefetch;
+use crate::Isa;
+use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
+
+/// Candidates whose points are fetched ahead: they are not in the order of memory.
+const AHEAD: usize = 8;
 
 /// The points of one side, in the order in which filters compare them.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +89,22 @@ impl Candidates {
         }
     }
 
+    /// Number of pairs.
+    pub(super) fn pairs(&self) -> usize {
+        self.len
+    }
+
+    /// Drops the pairs from `from` on that float32 proves not to join.
+    pub(super) fn sift(&mut self, isa: Isa, sides: Sides<'_>, from: usize) {
+        let limits = Form::Float { scale: 1.0 }.limits(
+            sides.dims,
+            sides.epsilon.reach(),
+            sides.epsilon.core(),
+        );
+        let limit = f32::from_bits(limits.within);
+        self.len = dispatch::<Base, _>(isa, Sift { candidates: self, sides, from, limit });
+    }
+
     /// Number of pairs, and of points that all join.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
@@ -111,8 +132,6 @@ impl Candidates {
             let side = if sides.kind == Kind::Swapped { Side::Right } else { Side::Left };
             sink.take_all(sides.probe.place(probe), side, leaves, points);
         }
-        // Candidates come in the order of the directory, which is not that of memory.
-        const AHEAD: usize = 8;
         let pairs = self.probes[..self.len].iter().zip(&self.builds[..self.len]);
         for (index, (&probe, &build)) in pairs.enumerate().skip(self.next) {
             if sink.is_full() {
@@ -137,4 +156,62 @@ impl Candidates {
         (self.len, self.next) = (0, 0);
         true
     }
+}
+
+/// Keeps the pairs whose square is at most a limit in float32, and returns their number.
+struct Sift<'a> {
+    candidates: &'a mut Candidates,
+    sides: Sides<'a>,
+    from: usize,
+    limit: f32,
+}
+
+impl Call for Sift<'_> {
+    type Output = usize;
+}
+
+impl<L> RunOn<L> for Sift<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) -> usize {
+        let Self { candidates: Candidates { probes, builds, len, .. }, sides, from, limit } = self;
+        let mut kept = from;
+        for index in from..*len {
+            let (probe, build) = (probes[index], builds[index]);
+            let ahead = builds[(index + AHEAD).min(*len - 1)] as usize;
+            prefetch(sides.build.rows, ahead * sides.dims);
+            let left = sides.probe.row(sides.dims, probe);
+            let right = sides.build.row(sides.dims, build);
+            (probes[kept], builds[kept]) = (probe, build);
+            kept += usize::from(is_within(left, right, limit));
+        }
+        kept
+    }
+}
+
+/// Whether the square of a distance may be at most the limit. Sums only grow, so it ends early.
+#[inline(always)]
+fn is_within(left: &[f32], right: &[f32], limit: f32) -> bool {
+    const STRETCH: usize = 8;
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks(), right.as_chunks());
+    let mut sums = [0.0_f32; LANES];
+    for (left, right) in left.chunks(STRETCH).zip(right.chunks(STRETCH)) {
+        for (left, right) in left.iter().zip(right) {
+            let (left, right): (&[f32; LANES], &[f32; LANES]) = (left, right);
+            for lane in 0..LANES {
+                let difference = left[lane] - right[lane];
+                sums[lane] += difference * difference;
+            }
+        }
+        let mut sum = sums;
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                sum[lane] += sum[lane + half];
+            }
+        }
+        if sum[0] > limit {
+            return false;
+        }
+    }
+    let rest = left_rest.iter().zip(right_rest).map(|(left, right)| (left - right).powi(2));
+    sums.iter().copied().chain(rest).sum::<f32>() <= limit
 }

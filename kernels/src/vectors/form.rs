@@ -41,6 +41,7 @@
 //! 2^-40.
 
 use super::lanes::{LANES, Line};
+use super::rows::{Vectors, by_dims};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
@@ -86,7 +87,7 @@ pub(super) enum Form {
 
 /// Limits of sums of squares, as bits of an `i32` of [`Form::Short`] or an `f32` of
 /// [`Form::Float`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     /// No sum of a pair that joins is above.
     pub(super) within: u32,
@@ -103,15 +104,8 @@ pub(super) struct Extent {
 
 impl Extent {
     /// The extent of rows; empty intervals if there are none.
-    pub(super) fn of(values: &[f32], dims: usize) -> Self {
-        let mut extent = Self { low: vec![f32::MAX; dims], high: vec![f32::MIN; dims] };
-        for row in values.chunks_exact(dims) {
-            for ((low, high), &value) in extent.low.iter_mut().zip(&mut extent.high).zip(row) {
-                *low = low.min(value);
-                *high = high.max(value);
-            }
-        }
-        extent
+    pub(super) fn of(isa: Isa, vectors: Vectors<'_>) -> Self {
+        dispatch::<Base, _>(isa, FindExtent(vectors))
     }
 
     /// The sides, in float64.
@@ -119,6 +113,33 @@ impl Extent {
         let pairs = self.low.iter().zip(&self.high);
         pairs.map(|(&low, &high)| (f64::from(high) - f64::from(low)).max(0.0))
     }
+}
+
+struct FindExtent<'a>(Vectors<'a>);
+
+impl Call for FindExtent<'_> {
+    type Output = Extent;
+}
+
+impl<L> RunOn<L> for FindExtent<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) -> Extent {
+        by_dims!(self.0.dims(), find_extent(self.0))
+    }
+}
+
+#[inline(always)]
+fn find_extent<const D: usize>(vectors: Vectors<'_>) -> Extent {
+    let dims = if D == 0 { vectors.dims() } else { D };
+    let mut extent = Extent { low: vec![f32::MAX; dims], high: vec![f32::MIN; dims] };
+    let (low, high) = (&mut extent.low[..dims], &mut extent.high[..dims]);
+    for row in vectors.values().chunks_exact(dims) {
+        for dim in 0..dims {
+            low[dim] = if row[dim] < low[dim] { row[dim] } else { low[dim] };
+            high[dim] = if row[dim] > high[dim] { row[dim] } else { high[dim] };
+        }
+    }
+    extent
 }
 
 impl Form {
@@ -227,39 +248,49 @@ impl Call for Store<'_> {
 impl<L> RunOn<L> for Store<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> bool {
-        let Self { form, rows, dims, words, lines } = self;
-        let lines = lines.chunks_exact_mut(words);
-        let mut is_exact = true;
-        for (rows, lines) in rows.chunks(LANES * dims).zip(lines) {
-            let last = rows.len() / dims - 1;
-            let values = |dim: usize| -> [f64; LANES] {
-                std::array::from_fn(|lane| rows[lane.min(last) * dims + dim].into())
-            };
-            match form {
-                Form::Short { low, top, scale } => {
-                    for dim in 0..dims {
-                        let line = &mut lines[dim / 2].0;
-                        let [low, top] = [low[dim], top[dim]];
-                        is_exact &= store_short(values(dim), low, top, *scale, dim % 2, line);
-                    }
-                }
-                Form::Float { scale } => {
-                    for (dim, line) in lines[..dims].iter_mut().enumerate() {
-                        is_exact &= store_float(values(dim), *scale, &mut line.0);
-                    }
-                }
-            }
-        }
-        is_exact
+        by_dims!(self.dims, store(self))
     }
 }
 
+/// A coordinate of sixteen rows; the last row is repeated if there are fewer.
 #[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to numbers of 15 bits"
-)]
+fn column(rows: &[f32], dims: usize, dim: usize) -> [f64; LANES] {
+    let last = rows.len() - dims;
+    let mut values = [0.0; LANES];
+    for (lane, value) in values.iter_mut().enumerate() {
+        *value = rows[(lane * dims).min(last) + dim].into();
+    }
+    values
+}
+
+#[inline(always)]
+fn store<const D: usize>(call: Store<'_>) -> bool {
+    let Store { form, rows, dims, words, lines } = call;
+    let dims = if D == 0 { dims } else { D };
+    let lines = lines.chunks_exact_mut(words);
+    let mut is_exact = true;
+    for (rows, lines) in rows.chunks(LANES * dims).zip(lines) {
+        match form {
+            Form::Short { low, top, scale } => {
+                for dim in 0..dims {
+                    let line = &mut lines[dim / 2].0;
+                    let [low, top] = [low[dim], top[dim]];
+                    is_exact &=
+                        store_short(column(rows, dims, dim), low, top, *scale, dim % 2, line);
+                }
+            }
+            Form::Float { scale } => {
+                for (dim, line) in lines[..dims].iter_mut().enumerate() {
+                    is_exact &= store_float(column(rows, dims, dim), *scale, &mut line.0);
+                }
+            }
+        }
+    }
+    is_exact
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a number of 15 bits")]
 fn store_short(
     values: [f64; LANES],
     low: f64,
@@ -268,13 +299,15 @@ fn store_short(
     half: usize,
     line: &mut [u32; LANES],
 ) -> bool {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
     let mut is_exact = true;
     for (value, word) in values.into_iter().zip(line) {
         let exact = (value - low) * scale;
         let clamped = exact.max(0.0).min(top);
         // Half a unit is the rounding of a point inside.
         is_exact &= (exact - clamped).abs() <= 0.5;
-        let number = (clamped + 0.5) as u32;
+        // The lower bits of a float64 from 2^52 on are a whole number, rounded to nearest.
+        let number = (clamped + WHOLE).to_bits() as u32;
         *word = if half == 0 { number } else { *word | number << 16 };
     }
     is_exact

@@ -28,7 +28,12 @@
 //! children of a node all of whose points are within epsilon of a point are counted without tests,
 //! so that duplicates are not compared.
 //!
-//! A [`NestedLoop`] compares all points with all points, for few points or many dimensions.
+//! Above 16 dimensions a directory is over few coordinates of the points, to which `principal`
+//! maps them without stretching a distance; candidates are sifted in float32 then, dimension by
+//! dimension until their sum is too large, before they are decided.
+//!
+//! A [`NestedLoop`] compares all points with all points. [`Algorithm::choose`] says when that is
+//! faster.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009: §4 (nested loop), §5 (directory). Departures from the paper:
@@ -38,6 +43,8 @@
 //! - Its threads of a group visit a page if one of them needs it; here each point visits its own.
 //! - Pages are filtered by their boxes in all dimensions, not in one.
 //! - Decisions are exact; the paper computes in float32.
+//! - Principal components, which the paper recommends before the join, are found here, and the norm
+//!   of what they leave is a coordinate too.
 //!
 //! | file | contents |
 //! |---|---|
@@ -48,9 +55,11 @@
 //! | `scalar`, `portable`, `avx2`, `avx512` | the trait for each level |
 //! | `select`, `order` | selection of a rank; the kd order |
 //! | `boxes`, `directory` | boxes of points; the whole directory |
+//! | `principal` | principal components and the norm of the rest, with the proof of their bound |
 //! | `batch`, `search` | a batch of tests; the search of a part |
 //! | `nested_loop` | all points with all points |
 //! | `candidates`, `sink` | the decision of candidates; receivers of pairs |
+//! | `plan` | the choice between both |
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -65,7 +74,9 @@ mod form;
 mod lanes;
 mod nested_loop;
 mod order;
+mod plan;
 mod portable;
+mod principal;
 mod rows;
 mod scalar;
 mod search;
@@ -77,6 +88,7 @@ mod tests;
 pub use self::directory::Directory;
 pub use self::epsilon::{Epsilon, square};
 pub use self::nested_loop::{NestedLoop, Scan};
+pub use self::plan::Algorithm;
 pub use self::rows::{Vectors, first_not_finite};
 pub use self::search::{Join, Search};
 pub use self::sink::{FoundPairs, Pair, PairCount, Partners, Side, Sink};

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::lanes::{Filter, LANES, as_u32};
-use super::rows::Vectors;
+use super::rows::{Vectors, by_dims};
 use super::select::select;
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
@@ -63,12 +63,8 @@ pub(super) fn kd_order(isa: Isa, vectors: Vectors<'_>) -> Ordered {
     let dims = vectors.dims();
     let mut order = vec![NO_ROW; positions];
     let mut rows = vec![0.0; positions * dims];
-    for (row, &bucket) in (0..).zip(&buckets) {
-        let end = &mut ends[bucket as usize];
-        order[*end] = row;
-        rows[*end * dims..][..dims].copy_from_slice(vectors.row(row as usize));
-        *end += 1;
-    }
+    let to = (&mut order[..], &mut rows[..]);
+    dispatch::<Base, _>(isa, Scatter { vectors, buckets: &buckets, ends: &mut ends, to });
     drop(buckets);
     let mut firsts = Vec::with_capacity(counts.len() + 1);
     let mut scratch = Scratch::new(dims);
@@ -91,6 +87,38 @@ pub(super) fn kd_order(isa: Isa, vectors: Vectors<'_>) -> Ordered {
     }
     firsts.push(as_u32(positions / LANES));
     Ordered { order, rows, firsts }
+}
+
+/// Moves rows into their buckets, of which `ends` are the ends so far.
+struct Scatter<'a> {
+    vectors: Vectors<'a>,
+    buckets: &'a [u16],
+    ends: &'a mut [usize],
+    to: (&'a mut [u32], &'a mut [f32]),
+}
+
+impl Call for Scatter<'_> {
+    type Output = ();
+}
+
+impl<L> RunOn<L> for Scatter<'_> {
+    #[inline(always)]
+    fn run_on(self, _: L) {
+        by_dims!(self.vectors.dims(), scatter(self));
+    }
+}
+
+#[inline(always)]
+fn scatter<const D: usize>(call: Scatter<'_>) {
+    let Scatter { vectors, buckets, ends, to: (order, rows) } = call;
+    let dims = if D == 0 { vectors.dims() } else { D };
+    let places = (0..).zip(buckets).zip(vectors.values().chunks_exact(dims));
+    for ((row, &bucket), values) in places {
+        let end = &mut ends[bucket as usize];
+        order[*end] = row;
+        rows[*end * dims..][..dims].copy_from_slice(values);
+        *end += 1;
+    }
 }
 
 /// A kd tree of splits, as a heap from index 1.
@@ -149,7 +177,7 @@ impl<L: Filter> RunOn<L> for PlantTree<'_> {
             for (node, points) in ((1 << depth)..).zip(nodes) {
                 let middle = points.start + points.len() / 2;
                 if points.len() > 1
-                    && let Some(dim) = scratch.split(level, dims, rows, points.clone(), middle)
+                    && let Some(dim) = scratch.split::<0>(level, dims, rows, points.clone(), middle)
                 {
                     let keys = &scratch.keys[points.start..middle];
                     let greatest = keys.iter().max().expect("half of several points");
@@ -177,25 +205,30 @@ impl Call for FindBuckets<'_> {
 
 impl<L> RunOn<L> for FindBuckets<'_> {
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 12 levels")]
     fn run_on(self, _: L) {
-        let dims = self.vectors.dims();
-        let (nodes, splits) = (&self.tree.dims[..], &self.tree.splits[..nodes_of(self.tree)]);
-        let nodes = &nodes[..splits.len()];
-        // Several rows at a time: each waits for its loads, level by level.
-        const ROWS: usize = 8;
-        let chunks = self.vectors.values().chunks(ROWS * dims);
-        for (rows, buckets) in chunks.zip(self.buckets.chunks_mut(ROWS)) {
-            let mut found = [1_usize; ROWS];
-            for _ in 0..self.tree.levels {
-                for (row, node) in found[..buckets.len()].iter_mut().enumerate() {
-                    let value = rows[row * dims + nodes[*node] as usize];
-                    *node = 2 * *node + usize::from(value > splits[*node]);
-                }
+        by_dims!(self.vectors.dims(), find_buckets(self));
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most 12 levels")]
+fn find_buckets<const D: usize>(call: FindBuckets<'_>) {
+    let dims = if D == 0 { call.vectors.dims() } else { D };
+    let (nodes, splits) = (&call.tree.dims[..], &call.tree.splits[..nodes_of(call.tree)]);
+    let nodes = &nodes[..splits.len()];
+    // Several rows at a time: each waits for its loads, level by level.
+    const ROWS: usize = 8;
+    let chunks = call.vectors.values().chunks(ROWS * dims);
+    for (rows, buckets) in chunks.zip(call.buckets.chunks_mut(ROWS)) {
+        let mut found = [1_usize; ROWS];
+        for _ in 0..call.tree.levels {
+            for (row, node) in found[..buckets.len()].iter_mut().enumerate() {
+                let value = rows[row * dims + nodes[*node] as usize];
+                *node = 2 * *node + usize::from(value > splits[*node]);
             }
-            for (bucket, node) in buckets.iter_mut().zip(found) {
-                *bucket = (node - splits.len()) as u16;
-            }
+        }
+        for (bucket, node) in buckets.iter_mut().zip(found) {
+            *bucket = (node - splits.len()) as u16;
         }
     }
 }
@@ -253,24 +286,30 @@ impl Call for OrderBucket<'_> {
 impl<L: Filter> RunOn<L> for OrderBucket<'_> {
     #[inline(always)]
     fn run_on(self, level: L) {
-        let Self { dims, order, rows, scratch } = self;
-        scratch.number(order.len());
-        let mut ranges = std::mem::take(&mut scratch.ranges);
-        ranges.push(0..order.len());
-        while let Some(range) = ranges.pop() {
-            let leaves = range.len().div_ceil(LANES);
-            if leaves > 1 {
-                // The left part is a power of two of leaves, so that nodes of the directory are
-                // nodes of this tree.
-                let middle = range.start + leaves.next_power_of_two() / 2 * LANES;
-                if scratch.split(level, dims, rows, range.clone(), middle).is_some() {
-                    ranges.extend([middle..range.end, range.start..middle]);
-                }
+        by_dims!(self.dims, order_bucket(level, self));
+    }
+}
+
+#[inline(always)]
+fn order_bucket<const D: usize>(level: impl Filter, call: OrderBucket<'_>) {
+    let OrderBucket { dims, order, rows, scratch } = call;
+    let dims = if D == 0 { dims } else { D };
+    scratch.number(order.len());
+    let mut ranges = std::mem::take(&mut scratch.ranges);
+    ranges.push(0..order.len());
+    while let Some(range) = ranges.pop() {
+        let leaves = range.len().div_ceil(LANES);
+        if leaves > 1 {
+            // The left part is a power of two of leaves, so that nodes of the directory are
+            // nodes of this tree.
+            let middle = range.start + leaves.next_power_of_two() / 2 * LANES;
+            if scratch.split::<D>(level, dims, rows, range.clone(), middle).is_some() {
+                ranges.extend([middle..range.end, range.start..middle]);
             }
         }
-        scratch.ranges = ranges;
-        scratch.move_points(dims, order, rows);
     }
+    scratch.ranges = ranges;
+    scratch.move_points(dims, order, rows);
 }
 
 /// Memory for the order of a bucket.
@@ -309,9 +348,9 @@ impl Scratch {
     /// Reorders the points of a range so that the ones before `middle` are the smaller ones in the
     /// widest dimension, which is returned; none if all are equal.
     #[inline(always)]
-    fn split<L: Filter>(
+    fn split<const D: usize>(
         &mut self,
-        level: L,
+        level: impl Filter,
         dims: usize,
         rows: &[f32],
         range: Range<usize>,
@@ -321,15 +360,18 @@ impl Scratch {
         let keys = &mut self.keys[range];
         let point = |key: u32| (key & INDEX_MASK) as usize;
         let step = (keys.len() / EXTENT_POINTS).max(1);
+        let points = || keys.iter().step_by(step).map(|&key| point(key));
         let (low, high) = (&mut self.low[..dims], &mut self.high[..dims]);
-        low.fill(f32::MAX);
-        high.fill(f32::MIN);
-        for &key in keys.iter().step_by(step) {
-            let row = &rows[point(key) * dims..][..dims];
-            for dim in 0..dims {
-                low[dim] = low[dim].min(row[dim]);
-                high[dim] = high[dim].max(row[dim]);
-            }
+        if D == 0 {
+            low.fill(f32::MAX);
+            high.fill(f32::MIN);
+            widen(low, high, rows, points());
+        } else {
+            // In registers, as there are few dimensions.
+            let (mut lows, mut highs) = ([f32::MAX; D], [f32::MIN; D]);
+            widen(&mut lows, &mut highs, rows, points());
+            low.copy_from_slice(&lows);
+            high.copy_from_slice(&highs);
         }
         let (mut dim, mut side) = widest(low, high);
         if side == 0.0 && step > 1 {
@@ -341,19 +383,28 @@ impl Scratch {
         }
         // Halves, as the extent of float32 may exceed its greatest number.
         let (low, scale) = (low[dim] * 0.5, 32_767.0 / side);
-        for key in keys.iter_mut() {
-            let point = *key & INDEX_MASK;
-            let value = (rows[point as usize * dims + dim] * 0.5 - low) * scale;
-            // The conversion saturates below, and makes no number zero.
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "15 bits")]
-            let value = value.min(32_767.0) as u32;
-            *key = value << INDEX_BITS | point;
+        let (lines, rest) = keys.as_chunks_mut();
+        for line in lines {
+            let values = std::array::from_fn(
+                #[inline(always)]
+                |lane| rows[point(line[lane]) * dims + dim],
+            );
+            set_values(line, &values, low, scale);
         }
+        let mut line = [0; LANES];
+        line[..rest.len()].copy_from_slice(rest);
+        let mut values = [0.0; LANES];
+        for (value, &key) in values.iter_mut().zip(&*rest) {
+            *value = rows[point(key) * dims + dim];
+        }
+        set_values(&mut line, &values, low, scale);
+        rest.copy_from_slice(&line[..rest.len()]);
         select(level, keys, rank, &mut self.others);
         Some(dim)
     }
 
     /// Moves points to their places.
+    #[inline(always)]
     fn move_points(&mut self, dims: usize, order: &mut [u32], rows: &mut [f32]) {
         self.order.clear();
         self.order.extend_from_slice(order);
@@ -368,16 +419,40 @@ impl Scratch {
     }
 }
 
+/// Puts values, in 15 bits, above the numbers of points.
+#[inline(always)]
+fn set_values(keys: &mut [u32; LANES], values: &[f32; LANES], low: f32, scale: f32) {
+    // Among floats from 2^23 to 2^24 on, the lower bits are a whole number: unlike a conversion, an
+    // addition needs no test of numbers that do not fit.
+    const WHOLE: f32 = 8_388_608.0;
+    for lane in 0..LANES {
+        let value = (values[lane] * 0.5 - low) * scale;
+        // Comparisons that vectors have, and that make no number zero.
+        let value = if value > 0.0 { value } else { 0.0 };
+        let value = if value < 32_767.0 { value } else { 32_767.0 };
+        let number = (value + WHOLE).to_bits() & 0x7fff;
+        keys[lane] = number << INDEX_BITS | keys[lane] & INDEX_MASK;
+    }
+}
+
 /// The extent of points.
 fn extent(dims: usize, rows: &[f32], points: impl Iterator<Item = usize>) -> (Vec<f32>, Vec<f32>) {
     let (mut low, mut high) = (vec![f32::MAX; dims], vec![f32::MIN; dims]);
+    widen(&mut low, &mut high, rows, points);
+    (low, high)
+}
+
+/// Widens an extent to points.
+#[inline(always)]
+fn widen(low: &mut [f32], high: &mut [f32], rows: &[f32], points: impl Iterator<Item = usize>) {
+    let dims = low.len();
     for point in points {
-        for (dim, &value) in rows[point * dims..][..dims].iter().enumerate() {
-            low[dim] = low[dim].min(value);
-            high[dim] = high[dim].max(value);
+        let row = &rows[point * dims..][..dims];
+        for dim in 0..dims {
+            low[dim] = if row[dim] < low[dim] { row[dim] } else { low[dim] };
+            high[dim] = if row[dim] > high[dim] { row[dim] } else { high[dim] };
         }
     }
-    (low, high)
 }
 
 /// The dimension of the longest side, and half of its length.

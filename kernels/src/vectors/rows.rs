@@ -3,6 +3,22 @@
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
+/// Calls a function whose last parameter is a constant number of dimensions, 0 if it is not one of
+/// those: copies and loops over few dimensions are a few instructions then.
+macro_rules! by_dims {
+    ($dims:expr, $call:ident($($argument:expr),*)) => {
+        match $dims {
+            1 => $call::<1>($($argument),*),
+            2 => $call::<2>($($argument),*),
+            3 => $call::<3>($($argument),*),
+            4 => $call::<4>($($argument),*),
+            8 => $call::<8>($($argument),*),
+            _ => $call::<0>($($argument),*),
+        }
+    };
+}
+pub(super) use by_dims;
+
 /// Rows of `dims` coordinates each, one after the other.
 ///
 /// # Examples

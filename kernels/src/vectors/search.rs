@@ -3,6 +3,7 @@
 use super::batch::{POINT_BITS, Probes, TestBoxes, TestPoints};
 use super::candidates::{Candidates, Kind, Sides};
 use super::directory::{Directory, PART_LEAVES};
+use super::form::Limits;
 use super::lanes::{LANES, Line, as_u32};
 use super::order::NO_ROW;
 use super::sink::{Partners, Side, Sink};
@@ -71,8 +72,12 @@ pub struct Search {
     part: usize,
     /// The points of the part in the form of the directory that is searched.
     tiles: Vec<Line>,
-    /// Whether all of them are exact in that form.
+    /// Whether filters know all of them exactly.
     is_exact: bool,
+    /// Limits for them.
+    limits: Limits,
+    /// Their coordinates, if they are mapped.
+    mapped: Vec<f32>,
     /// Tests to be done: with the points of leaves, then with the boxes of each level.
     stages: Vec<Tests>,
     /// The node of the part at each level, if it is one of the directory.
@@ -126,9 +131,10 @@ impl<'a> Join<'a> {
         let points = probe.order[positions.clone()].partition_point(|&row| row != NO_ROW);
         search.tiles.resize(PART_LEAVES * words, Line([0; LANES]));
         let tiles = &mut search.tiles[..points.div_ceil(LANES) * words];
+        search.is_exact = build.is_exact;
+        let mut moved = build.map.as_ref().map_or(0.0, |&(_, moved)| moved);
         if kind == Kind::Within {
             tiles.copy_from_slice(&build.tiles[positions.start / LANES * words..][..tiles.len()]);
-            search.is_exact = build.is_exact;
             search.nodes.clear();
             let mut node = as_u32(part);
             search.nodes.push(node);
@@ -137,9 +143,17 @@ impl<'a> Join<'a> {
                 search.nodes.push(node);
             }
         } else {
-            let rows = &probe.rows[positions.start * dims..][..points * dims];
-            search.is_exact = build.form.store(isa, rows, dims, words, tiles) && build.is_exact;
+            let mut rows = &probe.rows[positions.start * dims..][..points * dims];
+            let mut dims = dims;
+            if let Some((principal, _)) = &build.map {
+                dims = principal.coordinates();
+                search.mapped.resize(points * dims, 0.0);
+                moved = principal.map(isa, rows, &mut search.mapped);
+                rows = &search.mapped;
+            }
+            search.is_exact &= build.form.store(isa, rows, dims, words, tiles);
         }
+        search.limits = build.limits(moved);
         search.stages.resize_with(self.build.levels.len() + 1, Tests::new);
         for stage in &mut search.stages {
             stage.len = 0;
@@ -151,11 +165,12 @@ impl<'a> Join<'a> {
         root.len = points;
     }
 
-    /// Goes on with the part until the sink is full; returns whether the part is finished.
+    /// Goes on with the part that was begun in `search`, until it is finished, which it returns, or
+    /// the sink is full.
     ///
     /// # Panics
     ///
-    /// If `isa` is not available, or no part of this join was begun.
+    /// If `isa` is not available. It may also if the part was begun by another join.
     pub fn advance<S: Sink>(self, isa: Isa, search: &mut Search, sink: &mut S) -> bool {
         let sides = Sides {
             dims: self.build.dims,
@@ -170,7 +185,7 @@ impl<'a> Join<'a> {
                 match search.stage() {
                     None if search.candidates.len() == 0 => return true,
                     None => break,
-                    Some(0) => self.test_points(isa, search),
+                    Some(0) => self.test_points(isa, search, sides),
                     Some(stage) => self.test_boxes(isa, search, stage, takes_all),
                 }
             }
@@ -178,7 +193,7 @@ impl<'a> Join<'a> {
         false
     }
 
-    /// Completes the counts of partners, after all parts.
+    /// Completes the counts of partners, once, after all parts.
     pub fn settle(self, partners: &mut Partners) {
         let side = if self.kind == Kind::Between { Side::Right } else { Side::Left };
         partners.settle(side, self.build.order.chunks_exact(LANES));
@@ -192,7 +207,7 @@ impl<'a> Join<'a> {
         let tests = from[0].take();
         let call = TestBoxes {
             form: &self.build.form,
-            limit: self.build.limits.within,
+            limit: search.limits.within,
             level: &self.build.levels[stage - 1],
             own: match stage {
                 _ if self.kind != Kind::Within => None,
@@ -202,7 +217,7 @@ impl<'a> Join<'a> {
             probes,
             tests,
             kept: &mut below.tests[below.len..],
-            inside: takes_all.then_some((self.build.limits.inside, &mut search.all)),
+            inside: takes_all.then_some((search.limits.inside, &mut search.all)),
         };
         below.len += dispatch::<Base, _>(isa, call);
         for (point, child) in search.all.drain(..) {
@@ -212,17 +227,21 @@ impl<'a> Join<'a> {
     }
 
     /// Tests a batch with the points of leaves.
-    fn test_points(self, isa: Isa, search: &mut Search) {
+    fn test_points(self, isa: Isa, search: &mut Search, sides: Sides<'_>) {
+        let before = search.candidates.pairs();
         search.candidates.reserve(BATCH * LANES);
         let call = TestPoints {
             form: &self.build.form,
-            limit: self.build.limits.within,
+            limit: search.limits.within,
             tiles: &self.build.tiles,
             probes: self.probes(search.part, &search.tiles),
             tests: search.stages[0].take(),
             candidates: &mut search.candidates,
         };
         dispatch::<Base, _>(isa, call);
+        if self.build.map.is_some() {
+            search.candidates.sift(isa, sides, before);
+        }
     }
 
     fn probes(self, part: usize, tiles: &[Line]) -> Probes<'_> {
