@@ -8,13 +8,13 @@ use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Directory, Epsilon};
+use trommel_kernels::vectors::Epsilon;
 
 use super::chunk::EpsilonChunk;
 use super::collect::{EpsilonConsumer, ResultRows};
 use super::kernel::EpsilonKernel;
 use super::operator::EpsilonJoin;
-use super::options::{EpsilonAlgorithm, EpsilonOutput};
+use super::options::EpsilonOutput;
 use super::prepare::EpsilonProducer;
 use super::rules::Rules;
 use super::side::{Side, VectorColumns, carried_schema};
@@ -56,26 +56,16 @@ impl OperatorSpec for EpsilonJoin {
             let allowed = "vectors of one input are first or not; name one input";
             return Err(refuse("output", "\"first\" with two inputs", allowed));
         }
-        if self.algorithm == EpsilonAlgorithm::Directory && columns[0].dims > Directory::DIMS_MAX {
-            let allowed =
-                format!("directories have vectors of at most {} coordinates", Directory::DIMS_MAX);
-            return Err(refuse("algorithm", "\"directory\"", allowed));
-        }
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let Self { output, memory_max, tuning, not_finite, .. } = *self;
+        let Self { output, algorithm, memory_max, tuning, not_finite, .. } = *self;
         let rows = self.rows(&columns);
         let outputs = vec![SchemaRef::clone(rows.schema())];
-        let has_directory = match self.algorithm {
-            EpsilonAlgorithm::Auto => columns[0].dims <= Directory::DIMS_MAX,
-            EpsilonAlgorithm::NestedLoop => false,
-            EpsilonAlgorithm::Directory => true,
-        };
-        let rules = Rules { epsilon, output, has_directory, isa, kernels, memory_max, tuning };
+        let rules = Rules { epsilon, output, algorithm, isa, kernels, memory_max, tuning };
         let window = self.extent(inputs.len())?;
         let sides = columns.into_iter().zip(1..);
         let mut sides: Vec<Side> =

@@ -23,17 +23,15 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Makes them ready.
-    pub(super) fn build(self, isa: Isa) -> Built {
+    /// Makes them ready. A directory takes over the principal components of `like`, if there is
+    /// one, since few vectors do not pay for components of their own.
+    pub(super) fn build(self, isa: Isa, like: Option<&Directory>) -> Built {
         let Self { coordinates, dims, epsilon, ids, carried, has_directory, stamps } = self;
-        let index = if has_directory {
-            Index::Directory(Box::new(Directory::new(
-                isa,
-                Vectors::new(&coordinates, dims),
-                epsilon,
-            )))
-        } else {
-            Index::Rows(coordinates)
+        let vectors = Vectors::new(&coordinates, dims);
+        let index = match like {
+            _ if !has_directory => Index::Rows(coordinates),
+            Some(like) => Index::Directory(Box::new(Directory::like(isa, vectors, like))),
+            None => Index::Directory(Box::new(Directory::new(isa, vectors, epsilon))),
         };
         Built { index, dims, epsilon, ids, carried, stamps }
     }
@@ -42,9 +40,10 @@ impl Collected {
 /// Bytes of a directory of `len` vectors of `dims` coordinates, at most: their copy, their stored
 /// form with its boxes, and their order.
 pub(super) fn directory_bytes(len: usize, dims: usize) -> usize {
-    // Boxes of leaves and groups are an eighth of the copy; words are padded to a power of two.
-    let words = dims.next_power_of_two();
-    len.saturating_mul(4 * dims + 4 * words + words + 8)
+    // Words are padded to a power of two, and those of many dimensions are principal components;
+    // boxes take a quarter of them. Leaves that are not full repeat vectors.
+    let words = dims.next_power_of_two().min(32);
+    len.saturating_mul(4 * dims + 4 * words + words + dims + 8)
 }
 
 /// How the vectors of an input lie.
@@ -73,8 +72,12 @@ impl Built {
         PairSide { id: self.ids[row as usize], carried }
     }
 
-    pub(super) fn has_directory(&self) -> bool {
-        matches!(self.index, Index::Directory(_))
+    /// Their directory, if they have one.
+    pub(super) fn directory(&self) -> Option<&Directory> {
+        match &self.index {
+            Index::Directory(directory) => Some(directory),
+            Index::Rows(_) => None,
+        }
     }
 
     /// Number of vectors.

@@ -53,7 +53,7 @@ impl EpsilonChunk {
         match task {
             Task::None | Task::Report { .. } => {}
             Task::Build { collected, built, .. } => {
-                *built = collected.take().map(|collected| Box::new(collected.build(isa)));
+                *built = collected.take().map(|collected| Box::new(collected.build(isa, None)));
             }
             Task::Join { sides, partners, parts, window } => {
                 let join = PartedJoin::new(sides, *block_rows);

@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use trommel_kernels::Isa;
 use trommel_kernels::vectors::Side;
-use trommel_kernels::vectors::{
-    Directory, Join, NestedLoop, Pair, Partners, Scan, Search, Sink, Vectors,
-};
+use trommel_kernels::vectors::{Join, NestedLoop, Pair, Partners, Scan, Search, Sink, Vectors};
 
 use super::built::{Built, Index, Sides};
 
@@ -26,7 +24,7 @@ pub(super) enum PartedJoin<'a> {
 impl<'a> PartedJoin<'a> {
     /// A join whose nested loops have blocks of `block_rows` rows.
     pub(super) fn new(sides: &'a Sides, block_rows: usize) -> Self {
-        let directories = (directory(&sides.left), sides.right.as_deref().map(directory));
+        let directories = (sides.left.directory(), sides.right.as_deref().map(Built::directory));
         match directories {
             (Some(one), None) => Self::Directory(Join::within(one)),
             (Some(left), Some(Some(right))) => Self::Directory(Join::between(left, right)),
@@ -77,13 +75,6 @@ fn block_of_triangle(part: usize) -> [usize; 2] {
         column -= 1;
     }
     [part - column * (column + 1) / 2, column]
-}
-
-fn directory(built: &'_ Built) -> Option<&'_ Directory> {
-    match &built.index {
-        Index::Directory(directory) => Some(directory),
-        Index::Rows(_) => None,
-    }
 }
 
 fn rows_of(built: &Built, rows: Range<usize>) -> Vectors<'_> {

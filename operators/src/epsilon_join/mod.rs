@@ -10,8 +10,8 @@
 //! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
 //! kernel when the rows have been sent, so memory does not depend on the number of pairs.
 //!
-//! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of earlier
-//! vectors of the window.
+//! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of
+//! earlier vectors of the window.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009. Departures: a kd order over all dimensions and boxes at all levels in place of three

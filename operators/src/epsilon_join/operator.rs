@@ -17,8 +17,9 @@ use super::tuning::Tuning;
 /// Out, by `output`: `left` and `right` (UInt32, ids), `distance` (Float64), and each column of
 /// `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and each column of `carry`, in the
 /// order of the input; or `id` and each column of `carry` of the vectors that have no partner among
-/// those before them, also in that order. With one input, each pair comes once, and `left` is the vector that came
-/// first; with two, `left` is of the first input. Pairs come in no particular order.
+/// those before them, also in that order. With one input, each pair comes once, and `left` is the
+/// vector that came first; with two, `left` is of the first input. Pairs come in no particular
+/// order.
 ///
 /// With `window`, each vector is joined on arrival to the earlier vectors of the window, and a pair
 /// comes out with the batch of its newer vector. `output` `partners` has no window.

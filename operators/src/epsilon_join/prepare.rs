@@ -59,12 +59,25 @@ impl EpsilonProducer {
     }
 
     /// The vectors of an input, which has ended.
-    fn collected(&mut self, mut side: Side) -> Result<Collected, OperatorError> {
-        if self.rules.has_directory {
+    fn collected(
+        &mut self,
+        mut side: Side,
+        has_directory: bool,
+    ) -> Result<Collected, OperatorError> {
+        if has_directory {
             let bytes = directory_bytes(side.ids.len(), side.columns.dims);
             self.budget.take("the directory", bytes)?;
         }
-        side.take(&self.rules, Vec::new())
+        side.take(&self.rules, has_directory, Vec::new())
+    }
+
+    /// Number of pairs that a nested loop compares.
+    fn pairs(&self) -> u64 {
+        let len = |side: &Side| side.ids.len() as u64;
+        match &self.sides[..] {
+            [only] => len(only) * len(only).saturating_sub(1) / 2,
+            sides => sides.iter().map(len).product(),
+        }
     }
 
     /// Begins with the join when all directories are there.
@@ -119,9 +132,10 @@ impl Producer for EpsilonProducer {
 
     fn finish(&mut self) -> Result<(), OperatorError> {
         self.counters = self.numbers();
+        let has_directory = self.rules.has_directory(self.pairs(), self.sides[0].columns.dims);
         let sides = std::mem::take(&mut self.sides);
         let built = sides.iter().map(|_| None).collect();
-        let collected = sides.into_iter().map(|side| self.collected(side));
+        let collected = sides.into_iter().map(|side| self.collected(side, has_directory));
         let waiting = (0..).zip(collected.collect::<Result<Vec<_>, _>>()?).collect();
         self.phase = Phase::Building { waiting, built };
         Ok(())

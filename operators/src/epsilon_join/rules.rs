@@ -1,9 +1,9 @@
 //! Parameters of a join, checked.
 
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::Epsilon;
+use trommel_kernels::vectors::{Algorithm, Epsilon};
 
-use super::options::EpsilonOutput;
+use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::tuning::Tuning;
 
 /// Parameters of a join.
@@ -11,11 +11,21 @@ use super::tuning::Tuning;
 pub(super) struct Rules {
     pub(super) epsilon: Epsilon,
     pub(super) output: EpsilonOutput,
-    /// Whether vectors are put into directories.
-    pub(super) has_directory: bool,
+    pub(super) algorithm: EpsilonAlgorithm,
     pub(super) isa: Isa,
     /// Number of kernels that search side by side.
     pub(super) kernels: usize,
     pub(super) memory_max: usize,
     pub(super) tuning: Tuning,
+}
+
+impl Rules {
+    /// Whether vectors of `dims` coordinates are put into directories, to compare `pairs` pairs.
+    pub(super) fn has_directory(&self, pairs: u64, dims: usize) -> bool {
+        match self.algorithm {
+            EpsilonAlgorithm::Auto => Algorithm::choose(pairs, dims) == Algorithm::Directory,
+            EpsilonAlgorithm::NestedLoop => false,
+            EpsilonAlgorithm::Directory => true,
+        }
+    }
 }

@@ -87,11 +87,12 @@ impl Side {
     pub(super) fn take(
         &mut self,
         rules: &Rules,
+        has_directory: bool,
         stamps: Vec<u64>,
     ) -> Result<Collected, OperatorError> {
         let (coordinates, ids) =
             (std::mem::take(&mut self.coordinates), std::mem::take(&mut self.ids));
-        let Rules { epsilon, has_directory, tuning, .. } = *rules;
+        let Rules { epsilon, tuning, .. } = *rules;
         let carried = match self.columns.carry.is_empty() {
             true => None,
             false => {

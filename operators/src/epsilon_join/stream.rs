@@ -49,11 +49,28 @@ struct VectorPane {
 }
 
 impl VectorPane {
-    fn new(collected: Collected, cell: u64, isa: Isa, batch_bytes: usize) -> Self {
+    /// A pane whose directory may be like that of `larger`.
+    fn new(
+        collected: Collected,
+        larger: Option<&Self>,
+        cell: u64,
+        isa: Isa,
+        batch_bytes: usize,
+    ) -> Self {
         let coordinates = collected.coordinates.clone();
         let bytes = bytes_of(&collected);
-        Self { built: Arc::new(collected.build(isa)), coordinates, cell, bytes, isa, batch_bytes }
+        let larger = larger.filter(|_| collected.ids.len() < COMPONENTS_MIN);
+        let built = collected.build(isa, larger.and_then(|pane| pane.built.directory()));
+        Self { built: Arc::new(built), coordinates, cell, bytes, isa, batch_bytes }
     }
+}
+
+/// Vectors that pay for principal components of their own.
+const COMPONENTS_MIN: usize = 1 << 14;
+
+/// The largest pane.
+fn largest(panes: &[VectorPane]) -> Option<&VectorPane> {
+    panes.iter().max_by_key(|pane| pane.weight())
 }
 
 /// Bytes of a pane of these vectors.
@@ -100,10 +117,10 @@ impl Pane for VectorPane {
         let carried = parts.iter().map(|part| part.built.carried.as_ref());
         let carried = CarriedRows::joined(carried, *batch_bytes)?;
         let (dims, epsilon) = (built.dims, built.epsilon);
-        let has_directory = built.has_directory();
+        let has_directory = built.directory().is_some();
         let collected =
             Collected { coordinates, dims, epsilon, ids, carried, has_directory, stamps };
-        Ok(Self::new(collected, *cell, *isa, *batch_bytes))
+        Ok(Self::new(collected, largest(parts), *cell, *isa, *batch_bytes))
     }
 }
 
@@ -175,13 +192,16 @@ impl StreamProducer {
         self.panes.close_cells(cell, room)?;
         // Vectors of the micro-batch are counted with their pane.
         self.side.append(&part, &mut Budget::new(usize::MAX))?;
-        let collected = self.side.take(&self.rules, stamps)?;
+        // A stream goes on, so that directories pay.
+        let has_directory = self.rules.has_directory(u64::MAX, self.side.columns.dims);
+        let collected = self.side.take(&self.rules, has_directory, stamps)?;
         let mut budget = Budget::new(self.rules.memory_max);
         let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
         budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
         budget.take("the micro-batch", bytes_of(&collected)).map_err(limited)?;
         let Rules { isa, tuning, .. } = self.rules;
-        let pane = VectorPane::new(collected, cell, isa, tuning.carried_batch_bytes);
+        let batch_bytes = tuning.carried_batch_bytes;
+        let pane = VectorPane::new(collected, largest(&self.panes), cell, isa, batch_bytes);
         self.list_tasks(&pane.built, last);
         let room = self.rules.memory_max.saturating_sub(self.bytes() + pane.bytes);
         self.panes.push(pane, room)?;
