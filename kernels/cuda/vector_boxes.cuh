@@ -42,7 +42,7 @@ struct alignas(16) BoxShared {
 template <u32 DIMS>
 __device__ inline float gap(const Box<DIMS>& own, const float* boxes, u32 count, u32 at) {
     float sum = 0;
-#pragma unroll
+#pragma unroll 4
     for (u32 d = 0; d < DIMS; ++d) {
         const float low = boxes[2 * d * count + at], high = boxes[(2 * d + 1) * count + at];
         const float apart = fmaxf(fmaxf(low - own.high[d], own.low[d] - high), 0);
@@ -172,36 +172,39 @@ struct HalfFilter {
     // The sums of the lane, a bit each, whose pairs may be near: of an own leaf and the right one.
     template <u32 INDEX>
     __device__ u32 maybe(const float*, u32) const {
-        constexpr u32 ONES = 0x3c003c00;
-        float sums[2][4][4];
-        u32 any = 0;
+        u32 bits = 0;
+        // By halves of the own leaf: more sums at a time would leave fewer registers to others.
 #pragma unroll
         for (u32 half = 0; half < 2; ++half) {
+            float sums[4][4];
+            u32 any = 0;
 #pragma unroll
             for (u32 part = 0; part < 4; ++part) {
-                float(&own)[4] = sums[half][part];
+                multiply<INDEX>(half, part, sums[part]);
 #pragma unroll
-                for (u32 step = 0; step < STEPS; ++step) {
-                    const u32 rows[4] = {left[INDEX][half][2 * step],
-                                         left[INDEX][half][2 * step + 1], ONES, ONES};
-                    if (step == 0) {
-                        multiply_rows(own, begin[INDEX][half], rows, right[part][0],
-                                      squares[part][0]);
-                    } else {
-                        add_rows(own, rows, right[part][step], squares[part][step]);
-                    }
-                }
+                for (u32 i = 0; i < 4; ++i) any |= __float_as_uint(sums[part][i]);
+            }
+            if (!__any_sync(FULL_WARP, any >> 31)) continue;
 #pragma unroll
-                for (u32 i = 0; i < 4; ++i) any |= __float_as_uint(own[i]);
+            for (u32 i = 0; i < 16; ++i) {
+                bits |= __float_as_uint(sums[i / 4][i % 4]) >> 31 << (16 * half + i);
             }
         }
-        if (!__any_sync(FULL_WARP, any >> 31)) return 0;
-        u32 bits = 0;
-#pragma unroll
-        for (u32 i = 0; i < 32; ++i) {
-            bits |= __float_as_uint(sums[i / 16][i / 4 % 4][i % 4]) >> 31 << i;
-        }
         return bits;
+    }
+    template <u32 INDEX>
+    __device__ void multiply(u32 half, u32 part, float (&sums)[4]) const {
+        constexpr u32 ONES = 0x3c003c00;
+#pragma unroll
+        for (u32 step = 0; step < STEPS; ++step) {
+            const u32 rows[4] = {left[INDEX][half][2 * step], left[INDEX][half][2 * step + 1], ONES,
+                                 ONES};
+            if (step == 0) {
+                multiply_rows(sums, begin[INDEX][half], rows, right[part][0], squares[part][0]);
+            } else {
+                add_rows(sums, rows, right[part][step], squares[part][step]);
+            }
+        }
     }
     __device__ static u32 row(u32 bit) { return row_of_sum(bit); }
     __device__ static u32 column(u32 bit) { return column_of_sum(bit); }

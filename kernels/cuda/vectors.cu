@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(LOOP_THREADS)
     join_pages<8>(left, right, directory, question, units, output, tile_len);
 }
 
-extern "C" __global__ void __launch_bounds__(LOOP_THREADS)
+extern "C" __global__ void __launch_bounds__(LOOP_THREADS, 16)
     vectors_pages_0(Vectors left, Vectors right, Directory directory, Question question,
                     JoinUnits units, NearOutput output, u32 tile_len) {
     join_pages<0>(left, right, directory, question, units, output, tile_len);
@@ -81,7 +81,7 @@ static_assert(sizeof(BoxShared<8, 2>) == 1088, "as the launcher has it");
 static_assert(sizeof(BoxShared<8, 4>) == 1216, "as the launcher has it");
 static_assert(sizeof(BoxShared<16, 2>) == 1280, "as the launcher has it");
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 5)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_half_4_2(Boxed left, Boxed right, Question question, JoinUnits units,
                      NearOutput output) {
     // The launcher asks no device for it that has no such units; so below.
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 5)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 5)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_half_8_2(Boxed left, Boxed right, Question question, JoinUnits units,
                      NearOutput output) {
     if constexpr (BITS_ON_TENSOR_CORES) {
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 5)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 3)
     vectors_half_8_4(Boxed left, Boxed right, Question question, JoinUnits units,
                      NearOutput output) {
     if constexpr (BITS_ON_TENSOR_CORES) {
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 3)
     vectors_half_16_2(Boxed left, Boxed right, Question question, JoinUnits units,
                       NearOutput output) {
     if constexpr (BITS_ON_TENSOR_CORES) {

@@ -110,6 +110,7 @@ struct SortedArgument {
 
 /// Elements of the buffers for `len` vectors of `dims` dimensions: floats, then words.
 fn elements(len: usize, dims: usize) -> ([usize; 4], [usize; 3]) {
+    let len = len.max(1);
     let groups = len.div_ceil(GROUP);
     let ends = 2 * row_len(dims);
     let floats = [
@@ -149,7 +150,7 @@ impl BoxedRoom {
         let (floats, [keys, counts, plan]) = elements(len, dims);
         let words = [keys, keys, keys, keys, counts, DIGITS, plan];
         let all = floats.iter().chain(&words);
-        all.map(|len| len.max(&1) * size_of::<u32>()).sum()
+        all.map(|len| len * size_of::<u32>()).sum()
     }
 
     /// Queues all steps for `vectors`, which are on the device when the stream gets there.

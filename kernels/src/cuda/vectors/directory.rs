@@ -120,20 +120,25 @@ impl DirectoryArgument {
     }
 }
 
+/// Extents of `len` left vectors.
+fn bounds_len(len: usize) -> usize {
+    len.div_ceil(BOUNDED).max(1) * LEVELS
+}
+
 impl DirectoryRoom {
     /// Room for the directory of `len` vectors.
     pub(super) fn new(memory: &Arc<Memory>, len: usize) -> Result<Self, DeviceError> {
         Ok(Self {
             parts: memory.device_buffer(PARTS)?,
             pages: memory.device_buffer(PAGES + 1)?,
-            bounds: memory.device_buffer(len.div_ceil(BOUNDED) * LEVELS)?,
+            bounds: memory.device_buffer(bounds_len(len))?,
             first_pages: Vec::new(),
         })
     }
 
     /// The bytes of that room.
     pub(super) fn bytes(len: usize) -> usize {
-        let extents = PARTS + len.div_ceil(BOUNDED) * LEVELS;
+        let extents = PARTS + bounds_len(len);
         extents * size_of::<Extent>() + (PAGES + 1) * size_of::<u32>()
     }
 

@@ -144,7 +144,7 @@ unsafe impl Primitive for VectorJoin {
         assert!(sides[0] == sides[1], "the sides differ: {sides:?}");
         let (count, most) = (units.len(), limits.units);
         assert!(count <= most, "a part of {count} units exceeds {most}");
-        let end = left.units(Some(right), &policy).len();
+        let end = left.unit_count(&policy);
         let wrong = units.iter().find(|unit| unit.left as usize >= end);
         assert!(wrong.is_none(), "{wrong:?} of {end} units");
         let len = left.len().max(right.len());

@@ -112,12 +112,12 @@ impl DeviceVectors {
             limits,
             len: 0,
             base: 0,
-            values: memory.device_buffer(len * dims)?,
+            values: memory.device_buffer((len * dims).max(1))?,
             prepared: match method {
                 Method::NestedLoop => Prepared::Nothing,
                 Method::Directory => Prepared::Directory {
                     room: DirectoryRoom::new(memory, len)?,
-                    ids: memory.device_buffer(len)?,
+                    ids: memory.device_buffer(len.max(1))?,
                 },
                 Method::Boxes => Prepared::Boxes(BoxedRoom::new(memory, len, dims)?),
             },
@@ -212,20 +212,30 @@ impl DeviceVectors {
         if right.unwrap_or(self).len == 0 {
             return Vec::new();
         }
-        let leaves = policy.leaves_of_unit(dims.min(super::launch::BOX_DIMS_MAX));
-        let (unit_len, tile) = match self.limits.method {
-            Method::Boxes => (leaves * LEAF, 0),
-            Method::NestedLoop | Method::Directory => (WARP_LEN, tile_len(dims)),
-        };
-        let units = narrow(self.len.div_ceil(unit_len));
+        let (tile, per_super) = (narrow(tile_len(dims)), narrow(LEAF * LEAVES_OF_SUPER));
+        let unit_len = narrow(self.unit_len(policy));
         // A self-join begins at the first vector of the unit.
         let first = |left: u32| match &self.prepared {
-            Prepared::Nothing => left * narrow(WARP_LEN) / narrow(tile) * narrow(tile),
+            Prepared::Nothing => left * unit_len / tile * tile,
             Prepared::Directory { room, .. } => room.first_page(left),
-            Prepared::Boxes(_) => left * narrow(leaves) / narrow(LEAVES_OF_SUPER),
+            Prepared::Boxes(_) => left * unit_len / per_super,
         };
         let at = |left: u32| if is_self { first(left) } else { 0 };
+        let units = narrow(self.unit_count(policy));
         (0..units).map(|left| JoinUnit { left, at: at(left), skip: 0 }).collect()
+    }
+
+    /// The number of units, if there is a right vector.
+    pub(super) fn unit_count(&self, policy: &Policy) -> usize {
+        self.len.div_ceil(self.unit_len(policy))
+    }
+
+    /// Left vectors of a unit.
+    fn unit_len(&self, policy: &Policy) -> usize {
+        match self.limits.method {
+            Method::Boxes => policy.leaves_of_unit(self.limits.dims) * LEAF,
+            Method::NestedLoop | Method::Directory => WARP_LEN,
+        }
     }
 
     pub(super) fn base(&self) -> u32 {
