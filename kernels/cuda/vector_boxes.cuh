@@ -25,7 +25,7 @@ constexpr u32 MATCHES_MIN = 256;
 
 template <u32 DIMS>
 struct Box {
-    float low[DIMS], high[DIMS];
+    float lows[DIMS], highs[DIMS];
 };
 
 // Shared memory of a warp. The same size: kernels/src/cuda/vectors/launch.rs.
@@ -45,7 +45,7 @@ __device__ inline float gap(const Box<DIMS>& own, const float* boxes, u32 count,
 #pragma unroll 4
     for (u32 d = 0; d < DIMS; ++d) {
         const float low = boxes[2 * d * count + at], high = boxes[(2 * d + 1) * count + at];
-        const float apart = fmaxf(fmaxf(low - own.high[d], own.low[d] - high), 0);
+        const float apart = fmaxf(fmaxf(low - own.highs[d], own.lows[d] - high), 0);
         sum = fmaf(apart, apart, sum);
     }
     return sum;
@@ -60,81 +60,69 @@ __device__ inline u32 column_of_sum(u32 i) {
 }
 
 // The filter by tensor cores. STEPS: rows have 8 STEPS dimensions, and a lane two of each 8.
+//
+// Halves of right rows are ready in the frame of their sample. Where that is too coarse for epsilon,
+// a warp makes them itself, relative to its own box, with squares in place of norms.
 template <u32 STEPS, u32 OWN>
 struct HalfFilter {
     static constexpr u32 ROW = 8 * STEPS;
     u32 left[OWN][2][2 * STEPS];  // -2 times the coordinates of two rows, for each half of a leaf
     float begin[OWN][2][2];       // norms of those rows, less the threshold
+    bool is_ready;
     float scale, shifts[2 * STEPS];
     u32 clamps[STEPS];
-    float2 loaded[4][STEPS];
+    uint2 loaded[4][STEPS];
     u32 right[4][STEPS], squares[4][STEPS];
 
-    // The coordinates of two dimensions, relative to the own box.
-    __device__ u32 halves(u32 step, float first, float second) const {
-        const u32 most = clamps[step];
-        const u32 values = to_halves(fmaf(first, scale, shifts[2 * step]),
-                                     fmaf(second, scale, shifts[2 * step + 1]));
-        return clamp_halves(values, most | 0x80008000, most);
-    }
-    __device__ static u32 exponent(float value) { return __float_as_uint(value) >> 23 & 0xff; }
-
-    // Chooses origin, scale and clamps; returns the threshold of a square.
-    template <u32 DIMS>
-    __device__ float choose_scale(const Box<DIMS>& whole, float reach) {
-        float widest = 0, farthest = 0;
-#pragma unroll
-        for (u32 d = 0; d < DIMS; ++d) {
-            widest = fmaxf(widest, half_width(whole, d, reach));
-            farthest = fmaxf(farthest, fabsf(centre(whole, d)));
-        }
-        // The widest becomes 64 to 128, unless the centres would overflow.
-        const u32 most = smaller(253, 380 - exponent(farthest));
-        scale = __uint_as_float(smaller(most, 260 - exponent(widest)) << 23);
+    // Takes over the frame for the dimensions of the lane; returns the threshold of a square, with
+    // `slack` for norms and sums.
+    template <class Ends>
+    __device__ float set(const Frame<Ends>& frame, u32 dims, float reach, float slack) {
+        scale = frame.scale;
         float squares = 0, moved = 0;
-        const u32 pair = lane_of_warp() % 4 * 2;
-#pragma unroll
-        for (u32 d = 0; d < ROW; d += 2) {
-            const u32 halves = to_halves(d < DIMS ? half_width(whole, d, reach) * scale : 0,
-                                         d + 1 < DIMS ? half_width(whole, d + 1, reach) * scale : 0);
-            if (d % 8 == pair) {
-                clamps[d / 8] = halves;
-                shifts[d / 8 * 2] = d < DIMS ? -centre(whole, d) * scale : 0;
-                shifts[d / 8 * 2 + 1] = d + 1 < DIMS ? -centre(whole, d + 1) * scale : 0;
-            }
-            add_bound(low_half(halves), squares, moved);
-            add_bound(high_half(halves), squares, moved);
+        for (u32 d = 0; d < dims; ++d) {
+            const float most = low_half(to_halves(frame.half_width(d) * scale, 0));
+            const float step = most * (0x1p-11f + 0x1p-22f) + 0x1p-24f;
+            squares += most * most;
+            moved += step * step;
         }
-        const float apart = reach * scale * (1 + 0x1p-20f) + 2 * sqrtf(moved) * (1 + 0x1p-20f);
-        return apart * apart * (1 + 0x1p-14f) + squares * (0x1p-11f + 0x1p-14f) + ROW * 0x1p-24f;
+#pragma unroll
+        for (u32 step = 0; step < STEPS; ++step) {
+            const u32 d = 8 * step + lane_of_warp() % 4 * 2;
+            const bool is_there = d < dims;
+            clamps[step] = is_there ? frame.clamps(d) : 0;
+            shifts[2 * step] = is_there ? frame.shift(d) : 0;
+            shifts[2 * step + 1] = is_there ? frame.shift(d + 1) : 0;
+        }
+        const float apart = (reach * scale + 2 * sqrtf(moved)) * (1 + 0x1p-20f);
+        return apart * apart * (1 + 0x1p-14f) + squares * slack + ROW * 0x1p-23f;
     }
-    template <u32 DIMS>
-    __device__ static float half_width(const Box<DIMS>& box, u32 d, float reach) {
-        return fminf(box.high[d] / 2 - box.low[d] / 2 + 1.5f * reach, FLOAT_MAX);
-    }
-    template <u32 DIMS>
-    __device__ static float centre(const Box<DIMS>& box, u32 d) {
-        return box.low[d] / 2 + box.high[d] / 2;
-    }
-    __device__ static void add_bound(float most, float& squares, float& moved) {
-        const float step = most * (0x1p-11f + 0x1p-22f) + 0x1p-24f;
-        squares += most * most;
-        moved += step * step;
+    __device__ u32 halves(u32 step, float first, float second) const {
+        return halves_in_frame(first, second, scale, shifts[2 * step], shifts[2 * step + 1],
+                               clamps[step]);
     }
 
     template <u32 DIMS>
-    __device__ void start(const float* rows, u32 first, const Box<DIMS>& whole, float reach) {
-        const float threshold = choose_scale(whole, reach);
+    __device__ void start(const Boxed& from, const Boxed& to, u32 first, const Box<DIMS>& whole,
+                          float reach) {
+        const Frame<Plan> frame(*to.plan, ROW, 0);
+        float threshold = set(frame, ROW, reach, 0x1p-15f);
+        const float least = reach * scale;
+        is_ready = threshold <= 1.5f * least * least;
+        if (!is_ready) {
+            const Frame<Box<DIMS>> own(whole, DIMS, 1.5f * reach);
+            threshold = set(own, DIMS, reach, 0x1p-11f + 0x1p-14f);
+        }
         const u32 lane = lane_of_warp();
 #pragma unroll
         for (u32 i = 0; i < 4 * OWN; ++i) {
-            const u32 row = first + i * 8 + lane / 4;
+            const u32 row = first * LEAF + i * 8 + lane / 4;
             float norm = 0;
 #pragma unroll
             for (u32 step = 0; step < STEPS; ++step) {
-                const float2 pair = pair_of(rows, row, step);
+                const float2 pair = pair_of(from.rows, row, step);
                 const u32 values = halves(step, pair.x, pair.y);
-                norm += low_half(values) * low_half(values) + high_half(values) * high_half(values);
+                norm += square_of_halves(values);
                 left[i / 4][i / 2 % 2][2 * step + i % 2] = multiply_halves(values, 0xc000c000);
             }
             norm += __shfl_xor_sync(FULL_WARP, norm, 1);
@@ -147,13 +135,25 @@ struct HalfFilter {
         return *reinterpret_cast<const float2*>(from + lane_of_warp() % 4 * 2);
     }
     // Begins to load a right leaf; the loads go on during the next products.
-    __device__ void load(const float* rows, u32 leaf) {
+    __device__ void load(const Boxed& to, u32 leaf) {
+        if (is_ready) {
+            const u64 at = (static_cast<u64>(leaf) * WARP + lane_of_warp()) * 4 * STEPS;
+            const uint4* const words = reinterpret_cast<const uint4*>(to.halves + at);
+#pragma unroll
+            for (u32 i = 0; i < 4 * STEPS; i += 2) {
+                const uint4 four = words[i / 2];
+                loaded[i / STEPS][i % STEPS] = make_uint2(four.x, four.y);
+                loaded[(i + 1) / STEPS][(i + 1) % STEPS] = make_uint2(four.z, four.w);
+            }
+            return;
+        }
 #pragma unroll
         for (u32 part = 0; part < 4; ++part) {
 #pragma unroll
             for (u32 step = 0; step < STEPS; ++step) {
                 const u32 row = leaf * LEAF + part * 8 + lane_of_warp() / 4;
-                loaded[part][step] = pair_of(rows, row, step);
+                const float2 pair = pair_of(to.rows, row, step);
+                loaded[part][step] = make_uint2(__float_as_uint(pair.x), __float_as_uint(pair.y));
             }
         }
     }
@@ -163,32 +163,40 @@ struct HalfFilter {
         for (u32 part = 0; part < 4; ++part) {
 #pragma unroll
             for (u32 step = 0; step < STEPS; ++step) {
-                const float2 pair = loaded[part][step];
-                right[part][step] = halves(step, pair.x, pair.y);
+                const uint2 words = loaded[part][step];
+                right[part][step] = words.x;
+                squares[part][step] = words.y;
+                if (is_ready) continue;
+                right[part][step] =
+                    halves(step, __uint_as_float(words.x), __uint_as_float(words.y));
                 squares[part][step] = multiply_halves(right[part][step], right[part][step]);
             }
         }
     }
-    // The sums of the lane, a bit each, whose pairs may be near: of an own leaf and the right one.
+    // A word whose sign says whether a pair of an own leaf and the right one may be near.
     template <u32 INDEX>
-    __device__ u32 maybe(const float*, u32) const {
+    __device__ u32 any(const Boxed&, float) const {
+        u32 any = 0;
+#pragma unroll
+        for (u32 i = 0; i < 8; ++i) {
+            float sums[4];
+            multiply<INDEX>(i / 4, i % 4, sums);
+            any |= __float_as_uint(sums[0]) | __float_as_uint(sums[1]);
+            any |= __float_as_uint(sums[2]) | __float_as_uint(sums[3]);
+        }
+        return any;
+    }
+    // The sums of the lane, a bit each, whose pairs may be near. They are made again: to keep them
+    // would leave fewer registers to others, and most leaves have none.
+    template <u32 INDEX>
+    __device__ u32 maybe() const {
         u32 bits = 0;
-        // By halves of the own leaf: more sums at a time would leave fewer registers to others.
 #pragma unroll
-        for (u32 half = 0; half < 2; ++half) {
-            float sums[4][4];
-            u32 any = 0;
+        for (u32 i = 0; i < 8; ++i) {
+            float sums[4];
+            multiply<INDEX>(i / 4, i % 4, sums);
 #pragma unroll
-            for (u32 part = 0; part < 4; ++part) {
-                multiply<INDEX>(half, part, sums[part]);
-#pragma unroll
-                for (u32 i = 0; i < 4; ++i) any |= __float_as_uint(sums[part][i]);
-            }
-            if (!__any_sync(FULL_WARP, any >> 31)) continue;
-#pragma unroll
-            for (u32 i = 0; i < 16; ++i) {
-                bits |= __float_as_uint(sums[i / 4][i % 4]) >> 31 << (16 * half + i);
-            }
+            for (u32 k = 0; k < 4; ++k) bits |= __float_as_uint(sums[k]) >> 31 << (4 * i + k);
         }
         return bits;
     }
@@ -215,27 +223,27 @@ template <u32 STEPS, u32 OWN>
 struct FloatFilter {
     static constexpr u32 ROW = 8 * STEPS;
     float left[OWN][ROW];
-    float bound;
+    u32 found[OWN];
     u32 leaf, next;
 
     template <u32 DIMS>
-    __device__ void start(const float* rows, u32 first, const Box<DIMS>&, float) {
+    __device__ void start(const Boxed& from, const Boxed&, u32 first, const Box<DIMS>&, float) {
 #pragma unroll
         for (u32 i = 0; i < OWN; ++i) {
             const float* const row =
-                rows + (static_cast<u64>(first) + i * LEAF + lane_of_warp()) * ROW;
+                from.rows + (static_cast<u64>(first + i) * LEAF + lane_of_warp()) * ROW;
 #pragma unroll
             for (u32 d = 0; d < ROW; ++d) left[i][d] = row[d];
         }
     }
-    __device__ void load(const float*, u32 to) { next = to; }
+    __device__ void load(const Boxed&, u32 to) { next = to; }
     __device__ void take() { leaf = next; }
     template <u32 INDEX>
-    __device__ u32 maybe(const float* rows, float most) const {
+    __device__ u32 any(const Boxed& to, float most) {
         u32 bits = 0;
         for (u32 i = 0; i < LEAF; ++i) {
             const float4* const row =
-                reinterpret_cast<const float4*>(rows + (static_cast<u64>(leaf) * LEAF + i) * ROW);
+                reinterpret_cast<const float4*>(to.rows + (static_cast<u64>(leaf) * LEAF + i) * ROW);
             float sum = 0;
 #pragma unroll
             for (u32 d = 0; d < ROW; d += 4) {
@@ -247,7 +255,12 @@ struct FloatFilter {
             }
             bits |= static_cast<u32>(sum <= most) << i;
         }
-        return bits;
+        found[INDEX] = bits;
+        return bits ? 1u << 31 : 0;
+    }
+    template <u32 INDEX>
+    __device__ u32 maybe() const {
+        return found[INDEX];
     }
     __device__ static u32 row(u32) { return lane_of_warp(); }
     __device__ static u32 column(u32 bit) { return bit; }
@@ -280,16 +293,16 @@ struct BoxJoin {
             float low = FLOAT_MAX, high = -FLOAT_MAX;
             for (u32 own = 0; own < OWN; ++own) {
                 const float* const boxes = left.leaf_boxes + first + own;
-                shared.own[own].low[i] = boxes[2 * i * left.leaves()];
-                shared.own[own].high[i] = boxes[(2 * i + 1) * left.leaves()];
-                low = fminf(low, shared.own[own].low[i]);
-                high = fmaxf(high, shared.own[own].high[i]);
+                shared.own[own].lows[i] = boxes[2 * i * left.leaves()];
+                shared.own[own].highs[i] = boxes[(2 * i + 1) * left.leaves()];
+                low = fminf(low, shared.own[own].lows[i]);
+                high = fmaxf(high, shared.own[own].highs[i]);
             }
-            shared.whole.low[i] = low;
-            shared.whole.high[i] = high;
+            shared.whole.lows[i] = low;
+            shared.whole.highs[i] = high;
         }
         __syncwarp();  // The boxes are there.
-        filter.start(left.rows, first * LEAF, shared.whole, question().reach);
+        filter.start(left, right, first, shared.whole, question().reach);
     }
 
     // Decides the first `len` candidates of the queue, a lane each.
@@ -351,14 +364,25 @@ struct BoxJoin {
         return true;
     }
 
+    // Words whose signs say which own leaves may have a near pair with the right one.
     template <u32 INDEX>
-    __device__ void filter_from(u32 entry, u32 (&bits)[OWN]) const {
+    __device__ void filter_from(u32 entry, u32 (&words)[OWN]) {
         if constexpr (INDEX < OWN) {
-            bits[INDEX] = 0;
+            words[INDEX] = 0;
             if (entry >> INDEX & 1) {
-                bits[INDEX] = filter.template maybe<INDEX>(right.rows, question().bound);
+                words[INDEX] = filter.template any<INDEX>(right, question().bound);
             }
-            filter_from<INDEX + 1>(entry, bits);
+            filter_from<INDEX + 1>(entry, words);
+        }
+    }
+
+    // Turns those words into bits of candidates.
+    template <u32 INDEX>
+    __device__ void find_from(u32 (&words)[OWN]) const {
+        if constexpr (INDEX < OWN) {
+            const bool is_any = __any_sync(FULL_WARP, words[INDEX] >> 31);
+            words[INDEX] = is_any ? filter.template maybe<INDEX>() : 0;
+            find_from<INDEX + 1>(words);
         }
     }
 
@@ -366,34 +390,38 @@ struct BoxJoin {
     // wait. False if a match found no room.
     __device__ bool join_leaves(bool to_the_end) {
         __syncwarp();  // The list is written.
-        if (leaves > 0) filter.load(right.rows, shared.leaves[0] >> OWN);
+        if (leaves > 0) filter.load(right, shared.leaves[0] >> OWN);
         for (u32 i = 0; i <= leaves; ++i) {
-            u32 bits[OWN] = {};
-            u32 leaf = 0;
+            u32 bits[OWN] = {}, leaf = 0;
             if (i < leaves) {
                 const u32 entry = shared.leaves[i];
                 leaf = entry >> OWN;
                 filter.take();
-                if (i + 1 < leaves) filter.load(right.rows, shared.leaves[i + 1] >> OWN);
+                if (i + 1 < leaves) filter.load(right, shared.leaves[i + 1] >> OWN);
                 filter_from<0>(entry, bits);
+                // Most leaves end here.
+                if (!__any_sync(FULL_WARP, any_of(bits) >> 31)) continue;
+                find_from<0>(bits);
             }
-            for (;;) {
-                u32 any = 0;
-#pragma unroll
-                for (u32 own = 0; own < OWN; ++own) any |= bits[own];
-                const bool is_more = __any_sync(FULL_WARP, any != 0);
+            const bool is_last = i == leaves && to_the_end;
+            for (bool is_more = true; is_more || (is_last && queued > 0);) {
+                is_more = __any_sync(FULL_WARP, any_of(bits) != 0);
                 if (is_more) queue_candidates(bits, leaf);
-                const bool is_last = i == leaves && to_the_end;
                 if (queued >= WARP || (is_last && queued > 0)) {
                     if (!decide_front()) return false;
-                } else if (!is_more) {
-                    break;
                 }
             }
         }
         __syncwarp();  // It is read.
         leaves = 0;
         return true;
+    }
+
+    __device__ static u32 any_of(const u32 (&words)[OWN]) {
+        u32 any = 0;
+#pragma unroll
+        for (u32 own = 0; own < OWN; ++own) any |= words[own];
+        return any;
     }
 
     // Lists the leaves of four listed groups, from `begin` on, that are near.

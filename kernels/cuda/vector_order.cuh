@@ -15,6 +15,7 @@
 #pragma once
 
 #include "block_scan.cuh"
+#include "units.cuh"
 #include "vectors.cuh"
 
 constexpr u32 DIMS_MAX = 16;
@@ -36,6 +37,7 @@ struct Plan {
     u32 dims[DIMS_MAX];
     u32 cells[DIMS_MAX];
     float origins[DIMS_MAX], cells_per_unit[DIMS_MAX];
+    float lows[DIMS_MAX], highs[DIMS_MAX];  // ends of the sample, zeros past its dimensions
 };
 
 __device__ inline float warp_min(float value) {
@@ -105,6 +107,10 @@ __device__ inline void choose_plan(Vectors vectors, float epsilon, Plan* plan) {
         }
     }
     __syncthreads();  // So are those of the sample.
+    if (threadIdx.x < DIMS_MAX) {
+        plan->lows[threadIdx.x] = threadIdx.x < vectors.dims ? lows[threadIdx.x] : 0;
+        plan->highs[threadIdx.x] = threadIdx.x < vectors.dims ? highs[threadIdx.x] : 0;
+    }
     if (threadIdx.x == 0) choose_cells(lows, highs, vectors.dims, epsilon, *plan);
 }
 
@@ -231,9 +237,53 @@ __device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, con
     }
 }
 
+// The frame of halves: coordinates relative to the centre of a box, scaled by a power of two, and
+// clamped to the box and `margin` around it. boxed.rs, as above, says why that loses no pair.
+template <class Ends>
+struct Frame {
+    const Ends& box;  // with `lows` and `highs`
+    float margin, scale;
+
+    __device__ Frame(const Ends& around, u32 dims, float more)
+        : box(around), margin(more), scale(0) {
+        float widest = 0, farthest = 0;
+        for (u32 d = 0; d < dims; ++d) {
+            widest = fmaxf(widest, half_width(d));
+            farthest = fmaxf(farthest, fabsf(centre(d)));
+        }
+        // The widest becomes 16 to 32, unless a centre would overflow.
+        const u32 most = smaller(253, 380 - exponent(farthest));
+        scale = __uint_as_float(smaller(most, 258 - exponent(widest)) << 23);
+    }
+    __device__ static u32 exponent(float value) { return __float_as_uint(value) >> 23 & 0xff; }
+    __device__ float half_width(u32 d) const {
+        return fminf(box.highs[d] / 2 - box.lows[d] / 2 + margin, FLOAT_MAX);
+    }
+    __device__ float centre(u32 d) const { return box.lows[d] / 2 + box.highs[d] / 2; }
+    __device__ float shift(u32 d) const { return -centre(d) * scale; }
+    // The clamps of dimensions `d` and `d + 1`.
+    __device__ u32 clamps(u32 d) const {
+        return to_halves(half_width(d) * scale, half_width(d + 1) * scale);
+    }
+};
+
+// The halves of two coordinates in a frame.
+__device__ inline u32 halves_in_frame(float first, float second, float scale, float first_shift,
+                                      float second_shift, u32 clamps) {
+    const u32 halves =
+        to_halves(fmaf(first, scale, first_shift), fmaf(second, scale, second_shift));
+    return clamp_halves(halves, clamps | 0x80008000, clamps);
+}
+
+__device__ inline float square_of_halves(u32 halves) {
+    return low_half(halves) * low_half(halves) + high_half(halves) * high_half(halves);
+}
+
 // Rows in order, and boxes: [dimension][low, high][box]. The same layout: boxed.rs, as above.
 struct Boxed {
     float* rows;  // of 8 or 16 numbers, whole groups of them
+    uint2* halves;  // as lanes take them for a product: [leaf][lane][8 rows][step]
+    const Plan* plan;
     u32* ids;
     float* leaf_boxes;
     float* group_boxes;
@@ -243,6 +293,31 @@ struct Boxed {
     __device__ u32 leaves() const { return groups * LEAVES; }
     __device__ u32 supers() const { return (groups + GROUPS - 1) / GROUPS; }
 };
+
+// Writes a row as the right side of products, in the frame of the sample: the norm, in two parts,
+// follows the first eight coordinates.
+template <u32 DIMS>
+__device__ inline void write_halves(const float (&row)[DIMS], u32 at, const Boxed& boxed) {
+    constexpr u32 STEPS = DIMS / 8;
+    const Frame<Plan> frame(*boxed.plan, DIMS, 0);
+    u32 words[DIMS / 2];
+    float norm = 0;
+#pragma unroll
+    for (u32 d = 0; d < DIMS; d += 2) {
+        words[d / 2] = halves_in_frame(row[d], row[d + 1], frame.scale, frame.shift(d),
+                                       frame.shift(d + 1), frame.clamps(d));
+        norm += square_of_halves(words[d / 2]);
+    }
+    const u32 high = to_halves(norm, 0);
+    const u32 parts = to_halves(norm, norm - low_half(high));
+    const u32 part = at % LEAF / 8, first_lane = at % 8 * 4;
+#pragma unroll
+    for (u32 i = 0; i < DIMS / 2; ++i) {
+        const u32 lane = first_lane + i % 4, step = i / 4;
+        const u64 place = (static_cast<u64>(at / LEAF) * WARP + lane) * 4 * STEPS;
+        boxed.halves[place + part * STEPS + step] = make_uint2(words[i], i == 0 ? parts : 0);
+    }
+}
 
 // Rows of DIMS numbers, DIMS a multiple of 8; vectors of fewer dimensions are filled up with zeros.
 //
@@ -273,6 +348,7 @@ __device__ void arrange(const Vectors& vectors, const Boxed& boxed) {
         row[d + 3] = part.w;
         to[d / 4] = part;
     }
+    write_halves<DIMS>(row, at, boxed);
     const u32 leaves = boxed.leaves(), number = at / LEAF;
 #pragma unroll
     for (u32 d = 0; d < DIMS; ++d) {

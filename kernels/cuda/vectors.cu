@@ -5,11 +5,13 @@
 //   vectors_pages_DIMS       the same, past pages out of reach
 //   vectors_half_DIMS_OWN    boxes, and products by tensor cores       (OWN leaves a warp)
 //   vectors_float_DIMS_OWN   boxes, and float32
+//   vectors_tiles_G          all pairs by products of bytes, with the kernels around it
 //   all others               order and boxes, as vector_order.cuh says
 //
 // Reads each row once for its order, and rows and boxes again from the caches; writes 16 B a match.
 #include "vector_boxes.cuh"
 #include "vector_loops.cuh"
+#include "vector_tiles.cuh"
 
 extern "C" __global__ void __launch_bounds__(LOOP_THREADS)
     vectors_nested_8(Vectors left, Vectors right, Question question, JoinUnits units,
@@ -124,4 +126,34 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_float_16_2(Boxed left, Boxed right, Question question, JoinUnits units,
                        NearOutput output) {
     join_boxes<16, 2, FloatFilter<2, 2>>(left, right, question, units, output);
+}
+
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
+    vectors_extent(const float* values, u64 count, u32* extent) {
+    find_extent(values, count, extent);
+}
+
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
+    vectors_bytes(ByteRows bytes, u32 row_count, double reach) {
+    make_bytes(bytes, row_count, reach);
+}
+
+extern "C" __global__ void __launch_bounds__(3 * GROUP_THREADS, 1)
+    vectors_tiles_2(TileQuestion question, JoinUnits units) {
+    if constexpr (BITS_ON_WARP_GROUPS) find_candidates<2>(question, units);
+}
+
+extern "C" __global__ void __launch_bounds__(5 * GROUP_THREADS, 1)
+    vectors_tiles_4(TileQuestion question, JoinUnits units) {
+    if constexpr (BITS_ON_WARP_GROUPS) find_candidates<4>(question, units);
+}
+
+extern "C" __global__ void __launch_bounds__(DECIDE_WARPS * WARP)
+    vectors_decide(TileQuestion question, Question asked) {
+    decide_candidates(question, asked);
+}
+
+extern "C" __global__ void __launch_bounds__(DECIDE_WARPS * WARP)
+    vectors_blocks(TileQuestion question, Question asked, JoinUnits units) {
+    join_blocks(question, asked, units);
 }

@@ -75,7 +75,9 @@ impl Gpu {
         self.load(&mut vectors)?;
         let units = vectors.units(None, &way.policy);
         let part = units.len().div_ceil(way.parts).max(1);
-        let limits = JoinLimits { units: part, pairs: room / way.parts + 1, partners: 0 };
+        let pairs = room / way.parts + 1;
+        let candidates = if way.method == Method::Tiles { pairs } else { 0 };
+        let limits = JoinLimits { units: part, pairs, partners: 0, candidates };
         let mut slots = (0..way.parts)
             .map(|_| Slot::new(&self.memory, limits))
             .collect::<Result<Vec<_>, _>>()?;

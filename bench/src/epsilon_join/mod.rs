@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
                          uniform:10000000:8:0.1226"
     )]
     vectors: Vec<Workload>,
-    /// Ways to join: `nested`, `directory`, `boxes`, and `float` for boxes without tensor cores.
+    /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor cores.
     #[arg(long, value_delimiter = ',', default_value = "boxes")]
     ways: Vec<String>,
     /// Leaves of a warp, under boxes: 2 or 4.
@@ -83,6 +83,7 @@ fn ways(device: &Device, workload: Workload, arguments: &Arguments) -> Vec<Way> 
         let (method, filter) = match name.as_str() {
             "nested" => (Method::NestedLoop, usual.filter),
             "directory" => (Method::Directory, usual.filter),
+            "tiles" => (Method::Tiles, usual.filter),
             "float" => (Method::Boxes, Filter::Float),
             _ => (Method::Boxes, usual.filter),
         };

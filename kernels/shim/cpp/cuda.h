@@ -160,6 +160,8 @@ T atomicCAS(T* at, typename shim::Same<T>::Type expected, typename shim::Same<T>
         at, [=](T before) { return before == expected ? T(value) : before; });
 }
 
+inline int max(int left, int right) { return left < right ? right : left; }
+
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
 inline int __clz(unsigned value) { return value ? __builtin_clz(value) : 32; }

@@ -171,6 +171,17 @@ pub(crate) fn few() -> Vec<VectorCase> {
     cases
 }
 
+/// Cases of several panels of bytes and of several tiles.
+pub(crate) fn wide() -> Vec<VectorCase> {
+    let mut cases = Vec::new();
+    for (len, dims) in [(300, 128), (140, 300), (260, 385), (70, 896)] {
+        let name = format!("{dims} dimensions in clusters");
+        let epsilon = 0.08 * (dims as f64).sqrt();
+        cases.push(VectorCase::new(&name, dims, clusters(len, dims, 9, 0.3), epsilon));
+    }
+    cases
+}
+
 /// Cases of several groups.
 pub(crate) fn many() -> Vec<VectorCase> {
     let mut cases = Vec::new();

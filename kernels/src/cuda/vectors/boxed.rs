@@ -61,7 +61,7 @@ const DIGITS: usize = 256;
 /// Shifts of the passes over a key of 24 bits.
 const SHIFTS: [u32; 3] = [0, 8, 16];
 /// Words of `Plan` of `vector_order.cuh`.
-const PLAN_WORDS: usize = 1 + 4 * BOX_DIMS_MAX;
+const PLAN_WORDS: usize = 1 + 6 * BOX_DIMS_MAX;
 
 /// Shared memory of the kernels that need some.
 const PLAN_BYTES: u32 = 2 * 16 * BOX_DIMS_MAX as u32 * 4;
@@ -78,6 +78,8 @@ fn row_len(dims: usize) -> usize {
 #[derive(Debug)]
 pub(super) struct BoxedRoom {
     rows: DeviceBuffer<f32>,
+    /// Rows as halves, with norms: as many words as numbers.
+    halves: DeviceBuffer<u32>,
     /// Keys and vectors, before and after a pass.
     keys: [DeviceBuffer<u32>; 2],
     ids: [DeviceBuffer<u32>; 2],
@@ -92,6 +94,8 @@ pub(super) struct BoxedRoom {
 #[repr(C)]
 pub(super) struct BoxedArgument {
     rows: DevicePointer<f32>,
+    halves: DevicePointer<u32>,
+    plan: DevicePointer<u32>,
     ids: DevicePointer<u32>,
     leaf_boxes: DevicePointer<f32>,
     group_boxes: DevicePointer<f32>,
@@ -132,6 +136,7 @@ impl BoxedRoom {
         let words = |len| memory.device_buffer(len);
         Ok(Self {
             rows: memory.device_buffer(rows)?,
+            halves: words(rows)?,
             keys: [words(keys)?, words(keys)?],
             ids: [words(keys)?, words(keys)?],
             counts: words(counts)?,
@@ -148,7 +153,7 @@ impl BoxedRoom {
     /// The bytes of that room.
     pub(super) fn bytes(len: usize, dims: usize) -> usize {
         let (floats, [keys, counts, plan]) = elements(len, dims);
-        let words = [keys, keys, keys, keys, counts, DIGITS, plan];
+        let words = [floats[0], keys, keys, keys, keys, counts, DIGITS, plan];
         let all = floats.iter().chain(&words);
         all.map(|len| len * size_of::<u32>()).sum()
     }
@@ -175,6 +180,8 @@ impl BoxedRoom {
         let [leaf_boxes, group_boxes, super_boxes] = self.boxes.each_ref().map(|b| b.pointer());
         BoxedArgument {
             rows: self.rows.pointer(),
+            halves: self.halves.pointer(),
+            plan: self.plan.pointer(),
             // Three passes end in the second buffer.
             ids: self.ids[1].pointer(),
             leaf_boxes,

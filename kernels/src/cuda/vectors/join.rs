@@ -8,8 +8,9 @@ use super::launch::{FUNCTIONS, Method, Policy, tile_len};
 use super::pair::{JoinUnit, NearPair};
 use super::question::{Answer, Question};
 use super::stored::DeviceVectors;
+use super::tiled::{BLOCKS_LEFT, TiledArgument, groups, is_strip, shared_bytes};
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DevicePointer, Memory};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputArgument, OutputLimits, Written};
@@ -29,21 +30,33 @@ pub struct JoinLimits {
     pub pairs: usize,
     /// Vectors of each side whose partners are counted; 0 if that is not asked for.
     pub partners: usize,
+    /// Room for candidates of tiles, at most `pairs`; 0 for other methods.
+    pub candidates: usize,
 }
 
 impl JoinLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    /// The bytes of a slot in the device's memory; those of pinned memory are fewer by the
+    /// candidates.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.units.max(1) * size_of::<JoinUnit>()
+        self.units().max(1) * size_of::<JoinUnit>()
             + 2 * self.partners.max(1) * size_of::<u32>()
             + self.output().bytes::<NearPair, JoinUnit>()
+            + (self.candidates.max(1) + COUNTERS) * size_of::<u64>()
+    }
+
+    /// Units of a part, with those that earlier ones have left.
+    fn units(&self) -> usize {
+        self.units + if self.candidates > 0 { BLOCKS_LEFT } else { 0 }
     }
 
     fn output(&self) -> OutputLimits {
-        OutputLimits { matches: self.pairs, units: self.units, counters: 0 }
+        OutputLimits { matches: self.pairs, units: self.units(), counters: 0 }
     }
 }
+
+/// Counters of candidates, as `output.cuh` has them.
+const COUNTERS: usize = 3;
 
 /// A part of a join, and the question about it.
 #[derive(Clone, Debug)]
@@ -68,6 +81,11 @@ pub struct VectorJoin {
     units: MirroredBuffer<JoinUnit>,
     partners: [MirroredBuffer<u32>; 2],
     output: BoundedOutput<NearPair, JoinUnit>,
+    /// Strips at the front of the units, under tiles.
+    strips: u32,
+    /// Left and right vector of each.
+    candidates: DeviceBuffer<u64>,
+    candidate_counters: MirroredBuffer<u64>,
 }
 
 /// The vectors of a part in flight, and the question about it.
@@ -125,12 +143,16 @@ unsafe impl Primitive for VectorJoin {
     }
 
     fn allocate(memory: &Arc<Memory>, limits: JoinLimits) -> Result<Self, DeviceError> {
-        let JoinLimits { units, pairs, partners } = limits;
-        let all = [units, pairs, partners];
+        let JoinLimits { pairs, partners, candidates, .. } = limits;
+        let all = [limits.units, pairs, partners];
         assert!(all.iter().all(|len| *len <= COUNT_MAX), "{limits:?} exceed {COUNT_MAX}");
+        assert!(candidates <= pairs, "there must be room for a pair of each candidate: {limits:?}");
         let of_side = || MirroredBuffer::new(memory, partners.max(1));
         Ok(Self {
-            units: MirroredBuffer::new(memory, units.max(1))?,
+            units: MirroredBuffer::new(memory, limits.units().max(1))?,
+            strips: 0,
+            candidates: memory.device_buffer(candidates.max(1))?,
+            candidate_counters: MirroredBuffer::new(memory, COUNTERS)?,
             partners: [of_side()?, of_side()?],
             output: BoundedOutput::new(memory, limits.output())?,
         })
@@ -142,11 +164,16 @@ unsafe impl Primitive for VectorJoin {
         let (is_self, right) = (right.is_none(), right.unwrap_or(left));
         let sides = [left, right].map(|side| (side.limits().dims, side.limits().method));
         assert!(sides[0] == sides[1], "the sides differ: {sides:?}");
-        let (count, most) = (units.len(), limits.units);
+        let (count, most) = (units.len(), limits.units());
         assert!(count <= most, "a part of {count} units exceeds {most}");
-        let end = left.unit_count(&policy);
-        let wrong = units.iter().find(|unit| unit.left as usize >= end);
-        assert!(wrong.is_none(), "{wrong:?} of {end} units");
+        let wrong = units.iter().find(|unit| !left.has_unit(unit, &policy));
+        assert!(wrong.is_none(), "{wrong:?} is no unit of {} vectors", left.len());
+        if left.limits().method == Method::Tiles {
+            assert!(is_self, "tiles join vectors with themselves");
+            let of_load = left.epsilon();
+            assert!(epsilon <= of_load, "rows were made for epsilon {of_load}, not {epsilon}");
+            assert!(limits.candidates > 0, "there is no room for candidates in {limits:?}");
+        }
         let len = left.len().max(right.len());
         let fits = answer != Answer::Partners || len <= limits.partners;
         assert!(fits, "partners of {len} vectors exceed {limits:?}");
@@ -156,6 +183,9 @@ unsafe impl Primitive for VectorJoin {
 
     fn fill(&mut self, job: &JoinJob<'_>) {
         self.units.fill(job.units);
+        if job.left.limits().method == Method::Tiles {
+            self.fill_strips(job.units);
+        }
     }
 
     fn copy_in(&self, step: &mut CopyIn<'_>) -> Result<(), DeviceError> {
@@ -184,6 +214,9 @@ unsafe impl Primitive for VectorJoin {
         if let (Some(left), Some(right)) = (left.boxed(), right.boxed()) {
             let launch = policy.launch_boxes(step.device(), dims, count);
             return step.launch(launch, (left, right, *question, units, output));
+        }
+        if let Some(bytes) = left.tiled() {
+            return self.launch_tiles(step, bytes, question, output, dims);
         }
         let tile = u32::try_from(tile_len(dims)).expect("at most 64");
         let with_pages = left.limits().method == Method::Directory;
@@ -227,6 +260,72 @@ unsafe impl Primitive for VectorJoin {
                 JoinAnswered { count: self.output.count(), partners, ..Default::default() }
             }
         })
+    }
+}
+
+/// Candidates, or any matches without units of their own, as kernels take them: `Output` of
+/// `output.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct CandidatesArgument {
+    list: DevicePointer<u64>,
+    unfinished: DevicePointer<JoinUnit>,
+    counters: DevicePointer<u64>,
+    room: u64,
+}
+
+/// The question of tiles as kernels take it: `TileQuestion` of `vector_tiles.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct TileQuestion {
+    bytes: TiledArgument,
+    candidates: CandidatesArgument,
+    output: OutputPart,
+}
+
+impl VectorJoin {
+    /// Fills in strips first, then blocks of pairs.
+    fn fill_strips(&mut self, units: &[JoinUnit]) {
+        let strips = units.iter().filter(|unit| is_strip(unit));
+        let blocks = units.iter().filter(|unit| !is_strip(unit));
+        self.strips = u32::try_from(strips.clone().count()).expect("within the slot's limits");
+        self.units.fill_from(units.len(), |places| {
+            places.iter_mut().zip(strips.chain(blocks)).for_each(|(place, unit)| *place = *unit);
+        });
+    }
+
+    /// Queues the kernels of tiles: candidates, their decision, and blocks of pairs.
+    fn launch_tiles(
+        &self,
+        step: &LaunchStep<'_>,
+        bytes: TiledArgument,
+        question: &Question,
+        output: OutputPart,
+        dims: usize,
+    ) -> Result<(), DeviceError> {
+        let candidates = CandidatesArgument {
+            list: self.candidates.pointer(),
+            unfinished: DevicePointer::NULL,
+            counters: self.candidate_counters.pointer(),
+            room: self.candidates.len() as u64,
+        };
+        let tiles = TileQuestion { bytes, candidates, output };
+        let (device, strips) = (step.device(), self.strips);
+        let count = u32::try_from(self.units.filled()).expect("within the slot's limits");
+        if strips > 0 {
+            step.clear(&self.candidate_counters)?;
+            let units = UnitsArgument { units: self.units.pointer(), count: strips };
+            let launch = Policy::launch_tiles(device, groups(dims), strips, shared_bytes(dims));
+            step.launch(launch, (tiles, units))?;
+            step.launch(Policy::launch_decide(device), (tiles, *question))?;
+        }
+        if count > strips {
+            let units = self.units.pointer().at(u64::from(strips));
+            let units = UnitsArgument { units, count: count - strips };
+            let launch = Policy::launch_blocks(device, count - strips);
+            step.launch(launch, (tiles, *question, units))?;
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@ pub(super) const WARP_LEN: usize = 32;
 /// Vectors of a leaf, and leaves of a super-group, of boxes.
 pub(super) const LEAF: usize = 32;
 pub(super) const LEAVES_OF_SUPER: usize = 256;
+/// Dimensions of vectors in tiles, at most.
+pub(super) const TILE_DIMS_MAX: usize = 7 * 128;
 /// Dimensions of vectors under boxes, at most.
 pub(super) const BOX_DIMS_MAX: usize = 16;
 
@@ -24,16 +26,30 @@ pub enum Method {
     Directory,
     /// Boxes over vectors in the order of cells, for 1 to 16 dimensions.
     Boxes,
+    /// All pairs, by products of bytes on tensor cores, for 1 to 896 dimensions, in devices of
+    /// capability 9.0. It joins vectors with themselves.
+    Tiles,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::NestedLoop, Self::Directory, Self::Boxes];
+    pub const ALL: &'static [Self] =
+        &[Self::NestedLoop, Self::Directory, Self::Boxes, Self::Tiles];
 
     /// Whether it joins vectors of `dims` dimensions.
     #[must_use]
     pub fn takes(self, dims: usize) -> bool {
-        self != Self::Boxes || dims <= BOX_DIMS_MAX
+        match self {
+            Self::NestedLoop | Self::Directory => true,
+            Self::Boxes => dims <= BOX_DIMS_MAX,
+            Self::Tiles => dims <= TILE_DIMS_MAX,
+        }
+    }
+
+    /// Whether a device has the units.
+    #[must_use]
+    pub fn is_available(self, device: &Properties) -> bool {
+        self != Self::Tiles || device.capability == (9, 0)
     }
 }
 
@@ -43,6 +59,7 @@ impl fmt::Display for Method {
             Self::NestedLoop => "nested loop",
             Self::Directory => "directory",
             Self::Boxes => "boxes",
+            Self::Tiles => "tiles",
         })
     }
 }
@@ -112,6 +129,14 @@ const WARPS_OF_BLOCK: u32 = 4;
 pub(super) const ORDER: Grid = Grid::new(256, BLOCKS_MAX);
 pub(super) const PLAN: Grid = Grid::new(512, BLOCKS_MAX);
 
+/// Blocks of tiles at a time, at most: a block fills a multiprocessor.
+pub(super) const TILE_BLOCKS_MAX: u32 = 256;
+const TILES_OF_FOUR: Grid = Grid::new(5 * 128, 1);
+const TILES_OF_TWO: Grid = Grid::new(3 * 128, 1);
+/// Candidates are decided by four warps a block, with the parts of two rows a lane.
+const DECIDE: Grid = Grid::new(128, 6);
+const DECIDE_BYTES: u32 = 4 * 2 * 32 * 33 * 4;
+
 /// All entry points.
 pub(super) const FUNCTIONS: &[&str] = &[
     "vectors_nested_8",
@@ -132,6 +157,12 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "vectors_arrange_8",
     "vectors_arrange_16",
     "vectors_supers",
+    "vectors_extent",
+    "vectors_bytes",
+    "vectors_tiles_2",
+    "vectors_tiles_4",
+    "vectors_decide",
+    "vectors_blocks",
 ];
 
 /// Numbers that change the speed of a join, and nothing else.
@@ -177,6 +208,28 @@ impl Policy {
         let blocks = units.div_ceil(WARPS_OF_BLOCK);
         let grid = BOXES.with_blocks_max(self.blocks_per_multiprocessor_max);
         grid.launch(name, device, blocks, shared_bytes * WARPS_OF_BLOCK)
+    }
+
+    /// The launch of tiles over `strips` strips, for blocks of `groups` groups.
+    pub(super) fn launch_tiles(
+        device: &Properties,
+        groups: usize,
+        strips: u32,
+        shared_bytes: u32,
+    ) -> Launch {
+        let of_four = groups == 4;
+        let grid = if of_four { TILES_OF_FOUR } else { TILES_OF_TWO };
+        let name = if of_four { "vectors_tiles_4" } else { "vectors_tiles_2" };
+        grid.launch(name, device, strips.min(TILE_BLOCKS_MAX), shared_bytes)
+    }
+
+    /// The launch that decides candidates, and that of blocks of pairs.
+    pub(super) fn launch_decide(device: &Properties) -> Launch {
+        DECIDE.launch("vectors_decide", device, u32::MAX, DECIDE_BYTES)
+    }
+
+    pub(super) fn launch_blocks(device: &Properties, blocks: u32) -> Launch {
+        DECIDE.launch("vectors_blocks", device, blocks.div_ceil(WARPS_OF_BLOCK), 0)
     }
 
     /// The launch of nested loops over `units` units, or past the pages of a directory.

@@ -17,6 +17,7 @@
 //! | [`Method::NestedLoop`] | all pairs: the baseline of the paper |
 //! | [`Method::Directory`] | the vectors of near pages: the index of the paper, sorted on the host |
 //! | [`Method::Boxes`] | 32 x 32 products of near leaves: order and boxes are made on the device |
+//! | [`Method::Tiles`] | all pairs as products of bytes, then candidates: for many dimensions |
 //!
 //! Matches go to a buffer of fixed room. A unit whose match finds no room comes back as unfinished
 //! and is asked for again; it goes on where it was, so that no match is lost or found twice, and
@@ -33,6 +34,7 @@
 //! | `launch` | methods, filters, entry points and grids |
 //! | `directory` | the directory of quantiles |
 //! | `boxed` | order and boxes, and the proof of the filter |
+//! | `tiled` | rows of bytes, and the proof of their filter |
 //! | `stored` | vectors on a device |
 //! | `join` | the buffers of a part of a join, and its steps |
 
@@ -43,6 +45,7 @@ mod launch;
 mod pair;
 mod question;
 mod stored;
+mod tiled;
 
 pub use self::join::{JoinAnswered, JoinJob, JoinKept, JoinLimits, VectorJoin};
 pub use self::launch::{Filter, Method, Policy};

@@ -10,6 +10,7 @@ use super::directory::{Directory, DirectoryArgument, DirectoryRoom};
 use super::launch::{LEAF, LEAVES_OF_SUPER, Method, Policy, WARP_LEN, tile_len};
 use super::pair::JoinUnit;
 use super::question::{Answer, Question};
+use super::tiled::{self, TiledArgument, TiledRoom};
 use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
@@ -41,6 +42,7 @@ impl VectorLimits {
                 Method::NestedLoop => 0,
                 Method::Directory => DirectoryRoom::bytes(len) + len.max(1) * size_of::<u32>(),
                 Method::Boxes => BoxedRoom::bytes(len, dims),
+                Method::Tiles => TiledRoom::bytes(len, dims),
             }
     }
 
@@ -60,6 +62,8 @@ pub struct DeviceVectors {
     len: usize,
     /// Added to the numbers of the vectors.
     base: u32,
+    /// The epsilon that they are prepared for.
+    epsilon: f64,
     values: DeviceBuffer<f32>,
     prepared: Prepared,
     copy: Stream,
@@ -74,6 +78,7 @@ enum Prepared {
     Nothing,
     Directory { room: DirectoryRoom, ids: DeviceBuffer<u32> },
     Boxes(BoxedRoom),
+    Tiles(TiledRoom),
 }
 
 /// Vectors as kernels take them: `Vectors` of `vectors.cuh`.
@@ -112,6 +117,7 @@ impl DeviceVectors {
             limits,
             len: 0,
             base: 0,
+            epsilon: 0.0,
             values: memory.device_buffer((len * dims).max(1))?,
             prepared: match method {
                 Method::NestedLoop => Prepared::Nothing,
@@ -120,6 +126,7 @@ impl DeviceVectors {
                     ids: memory.device_buffer(len.max(1))?,
                 },
                 Method::Boxes => Prepared::Boxes(BoxedRoom::new(memory, len, dims)?),
+                Method::Tiles => Prepared::Tiles(TiledRoom::new(memory, len, dims)?),
             },
             copy: Stream::new(device)?,
             build: Stream::new(device)?,
@@ -129,7 +136,7 @@ impl DeviceVectors {
     }
 
     /// Sends vectors in place of the ones before, and prepares them for joins by about `epsilon`:
-    /// another one changes the speed alone. Pairs name the vectors by numbers from `base` on.
+    /// another one changes the speed alone, but for [`Method::Tiles`], which joins by this one. Pairs name the vectors by numbers from `base` on.
     /// Returns when all have been sent; kernels may go on. `kernels` of
     /// [`VectorJoin`](super::VectorJoin) have those that prepare vectors.
     ///
@@ -174,7 +181,7 @@ impl DeviceVectors {
         } else {
             Sending(self).send(kernels, values, len, &question)?;
         }
-        (self.len, self.base) = (len, base);
+        (self.len, self.base, self.epsilon) = (len, base, epsilon);
         Ok(())
     }
 
@@ -212,21 +219,31 @@ impl DeviceVectors {
         if right.unwrap_or(self).len == 0 {
             return Vec::new();
         }
+        if self.limits.method == Method::Tiles {
+            return tiled::strips(self.len, dims);
+        }
         let (tile, per_super) = (narrow(tile_len(dims)), narrow(LEAF * LEAVES_OF_SUPER));
         let unit_len = narrow(self.unit_len(policy));
         // A self-join begins at the first vector of the unit.
         let first = |left: u32| match &self.prepared {
-            Prepared::Nothing => left * unit_len / tile * tile,
             Prepared::Directory { room, .. } => room.first_page(left),
             Prepared::Boxes(_) => left * unit_len / per_super,
+            _ => left * unit_len / tile * tile,
         };
         let at = |left: u32| if is_self { first(left) } else { 0 };
         let units = narrow(self.unit_count(policy));
         (0..units).map(|left| JoinUnit { left, at: at(left), skip: 0 }).collect()
     }
 
-    /// The number of units, if there is a right vector.
-    pub(super) fn unit_count(&self, policy: &Policy) -> usize {
+    /// Whether a unit is one of a join of these left vectors.
+    pub(super) fn has_unit(&self, unit: &JoinUnit, policy: &Policy) -> bool {
+        if self.limits.method == Method::Tiles {
+            return tiled::is_unit(unit, self.len, self.limits.dims);
+        }
+        (unit.left as usize) < self.unit_count(policy)
+    }
+
+    fn unit_count(&self, policy: &Policy) -> usize {
         self.len.div_ceil(self.unit_len(policy))
     }
 
@@ -234,8 +251,13 @@ impl DeviceVectors {
     fn unit_len(&self, policy: &Policy) -> usize {
         match self.limits.method {
             Method::Boxes => policy.leaves_of_unit(self.limits.dims) * LEAF,
-            Method::NestedLoop | Method::Directory => WARP_LEN,
+            _ => WARP_LEN,
         }
+    }
+
+    /// The epsilon that the vectors are prepared for.
+    pub(super) fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
     pub(super) fn base(&self) -> u32 {
@@ -277,6 +299,18 @@ impl DeviceVectors {
     }
 }
 
+impl DeviceVectors {
+    /// The rows of bytes, if the method is that of tiles.
+    pub(super) fn tiled(&self) -> Option<TiledArgument> {
+        match &self.prepared {
+            Prepared::Tiles(room) => {
+                Some(room.argument(self.values.pointer(), self.len, self.limits.dims))
+            }
+            _ => None,
+        }
+    }
+}
+
 fn narrow(len: usize) -> u32 {
     u32::try_from(len).expect("at most 2^31 vectors")
 }
@@ -301,9 +335,15 @@ impl Sending<'_> {
         unsafe { copy.copy_slice(values, &self.0.values, 0) }?;
         sent.record(copy)?;
         build.wait(sent)?;
-        if let Prepared::Boxes(room) = &self.0.prepared {
-            let vectors = self.0.argument_of(len);
-            room.queue(kernels, build, vectors, [len, limits.dims], question)?;
+        let shape = [len, limits.dims];
+        match &self.0.prepared {
+            Prepared::Boxes(room) => {
+                room.queue(kernels, build, self.0.argument_of(len), shape, question)?;
+            }
+            Prepared::Tiles(room) => {
+                room.queue(kernels, build, self.0.values.pointer(), shape, question)?;
+            }
+            Prepared::Nothing | Prepared::Directory { .. } => {}
         }
         built.record(build)?;
         copy.synchronize()

@@ -81,12 +81,15 @@ impl Bench {
     /// Asks until nothing is unfinished: all pairs in order.
     pub(crate) fn join(&self, loaded: &Loaded, room: usize) -> Result<Vec<NearPair>, DeviceError> {
         let mut units = loaded.units();
-        let limits = JoinLimits { units: units.len(), pairs: room, partners: 0 };
+        let is_tiled = loaded.left.limits().method == Method::Tiles;
+        let candidates = if is_tiled { room } else { 0 };
+        let limits = JoinLimits { units: units.len(), pairs: room, partners: 0, candidates };
         let mut slot = Slot::new(&self.memory, limits)?;
         let mut pairs = Vec::new();
         while !units.is_empty() {
             slot = self.ask(slot, loaded, &units, Answer::Pairs)?;
-            assert!(slot.unfinished().is_empty() || !slot.pairs().is_empty(), "it goes on");
+            let is_going_on = slot.unfinished().is_empty() || !slot.pairs().is_empty();
+            assert!(is_tiled || is_going_on, "it goes on");
             pairs.extend_from_slice(slot.pairs());
             units = slot.unfinished().to_vec();
         }
@@ -98,10 +101,14 @@ impl Bench {
     fn count(&self, loaded: &Loaded) -> Result<(u64, [Vec<u32>; 2]), DeviceError> {
         let units = loaded.units();
         let partners = loaded.left.len().max(loaded.right.as_ref().map_or(0, |right| right.len()));
-        let limits = JoinLimits { units: units.len(), pairs: 1, partners };
+        let is_tiled = loaded.left.limits().method == Method::Tiles;
+        let room = if is_tiled { partners * partners + 1 } else { 1 };
+        let candidates = if is_tiled { room } else { 0 };
+        let limits = JoinLimits { units: units.len(), pairs: room, partners, candidates };
         let slot = Slot::new(&self.memory, limits)?;
         let slot = self.ask(slot, loaded, &units, Answer::Count)?;
         let count = slot.count();
+        assert!(slot.unfinished().is_empty());
         let slot = self.ask(slot, loaded, &units, Answer::Partners)?;
         assert_eq!(slot.count(), count);
         Ok((count, slot.partners().map(<[u32]>::to_vec)))
@@ -189,6 +196,30 @@ fn near_pairs_by_boxes_of_several_groups_are_those_of_a_plain_loop() {
     }
 }
 
+/// Tiles join vectors with themselves, in devices that have the units.
+fn check_tiles(bench: &Bench, cases: &[VectorCase]) {
+    let policies = policies(bench);
+    if !Method::Tiles.is_available(bench.memory.device().properties()) {
+        return;
+    }
+    for case in cases.iter().filter(|case| case.right.is_none()) {
+        check(bench, case, Method::Tiles, &policies[..1]);
+    }
+}
+
+#[test]
+fn near_pairs_by_tiles_are_those_of_a_plain_loop() {
+    let Some(device) = device() else { return };
+    let cases: Vec<VectorCase> = vectors::few().into_iter().step_by(3).collect();
+    check_tiles(&Bench::new(&device).unwrap(), &cases);
+}
+
+#[test]
+fn near_pairs_by_tiles_of_several_panels_are_those_of_a_plain_loop() {
+    let Some(device) = device() else { return };
+    check_tiles(&Bench::new(&device).unwrap(), &vectors::wide());
+}
+
 #[test]
 fn near_pairs_of_several_super_groups_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
@@ -223,10 +254,11 @@ fn numbers_of_near_vectors_begin_at_the_base() {
 #[test]
 fn a_budget_of_vectors_is_kept() {
     let Some(device) = device() else { return };
-    let limits = JoinLimits { units: 7, pairs: 9, partners: 11 };
+    let limits = JoinLimits { units: 7, pairs: 9, partners: 11, candidates: 5 };
     let memory = Memory::new(&device, limits.bytes(), limits.bytes());
     let slot = Slot::<VectorJoin>::new(&memory, limits).unwrap();
-    assert_eq!(memory.used_bytes(), (limits.bytes(), limits.bytes()), "as large as announced");
+    let pinned = limits.bytes() - 5 * 8;
+    assert_eq!(memory.used_bytes(), (limits.bytes(), pinned), "as large as announced");
     assert!(slot.pairs().is_empty() && slot.unfinished().is_empty() && slot.count() == 0);
     drop(slot);
     for method in Method::ALL {
