@@ -115,16 +115,16 @@ __device__ inline u32 multiply_halves(u32 left, u32 right) {
     return left;
 }
 
-// 16 x 8 sums in float32 of the products of 16 left and 8 right rows of 16 halves, from `begin` of
-// rows `row` and `row + 8` on. Lanes have words as in `multiply_bits`, each of two halves.
-__device__ inline void multiply_rows(float (&sums)[4], const float (&begin)[2],
+// 16 x 8 sums in float32: `begin`, and the products of 16 left and 8 right rows of 16 halves. Lanes
+// have words as in `multiply_bits`, each of two halves.
+__device__ inline void multiply_rows(float (&sums)[4], const float (&begin)[4],
                                      const u32 (&left)[4], u32 right_low, u32 right_high) {
 #ifdef UNITS_OF_8_0
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %11, %11};"
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
         : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
-          "r"(right_high), "f"(begin[0]), "f"(begin[1]));
+          "r"(right_high), "f"(begin[0]), "f"(begin[1]), "f"(begin[2]), "f"(begin[3]));
 #endif
 }
 

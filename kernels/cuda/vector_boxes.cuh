@@ -29,8 +29,11 @@ struct Box {
 };
 
 // Shared memory of a warp. The same size: kernels/src/cuda/vectors/launch.rs.
-template <u32 DIMS, u32 OWN>
+// `CHUNKS`: of 16 bytes, of a right leaf, of which some are under way.
+template <u32 DIMS, u32 OWN, u32 CHUNKS>
 struct alignas(16) BoxShared {
+    static constexpr u32 STAGES = 4;
+    uint4 stages[STAGES * CHUNKS + 1];
     Box<DIMS> own[OWN];
     Box<DIMS> whole;
     uint2 queue[QUEUE];
@@ -59,6 +62,13 @@ __device__ inline u32 column_of_sum(u32 i) {
     return i / 4 % 4 * 8 + lane_of_warp() % 4 * 2 + i % 2;
 }
 
+// The value in a register of its own: operands of products lie in consecutive registers, and the
+// compiler would copy one that is there only once before each product.
+template <class T>
+__device__ inline T own_copy(T value) {
+    return __shfl_sync(FULL_WARP, value, lane_of_warp());
+}
+
 // The filter by tensor cores. STEPS: rows have 8 STEPS dimensions, and a lane two of each 8.
 //
 // Halves of right rows are ready in the frame of their sample. Where that is too coarse for epsilon,
@@ -66,12 +76,16 @@ __device__ inline u32 column_of_sum(u32 i) {
 template <u32 STEPS, u32 OWN>
 struct HalfFilter {
     static constexpr u32 ROW = 8 * STEPS;
-    u32 left[OWN][2][2 * STEPS];  // -2 times the coordinates of two rows, for each half of a leaf
-    float begin[OWN][2][2];       // norms of those rows, less the threshold
+    static constexpr bool IS_CHEAP = true;
+    // Of 16 bytes, of a leaf.
+    static constexpr u32 LEAF_CHUNKS = 2 * ROW * LEAF / 8;
+    // Of each half of a leaf: -2 times the coordinates of two rows, then ones; and the norms of those
+    // rows, less the threshold, for each of two columns.
+    u32 left[OWN][2][STEPS][4];
+    float begin[OWN][2][4];
     bool is_ready;
     float scale, shifts[2 * STEPS];
     u32 clamps[STEPS];
-    uint2 loaded[4][STEPS];
     u32 right[4][STEPS], squares[4][STEPS];
 
     // Takes over the frame for the dimensions of the lane; returns the threshold of a square, with
@@ -123,68 +137,64 @@ struct HalfFilter {
                 const float2 pair = pair_of(from.rows, row, step);
                 const u32 values = halves(step, pair.x, pair.y);
                 norm += square_of_halves(values);
-                left[i / 4][i / 2 % 2][2 * step + i % 2] = multiply_halves(values, 0xc000c000);
+                u32(&own)[4] = left[i / 4][i / 2 % 2][step];
+                own[i % 2] = multiply_halves(values, 0xc000c000);
+                own[2 + i % 2] = own_copy(0x3c003c00u);
             }
             norm += __shfl_xor_sync(FULL_WARP, norm, 1);
             norm += __shfl_xor_sync(FULL_WARP, norm, 2);
-            begin[i / 4][i / 2 % 2][i % 2] = norm - threshold;
+#pragma unroll
+            for (u32 k = i % 2 * 2; k < i % 2 * 2 + 2; ++k) {
+                begin[i / 4][i / 2 % 2][k] = own_copy(norm - threshold);
+            }
         }
     }
     __device__ static float2 pair_of(const float* rows, u32 row, u32 step) {
         const float* const from = rows + static_cast<u64>(row) * ROW + 8 * step;
         return *reinterpret_cast<const float2*>(from + lane_of_warp() % 4 * 2);
     }
-    // Begins to load a right leaf; the loads go on during the next products.
-    __device__ void load(const Boxed& to, u32 leaf) {
+    // Begins to copy a right leaf, its halves or its rows, to a place in shared memory.
+    __device__ void copy(const Boxed& to, u32 leaf, uint4* place) const {
+        const void* const all = is_ready ? static_cast<const void*>(to.halves) : to.rows;
+        const uint4* const from =
+            static_cast<const uint4*>(all) + static_cast<u64>(leaf) * LEAF_CHUNKS;
+#pragma unroll
+        for (u32 i = lane_of_warp(); i < LEAF_CHUNKS; i += WARP) copy_async(place + i, from + i);
+    }
+    // Takes the leaf that is there.
+    __device__ void take(const uint4* place) {
         if (is_ready) {
-            const u64 at = (static_cast<u64>(leaf) * WARP + lane_of_warp()) * 4 * STEPS;
-            const uint4* const words = reinterpret_cast<const uint4*>(to.halves + at);
 #pragma unroll
             for (u32 i = 0; i < 4 * STEPS; i += 2) {
-                const uint4 four = words[i / 2];
-                loaded[i / STEPS][i % STEPS] = make_uint2(four.x, four.y);
-                loaded[(i + 1) / STEPS][(i + 1) % STEPS] = make_uint2(four.z, four.w);
+                const uint4 four = place[i / 2 * WARP + lane_of_warp()];
+                right[i / STEPS][i % STEPS] = four.x;
+                squares[i / STEPS][i % STEPS] = four.y;
+                right[(i + 1) / STEPS][(i + 1) % STEPS] = four.z;
+                squares[(i + 1) / STEPS][(i + 1) % STEPS] = four.w;
             }
             return;
         }
 #pragma unroll
-        for (u32 part = 0; part < 4; ++part) {
-#pragma unroll
-            for (u32 step = 0; step < STEPS; ++step) {
-                const u32 row = leaf * LEAF + part * 8 + lane_of_warp() / 4;
-                const float2 pair = pair_of(to.rows, row, step);
-                loaded[part][step] = make_uint2(__float_as_uint(pair.x), __float_as_uint(pair.y));
-            }
-        }
-    }
-    // Takes the leaf that has been loaded.
-    __device__ void take() {
-#pragma unroll
-        for (u32 part = 0; part < 4; ++part) {
-#pragma unroll
-            for (u32 step = 0; step < STEPS; ++step) {
-                const uint2 words = loaded[part][step];
-                right[part][step] = words.x;
-                squares[part][step] = words.y;
-                if (is_ready) continue;
-                right[part][step] =
-                    halves(step, __uint_as_float(words.x), __uint_as_float(words.y));
-                squares[part][step] = multiply_halves(right[part][step], right[part][step]);
-            }
+        for (u32 i = 0; i < 4 * STEPS; ++i) {
+            const u32 part = i / STEPS, step = i % STEPS;
+            const float2 pair = pair_of(reinterpret_cast<const float*>(place),
+                                        part * 8 + lane_of_warp() / 4, step);
+            right[part][step] = halves(step, pair.x, pair.y);
+            squares[part][step] = multiply_halves(right[part][step], right[part][step]);
         }
     }
     // A word whose sign says whether a pair of an own leaf and the right one may be near.
     template <u32 INDEX>
     __device__ u32 any(const Boxed&, float) const {
-        u32 any = 0;
+        u32 any[2] = {};
 #pragma unroll
         for (u32 i = 0; i < 8; ++i) {
             float sums[4];
             multiply<INDEX>(i / 4, i % 4, sums);
-            any |= __float_as_uint(sums[0]) | __float_as_uint(sums[1]);
-            any |= __float_as_uint(sums[2]) | __float_as_uint(sums[3]);
+            any[0] |= __float_as_uint(sums[0]) | __float_as_uint(sums[1]);
+            any[1] |= __float_as_uint(sums[2]) | __float_as_uint(sums[3]);
         }
-        return any;
+        return any[0] | any[1];
     }
     // The sums of the lane, a bit each, whose pairs may be near. They are made again: to keep them
     // would leave fewer registers to others, and most leaves have none.
@@ -202,11 +212,9 @@ struct HalfFilter {
     }
     template <u32 INDEX>
     __device__ void multiply(u32 half, u32 part, float (&sums)[4]) const {
-        constexpr u32 ONES = 0x3c003c00;
 #pragma unroll
         for (u32 step = 0; step < STEPS; ++step) {
-            const u32 rows[4] = {left[INDEX][half][2 * step], left[INDEX][half][2 * step + 1], ONES,
-                                 ONES};
+            const u32(&rows)[4] = left[INDEX][half][step];
             if (step == 0) {
                 multiply_rows(sums, begin[INDEX][half], rows, right[part][0], squares[part][0]);
             } else {
@@ -222,9 +230,11 @@ struct HalfFilter {
 template <u32 STEPS, u32 OWN>
 struct FloatFilter {
     static constexpr u32 ROW = 8 * STEPS;
+    static constexpr bool IS_CHEAP = false;
+    static constexpr u32 LEAF_CHUNKS = 0;
     float left[OWN][ROW];
     u32 found[OWN];
-    u32 leaf, next;
+    u32 leaf;
 
     template <u32 DIMS>
     __device__ void start(const Boxed& from, const Boxed&, u32 first, const Box<DIMS>&, float) {
@@ -236,8 +246,6 @@ struct FloatFilter {
             for (u32 d = 0; d < ROW; ++d) left[i][d] = row[d];
         }
     }
-    __device__ void load(const Boxed&, u32 to) { next = to; }
-    __device__ void take() { leaf = next; }
     template <u32 INDEX>
     __device__ u32 any(const Boxed& to, float most) {
         u32 bits = 0;
@@ -272,13 +280,14 @@ struct BoxJoin {
     static constexpr u32 ROW = Filter::ROW;
     const Boxed& left;
     const Boxed& right;
-    BoxShared<DIMS, OWN>& shared;
+    using Shared = BoxShared<DIMS, OWN, Filter::LEAF_CHUNKS>;
+    Shared& shared;
     Matches& matches;
     Filter filter;
     u32 first;  // own leaf
     u32 leaves, queued;
 
-    __device__ BoxJoin(const Boxed& of_left, const Boxed& of_right, BoxShared<DIMS, OWN>& of_warp,
+    __device__ BoxJoin(const Boxed& of_left, const Boxed& of_right, Shared& of_warp,
                        Matches& to)
         : left(of_left), right(of_right), shared(of_warp), matches(to), leaves(0), queued(0) {}
 
@@ -369,7 +378,8 @@ struct BoxJoin {
     __device__ void filter_from(u32 entry, u32 (&words)[OWN]) {
         if constexpr (INDEX < OWN) {
             words[INDEX] = 0;
-            if (entry >> INDEX & 1) {
+            // With two own leaves, one too many costs less than to ask.
+            if (entry >> INDEX & 1 || (Filter::IS_CHEAP && OWN == 2)) {
                 words[INDEX] = filter.template any<INDEX>(right, question().bound);
             }
             filter_from<INDEX + 1>(entry, words);
@@ -386,18 +396,37 @@ struct BoxJoin {
         }
     }
 
+    // Begins to copy the leaf at `i` of the list, if there is one.
+    __device__ void copy_leaf(u32 i) {
+        if constexpr (Filter::LEAF_CHUNKS > 0) {
+            const u32 place = i % Shared::STAGES * Filter::LEAF_CHUNKS;
+            if (i < leaves) filter.copy(right, shared.leaves[i] >> OWN, shared.stages + place);
+            close_copies();
+        }
+    }
+    __device__ void take_leaf(u32 i, u32 leaf) {
+        if constexpr (Filter::LEAF_CHUNKS > 0) {
+            filter.take(shared.stages + i % Shared::STAGES * Filter::LEAF_CHUNKS);
+        } else {
+            filter.leaf = leaf;
+        }
+    }
+
     // Joins with all leaves of the list; `to_the_end` decides all candidates, else fewer than a warp
     // wait. False if a match found no room.
     __device__ bool join_leaves(bool to_the_end) {
         __syncwarp();  // The list is written.
-        if (leaves > 0) filter.load(right, shared.leaves[0] >> OWN);
+        constexpr u32 AHEAD = Shared::STAGES - 1;
+        for (u32 i = 0; i < AHEAD; ++i) copy_leaf(i);
         for (u32 i = 0; i <= leaves; ++i) {
             u32 bits[OWN] = {}, leaf = 0;
             if (i < leaves) {
                 const u32 entry = shared.leaves[i];
                 leaf = entry >> OWN;
-                filter.take();
-                if (i + 1 < leaves) filter.load(right, shared.leaves[i + 1] >> OWN);
+                wait_for_copies<AHEAD - 1>();
+                __syncwarp();  // The leaf is there, and nobody reads the one before it any more.
+                copy_leaf(i + AHEAD);
+                take_leaf(i, leaf);
                 filter_from<0>(entry, bits);
                 // Most leaves end here.
                 if (!__any_sync(FULL_WARP, any_of(bits) >> 31)) continue;
@@ -408,11 +437,13 @@ struct BoxJoin {
                 is_more = __any_sync(FULL_WARP, any_of(bits) != 0);
                 if (is_more) queue_candidates(bits, leaf);
                 if (queued >= WARP || (is_last && queued > 0)) {
-                    if (!decide_front()) return false;
+                    if (decide_front()) continue;
+                    wait_for_copies<0>();
+                    return false;
                 }
             }
         }
-        __syncwarp();  // It is read.
+        __syncwarp();  // The list is read, and the last leaf.
         leaves = 0;
         return true;
     }
@@ -509,7 +540,7 @@ __device__ void join_boxes(const Boxed& left, const Boxed& right, const Question
                            const JoinUnits& units, const NearOutput& output) {
     // Of one type for all shapes: shared memory has one declaration.
     DYNAMIC_SHARED(uint4, memory);
-    auto* const warps = reinterpret_cast<BoxShared<DIMS, OWN>*>(memory);
+    auto* const warps = reinterpret_cast<typename BoxJoin<DIMS, OWN, Filter>::Shared*>(memory);
     Matches matches(output, question);
     const u32 warp = threadIdx.x / WARP;
     BoxJoin<DIMS, OWN, Filter> join(left, right, warps[warp], matches);

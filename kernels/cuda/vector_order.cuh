@@ -162,19 +162,19 @@ __device__ inline void count_digits(const u32* keys, u32 len, u32 shift, u32* co
 
 // Turns the counts of a digit into sums of those before them; their sum goes to `totals`.
 //
-// Grid: DIGITS. Block: SCAN_THREADS. Shared: 2 KiB. Barriers: 9 each 256 tiles.
+// Grid: DIGITS. Block: SCAN_THREADS. Shared: 4 KiB. Barriers: 9 each 256 tiles.
 __device__ inline void scan_digits(u32* counts, u32 tiles, u32* totals) {
     DYNAMIC_SHARED(u32, rows);
     u32* const own = counts + blockIdx.x * tiles;
-    u32 before = 0;
-    for (u32 begin = 0; begin < tiles; begin += SCAN_THREADS) {
+    u32 before = 0, turn = 0;
+    for (u32 begin = 0; begin < tiles; begin += SCAN_THREADS, turn ^= 2 * SCAN_THREADS) {
         const u32 tile = begin + threadIdx.x;
         const u32 count = tile < tiles ? own[tile] : 0;
         u32 all;
-        const u32 sum = sum_up_to_thread(count, rows, all);
+        // Rows in turn: others may still read those of the last sums.
+        const u32 sum = sum_up_to_thread(count, rows + turn, all);
         if (tile < tiles) own[tile] = before + sum - count;
         before += all;
-        __syncthreads();  // Nobody reads the rows any more.
     }
     if (threadIdx.x == 0) totals[blockIdx.x] = before;
 }
@@ -282,7 +282,7 @@ __device__ inline float square_of_halves(u32 halves) {
 // Rows in order, and boxes: [dimension][low, high][box]. The same layout: boxed.rs, as above.
 struct Boxed {
     float* rows;  // of 8 or 16 numbers, whole groups of them
-    uint2* halves;  // as lanes take them for a product: [leaf][lane][8 rows][step]
+    uint2* halves;  // as lanes take them: [leaf][8 rows and step, by two][lane][two]
     const Plan* plan;
     u32* ids;
     float* leaf_boxes;
@@ -314,8 +314,9 @@ __device__ inline void write_halves(const float (&row)[DIMS], u32 at, const Boxe
 #pragma unroll
     for (u32 i = 0; i < DIMS / 2; ++i) {
         const u32 lane = first_lane + i % 4, step = i / 4;
-        const u64 place = (static_cast<u64>(at / LEAF) * WARP + lane) * 4 * STEPS;
-        boxed.halves[place + part * STEPS + step] = make_uint2(words[i], i == 0 ? parts : 0);
+        const u32 chunk = part * STEPS + step;
+        const u64 place = (static_cast<u64>(at / LEAF) * 2 * STEPS + chunk / 2) * WARP + lane;
+        boxed.halves[2 * place + chunk % 2] = make_uint2(words[i], i == 0 ? parts : 0);
     }
 }
 

@@ -403,7 +403,8 @@ __device__ void find_candidates(const TileQuestion& question, const JoinUnits& u
             copy_strips<GROUPS>(question, units, shared, own);
         }
     } else {
-        take_registers<GROUPS == 4 ? 112 : 208>();
+        // Together no more than at the start: the last groups would wait for ever.
+        take_registers<GROUPS == 4 ? 104 : 208>();
         join_strips<GROUPS>(question, units, shared, own);
     }
 }

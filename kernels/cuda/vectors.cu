@@ -78,10 +78,12 @@ extern "C" __global__ void __launch_bounds__(GROUP)
     arrange<16>(vectors, boxed);
 }
 
-static_assert(sizeof(BoxShared<4, 2>) == 992, "as the launcher has it");
-static_assert(sizeof(BoxShared<8, 2>) == 1088, "as the launcher has it");
-static_assert(sizeof(BoxShared<8, 4>) == 1216, "as the launcher has it");
-static_assert(sizeof(BoxShared<16, 2>) == 1280, "as the launcher has it");
+static_assert(sizeof(BoxShared<4, 2, 64>) == 5104, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 2, 64>) == 5200, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 4, 64>) == 5328, "as the launcher has it");
+static_assert(sizeof(BoxShared<16, 2, 128>) == 9488, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 2, 0>) == 1104, "as the launcher has it");
+static_assert(sizeof(BoxShared<16, 2, 0>) == 1296, "as the launcher has it");
 
 extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_half_4_2(Boxed left, Boxed right, Question question, JoinUnits units,
@@ -108,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 3)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 3)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 2)
     vectors_half_16_2(Boxed left, Boxed right, Question question, JoinUnits units,
                       NearOutput output) {
     if constexpr (BITS_ON_TENSOR_CORES) {

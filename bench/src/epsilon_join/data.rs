@@ -102,7 +102,8 @@ impl Workload {
         let centres: Vec<f64> =
             (0..CLUSTERS as usize * dims).map(|_| 0.15 + 0.7 * random.unit()).collect();
         // Three mirrors turn the axes of a cluster.
-        let mirrors: Vec<f64> = (0..CLUSTERS as usize * 3 * dims).map(|_| random.normal()).collect();
+        let mirrors: Vec<f64> =
+            (0..CLUSTERS as usize * 3 * dims).map(|_| random.normal()).collect();
         let mut point = vec![0.0; dims];
         for row in values.chunks_exact_mut(dims) {
             let cluster = random.below(CLUSTERS);

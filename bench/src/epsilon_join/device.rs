@@ -10,7 +10,9 @@ use trommel_kernels::cuda::vectors::{
     Answer, DeviceVectors, JoinJob, JoinLimits, JoinUnit, Method, NearPair, Policy, VectorJoin,
     VectorLimits,
 };
-use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Kernels, Lane, Memory, PinnedBuffer, Slot};
+use trommel_kernels::cuda::{
+    CopyTimes, Device, DeviceError, Kernels, Lane, Memory, PinnedBuffer, Slot,
+};
 
 use super::data::Workload;
 
@@ -55,9 +57,8 @@ impl Gpu {
     /// Seconds that plain copies of the vectors and of `pairs` pairs take.
     #[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
     pub(super) fn bus(&self, copies: &CopyTimes, pairs: usize) -> f64 {
-        let time = |bytes: usize, time: Duration| {
-            bytes as f64 / copies.bytes as f64 * time.as_secs_f64()
-        };
+        let time =
+            |bytes: usize, time: Duration| bytes as f64 / copies.bytes as f64 * time.as_secs_f64();
         time(size_of_val(&self.values[..]), copies.host_to_device)
             + time(pairs * size_of::<NearPair>(), copies.device_to_host)
     }

@@ -155,9 +155,9 @@ SHIM_UNCHECKED inline void add_rows(float (&sums)[4], const unsigned (&left)[4],
     }
 }
 
-inline void multiply_rows(float (&sums)[4], const float (&begin)[2], const unsigned (&left)[4],
+inline void multiply_rows(float (&sums)[4], const float (&begin)[4], const unsigned (&left)[4],
                           unsigned right_low, unsigned right_high) {
-    for (unsigned sum = 0; sum < 4; ++sum) sums[sum] = begin[sum / 2];
+    for (unsigned sum = 0; sum < 4; ++sum) sums[sum] = begin[sum];
     add_rows(sums, left, right_low, right_high);
 }
 

@@ -63,7 +63,12 @@ impl VectorCase {
     /// The same with all numbers and epsilon multiplied.
     fn scaled(&self, name: &str, scale: f32) -> Self {
         let left = self.left.iter().map(|value| value * scale).collect();
-        Self { left, name: name.to_owned(), epsilon: self.epsilon * f64::from(scale), ..self.clone() }
+        Self {
+            left,
+            name: name.to_owned(),
+            epsilon: self.epsilon * f64::from(scale),
+            ..self.clone()
+        }
     }
 
     fn row(&self, at: usize) -> &[f32] {
@@ -156,7 +161,8 @@ pub(crate) fn few() -> Vec<VectorCase> {
     }
     for dims in (1..=17).chain([31, 33, 64, 100, 129]) {
         let epsilon = 0.3 * (dims as f64).sqrt();
-        let case = VectorCase::new(&format!("{dims} dimensions"), dims, uniform(70, dims, 2), epsilon);
+        let case =
+            VectorCase::new(&format!("{dims} dimensions"), dims, uniform(70, dims, 2), epsilon);
         let mut around = Vec::new();
         borders(&case, &[[1, 69]], &mut around);
         cases.push(case.clone());
@@ -169,6 +175,14 @@ pub(crate) fn few() -> Vec<VectorCase> {
     cases.push(case.clone().with(Vec::new()));
     cases.push(VectorCase { left: Vec::new(), ..case.clone().with(case.left) });
     cases
+}
+
+/// A case of several groups, and one of a leaf that is wider than epsilon.
+pub(crate) fn small() -> Vec<VectorCase> {
+    vec![
+        VectorCase::new("small", 3, clusters(280, 3, 5, 0.2), 0.03),
+        VectorCase::new("wide leaves", 5, clusters(90, 5, 3, 0.4), 0.002),
+    ]
 }
 
 /// Cases of several panels of bytes and of several tiles.

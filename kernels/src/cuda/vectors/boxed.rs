@@ -66,7 +66,7 @@ const PLAN_WORDS: usize = 1 + 6 * BOX_DIMS_MAX;
 /// Shared memory of the kernels that need some.
 const PLAN_BYTES: u32 = 2 * 16 * BOX_DIMS_MAX as u32 * 4;
 const COUNT_BYTES: u32 = 256 * 4;
-const SCAN_BYTES: u32 = 2 * 256 * 4;
+const SCAN_BYTES: u32 = 4 * 256 * 4;
 const MOVE_BYTES: u32 = (2 + 8) * 256 * 4;
 
 /// Numbers of a row: whole steps of a product.
@@ -127,11 +127,7 @@ fn elements(len: usize, dims: usize) -> ([usize; 4], [usize; 3]) {
 }
 
 impl BoxedRoom {
-    pub(super) fn new(
-        memory: &Arc<Memory>,
-        len: usize,
-        dims: usize,
-    ) -> Result<Self, DeviceError> {
+    pub(super) fn new(memory: &Arc<Memory>, len: usize, dims: usize) -> Result<Self, DeviceError> {
         let ([rows, leaves, groups, supers], [keys, counts, plan]) = elements(len, dims);
         let words = |len| memory.device_buffer(len);
         Ok(Self {

@@ -33,8 +33,7 @@ pub enum Method {
 
 impl Method {
     /// All of them.
-    pub const ALL: &'static [Self] =
-        &[Self::NestedLoop, Self::Directory, Self::Boxes, Self::Tiles];
+    pub const ALL: &'static [Self] = &[Self::NestedLoop, Self::Directory, Self::Boxes, Self::Tiles];
 
     /// Whether it joins vectors of `dims` dimensions.
     #[must_use]
@@ -111,12 +110,12 @@ const BOX_KERNELS: [BoxKernel; 6] = {
         BoxKernel { filter, dims: shape[0], leaves: shape[1], name, shared_bytes }
     }
     [
-        kernel(Filter::Half, [4, 2], "vectors_half_4_2", 992),
-        kernel(Filter::Half, [8, 2], "vectors_half_8_2", 1088),
-        kernel(Filter::Half, [8, 4], "vectors_half_8_4", 1216),
-        kernel(Filter::Half, [16, 2], "vectors_half_16_2", 1280),
-        kernel(Filter::Float, [8, 2], "vectors_float_8_2", 1088),
-        kernel(Filter::Float, [16, 2], "vectors_float_16_2", 1280),
+        kernel(Filter::Half, [4, 2], "vectors_half_4_2", 5104),
+        kernel(Filter::Half, [8, 2], "vectors_half_8_2", 5200),
+        kernel(Filter::Half, [8, 4], "vectors_half_8_4", 5328),
+        kernel(Filter::Half, [16, 2], "vectors_half_16_2", 9488),
+        kernel(Filter::Float, [8, 2], "vectors_float_8_2", 1104),
+        kernel(Filter::Float, [16, 2], "vectors_float_16_2", 1296),
     ]
 };
 
@@ -281,11 +280,7 @@ mod tests {
 
     #[test]
     fn kernels_are_those_of_the_dimensions_and_leaves() {
-        let policy = |filter, leaves| Policy {
-            filter,
-            leaves,
-            ..Policy::of(&small_device(), 0)
-        };
+        let policy = |filter, leaves| Policy { filter, leaves, ..Policy::of(&small_device(), 0) };
         let name = |filter, leaves, dims| policy(filter, leaves).kernel(dims).name;
         assert_eq!(name(Filter::Half, 2, 1), "vectors_half_4_2");
         assert_eq!(name(Filter::Half, 4, 4), "vectors_half_4_2");
@@ -300,7 +295,8 @@ mod tests {
     #[test]
     fn tiles_fit_the_shared_memory_of_every_device() {
         for dims in [1, 8, 9, 100, 192, 193, 384, 4096] {
-            let launch = Policy::of(&small_device(), 0).launch_loops(&small_device(), true, dims, 1);
+            let launch =
+                Policy::of(&small_device(), 0).launch_loops(&small_device(), true, dims, 1);
             assert!(launch.shared_bytes <= 48 << 10, "{launch}");
             assert!(FUNCTIONS.contains(&launch.kernel) && tile_len(dims) >= 1);
         }

@@ -173,8 +173,7 @@ impl DeviceVectors {
         if let Prepared::Directory { room, ids } = &mut self.prepared {
             let directory = Directory::new(values, dims);
             let rows = directory.order.iter().map(|at| *at as usize * dims);
-            let sorted: Vec<f32> =
-                rows.flat_map(|at| &values[at..at + dims]).copied().collect();
+            let sorted: Vec<f32> = rows.flat_map(|at| &values[at..at + dims]).copied().collect();
             self.values.upload(&sorted)?;
             ids.upload(&directory.order)?;
             room.upload(&directory)?;

@@ -111,11 +111,7 @@ fn chunks(len: usize, dims: usize) -> usize {
 }
 
 impl TiledRoom {
-    pub(super) fn new(
-        memory: &Arc<Memory>,
-        len: usize,
-        dims: usize,
-    ) -> Result<Self, DeviceError> {
+    pub(super) fn new(memory: &Arc<Memory>, len: usize, dims: usize) -> Result<Self, DeviceError> {
         Ok(Self {
             panels: memory.device_buffer(chunks(len, dims))?,
             heights: memory.device_buffer(rows(len))?,

@@ -160,6 +160,26 @@ fn policies(bench: &Bench) -> Vec<Policy> {
     policies
 }
 
+/// For the search for missing barriers, and for all kinds of devices.
+#[test]
+fn small_joins_of_vectors_by_each_method_are_those_of_a_plain_loop() {
+    let Some(device) = device() else { return };
+    let bench = Bench::new(&device).unwrap();
+    let cases = vectors::small();
+    for method in [Method::NestedLoop, Method::Directory, Method::Boxes] {
+        for case in &cases {
+            let policies = policies(&bench);
+            let usable = policies.iter().filter(|policy| {
+                policy.filter.is_available(device.properties()) && method == Method::Boxes
+            });
+            let usable: Vec<Policy> = usable.copied().collect();
+            let all = if method == Method::Boxes { &usable } else { &policies };
+            check(&bench, case, method, &all[..all.len().min(2)]);
+        }
+    }
+    check_tiles(&bench, &cases);
+}
+
 #[test]
 fn near_pairs_by_nested_loops_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
