@@ -64,10 +64,12 @@ const SHIFTS: [u32; 3] = [0, 8, 16];
 const PLAN_WORDS: usize = 1 + 6 * BOX_DIMS_MAX;
 
 /// Shared memory of the kernels that need some.
-const PLAN_BYTES: u32 = 2 * 16 * BOX_DIMS_MAX as u32 * 4;
+const PLAN_BYTES: u32 = 2 * 16 * 16 * 4;
 const COUNT_BYTES: u32 = 256 * 4;
 const SCAN_BYTES: u32 = 4 * 256 * 4;
 const MOVE_BYTES: u32 = (2 + 8) * 256 * 4;
+
+const _: () = assert!(BOX_DIMS_MAX == 16, "as the shared memory of `vectors_plan`");
 
 /// Numbers of a row: whole steps of a product.
 fn row_len(dims: usize) -> usize {

@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn strips_have_each_tile_of_the_upper_half_once() {
-        for (len, dims) in [(1, 5), (1000, 384), (20_000, 64), (10_000, 700)] {
+        for (len, dims) in [(1_usize, 5), (1000, 384), (20_000, 64), (10_000, 700)] {
             let (block, tiles) = (groups(dims) * 64, len.div_ceil(TILE));
             let mut seen = vec![0; len.div_ceil(block) * tiles];
             for unit in strips(len, dims) {
