@@ -213,5 +213,5 @@ pub(crate) fn many() -> Vec<VectorCase> {
 
 /// Vectors of several super-groups, in two dimensions.
 pub(crate) fn supers() -> VectorCase {
-    VectorCase::new("several super-groups", 2, clusters(20_000, 2, 40, 0.4), 0.004)
+    VectorCase::new("several super-groups", 2, clusters(9_000, 2, 40, 0.4), 0.006)
 }

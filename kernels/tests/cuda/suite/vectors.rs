@@ -133,10 +133,17 @@ fn rooms(pairs: usize) -> [usize; 3] {
     [pairs.max(1), pairs.saturating_sub(1).max(1), pairs / 7 + 1]
 }
 
+/// Cases for a device: all of them for a real one, some for a slow one.
+fn cases(device: &Device, all: Vec<VectorCase>) -> Vec<VectorCase> {
+    let step = if device.properties().name.contains("stand-in") { 8 } else { 1 };
+    all.into_iter().step_by(step).collect()
+}
+
 fn check(bench: &Bench, case: &VectorCase, method: Method, policies: &[Policy]) {
     let expected = case.expected();
+    let mut loaded = bench.load(case, method, policies[0]).unwrap();
     for policy in policies {
-        let loaded = bench.load(case, method, *policy).unwrap();
+        loaded.policy = *policy;
         let shown = |what: &str| format!("{}, {method}, {policy:?}: {what}", case.name);
         for room in rooms(expected.len()) {
             let found = bench.join(&loaded, room).unwrap();
@@ -165,26 +172,20 @@ fn policies(bench: &Bench) -> Vec<Policy> {
 fn small_joins_of_vectors_by_each_method_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
-    let cases = vectors::small();
+    let small = vectors::small();
     for method in [Method::NestedLoop, Method::Directory, Method::Boxes] {
-        for case in &cases {
-            let policies = policies(&bench);
-            let usable = policies.iter().filter(|policy| {
-                policy.filter.is_available(device.properties()) && method == Method::Boxes
-            });
-            let usable: Vec<Policy> = usable.copied().collect();
-            let all = if method == Method::Boxes { &usable } else { &policies };
-            check(&bench, case, method, &all[..all.len().min(2)]);
+        for case in &small {
+            check(&bench, case, method, &policies(&bench)[..1]);
         }
     }
-    check_tiles(&bench, &cases);
+    check_tiles(&bench, &small);
 }
 
 #[test]
 fn near_pairs_by_nested_loops_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
-    for case in vectors::few().iter().chain(&vectors::many()) {
+    for case in &cases(&device, [vectors::few(), vectors::many()].concat()) {
         check(&bench, case, Method::NestedLoop, &policies(&bench)[..1]);
     }
 }
@@ -193,7 +194,7 @@ fn near_pairs_by_nested_loops_are_those_of_a_plain_loop() {
 fn near_pairs_by_a_directory_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
-    for case in vectors::few().iter().step_by(2).chain(&vectors::many()) {
+    for case in &cases(&device, [vectors::few(), vectors::many()].concat()) {
         check(&bench, case, Method::Directory, &policies(&bench)[..1]);
     }
 }
@@ -202,7 +203,8 @@ fn near_pairs_by_a_directory_are_those_of_a_plain_loop() {
 fn near_pairs_by_boxes_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
-    for case in vectors::few().iter().filter(|case| Method::Boxes.takes(case.dims)) {
+    let few = cases(&device, vectors::few());
+    for case in few.iter().filter(|case| Method::Boxes.takes(case.dims)) {
         check(&bench, case, Method::Boxes, &policies(&bench));
     }
 }
@@ -211,7 +213,7 @@ fn near_pairs_by_boxes_are_those_of_a_plain_loop() {
 fn near_pairs_by_boxes_of_several_groups_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
-    for case in &vectors::many() {
+    for case in &cases(&device, vectors::many()) {
         check(&bench, case, Method::Boxes, &policies(&bench));
     }
 }
@@ -230,8 +232,8 @@ fn check_tiles(bench: &Bench, cases: &[VectorCase]) {
 #[test]
 fn near_pairs_by_tiles_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };
-    let cases: Vec<VectorCase> = vectors::few().into_iter().step_by(3).collect();
-    check_tiles(&Bench::new(&device).unwrap(), &cases);
+    let few = cases(&device, vectors::few());
+    check_tiles(&Bench::new(&device).unwrap(), &few);
 }
 
 #[test]
@@ -247,7 +249,7 @@ fn near_pairs_of_several_super_groups_are_those_of_a_plain_loop() {
     let case = vectors::supers();
     let loaded = bench.load(&case, Method::Boxes, policies(&bench)[0]).unwrap();
     let expected = case.expected();
-    assert!(expected.len() > 5_000, "{}", expected.len());
+    assert!(expected.len() > 1_000, "{}", expected.len());
     assert!(bench.join(&loaded, expected.len() / 2 + 1).unwrap() == expected);
 }
 
