@@ -202,8 +202,8 @@ __device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, con
     for (u32 i = lane; i < DIGITS; i += WARP) own[i] = 0;
     const u32 total = totals[threadIdx.x];
     u32 all;
+    // Its barriers are also those after which the warp's counts are zero.
     const u32 digit_begin = sum_up_to_thread(total, shared, all) - total;
-    __syncwarp();  // The warp's counts are zero.
     // A warp has consecutive keys, by rounds of one a lane.
     const u32 first = blockIdx.x * SORT_TILE + warp * (WARP * SORT_ROUNDS) + lane;
     u32 ranks[SORT_ROUNDS];

@@ -502,7 +502,7 @@ fn vectors_are_joined_on_devices_of_all_kinds() {
 #[test]
 fn no_barrier_of_vectors_can_be_pulled_out() {
     pull_out_barriers("vector_loops.cuh", 2, &[VECTOR_TESTS]);
-    pull_out_barriers("vector_order.cuh", 10, &[VECTOR_TESTS]);
+    pull_out_barriers("vector_order.cuh", 9, &[VECTOR_TESTS]);
     pull_out_barriers("vector_boxes.cuh", 9, &[VECTOR_TESTS]);
 }
 

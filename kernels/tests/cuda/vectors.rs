@@ -182,6 +182,7 @@ pub(crate) fn small() -> Vec<VectorCase> {
     vec![
         VectorCase::new("small", 3, clusters(280, 3, 5, 0.2), 0.03),
         VectorCase::new("wide leaves", 5, clusters(90, 5, 3, 0.4), 0.002),
+        VectorCase::new("few", 3, uniform(33, 3, 1), 0.3).with(uniform(20, 3, 1)),
     ]
 }
 
