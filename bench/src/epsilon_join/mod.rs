@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
                          uniform:10000000:8:0.1226"
     )]
     vectors: Vec<Workload>,
-    /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor cores.
+    /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor
+    /// cores.
     #[arg(long, value_delimiter = ',', default_value = "boxes")]
     ways: Vec<String>,
     /// Leaves of a warp, under boxes: 2 or 4.

@@ -8,32 +8,36 @@
 //!
 //! # The filter loses no pair
 //!
-//! Two boxes are compared by a float32 sum of squares of gaps, which is at most `bound` if a pair of
-//! their vectors matches (`question.rs`): each gap is at most the difference of the coordinates, and
-//! rounding is monotone.
+//! Two boxes are compared by a float32 sum of squares of gaps, which is at most `bound` if a pair
+//! of their vectors matches (`question.rs`): each gap is at most the difference of the coordinates,
+//! and rounding is monotone.
 //!
-//! For a warp with a box around its left vectors, let o be its centre, K half its width and 1.5
-//! epsilon in each dimension, and s a power of two that makes the largest K at most 128. A vector x
+//! A frame is a box: that of a sample of the right vectors, whose halves are made once, or, where
+//! that is too coarse for epsilon, that of a warp's left vectors with 1.5 epsilon around it. Let o
+//! be its centre, K half its width in each dimension, and s a power of two that makes the largest K
+//! at most 32. A vector x
 //! becomes y = (x - o) s, clamped to K s. The clamp is the projection to a convex set and s scales
 //! all alike, so the distance of two such y is at most s times that of the vectors. It does not
 //! matter for that whether o and K are exact. Then, with k the clamp as a half (float16):
 //!
 //! 1. `fma` rounds y once, and conversion to a half rounds it again; clamping afterwards gives the
 //!    same, because rounding is monotone and k is a half. A coordinate moves by at most
-//!    k (2^-11 + 2^-22) + 2^-24 = m: half a unit in the last place of a half is 2^-11 of the value, or
-//!    2^-25 below the least normal half. So the distance of two rounded vectors h exceeds that of
-//!    the y by at most 2 M, M^2 the sum of all m^2.
-//! 2. |h - g|^2 is the sum of h^2, of g^2 and of -2 h g. The products -2 h g are exact, g^2 is
-//!    rounded to a half, by at most 2^-11 k^2 + 2^-25 in each dimension, and the sum of h^2 by less than
-//!    2^-20 of the sum of k^2.
+//!    k (2^-11 + 2^-22) + 2^-24 = m: half a unit in the last place of a half is 2^-11 of the value,
+//!    or 2^-25 below the least normal half. So the distance of two rounded vectors h exceeds that
+//!    of the y by at most 2 M, M^2 the sum of all m^2.
+//! 2. |h - g|^2 is the sum of h^2, of g^2 and of -2 h g. The products -2 h g are exact, and the sum
+//!    of h^2 is rounded by less than 2^-20 of the sum of k^2. In the frame of the warp, each g^2 is
+//!    rounded to a half, by at most 2^-11 k^2 + 2^-25. In that of the sample their sum has two
+//!    halves, of which the second one is rounded by at most 2^-22 of the sum, and 2^-25.
 //! 3. Tensor cores add exact products. Their sums are off by less than 2^-18 of the sum of all
 //!    absolute terms, which is at most four times the sum of k^2, and the threshold. (They align
 //!    terms to the largest and cut off bits below 2^-23 of it or less: Fasi, Higham, Mikaitis,
-//!    Pranesh, *Numerical Behavior of NVIDIA Tensor Cores*, PeerJ CS 2021. The bound has room for 32
-//!    times as much for each of 32 terms.)
+//!    Pranesh, *Numerical Behavior of NVIDIA Tensor Cores*, PeerJ CS 2021. The bound has room for
+//!    32 times as much for each of 32 terms.)
 //!
-//! So the sum of a match is at most (reach s + 2 M)^2 (1 + 2^-14) plus the sum of
-//! k^2 (2^-11 + 2^-14) + 2^-24: the threshold. It is subtracted at the start, so a negative sum, or
+//! So the sum of a match is at most (reach s + 2 M)^2 (1 + 2^-14) and the sum of
+//! k^2 (2^-11 + 2^-14) + 2^-23 in the frame of the warp, or of 2^-15 k^2 + 2^-23 in that of the
+//! sample: the threshold. It is subtracted at the start, so a negative sum, or
 //! a negative infinity, says "maybe". Where s cannot be large enough, since values or epsilon are
 //! tiny, terms of 2^-24 make the threshold pass more pairs, never fewer.
 

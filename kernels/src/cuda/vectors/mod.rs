@@ -1,5 +1,5 @@
-//! Epsilon joins of vectors on a device: all pairs of vectors that are at most epsilon apart, exact to
-//! the last bit.
+//! Epsilon joins of vectors on a device: all pairs of vectors that are at most epsilon apart, exact
+//! to the last bit.
 //!
 //! The square of a distance is the float64 sum, in the order of the dimensions, of the squares of
 //! the differences of float32 numbers, each operation rounded on its own. A pair is found if that
@@ -9,7 +9,7 @@
 //! ```text
 //! values ──load──► DeviceVectors ──units──► JoinUnit ..  (parts of them in several slots)
 //!                       │                       │
-//!                       └───────► Slot ──submit─┴─► Flight ──collect──► Slot: pairs, unfinished units
+//!                       └───────► Slot ──submit─┴─► Flight ──collect──► Slot: pairs, units left
 //! ```
 //!
 //! | [`Method`] | work |
@@ -23,9 +23,9 @@
 //! and is asked for again; it goes on where it was, so that no match is lost or found twice, and
 //! nothing is estimated or counted first.
 //!
-//! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*, BTW
-//! 2009, figures 3 and 5. Departures: `kernels/cuda/vector_loops.cuh`; boxes, their order, and their
-//! filter on tensor cores are ours.
+//! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
+//! BTW 2009, figures 3 and 5. Departures: `kernels/cuda/vector_loops.cuh`; boxes, their order, and
+//! their filter on tensor cores are ours.
 //!
 //! | file | contents |
 //! |---|---|

@@ -11,8 +11,8 @@
 //! * A kernel sums in float32, with one rounding for each difference and one for each
 //!   `fma`. A term is rounded by at most (1 + u)^2 before its sum and all sums by (1 + u)^n, in
 //!   either direction, and where a square underflows, by at most 2^-150 besides. So the result is
-//!   at most s (1 + u)^(n + 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096, which is
-//!   `bound`, rounded up. A difference that overflows is infinite, and larger than each finite
+//!   at most s (1 + u)^(n + 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096, which
+//!   is `bound`, rounded up. A difference that overflows is infinite, and larger than each finite
 //!   bound, as it should be.
 
 use super::DIMS_MAX;

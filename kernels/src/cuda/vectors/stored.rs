@@ -136,9 +136,9 @@ impl DeviceVectors {
     }
 
     /// Sends vectors in place of the ones before, and prepares them for joins by about `epsilon`:
-    /// another one changes the speed alone, but for [`Method::Tiles`], which joins by this one. Pairs name the vectors by numbers from `base` on.
-    /// Returns when all have been sent; kernels may go on. `kernels` of
-    /// [`VectorJoin`](super::VectorJoin) have those that prepare vectors.
+    /// another one changes the speed alone, but for [`Method::Tiles`], which joins by this one.
+    /// Pairs name the vectors by numbers from `base` on. Returns when all have been sent; kernels
+    /// may go on. `kernels` of [`VectorJoin`](super::VectorJoin) have those that prepare vectors.
     ///
     /// All numbers must be finite: pairs of a vector with others are unspecified.
     ///

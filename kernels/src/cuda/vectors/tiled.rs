@@ -125,8 +125,8 @@ impl TiledRoom {
         chunks(len, dims) * size_of::<Chunk>() + (2 * rows(len) + 2) * size_of::<u32>()
     }
 
-    /// Queues the kernels that make the rows, for values that are on the device when the stream gets
-    /// there.
+    /// Queues the kernels that make the rows, for values that are on the device when the stream
+    /// gets there.
     pub(super) fn queue<P: Primitive>(
         &self,
         kernels: &Kernels<P>,
