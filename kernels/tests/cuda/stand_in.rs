@@ -503,7 +503,6 @@ fn vectors_are_joined_on_devices_of_all_kinds() {
 fn no_barrier_of_vectors_can_be_pulled_out() {
     pull_out_barriers("vector_loops.cuh", 2, &[VECTOR_TESTS]);
     pull_out_barriers("vector_order.cuh", 9, &[VECTOR_TESTS]);
-    pull_out_barriers("vector_boxes.cuh", 9, &[VECTOR_TESTS]);
 }
 
 #[test]
@@ -520,12 +519,6 @@ fn no_bound_of_vectors_can_be_let_out() {
         ["row < column", "row <= column"],
         ["leaf >= first + own", "leaf > first + own"],
         ["i <= leaves; ++i", "i < leaves; ++i"],
-        ["threshold = set(own, DIMS, reach, 0x1p-11f + 0x1p-14f)", "threshold = 0"],
     ];
     let_out_bounds("vectors.cu", "vector_boxes.cuh", &bounds, VECTOR_TESTS);
-    let bounds = [
-        ["row_of(at) >= right", "row_of(at) > right"],
-        ["tile == strip.skip ||", "tile + 1 == strip.skip ||"],
-    ];
-    let_out_bounds("vectors.cu", "vector_tiles.cuh", &bounds, VECTOR_TESTS);
 }
