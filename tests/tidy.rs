@@ -228,7 +228,7 @@ const PRIMITIVES: &[&str] = &[
 /// Devices, which know no primitive.
 const DEVICE: &[&str] = &["cuda"];
 const LAUNCHERS: &[&str] =
-    &["cuda::overlap", "cuda::queries", "cuda::signatures", "cuda::supports"];
+    &["cuda::overlap", "cuda::queries", "cuda::signatures", "cuda::supports", "cuda::vectors"];
 
 const LAYOUTS: [Layout; 2] = [
     Layout {

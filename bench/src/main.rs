@@ -4,6 +4,7 @@
 
 mod conjunctive_query;
 mod engine;
+mod epsilon_join;
 mod frequent_items;
 mod frequent_pairs;
 mod numbers;
@@ -43,6 +44,8 @@ enum Command {
         #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
         rounds: usize,
     },
+    /// Epsilon joins of vectors on a GPU.
+    EpsilonJoin(epsilon_join::Arguments),
     /// Throughput and accuracy of the summaries of frequent items, by the skew of the stream.
     FrequentItems(frequent_items::Arguments),
     /// Frequent pairs of items, whole runs in every layout, beside Python packages.
@@ -73,6 +76,10 @@ fn main() -> ExitCode {
             println!("{}\n", engine::machine());
             engine::run(items, batch.max(1), rounds.max(1));
             queries::run(rounds.max(1));
+        }
+        Command::EpsilonJoin(arguments) => {
+            println!("{}\n", engine::machine());
+            epsilon_join::run(&arguments);
         }
         Command::FrequentItems(arguments) => {
             println!("{}\n", engine::machine());

@@ -51,6 +51,13 @@ struct Output {
         return atomicAdd(&counters[CUT], 0ull) != 0;
     }
 
+    // Whether matches have filled the room, so that no later one finds a place. All lanes of the warp
+    // call it.
+    __device__ bool is_full() const {
+        const u64 at = lane_of_warp() == 0 ? atomicAdd(&counters[MATCHES], 0ull) : 0;
+        return __shfl_sync(FULL_WARP, at, 0) >= room;
+    }
+
     // Appends the rest of a unit whose match found no room. One lane calls it, once a unit: the host
     // has made room for all units.
     __device__ void leave_unfinished(const Unit& rest) const {

@@ -1,9 +1,9 @@
 // units.cuh - instructions that the compiler has no name for without its headers: copies to shared
-// memory that go on by themselves and products of bits by tensor cores, both from capability 8.0
-// on, and sums of bytes.
+// memory that go on by themselves and products of bits and of halves by tensor cores, from
+// capability 8.0 on, and sums of bytes.
 //
-// Older devices copy at once. They have no product of bits: BITS_ON_TENSOR_CORES is then false, and
-// kernels take the integer units. The shim brings stand-ins (kernels/shim/cpp/units.h): copies that
+// Older devices copy at once. They have no such products: BITS_ON_TENSOR_CORES is then false, and
+// kernels take other units. The shim brings stand-ins (kernels/shim/cpp/units.h): copies that
 // are as late as they may be, and a product that exchanges its operands between lanes.
 #pragma once
 
@@ -71,6 +71,70 @@ __device__ inline void multiply_bits(u32 (&sums)[4], const u32 (&left)[4], u32 r
     asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
+          "r"(right_high));
+#endif
+}
+
+// Two numbers as halves (float16) of a word, rounded to nearest, with `low` in the lower half. Those
+// past the largest half become infinite.
+__device__ inline u32 to_halves(float low, float high) {
+    u32 halves = 0;
+#ifdef UNITS_OF_8_0
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(high), "f"(low));
+#endif
+    return halves;
+}
+
+// The lower and the upper half of a word.
+__device__ inline float low_half(u32 halves) {
+    float value = 0;
+#ifdef UNITS_OF_8_0
+    asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\ncvt.f32.f16 %0, low;\n}"
+        : "=f"(value)
+        : "r"(halves));
+#endif
+    return value;
+}
+
+__device__ inline float high_half(u32 halves) { return low_half(halves >> 16); }
+
+// The halves between those of `low` and of `high`.
+__device__ inline u32 clamp_halves(u32 halves, u32 low, u32 high) {
+#ifdef UNITS_OF_8_0
+    asm("max.f16x2 %0, %0, %1;\nmin.f16x2 %0, %0, %2;" : "+r"(halves) : "r"(low), "r"(high));
+#endif
+    return halves;
+}
+
+// The products of two words' halves, rounded to nearest.
+__device__ inline u32 multiply_halves(u32 left, u32 right) {
+#ifdef UNITS_OF_8_0
+    asm("mul.rn.f16x2 %0, %0, %1;" : "+r"(left) : "r"(right));
+#endif
+    return left;
+}
+
+// 16 x 8 sums in float32: `begin`, and the products of 16 left and 8 right rows of 16 halves. Lanes
+// have words as in `multiply_bits`, each of two halves.
+__device__ inline void multiply_rows(float (&sums)[4], const float (&begin)[4],
+                                     const u32 (&left)[4], u32 right_low, u32 right_high) {
+#ifdef UNITS_OF_8_0
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
+          "r"(right_high), "f"(begin[0]), "f"(begin[1]), "f"(begin[2]), "f"(begin[3]));
+#endif
+}
+
+// The same, added to the sums.
+__device__ inline void add_rows(float (&sums)[4], const u32 (&left)[4], u32 right_low,
+                                u32 right_high) {
+#ifdef UNITS_OF_8_0
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
           "r"(right_high));
 #endif

@@ -102,10 +102,11 @@ __device__ inline u64 panel_operand(const uint4* panel) {
 
 // Begins a batch of products that add to the sums, which nothing else may touch until
 // `wait_for_products`.
-__device__ inline void begin_products(u32 (&sums)[GROUP_SUMS]) {
+template <u32 SUMS>
+__device__ inline void begin_products(u32 (&sums)[SUMS]) {
 #ifdef UNITS_OF_9_0
 #pragma unroll
-    for (u32 i = 0; i < GROUP_SUMS; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+    for (u32 i = 0; i < SUMS; ++i) asm volatile("" : "+r"(sums[i])::"memory");
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
 }
@@ -137,6 +138,26 @@ __device__ inline void multiply_panels(u32 (&sums)[GROUP_SUMS], const uint4* lef
 #endif
 }
 
+// Adds to 64 x 128 sums of a group the products of rows of signed bytes: of 64 left and 128 right
+// ones, in the 32 bytes of a step. The sums of a thread are those of `multiply_panels`, half of them.
+__device__ inline void multiply_bytes(u32 (&sums)[GROUP_SUMS / 2], const uint4* left,
+                                      const uint4* right, u32 step, bool is_added) {
+#ifdef UNITS_OF_9_0
+    const u64 left_operand = panel_operand(left) + 2 * step;
+    const u64 right_operand = panel_operand(right) + 2 * step;
+    asm volatile(
+        "{\n.reg .pred is_added;\nsetp.ne.b32 is_added, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, is_added;\n}"
+        : SUMS_64(0)
+        : "l"(left_operand), "l"(right_operand), "r"(static_cast<u32>(is_added)));
+#endif
+}
+
 // Closes the batch of the thread's group.
 __device__ inline void close_products() {
 #ifdef UNITS_OF_9_0
@@ -146,14 +167,29 @@ __device__ inline void close_products() {
 
 // Waits until at most `LEFT` of the group's batches go on, the last ones closed. The panels of the
 // others may then be overwritten; with none left, the sums are there.
-template <u32 LEFT>
-__device__ inline void wait_for_products(u32 (&sums)[GROUP_SUMS]) {
+template <u32 LEFT, u32 SUMS>
+__device__ inline void wait_for_products(u32 (&sums)[SUMS]) {
 #ifdef UNITS_OF_9_0
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
     if constexpr (LEFT == 0) {
 #pragma unroll
-        for (u32 i = 0; i < GROUP_SUMS; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+        for (u32 i = 0; i < SUMS; ++i) asm volatile("" : "+r"(sums[i])::"memory");
     }
+#endif
+}
+
+// Sets the registers of each thread of a group, which all its threads call: fewer than at the start
+// in a group that copies, so that others can have more.
+template <u32 COUNT>
+__device__ inline void give_up_registers() {
+#ifdef UNITS_OF_9_0
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
+template <u32 COUNT>
+__device__ inline void take_registers() {
+#ifdef UNITS_OF_9_0
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 #endif
 }
 

@@ -7,6 +7,7 @@
 // 64-bit integers.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <tuple>
@@ -159,10 +160,20 @@ T atomicCAS(T* at, typename shim::Same<T>::Type expected, typename shim::Same<T>
         at, [=](T before) { return before == expected ? T(value) : before; });
 }
 
+inline int max(int left, int right) { return left < right ? right : left; }
+
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
 inline int __clz(unsigned value) { return value ? __builtin_clz(value) : 32; }
 inline int __ffs(int value) { return __builtin_ffs(value); }
+
+// Rounded to nearest each: the compiler is told to contract nothing.
+inline double __dadd_rn(double left, double right) { return left + right; }
+inline double __dsub_rn(double left, double right) { return left - right; }
+inline double __dmul_rn(double left, double right) { return left * right; }
+
+inline unsigned __float_as_uint(float value) { return shim::from_bits<unsigned>(shim::to_bits(value)); }
+inline float __uint_as_float(unsigned bits) { return shim::from_bits<float>(shim::to_bits(bits)); }
 
 template <class T>
 T __ldg(const T* at) {

@@ -93,6 +93,74 @@ SHIM_UNCHECKED inline void multiply_bits(unsigned (&sums)[4], const unsigned (&l
     }
 }
 
+// Halves of words, by the compiler's software.
+namespace shim {
+
+using Halves = std::array<_Float16, 2>;
+
+inline Halves halves_of(unsigned word) {
+    Halves halves;
+    std::memcpy(&halves, &word, sizeof word);
+    return halves;
+}
+
+inline unsigned word_of(Halves halves) {
+    unsigned word;
+    std::memcpy(&word, &halves, sizeof word);
+    return word;
+}
+
+}  // namespace shim
+
+inline unsigned to_halves(float low, float high) {
+    return shim::word_of({static_cast<_Float16>(low), static_cast<_Float16>(high)});
+}
+inline float low_half(unsigned halves) { return shim::halves_of(halves)[0]; }
+inline float high_half(unsigned halves) { return shim::halves_of(halves)[1]; }
+
+inline unsigned clamp_halves(unsigned halves, unsigned low, unsigned high) {
+    shim::Halves values = shim::halves_of(halves);
+    for (unsigned i = 0; i < 2; ++i) {
+        const _Float16 least = shim::halves_of(low)[i], most = shim::halves_of(high)[i];
+        values[i] = values[i] > least ? values[i] : least;
+        values[i] = values[i] < most ? values[i] : most;
+    }
+    return shim::word_of(values);
+}
+
+inline unsigned multiply_halves(unsigned left, unsigned right) {
+    shim::Halves values = shim::halves_of(left), others = shim::halves_of(right);
+    // A product of two halves is exact in float32.
+    for (unsigned i = 0; i < 2; ++i) {
+        values[i] = static_cast<_Float16>(static_cast<float>(values[i]) * others[i]);
+    }
+    return shim::word_of(values);
+}
+
+SHIM_UNCHECKED inline void add_rows(float (&sums)[4], const unsigned (&left)[4],
+                                    unsigned right_low, unsigned right_high) {
+    const shim::Operands own{{left[0], left[1], left[2], left[3]}, {right_low, right_high}};
+    const auto& lanes = shim::of_all_lanes(own);
+    const unsigned row = shim::lane() / 4, pair = shim::lane() % 4;
+    for (unsigned sum = 0; sum < 4; ++sum) {
+        const unsigned column = 2 * pair + sum % 2;
+        for (unsigned word = 0; word < 8; ++word) {
+            const auto of_left =
+                shim::halves_of(lanes[4 * row + word % 4].left[sum / 2 + word / 4 * 2]);
+            const auto of_right = shim::halves_of(lanes[4 * column + word % 4].right[word / 4]);
+            for (unsigned i = 0; i < 2; ++i) {
+                sums[sum] += static_cast<float>(of_left[i]) * static_cast<float>(of_right[i]);
+            }
+        }
+    }
+}
+
+inline void multiply_rows(float (&sums)[4], const float (&begin)[4], const unsigned (&left)[4],
+                          unsigned right_low, unsigned right_high) {
+    for (unsigned sum = 0; sum < 4; ++sum) sums[sum] = begin[sum];
+    add_rows(sums, left, right_low, right_high);
+}
+
 inline unsigned add_bytes(unsigned sum, unsigned bytes) {
     for (unsigned shift = 0; shift < 32; shift += 8) sum += bytes >> shift & 0xff;
     return sum;

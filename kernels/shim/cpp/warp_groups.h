@@ -31,6 +31,7 @@ struct Phases {
 
 struct Product {
     unsigned* sums;
+    unsigned sum_count;  // 128 of common bits, 64 of signed bytes
     const uint4 *left, *right;
     unsigned step;
     bool is_added;
@@ -81,16 +82,27 @@ SHIM_UNCHECKED inline unsigned common_bits(const uint4& left, const uint4& right
            count(left.w & right.w);
 }
 
+SHIM_UNCHECKED inline unsigned product_of_bytes(const uint4& left, const uint4& right) {
+    const auto* const of_left = reinterpret_cast<const signed char*>(&left);
+    const auto* const of_right = reinterpret_cast<const signed char*>(&right);
+    int sum = 0;
+    for (unsigned i = 0; i < sizeof left; ++i) sum += of_left[i] * of_right[i];
+    return static_cast<unsigned>(sum);
+}
+
 // The product of the running thread.
 SHIM_UNCHECKED inline void multiply(const Product& product) {
     const unsigned thread = thread_index().x, lane = thread % 32;
     const auto place = [](unsigned row, unsigned chunk) { return row * 8 + (chunk ^ row % 8); };
-    for (unsigned i = 0; i < 128; ++i) {
+    for (unsigned i = 0; i < product.sum_count; ++i) {
         const unsigned row = thread / 32 % 4 * 16 + lane / 4 + i % 4 / 2 * 8;
         const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
         unsigned sum = product.is_added ? product.sums[i] : 0;
         for (unsigned chunk = 2 * product.step; chunk < 2 * product.step + 2; ++chunk) {
-            sum += common_bits(product.left[place(row, chunk)], product.right[place(column, chunk)]);
+            const uint4& of_left = product.left[place(row, chunk)];
+            const uint4& of_right = product.right[place(column, chunk)];
+            sum += product.sum_count == 128 ? common_bits(of_left, of_right)
+                                            : product_of_bytes(of_left, of_right);
         }
         product.sums[i] = sum;
     }
@@ -124,7 +136,8 @@ SHIM_UNCHECKED inline void copy_block(uint4* to, const uint4* from, unsigned byt
     shim::wake_all_at(&barrier);
 }
 
-inline void begin_products(unsigned (&)[128]) {
+template <std::size_t SUMS>
+void begin_products(unsigned (&)[SUMS]) {
     auto& batches = shim::products_of_threads[threadIdx.x];
     if (batches.empty()) batches.emplace_back();
 }
@@ -132,13 +145,19 @@ inline void begin_products(unsigned (&)[128]) {
 SHIM_UNCHECKED inline void multiply_panels(unsigned (&sums)[128], const uint4* left,
                                            const uint4* right, unsigned step, bool is_added) {
     auto& batches = shim::products_of_threads[threadIdx.x];
-    batches.back().push_back({sums, left, right, step, is_added});
+    batches.back().push_back({sums, 128, left, right, step, is_added});
+}
+
+SHIM_UNCHECKED inline void multiply_bytes(unsigned (&sums)[64], const uint4* left,
+                                          const uint4* right, unsigned step, bool is_added) {
+    auto& batches = shim::products_of_threads[threadIdx.x];
+    batches.back().push_back({sums, 64, left, right, step, is_added});
 }
 
 inline void close_products() { shim::products_of_threads[threadIdx.x].emplace_back(); }
 
-template <unsigned LEFT>
-SHIM_UNCHECKED void wait_for_products(unsigned (&)[128]) {
+template <unsigned LEFT, std::size_t SUMS>
+SHIM_UNCHECKED void wait_for_products(unsigned (&)[SUMS]) {
     auto& batches = shim::products_of_threads[threadIdx.x];
     for (; batches.size() > LEFT + 1; batches.pop_front()) {
         for (const shim::Product& product : batches.front()) shim::multiply(product);
@@ -146,6 +165,11 @@ SHIM_UNCHECKED void wait_for_products(unsigned (&)[128]) {
     // No lane goes on before all lanes of the warp have their sums.
     shim::collective(shim::Collective::Ballot, ~0u, 0, 0, 0);
 }
+
+template <unsigned>
+void give_up_registers() {}
+template <unsigned>
+void take_registers() {}
 
 template <unsigned THREADS>
 void sync_first(int line = __builtin_LINE()) {

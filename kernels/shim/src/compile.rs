@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::Form;
 
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 9] = [
     "-std=c++17",
     "-O1",
     "-fPIC",
@@ -19,6 +19,7 @@ const COMMON: [&str; 8] = [
     "-Wno-unknown-pragmas",
     "-Werror",
     "-fno-omit-frame-pointer",
+    "-ffp-contract=off",
 ];
 
 /// The folder of the shim in the repository.

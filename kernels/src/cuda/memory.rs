@@ -28,6 +28,8 @@ unsafe impl Plain for u16 {}
 unsafe impl Plain for u32 {}
 // SAFETY: a number.
 unsafe impl Plain for u64 {}
+// SAFETY: a number.
+unsafe impl Plain for f32 {}
 
 /// The source of all buffers of one user: a device, and a budget for each kind of memory, fixed
 /// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes

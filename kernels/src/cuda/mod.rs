@@ -40,7 +40,7 @@
 //! | `output` | answers of unknown number in a buffer of fixed room |
 //! | `sets` | sets in a device's memory |
 //! | `bandwidth` | the speed of plain copies |
-//! | `overlap`, `queries`, `signatures`, `supports`, `chunk_sum` | the primitives |
+//! | `overlap`, `queries`, `signatures`, `supports`, `vectors`, `chunk_sum` | the primitives |
 
 mod bandwidth;
 #[doc(hidden)]
@@ -65,6 +65,7 @@ mod slot;
 mod steps;
 mod stream;
 pub mod supports;
+pub mod vectors;
 
 pub use self::bandwidth::CopyTimes;
 pub use self::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};

@@ -116,6 +116,20 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
 
     /// Fetches the unfinished units; returns the extent of the answer.
     pub(super) fn land(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
+        let written = self.written();
+        landing.fetch(&self.unfinished, written.unfinished)?;
+        Ok(written)
+    }
+
+    /// Fetches the matches that found room and the unfinished units, after the counters alone: for
+    /// rooms that are far larger than most answers.
+    pub(super) fn land_matches(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
+        landing.fetch(&self.matches, self.written().matches)?;
+        self.land(landing)
+    }
+
+    /// The extent of the answer, by the counters.
+    fn written(&self) -> Written {
         let room = self.matches.len();
         // The counter of matches exceeds the room when some of them found none.
         let all = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
@@ -124,8 +138,7 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         let matches = all.min(cut);
         let unfinished = usize::try_from(self.counters.host()[UNFINISHED]);
         let unfinished = unfinished.expect("a unit is left unfinished at most once");
-        landing.fetch(&self.unfinished, unfinished)?;
-        Ok(Written { matches, unfinished })
+        Written { matches, unfinished }
     }
 
     /// The number of all matches of the units that are finished or were only counted. After the

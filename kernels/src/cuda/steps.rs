@@ -193,3 +193,6 @@ arguments!(0 A);
 arguments!(0 A, 1 B);
 arguments!(0 A, 1 B, 2 C);
 arguments!(0 A, 1 B, 2 C, 3 D);
+arguments!(0 A, 1 B, 2 C, 3 D, 4 E);
+arguments!(0 A, 1 B, 2 C, 3 D, 4 E, 5 F);
+arguments!(0 A, 1 B, 2 C, 3 D, 4 E, 5 F, 6 G);

@@ -17,6 +17,7 @@ mod stand_in;
 mod suite;
 mod tiles;
 mod transactions;
+mod vectors;
 
 use std::env;
 

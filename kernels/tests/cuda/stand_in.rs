@@ -488,3 +488,37 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
         }
     }
 }
+
+/// Joins of vectors by each method, of few vectors.
+const VECTOR_TESTS: &str = "suite::vectors::small";
+
+#[test]
+fn vectors_are_joined_on_devices_of_all_kinds() {
+    for capability in [75, 86, 100] {
+        passes(&StandIn::new(Form::Plain).capability(capability), VECTOR_TESTS);
+    }
+}
+
+#[test]
+fn no_barrier_of_vectors_can_be_pulled_out() {
+    pull_out_barriers("vector_loops.cuh", 2, &[VECTOR_TESTS]);
+    pull_out_barriers("vector_order.cuh", 9, &[VECTOR_TESTS]);
+}
+
+#[test]
+fn no_bound_of_vectors_can_be_let_out() {
+    let bounds = [
+        ["left < first + i", "left <= first + i"],
+        ["left < from.len", "left <= from.len"],
+        ["i < count; ++i", "i <= count; ++i"],
+        ["square <= question.limit", "square < question.limit / 2"],
+    ];
+    let_out_bounds("vectors.cu", "vector_loops.cuh", &bounds, VECTOR_TESTS);
+    let bounds = [
+        ["row < left.len && column < right.len", "row <= left.len && column <= right.len"],
+        ["row < column", "row <= column"],
+        ["leaf >= first + own", "leaf > first + own"],
+        ["i <= leaves; ++i", "i < leaves; ++i"],
+    ];
+    let_out_bounds("vectors.cu", "vector_boxes.cuh", &bounds, VECTOR_TESTS);
+}

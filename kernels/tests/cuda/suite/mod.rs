@@ -6,6 +6,7 @@ mod queries;
 pub(crate) mod signatures;
 mod sparse;
 mod supports;
+pub(crate) mod vectors;
 
 use std::sync::Arc;
 

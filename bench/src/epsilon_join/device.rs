@@ -1,0 +1,201 @@
+//! Rows of a GPU: from vectors in pinned memory to exact pairs in pinned memory.
+
+use std::collections::BTreeSet;
+use std::hint;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trommel_kernels::cuda::vectors::{
+    Answer, DeviceVectors, JoinJob, JoinLimits, JoinUnit, Method, NearPair, Policy, VectorJoin,
+    VectorLimits,
+};
+use trommel_kernels::cuda::{
+    CopyTimes, Device, DeviceError, Kernels, Lane, Memory, PinnedBuffer, Slot,
+};
+
+use super::data::Workload;
+
+/// Times of one round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// From the start to the end of the order, waited for.
+    prepared: Duration,
+    /// All parts one after the other.
+    kernels: Duration,
+    whole: Duration,
+}
+
+/// A workload in pinned memory, with the kernels and the streams.
+pub(super) struct Gpu {
+    memory: Arc<Memory>,
+    lane: Arc<Lane>,
+    kernels: Arc<Kernels<VectorJoin>>,
+    workload: Workload,
+    values: PinnedBuffer<f32>,
+}
+
+/// A way to join.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) method: Method,
+    pub(super) policy: Policy,
+    pub(super) parts: usize,
+    pub(super) answer: Answer,
+}
+
+impl Gpu {
+    pub(super) fn new(device: &Device, workload: Workload) -> Result<Self, DeviceError> {
+        let budget = device.memory_bytes()?.0 / 10 * 9;
+        let memory = Memory::new(device, budget, 24 << 30);
+        let mut values = memory.pinned_buffer(workload.len * workload.dims)?;
+        workload.fill(&mut values);
+        let (lane, kernels) = (Arc::new(Lane::new(device)?), Kernels::load(device)?);
+        Ok(Self { memory, lane, kernels, workload, values })
+    }
+
+    /// Seconds that plain copies of the vectors and of `pairs` pairs take.
+    #[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
+    pub(super) fn bus(&self, copies: &CopyTimes, pairs: usize) -> f64 {
+        let time =
+            |bytes: usize, time: Duration| bytes as f64 / copies.bytes as f64 * time.as_secs_f64();
+        time(size_of_val(&self.values[..]), copies.host_to_device)
+            + time(pairs * size_of::<NearPair>(), copies.device_to_host)
+    }
+
+    /// Measures a way; returns a row of a table, and the pairs.
+    pub(super) fn measure(
+        &self,
+        way: Way,
+        room: usize,
+        rounds: usize,
+    ) -> Result<(String, Vec<NearPair>, u64), DeviceError> {
+        let Workload { len, dims, epsilon, .. } = self.workload;
+        let limits = VectorLimits { len, dims, method: way.method };
+        let mut vectors = Arc::new(DeviceVectors::with_room(&self.memory, limits)?);
+        self.load(&mut vectors)?;
+        let units = vectors.units(None, &way.policy);
+        let part = units.len().div_ceil(way.parts).max(1);
+        let pairs = room / way.parts + 1;
+        let candidates = if way.method == Method::Tiles { pairs } else { 0 };
+        let limits = JoinLimits { units: part, pairs, partners: 0, candidates };
+        let mut slots = (0..way.parts)
+            .map(|_| Slot::new(&self.memory, limits))
+            .collect::<Result<Vec<_>, _>>()?;
+        let (mut all, mut pairs, mut count) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..=rounds {
+            let start = Instant::now();
+            self.load(&mut vectors)?;
+            vectors.wait()?;
+            let prepared = start.elapsed();
+            let start = Instant::now();
+            let rest;
+            (slots, rest) = self.round(&mut vectors, slots, way, epsilon)?;
+            let whole = start.elapsed();
+            let kernels = slots.iter().map(|slot| slot.times().kernel).sum();
+            all.push(Round { prepared, kernels, whole });
+            count = slots.iter().map(|slot| slot.count()).sum();
+            pairs = slots.iter().flat_map(|slot| slot.pairs().iter().copied()).collect();
+            assert!(rest.is_empty(), "{} units found no room for {room} pairs", rest.len());
+        }
+        let middle = |time: fn(&Round) -> Duration| {
+            let mut times: Vec<Duration> = all[1..].iter().map(time).collect();
+            times.sort_unstable();
+            1e3 * times[times.len() / 2].as_secs_f64()
+        };
+        let row = format!(
+            "{:<12} {:?}, {} leaves, {} parts, {:?}: whole {:>9.3} ms, sent and prepared {:>8.3}, kernels {:>9.3}, {} pairs",
+            way.method.to_string(),
+            way.policy.filter,
+            way.policy.leaves,
+            way.parts,
+            way.answer,
+            middle(|round| round.whole),
+            middle(|round| round.prepared),
+            middle(|round| round.kernels),
+            count
+        );
+        Ok((row, pairs, count))
+    }
+
+    fn load(&self, vectors: &mut Arc<DeviceVectors>) -> Result<(), DeviceError> {
+        let vectors = Arc::get_mut(vectors).expect("no part is in flight");
+        vectors.load(&self.kernels, &self.values, 0, self.workload.epsilon)
+    }
+
+    /// From vectors to pairs, in parts; units that found no room are returned.
+    fn round(
+        &self,
+        vectors: &mut Arc<DeviceVectors>,
+        slots: Vec<Slot<VectorJoin>>,
+        way: Way,
+        epsilon: f64,
+    ) -> Result<(Vec<Slot<VectorJoin>>, Vec<JoinUnit>), DeviceError> {
+        self.load(vectors)?;
+        let units = vectors.units(None, &way.policy);
+        let mut parts = units.chunks(units.len().div_ceil(way.parts).max(1));
+        let mut flights = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let units = parts.next().unwrap_or_default();
+            let Way { policy, answer, .. } = way;
+            let job = JoinJob { units, left: vectors, right: None, epsilon, policy, answer };
+            flights.push(slot.submit(&self.lane, &self.kernels, &job)?);
+        }
+        let (mut slots, mut rest) = (Vec::with_capacity(flights.len()), Vec::new());
+        for flight in flights {
+            // A sleeping thread would need longer to wake up than the last part takes.
+            while !flight.is_done()? {
+                hint::spin_loop();
+            }
+            let slot = flight.collect()?;
+            rest.extend_from_slice(slot.unfinished());
+            slots.push(slot);
+        }
+        Ok((slots, rest))
+    }
+
+    /// Compares the pairs of some vectors with those of a plain loop, and looks for a pair that is
+    /// there twice.
+    pub(super) fn check(&self, pairs: &[NearPair], samples: usize) {
+        let Workload { len, dims, epsilon, .. } = self.workload;
+        let (values, limit) = (&self.values[..], epsilon * epsilon);
+        let row = |at: usize| &values[at * dims..][..dims];
+        let step = (len / samples.max(1)).max(1);
+        let mut keys: Vec<u64> =
+            pairs.iter().map(|pair| u64::from(pair.left) << 32 | u64::from(pair.right)).collect();
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "a pair is there twice");
+        let found = |sample: usize| -> BTreeSet<(usize, u64)> {
+            let sample = u32::try_from(sample).expect("numbered by 32 bits");
+            let of = |pair: &&NearPair| pair.left == sample || pair.right == sample;
+            let other = |pair: &NearPair| pair.left ^ pair.right ^ sample;
+            let pairs = pairs.iter().filter(of);
+            pairs.map(|pair| (other(pair) as usize, pair.square.to_bits())).collect()
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for core in 0..cores {
+                scope.spawn(move || {
+                    for sample in (0..len).step_by(step).skip(core).step_by(cores) {
+                        let near = (0..len).filter(|other| *other != sample);
+                        let near = near.map(|other| (other, square(row(sample), row(other))));
+                        let near = near.filter(|(_, square)| *square <= limit);
+                        let expected: BTreeSet<_> =
+                            near.map(|(other, square)| (other, square.to_bits())).collect();
+                        assert!(found(sample) == expected, "wrong pairs of vector {sample}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// The square of a distance, as the pairs have it.
+fn square(left: &[f32], right: &[f32]) -> f64 {
+    let mut sum = 0.0;
+    for (x, y) in left.iter().zip(right) {
+        let difference = f64::from(*x) - f64::from(*y);
+        sum += difference * difference;
+    }
+    sum
+}
