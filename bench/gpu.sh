@@ -94,12 +94,13 @@ run() {
   step conjunctive-query 500 "$gpu/trommel-bench" conjunctive-query --only counts,device,paper \
     --indexes 200000:4194304:64000000,30000:25000:400000 --figures "$drawn"
   cp "$drawn"/conjunctive-query-*.svg "$out/"
-  step epsilon-join 100 "$gpu/trommel-bench" epsilon-join
-  step epsilon-join-paper 100 "$gpu/trommel-bench" epsilon-join --ways nested,directory,boxes \
-    --parts 1 --leaves 2 --rounds 3 \
+  step epsilon-join 100 "$gpu/trommel-bench" epsilon-join --only device
+  step epsilon-join-paper 100 "$gpu/trommel-bench" epsilon-join --only device \
+    --ways nested,directory,boxes --parts 1 --leaves 2 --rounds 3 \
     --vectors uniform:250000:8:0.2,uniform:1000000:8:0.1635,clusters:1000000:8:0.0344
-  step epsilon-join-tiles 200 "$gpu/trommel-bench" epsilon-join --ways tiles --parts 1 --rounds 3 \
-    --vectors topics:100000:384:0.3,topics:60000:784:0.3,topics:1000000:128:0.2
+  step epsilon-join-tiles 200 "$gpu/trommel-bench" epsilon-join --only device \
+    --ways tiles --parts 1 --rounds 3 \
+    --vectors topics:100000:384:0.3,topics:60000:784:0.3,topics:1000000:128:0.15
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2

@@ -1,9 +1,7 @@
 //! Rows of a GPU: from vectors in pinned memory to exact pairs in pinned memory.
 
-use std::collections::BTreeSet;
 use std::hint;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use trommel_kernels::cuda::vectors::{
@@ -15,6 +13,7 @@ use trommel_kernels::cuda::{
 };
 
 use super::data::Workload;
+use super::sample;
 
 /// Times of one round.
 #[derive(Clone, Copy, Debug, Default)]
@@ -154,48 +153,9 @@ impl Gpu {
         Ok((slots, rest))
     }
 
-    /// Compares the pairs of some vectors with those of a plain loop, and looks for a pair that is
-    /// there twice.
+    /// Checks the pairs of some vectors.
     pub(super) fn check(&self, pairs: &[NearPair], samples: usize) {
-        let Workload { len, dims, epsilon, .. } = self.workload;
-        let (values, limit) = (&self.values[..], epsilon * epsilon);
-        let row = |at: usize| &values[at * dims..][..dims];
-        let step = (len / samples.max(1)).max(1);
-        let mut keys: Vec<u64> =
-            pairs.iter().map(|pair| u64::from(pair.left) << 32 | u64::from(pair.right)).collect();
-        keys.sort_unstable();
-        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "a pair is there twice");
-        let found = |sample: usize| -> BTreeSet<(usize, u64)> {
-            let sample = u32::try_from(sample).expect("numbered by 32 bits");
-            let of = |pair: &&NearPair| pair.left == sample || pair.right == sample;
-            let other = |pair: &NearPair| pair.left ^ pair.right ^ sample;
-            let pairs = pairs.iter().filter(of);
-            pairs.map(|pair| (other(pair) as usize, pair.square.to_bits())).collect()
-        };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            for core in 0..cores {
-                scope.spawn(move || {
-                    for sample in (0..len).step_by(step).skip(core).step_by(cores) {
-                        let near = (0..len).filter(|other| *other != sample);
-                        let near = near.map(|other| (other, square(row(sample), row(other))));
-                        let near = near.filter(|(_, square)| *square <= limit);
-                        let expected: BTreeSet<_> =
-                            near.map(|(other, square)| (other, square.to_bits())).collect();
-                        assert!(found(sample) == expected, "wrong pairs of vector {sample}");
-                    }
-                });
-            }
-        });
+        let pairs = pairs.iter().map(|pair| (pair.left, pair.right, pair.square));
+        sample::check(&self.values, self.workload, pairs, samples);
     }
-}
-
-/// The square of a distance, as the pairs have it.
-fn square(left: &[f32], right: &[f32]) -> f64 {
-    let mut sum = 0.0;
-    for (x, y) in left.iter().zip(right) {
-        let difference = f64::from(*x) - f64::from(*y);
-        sum += difference * difference;
-    }
-    sum
 }

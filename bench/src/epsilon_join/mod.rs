@@ -1,15 +1,30 @@
-//! Table of epsilon joins: vectors in pinned memory become exact pairs in pinned memory on a GPU.
-//! The pairs of some vectors are compared with those of a plain loop, and all counts with each
-//! other.
+//! Tables of epsilon joins: on the CPU beside the crate kiddo, and on a GPU, where vectors in
+//! pinned memory become exact pairs in pinned memory. The pairs of some vectors are compared with
+//! those of a plain loop, and all counts with each other.
 
 mod data;
 mod device;
+#[cfg(feature = "peers")]
+mod kiddo;
+mod processor;
+mod sample;
+
+use clap::ValueEnum;
 
 use trommel_kernels::cuda::vectors::{Answer, Filter, Method, Policy};
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError};
 
 use self::data::Workload;
 use self::device::{Gpu, Way};
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Table {
+    /// On the CPU.
+    Cpu,
+    /// On a GPU.
+    Device,
+}
 
 /// Options of `epsilon-join`.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,6 +39,9 @@ pub(crate) struct Arguments {
                          uniform:10000000:8:0.1226"
     )]
     vectors: Vec<Workload>,
+    /// Tables to print.
+    #[arg(long, value_delimiter = ',', default_value = "cpu,device")]
+    only: Vec<Table>,
     /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor
     /// cores.
     #[arg(long, value_delimiter = ',', default_value = "boxes")]
@@ -40,13 +58,21 @@ pub(crate) struct Arguments {
     /// Vectors whose pairs are checked.
     #[arg(long, default_value_t = 64)]
     samples: usize,
-    /// Rounds; the median is shown.
+    /// Rounds; the median is shown, on the CPU the fastest.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
 
 /// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) {
+    if arguments.only.contains(&Table::Cpu) {
+        for workload in &arguments.vectors {
+            processor::run(*workload, arguments.rounds, arguments.samples);
+        }
+    }
+    if !arguments.only.contains(&Table::Device) {
+        return;
+    }
     let device = match Device::probe(0) {
         Ok(device) => device,
         Err(reason) => return println!("no GPU: {reason}"),

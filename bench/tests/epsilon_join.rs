@@ -1,0 +1,35 @@
+//! `epsilon-join` on the CPU and on the stand-in driver: all ways find the same pairs. The measured
+//! times have no meaning here.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::process::Command;
+
+use trommel_shim::{Form, StandIn};
+
+fn epsilon_join(arguments: &[&str]) -> String {
+    let driver = StandIn::new(Form::Plain).devices(1);
+    let mut command: Command = driver.command(env!("CARGO_BIN_EXE_trommel-bench"));
+    command.args(["epsilon-join", "--rounds", "1", "--samples", "9"]).args(arguments);
+    let ended = command.output().unwrap();
+    let said = String::from_utf8(ended.stdout).unwrap();
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    said
+}
+
+#[test]
+fn all_ways_of_the_processor_find_the_same_pairs() {
+    let vectors = "uniform:900:3:0.1,clusters:500:2:0.02,correlated:400:8:0.1,topics:300:40:0.6";
+    let said = epsilon_join(&["--only", "cpu", "--vectors", vectors]);
+    for way in ["| directory |", "| nested loop |", "| operator, 1 cores |"] {
+        assert_eq!(said.matches(way).count(), 4, "{said}");
+    }
+}
+
+#[test]
+fn all_ways_of_a_device_find_the_same_pairs() {
+    let ways = "boxes,float,nested,directory";
+    let vectors = ["--only", "device", "--ways", ways, "--vectors", "uniform:700:3:0.1"];
+    let said = epsilon_join(&[&vectors[..], &["--room", "100000"]].concat());
+    assert!(said.contains("Uniform, 700 x 3, epsilon 0.1"), "{said}");
+}
