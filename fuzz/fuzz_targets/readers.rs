@@ -7,7 +7,7 @@
 mod support;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::types::{Float32Type, UInt32Type, UInt64Type};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use support::{Scratch, drain};
@@ -32,6 +32,9 @@ fuzz_target!(|input: Input| {
         ReadFormat::U64le,
         ReadFormat::Paragraphs,
         ReadFormat::Files,
+        ReadFormat::F32le,
+        ReadFormat::Npy,
+        ReadFormat::Csv,
     ];
     let format = formats[usize::from(input.format) % formats.len()];
     let files: Vec<&[u8]> = input.files.iter().take(4).map(Vec::as_slice).collect();
@@ -44,6 +47,11 @@ fuzz_target!(|input: Input| {
         .batch(usize::from(input.batch).max(1))
         .line_bytes_max(LINE_BYTES_MAX)
         .on_error(on_error);
+    let read = match format {
+        ReadFormat::F32le | ReadFormat::Npy => read.dims(2),
+        ReadFormat::Csv => read.columns(["a"]).vector(["x*"]).dims(2),
+        _ => read,
+    };
     let Some(batches) = drain(read) else {
         assert!(input.fails, "bad lines are left out");
         return;
@@ -61,6 +69,15 @@ fuzz_target!(|input: Input| {
             assert!(
                 read.copied().eq(words.map(|word| u32::from_le_bytes(word.try_into().unwrap())))
             );
+        }
+        ReadFormat::F32le => {
+            let rows = columns.flat_map(|rows| rows.column(1).as_fixed_size_list().iter().flatten());
+            let read = rows.flat_map(|row| row.as_primitive::<Float32Type>().values().to_vec());
+            let rows = files.iter().flat_map(|file| file.chunks_exact(8));
+            let words = rows.flat_map(|row| row.chunks_exact(4));
+            // Compared as bits, since a NaN differs from itself.
+            let words = words.map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+            assert!(read.map(f32::to_bits).eq(words));
         }
         ReadFormat::U64le => {
             let read =
