@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
     let found = cc::Build::new().cpp(true).opt_level(1).warnings(false).get_compiler();
     let sources = [files(&kernels(), "cu")?, files(&cpp, "cu")?, files(&cpp, "cpp")?].concat();
     for form in [Form::Plain, Form::Address, Form::Race] {
-        let compiler = Compiler { path: found.path().to_owned(), form };
+        let compiler = Compiler { path: found.path().to_owned(), form, level: "-O1" };
         let folder = out.join(form.folder());
         fs::create_dir_all(&folder)?;
         let mut objects = Vec::new();

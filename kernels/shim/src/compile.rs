@@ -10,9 +10,8 @@ use std::process::Command;
 
 use crate::Form;
 
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 8] = [
     "-std=c++17",
-    "-O1",
     "-fPIC",
     "-Wall",
     "-Wextra",
@@ -56,6 +55,8 @@ impl Form {
 pub(crate) struct Compiler {
     pub(crate) path: PathBuf,
     pub(crate) form: Form,
+    /// Level of optimisation.
+    pub(crate) level: &'static str,
 }
 
 impl Compiler {
@@ -78,7 +79,7 @@ impl Compiler {
     fn object(&self, file: &Path, folder: &Path, flags: &[&str]) -> io::Result<PathBuf> {
         let object = folder.join(file.file_stem().unwrap_or_default()).with_extension("o");
         let mut command = Command::new(&self.path);
-        command.args(COMMON).args(flags);
+        command.args(COMMON).arg(self.level).args(flags);
         command.arg("-I").arg(Path::new(HOME).join("cpp")).arg("-I").arg(kernels());
         run(command.arg("-c").arg(file).arg("-o").arg(&object))?;
         Ok(object)
