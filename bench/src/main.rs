@@ -7,6 +7,7 @@ mod engine;
 mod epsilon_join;
 mod frequent_items;
 mod frequent_pairs;
+mod memory;
 mod numbers;
 mod overlap;
 #[cfg(feature = "peers")]
@@ -79,7 +80,10 @@ fn main() -> ExitCode {
         }
         Command::EpsilonJoin(arguments) => {
             println!("{}\n", engine::machine());
-            epsilon_join::run(&arguments);
+            if let Err(error) = epsilon_join::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
         }
         Command::FrequentItems(arguments) => {
             println!("{}\n", engine::machine());

@@ -31,5 +31,12 @@ fn all_ways_of_a_device_find_the_same_pairs() {
     let ways = "boxes,float,nested,directory";
     let vectors = ["--only", "device", "--ways", ways, "--vectors", "uniform:700:3:0.1"];
     let said = epsilon_join(&[&vectors[..], &["--room", "100000"]].concat());
-    assert!(said.contains("Uniform, 700 x 3, epsilon 0.1"), "{said}");
+    assert!(said.contains("uniform, 700 x 3, epsilon 0.1"), "{said}");
+}
+
+#[test]
+fn streams_find_the_pairs_of_their_windows() {
+    let said =
+        epsilon_join(&["--only", "stream", "--stream", "uniform:2048:3:0.1", "--streamed", "4096"]);
+    assert!(said.contains("| 1 | peak |") && said.contains("| 1 | 90 % |"), "{said}");
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 pub(super) enum Shape {
     /// DS1: uniform in a cube of side 1.
     Uniform,
-    /// DS2: five clusters, with the same deviation in each dimension.
-    Clusters,
+    /// DS2: clusters with the same deviation in each dimension, five if no number is given.
+    Clusters(u32),
     /// DS3: five clusters, each along directions of its own.
     Correlated,
     /// Unit vectors around 100 topics; every third one is close to the one before it.
@@ -30,15 +30,22 @@ impl FromStr for Workload {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = || format!("{text:?}: needed is SHAPE:LEN:DIMS:EPSILON");
+        let wanted = || {
+            format!(
+                "{text:?}: needed is SHAPE:LEN:DIMS:EPSILON, SHAPE is uniform, clusters, clusters-COUNT, correlated or topics"
+            )
+        };
         let [shape, len, dims, epsilon] =
             text.split(':').collect::<Vec<_>>().try_into().map_err(|_| wanted())?;
         let shape = match shape {
             "uniform" => Shape::Uniform,
-            "clusters" => Shape::Clusters,
+            "clusters" => Shape::Clusters(CLUSTERS),
             "correlated" => Shape::Correlated,
             "topics" => Shape::Topics,
-            _ => return Err(wanted()),
+            _ => match shape.strip_prefix("clusters-").and_then(|count| count.parse().ok()) {
+                Some(count) if count > 0 => Shape::Clusters(count),
+                _ => return Err(wanted()),
+            },
         };
         let number = |text: &str| text.parse().map_err(|_| wanted());
         let epsilon = epsilon.parse().map_err(|_| wanted())?;
@@ -49,13 +56,20 @@ impl FromStr for Workload {
 impl fmt::Display for Workload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { shape, len, dims, epsilon } = self;
-        write!(formatter, "{shape:?}, {len} x {dims}, epsilon {epsilon}")
+        match shape {
+            Shape::Uniform => write!(formatter, "uniform")?,
+            Shape::Clusters(count) => write!(formatter, "{count} clusters")?,
+            Shape::Correlated => write!(formatter, "{CLUSTERS} correlated clusters")?,
+            Shape::Topics => write!(formatter, "topics")?,
+        }
+        write!(formatter, ", {len} x {dims}, epsilon {epsilon}")
     }
 }
 
 /// Deviations of a correlated cluster along its directions.
 const DEVIATIONS: [f64; 8] = [0.1, 0.072, 0.052, 0.037, 0.027, 0.019, 0.014, 0.01];
-const CLUSTERS: u64 = 5;
+/// Clusters of the paper.
+const CLUSTERS: u32 = 5;
 const TOPICS: u64 = 100;
 
 /// Repeatable numbers (splitmix64).
@@ -91,22 +105,23 @@ impl Workload {
         let mut random = Random(5);
         match self.shape {
             Shape::Uniform => values.fill_with(|| random.unit() as f32),
-            Shape::Clusters | Shape::Correlated => self.fill_clusters(&mut random, values),
+            Shape::Clusters(count) => self.fill_clusters(&mut random, count, values),
+            Shape::Correlated => self.fill_clusters(&mut random, CLUSTERS, values),
             Shape::Topics => self.fill_topics(&mut random, values),
         }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "coordinates are float32")]
-    fn fill_clusters(&self, random: &mut Random, values: &mut [f32]) {
+    fn fill_clusters(&self, random: &mut Random, clusters: u32, values: &mut [f32]) {
         let dims = self.dims;
         let centres: Vec<f64> =
-            (0..CLUSTERS as usize * dims).map(|_| 0.15 + 0.7 * random.unit()).collect();
+            (0..clusters as usize * dims).map(|_| 0.15 + 0.7 * random.unit()).collect();
         // Three mirrors turn the axes of a cluster.
         let mirrors: Vec<f64> =
-            (0..CLUSTERS as usize * 3 * dims).map(|_| random.normal()).collect();
+            (0..clusters as usize * 3 * dims).map(|_| random.normal()).collect();
         let mut point = vec![0.0; dims];
         for row in values.chunks_exact_mut(dims) {
-            let cluster = random.below(CLUSTERS);
+            let cluster = random.below(clusters.into());
             for (d, value) in point.iter_mut().enumerate() {
                 let correlated = self.shape == Shape::Correlated;
                 let deviation = if correlated { DEVIATIONS[d % 8] } else { 0.05 };

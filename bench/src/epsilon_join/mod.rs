@@ -1,13 +1,18 @@
-//! Tables of epsilon joins: on the CPU beside the crate kiddo, and on a GPU, where vectors in
-//! pinned memory become exact pairs in pinned memory. The pairs of some vectors are compared with
-//! those of a plain loop, and all counts with each other.
+//! Tables of epsilon joins: on the CPU beside the crate kiddo and Python packages, of streams, and
+//! on a GPU, from vectors in pinned memory to exact pairs in pinned memory. A plain loop checks the
+//! pairs of some vectors. All ways have to find the same number of pairs; the pairs of peers are
+//! compared one by one.
 
 mod data;
 mod device;
 #[cfg(feature = "peers")]
 mod kiddo;
 mod processor;
+mod python;
 mod sample;
+mod stream;
+
+use std::io;
 
 use clap::ValueEnum;
 
@@ -22,6 +27,10 @@ use self::device::{Gpu, Way};
 enum Table {
     /// On the CPU.
     Cpu,
+    /// Streams on the CPU.
+    Stream,
+    /// Memory of whole runs on the CPU; of the first vectors in a fresh process.
+    Memory,
     /// On a GPU.
     Device,
 }
@@ -29,18 +38,19 @@ enum Table {
 /// Options of `epsilon-join`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Vectors, as SHAPE:LEN:DIMS:EPSILON with the shapes `uniform`, `clusters`, `correlated` and
-    /// `topics`.
+    /// Vectors, as SHAPE:LEN:DIMS:EPSILON with the shapes `uniform`, `clusters`, `clusters-COUNT`,
+    /// `correlated` and `topics`.
     #[arg(
         long,
         value_delimiter = ',',
         default_value = "uniform:1000000:8:0.1635,clusters:1000000:8:0.0344,\
                          correlated:1000000:8:0.02225,clusters:300000:2:0.0002175,\
+                         clusters-500:1000000:2:0.00012,topics:100000:384:0.3,\
                          uniform:10000000:8:0.1226"
     )]
     vectors: Vec<Workload>,
     /// Tables to print.
-    #[arg(long, value_delimiter = ',', default_value = "cpu,device")]
+    #[arg(long, value_delimiter = ',', default_value = "cpu,stream,device")]
     only: Vec<Table>,
     /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor
     /// cores.
@@ -58,28 +68,52 @@ pub(crate) struct Arguments {
     /// Vectors whose pairs are checked.
     #[arg(long, default_value_t = 64)]
     samples: usize,
+    /// Window of a stream, and its distribution.
+    #[arg(long, default_value = "uniform:800000:8:0.1635")]
+    stream: Workload,
+    /// Vectors of a stream after a full window.
+    #[arg(long, default_value_t = 1 << 19)]
+    streamed: usize,
+    /// Measures Python packages, too, on the CPU.
+    #[arg(long)]
+    python_peers: bool,
     /// Rounds; the median is shown, on the CPU the fastest.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
 
 /// Measures and prints.
-pub(crate) fn run(arguments: &Arguments) {
+///
+/// # Errors
+/// If a Python peer fails.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    // Memory first, as long as the process has not taken any for other tables.
+    if arguments.only.contains(&Table::Memory) {
+        arguments.vectors.iter().for_each(|workload| processor::memory(*workload));
+    }
     if arguments.only.contains(&Table::Cpu) {
+        let peers = arguments.python_peers.then(python::prepare).transpose()?;
         for workload in &arguments.vectors {
-            processor::run(*workload, arguments.rounds, arguments.samples);
+            processor::run(*workload, arguments.rounds, arguments.samples, peers.as_ref())?;
         }
     }
+    if arguments.only.contains(&Table::Stream) {
+        stream::run(arguments.stream, arguments.streamed);
+    }
     if !arguments.only.contains(&Table::Device) {
-        return;
+        return Ok(());
     }
     let device = match Device::probe(0) {
         Ok(device) => device,
-        Err(reason) => return println!("no GPU: {reason}"),
+        Err(reason) => {
+            println!("no GPU: {reason}");
+            return Ok(());
+        }
     };
     for workload in &arguments.vectors {
         on_device(&device, *workload, arguments).expect("the device works");
     }
+    Ok(())
 }
 
 fn on_device(

@@ -1,6 +1,7 @@
 //! Joins on the CPU: the directory and the nested loop of the kernels on one thread, the operator
-//! on one core and on all of them, and kiddo.
+//! on one core and on all of them, kiddo, and Python packages.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, UInt3
 use arrow_schema::{DataType, Field};
 use trommel::placement::available_cores;
 use trommel::{
-    Collect, EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Graph, Isa, Memory, RunOptions,
+    Collect, Discard, EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Graph, Isa, Memory, RunOptions,
 };
 use trommel_kernels::vectors::{
     Directory, Epsilon, FoundPairs, Join, NestedLoop, Pair, PairCount, Scan, Search, Vectors,
@@ -19,7 +20,10 @@ use trommel_kernels::vectors::{
 use super::data::Workload;
 #[cfg(feature = "peers")]
 use super::kiddo;
+use super::python::{self, Peer};
 use super::sample;
+use crate::memory::{peak, reset_peak};
+use crate::python::Python;
 
 /// Comparisons of coordinates up to which the nested loop is measured.
 const NESTED_MAX: usize = 1 << 38;
@@ -28,10 +32,11 @@ const ROOM: usize = 1 << 16;
 /// Vectors of a batch of the operator.
 const BATCH: usize = 16_384;
 
-/// Times of a way to join, of which `build` is a part.
+/// Times of a way to join.
 #[derive(Clone, Copy)]
 struct Row {
-    build: Duration,
+    /// The part of the time for an index, if that is a part of its own.
+    build: Option<Duration>,
     whole: Duration,
 }
 
@@ -42,7 +47,15 @@ fn fastest(rounds: usize, mut run: impl FnMut() -> Row) -> Row {
 }
 
 /// Measures and prints.
-pub(super) fn run(workload: Workload, rounds: usize, samples: usize) {
+///
+/// # Errors
+/// If a script of a peer fails.
+pub(super) fn run(
+    workload: Workload,
+    rounds: usize,
+    samples: usize,
+    peers: Option<&Python>,
+) -> io::Result<()> {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let mut values = vec![0.0; workload.len * workload.dims];
     workload.fill(&mut values);
@@ -52,8 +65,9 @@ pub(super) fn run(workload: Workload, rounds: usize, samples: usize) {
     println!("| way | build, s | whole, s | pairs |");
     println!("|---|---:|---:|---:|");
     let print = |way: &str, row: Row, pairs: u64| {
-        let [build, whole] = [row.build, row.whole].map(|time| time.as_secs_f64());
-        println!("| {way} | {build:.3} | {whole:.3} | {pairs} |");
+        let Row { build, whole } = row;
+        let build = build.map_or_else(String::new, |time| format!("{:.3}", time.as_secs_f64()));
+        println!("| {way} | {build} | {:.3} | {pairs} |", whole.as_secs_f64());
     };
     let mut all = Vec::new();
     let row = fastest(rounds, || by_directory(isa, vectors, epsilon, &mut all));
@@ -70,20 +84,43 @@ pub(super) fn run(workload: Workload, rounds: usize, samples: usize) {
         });
         print("nested loop", row, count);
     }
-    let batches = batches(&values, workload.dims);
+    let batches = batches(&values, workload.dims, BATCH);
     for cores in 1..=available_cores().len().min(2) {
         let row = fastest(rounds, || by_operator(&batches, workload.epsilon, cores, count));
         print(&format!("operator, {cores} cores"), row, count);
     }
+    let mut right: Vec<_> = all.iter().map(|pair| (pair.left, pair.right)).collect();
+    right.sort_unstable();
     #[cfg(feature = "peers")]
-    if let Some((build, query, found)) = kiddo::measure(&values, workload, rounds) {
-        let [ready, asked] = [build, query].map(|time| time.as_secs_f64());
-        let decided = found.cast_signed() - count.cast_signed();
-        println!(
-            "| kiddo, queries in Morton order | not counted: {ready:.3} | {asked:.3} | {found} ({decided:+}) |"
-        );
+    if let Some(measured) = kiddo::measure(&values, workload, rounds) {
+        let kiddo::Measured { build, queries, pairs } = measured;
+        peer("kiddo", build.as_secs_f64(), queries.as_secs_f64(), pairs, &right);
+    }
+    if let Some(python) = peers {
+        for measured in python::measure(python, workload, &values)? {
+            match measured {
+                Peer::Joined { name, build, join, pairs } => {
+                    peer(&name, build, join, python::pairs(&pairs)?, &right);
+                }
+                Peer::Missing { name, missing } => println!("| {name} | | {missing} | |"),
+            }
+        }
     }
     println!();
+    Ok(())
+}
+
+/// Prints the row of a peer, with the pairs that are only its own, and those that it has not.
+fn peer(name: &str, build: f64, join: f64, mut pairs: Vec<(u32, u32)>, right: &[(u32, u32)]) {
+    pairs.sort_unstable();
+    let beyond = |these: &[(u32, u32)], those: &[(u32, u32)]| {
+        these.iter().filter(|pair| those.binary_search(pair).is_err()).count()
+    };
+    let (wrong, lost) = (beyond(&pairs, right), beyond(right, &pairs));
+    println!(
+        "| {name} | not counted: {build:.3} | {join:.3} | {} (+{wrong} -{lost}) |",
+        pairs.len()
+    );
 }
 
 /// The pairs by a directory, in `all`.
@@ -102,23 +139,22 @@ fn by_directory(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon, all: &mut Vec<
         }
     }
     all.extend_from_slice(found.pairs());
-    Row { build, whole: begin.elapsed() }
+    Row { build: Some(build), whole: begin.elapsed() }
 }
 
 fn by_loop(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> (Row, u64) {
     let begin = Instant::now();
     let join = NestedLoop::within(isa, vectors, epsilon);
-    let build = begin.elapsed();
     let (mut scan, mut count) = (Scan::default(), PairCount::default());
     for part in 0..join.parts() {
         join.begin(isa, part, &mut scan);
         assert!(join.advance(isa, &mut scan, &mut count), "a count is never full");
     }
-    (Row { build, whole: begin.elapsed() }, count.0)
+    (Row { build: None, whole: begin.elapsed() }, count.0)
 }
 
-/// The vectors as batches of the operator.
-fn batches(values: &[f32], dims: usize) -> Vec<RecordBatch> {
+/// The vectors as batches of `rows` for the operator.
+pub(super) fn batches(values: &[f32], dims: usize, rows: usize) -> Vec<RecordBatch> {
     let item = Arc::new(Field::new_list_field(DataType::Float32, false));
     let width = i32::try_from(dims).expect("at most 4,096");
     let mut first = 0_u32;
@@ -131,7 +167,7 @@ fn batches(values: &[f32], dims: usize) -> Vec<RecordBatch> {
         let columns: [(&str, ArrayRef); 2] = [("id", Arc::new(ids)), ("vector", Arc::new(vectors))];
         RecordBatch::try_from_iter(columns).expect("columns of one length")
     };
-    values.chunks(BATCH * dims).map(batch).collect()
+    values.chunks(rows * dims).map(batch).collect()
 }
 
 /// A whole run of the operator, from batches to the number of pairs.
@@ -150,5 +186,30 @@ fn by_operator(batches: &[RecordBatch], epsilon: f64, cores: usize, expected: u6
     let whole = begin.elapsed();
     let count = rows.batches()[0].column(0).as_primitive::<UInt64Type>().value(0);
     assert_eq!(count, expected, "another number of pairs");
-    Row { build: Duration::ZERO, whole }
+    Row { build: None, whole }
+}
+
+/// Measures and prints the memory of a whole run of the operator, whose pairs are thrown away.
+pub(super) fn memory(workload: Workload) {
+    let mut values = vec![0.0; workload.len * workload.dims];
+    workload.fill(&mut values);
+    let input = size_of_val(&values[..]) as f64;
+    let batches = batches(&values, workload.dims, BATCH);
+    // The batches are the input; the operator must not need the vectors twice.
+    drop(values);
+    let mut graph = Graph::new();
+    let source = graph.add("source", Memory::new(batches[0].schema(), batches));
+    let join = graph.add_after(source, "join", EpsilonJoin::new(workload.epsilon));
+    graph.add_after(join, "end", Discard::new());
+    let topology = graph.build().expect("the graph is complete");
+    reset_peak();
+    let begin = Instant::now();
+    let metrics = topology.run(RunOptions::new()).expect("the join ends");
+    let seconds = begin.elapsed().as_secs_f64();
+    let pairs = metrics.stage("end").expect("it is there").items_in();
+    let (input_mb, peak_mb) = (input / 1e6, peak() as f64 / 1e6);
+    println!(
+        "{workload}: {pairs} pairs in {seconds:.2} s, vectors {input_mb:.0} MB, process at the peak {peak_mb:.0} MB, {:.2} times",
+        peak_mb / input_mb
+    );
 }

@@ -2,7 +2,6 @@
 //! items, by their density and by cores. Figure 10, a collection of texts, is a file in the table;
 //! figure 11, rates of comparison, is the section `throughput`.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
 use super::{Place, check, measure, pairs, totals};
+use crate::memory::{peak, reset_peak};
 
 /// Items of all transactions together.
 const ELEMENTS: u32 = 10_000_000;
@@ -167,24 +167,4 @@ fn by_cores(folder: Option<&Path>, case: &Case, rounds: usize) -> io::Result<()>
         plot.write(folder, "frequent-pairs-cores")?;
     }
     Ok(())
-}
-
-/// A number of the status of this process, in bytes.
-fn status(name: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
-}
-
-/// Largest resident memory since [`reset_peak`].
-fn peak() -> u64 {
-    status("VmHWM")
-}
-
-/// Makes the present memory the largest; returns it.
-fn reset_peak() -> u64 {
-    // If that is not allowed, the peak is that of the whole process.
-    let _ = fs::write("/proc/self/clear_refs", "5");
-    status("VmRSS")
 }
