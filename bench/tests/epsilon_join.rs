@@ -40,3 +40,13 @@ fn streams_find_the_pairs_of_their_windows() {
         epsilon_join(&["--only", "stream", "--stream", "uniform:2048:3:0.1", "--streamed", "4096"]);
     assert!(said.contains("| 1 | peak |") && said.contains("| 1 | 90 % |"), "{said}");
 }
+
+#[test]
+fn the_figure_of_the_paper_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let said = epsilon_join(&["--only", "figure", "--sizes", "300,600", "--figures", path]);
+    assert_eq!(said.matches("| 600 |").count(), 3, "{said}");
+    let drawn = std::fs::read_to_string(folder.path().join("epsilon-join-uniform.svg")).unwrap();
+    assert!(drawn.contains("boxes, GPU"), "{drawn}");
+}

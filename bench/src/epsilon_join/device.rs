@@ -1,5 +1,6 @@
 //! Rows of a GPU: from vectors in pinned memory to exact pairs in pinned memory.
 
+use std::fmt::{self, Formatter};
 use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +26,15 @@ struct Round {
     whole: Duration,
 }
 
+/// The medians of a way, in milliseconds, and its answer.
+pub(super) struct Measured {
+    pub(super) whole: f64,
+    pub(super) prepared: f64,
+    pub(super) kernels: f64,
+    pub(super) pairs: Vec<NearPair>,
+    pub(super) count: u64,
+}
+
 /// A workload in pinned memory, with the kernels and the streams.
 pub(super) struct Gpu {
     memory: Arc<Memory>,
@@ -34,6 +44,16 @@ pub(super) struct Gpu {
     values: PinnedBuffer<f32>,
 }
 
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { whole, prepared, kernels, count, .. } = self;
+        write!(
+            f,
+            "whole {whole:>9.3} ms, sent and prepared {prepared:>8.3}, kernels {kernels:>9.3}, {count} pairs"
+        )
+    }
+}
+
 /// A way to join.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
@@ -41,6 +61,15 @@ pub(super) struct Way {
     pub(super) policy: Policy,
     pub(super) parts: usize,
     pub(super) answer: Answer,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { method, policy, parts, answer } = self;
+        let name = method.to_string();
+        let Policy { filter, leaves, .. } = policy;
+        write!(f, "{name:<12} {filter:?}, {leaves} leaves, {parts} parts, {answer:?}")
+    }
 }
 
 impl Gpu {
@@ -62,13 +91,13 @@ impl Gpu {
             + time(pairs * size_of::<NearPair>(), copies.device_to_host)
     }
 
-    /// Measures a way; returns a row of a table, and the pairs.
+    /// Measures a way.
     pub(super) fn measure(
         &self,
         way: Way,
         room: usize,
         rounds: usize,
-    ) -> Result<(String, Vec<NearPair>, u64), DeviceError> {
+    ) -> Result<Measured, DeviceError> {
         let Workload { len, dims, epsilon, .. } = self.workload;
         let limits = VectorLimits { len, dims, method: way.method };
         let mut vectors = Arc::new(DeviceVectors::with_room(&self.memory, limits)?);
@@ -102,19 +131,12 @@ impl Gpu {
             times.sort_unstable();
             1e3 * times[times.len() / 2].as_secs_f64()
         };
-        let row = format!(
-            "{:<12} {:?}, {} leaves, {} parts, {:?}: whole {:>9.3} ms, sent and prepared {:>8.3}, kernels {:>9.3}, {} pairs",
-            way.method.to_string(),
-            way.policy.filter,
-            way.policy.leaves,
-            way.parts,
-            way.answer,
+        let [whole, prepared, kernels] = [
             middle(|round| round.whole),
             middle(|round| round.prepared),
             middle(|round| round.kernels),
-            count
-        );
-        Ok((row, pairs, count))
+        ];
+        Ok(Measured { whole, prepared, kernels, pairs, count })
     }
 
     fn load(&self, vectors: &mut Arc<DeviceVectors>) -> Result<(), DeviceError> {

@@ -5,6 +5,7 @@
 
 mod data;
 mod device;
+mod figure;
 #[cfg(feature = "peers")]
 mod kiddo;
 mod processor;
@@ -13,6 +14,7 @@ mod sample;
 mod stream;
 
 use std::io;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 
@@ -33,6 +35,8 @@ enum Table {
     Memory,
     /// On a GPU.
     Device,
+    /// Figure 6 of the paper, on the CPU and on a GPU.
+    Figure,
 }
 
 /// Options of `epsilon-join`.
@@ -74,6 +78,16 @@ pub(crate) struct Arguments {
     /// Vectors of a stream after a full window.
     #[arg(long, default_value_t = 1 << 19)]
     streamed: usize,
+    /// Numbers of vectors of the figure.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "250000,500000,1000000,2000000,4000000,8000000,11800000"
+    )]
+    sizes: Vec<usize>,
+    /// Folder for the figure.
+    #[arg(long)]
+    figures: Option<PathBuf>,
     /// Measures Python packages, too, on the CPU.
     #[arg(long)]
     python_peers: bool,
@@ -100,20 +114,24 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     if arguments.only.contains(&Table::Stream) {
         stream::run(arguments.stream, arguments.streamed);
     }
-    if !arguments.only.contains(&Table::Device) {
+    let is_for_device = [Table::Device, Table::Figure].map(|table| arguments.only.contains(&table));
+    if is_for_device == [false; 2] {
         return Ok(());
     }
-    let device = match Device::probe(0) {
-        Ok(device) => device,
-        Err(reason) => {
-            println!("no GPU: {reason}");
-            return Ok(());
-        }
-    };
-    for workload in &arguments.vectors {
-        on_device(&device, *workload, arguments).expect("the device works");
+    let device = Device::probe(0);
+    if let Err(reason) = &device {
+        println!("no GPU: {reason}");
     }
-    Ok(())
+    let device = device.ok();
+    if let (Some(device), [true, _]) = (&device, is_for_device) {
+        for workload in &arguments.vectors {
+            on_device(device, *workload, arguments).expect("the device works");
+        }
+    }
+    match is_for_device {
+        [_, true] => figure::run(device.as_ref(), &arguments.sizes, arguments.figures.as_deref()),
+        _ => Ok(()),
+    }
 }
 
 fn on_device(
@@ -126,11 +144,13 @@ fn on_device(
     println!("{workload}");
     let mut known = None;
     for way in ways(device, workload, arguments) {
-        let (row, pairs, count) = gpu.measure(way, arguments.room, arguments.rounds)?;
-        println!("  {row}, bus {:.3} ms", 1e3 * gpu.bus(&copies, pairs.len()));
+        let measured = gpu.measure(way, arguments.room, arguments.rounds)?;
+        let bus = 1e3 * gpu.bus(&copies, measured.pairs.len());
+        println!("  {way}: {measured}, bus {bus:.3} ms");
         if known.is_none() {
-            gpu.check(&pairs, arguments.samples);
+            gpu.check(&measured.pairs, arguments.samples);
         }
+        let count = measured.count;
         assert_eq!(*known.get_or_insert(count), count, "another number of pairs");
     }
     Ok(())

@@ -34,10 +34,10 @@ const BATCH: usize = 16_384;
 
 /// Times of a way to join.
 #[derive(Clone, Copy)]
-struct Row {
+pub(super) struct Row {
     /// The part of the time for an index, if that is a part of its own.
     build: Option<Duration>,
-    whole: Duration,
+    pub(super) whole: Duration,
 }
 
 /// The fastest of some rounds.
@@ -124,7 +124,12 @@ fn peer(name: &str, build: f64, join: f64, mut pairs: Vec<(u32, u32)>, right: &[
 }
 
 /// The pairs by a directory, in `all`.
-fn by_directory(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon, all: &mut Vec<Pair>) -> Row {
+pub(super) fn by_directory(
+    isa: Isa,
+    vectors: Vectors<'_>,
+    epsilon: Epsilon,
+    all: &mut Vec<Pair>,
+) -> Row {
     all.clear();
     let begin = Instant::now();
     let directory = Directory::new(isa, vectors, epsilon);
@@ -142,7 +147,8 @@ fn by_directory(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon, all: &mut Vec<
     Row { build: Some(build), whole: begin.elapsed() }
 }
 
-fn by_loop(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> (Row, u64) {
+/// The number of pairs by a nested loop.
+pub(super) fn by_loop(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> (Row, u64) {
     let begin = Instant::now();
     let join = NestedLoop::within(isa, vectors, epsilon);
     let (mut scan, mut count) = (Scan::default(), PairCount::default());
