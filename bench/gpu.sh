@@ -95,9 +95,8 @@ run() {
     --indexes 200000:4194304:64000000,30000:25000:400000 --figures "$drawn"
   cp "$drawn"/conjunctive-query-*.svg "$out/"
   step epsilon-join 100 "$gpu/trommel-bench" epsilon-join --only device
-  step epsilon-join-paper 100 "$gpu/trommel-bench" epsilon-join --only device \
-    --ways nested,directory,boxes --parts 1 --leaves 2 --rounds 3 \
-    --vectors uniform:250000:8:0.2,uniform:1000000:8:0.1635,clusters:1000000:8:0.0344
+  step epsilon-join-paper 300 "$gpu/trommel-bench" epsilon-join --only figure --figures "$drawn"
+  cp "$drawn"/epsilon-join-*.svg "$out/"
   step epsilon-join-tiles 200 "$gpu/trommel-bench" epsilon-join --only device \
     --ways tiles --parts 1 --rounds 3 \
     --vectors topics:100000:384:0.3,topics:60000:784:0.3,topics:1000000:128:0.15

@@ -1,5 +1,5 @@
-//! Figure 6 of the paper (Böhm, Noll, Plant, Zherdin, BTW 2009, §6): times by the number of vectors,
-//! of a nested loop and of an index, each on one core and on a GPU, and ours on the GPU.
+//! Figure 6 of the paper (Böhm, Noll, Plant, Zherdin, BTW 2009, §6): times by the number of
+//! vectors, of a nested loop and of an index, each on one core and on a GPU, and ours on the GPU.
 
 use std::io;
 use std::path::Path;

@@ -56,9 +56,9 @@ pub(crate) struct Arguments {
     /// Tables to print.
     #[arg(long, value_delimiter = ',', default_value = "cpu,stream,device")]
     only: Vec<Table>,
-    /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, and `float` for boxes without tensor
-    /// cores.
-    #[arg(long, value_delimiter = ',', default_value = "boxes")]
+    /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, `float` for boxes without tensor
+    /// cores, and `auto` for boxes, or tiles where there are too many dimensions.
+    #[arg(long, value_delimiter = ',', default_value = "auto")]
     ways: Vec<String>,
     /// Leaves of a warp, under boxes: 2 or 4.
     #[arg(long, value_delimiter = ',', default_value = "2,4")]
@@ -161,14 +161,17 @@ fn ways(device: &Device, workload: Workload, arguments: &Arguments) -> Vec<Way> 
     let mut ways = Vec::new();
     for name in &arguments.ways {
         let usual = Policy::of(device.properties(), workload.len);
+        let is_boxed = Method::Boxes.takes(workload.dims);
         let (method, filter) = match name.as_str() {
             "nested" => (Method::NestedLoop, usual.filter),
             "directory" => (Method::Directory, usual.filter),
             "tiles" => (Method::Tiles, usual.filter),
             "float" => (Method::Boxes, Filter::Float),
+            "auto" if !is_boxed => (Method::Tiles, usual.filter),
             _ => (Method::Boxes, usual.filter),
         };
-        let leaves = if name == "boxes" { &arguments.leaves[..] } else { &[2] };
+        let has_leaves = method == Method::Boxes && name != "float";
+        let leaves = if has_leaves { &arguments.leaves[..] } else { &[2] };
         for &leaves in leaves {
             let policy = Policy { filter, leaves, ..usual };
             let parts = arguments.parts.iter();
