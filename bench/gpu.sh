@@ -100,6 +100,8 @@ run() {
   step epsilon-join-tiles 200 "$gpu/trommel-bench" epsilon-join --only device \
     --ways tiles --parts 1 --rounds 3 \
     --vectors topics:100000:384:0.3,topics:60000:784:0.3,topics:1000000:128:0.15
+  step epsilon-join-operator 200 "$gpu/trommel-bench" epsilon-join --only operator --device cuda \
+    --rounds 3
   step waves 150 "$gpu/trommel-bench" waves --devices cpu,cuda
   step bench-many-sets 120 "$gpu/trommel-bench" overlap --pairs 30000000 --candidates 10 \
     --sizes 14 --rounds 3 --without scalar,portable,avx2

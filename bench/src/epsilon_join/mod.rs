@@ -8,6 +8,7 @@ mod device;
 mod figure;
 #[cfg(feature = "peers")]
 mod kiddo;
+mod operator;
 mod processor;
 mod python;
 mod sample;
@@ -37,6 +38,8 @@ enum Table {
     Device,
     /// Figure 6 of the paper, on the CPU and on a GPU.
     Figure,
+    /// The operator on all cores, and on a device.
+    Operator,
 }
 
 /// Options of `epsilon-join`.
@@ -56,6 +59,9 @@ pub(crate) struct Arguments {
     /// Tables to print.
     #[arg(long, value_delimiter = ',', default_value = "cpu,stream,device")]
     only: Vec<Table>,
+    /// Device, such as `cuda`, on which the operator joins, too.
+    #[arg(long)]
+    device: Option<trommel::wave::Device>,
     /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, `float` for boxes without tensor
     /// cores, and `auto` for boxes, or tiles where there are too many dimensions.
     #[arg(long, value_delimiter = ',', default_value = "auto")]
@@ -113,6 +119,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     }
     if arguments.only.contains(&Table::Stream) {
         stream::run(arguments.stream, arguments.streamed);
+    }
+    if arguments.only.contains(&Table::Operator) {
+        for workload in &arguments.vectors {
+            operator::run(*workload, arguments.device, arguments.rounds, arguments.samples);
+        }
     }
     let is_for_device = [Table::Device, Table::Figure].map(|table| arguments.only.contains(&table));
     if is_for_device == [false; 2] {

@@ -30,7 +30,7 @@ const NESTED_MAX: usize = 1 << 38;
 /// Room for pairs, which are drained when it is used up.
 const ROOM: usize = 1 << 16;
 /// Vectors of a batch of the operator.
-const BATCH: usize = 16_384;
+pub(super) const BATCH: usize = 16_384;
 
 /// Times of a way to join.
 #[derive(Clone, Copy)]

@@ -4,7 +4,8 @@ use std::thread;
 
 use super::data::Workload;
 
-/// Checks the pairs of `samples` vectors with all others, and that no pair comes twice.
+/// Checks the pairs of `samples` vectors with all others, by the squares of their distances, and
+/// that no pair comes twice.
 ///
 /// # Panics
 /// If a pair is missing, comes twice, or is no pair.
@@ -14,17 +15,37 @@ pub(super) fn check(
     pairs: impl Iterator<Item = (u32, u32, f64)>,
     samples: usize,
 ) {
+    check_by(values, workload, pairs, samples, |square| square);
+}
+
+/// As [`check`], by the distances.
+pub(super) fn check_distances(
+    values: &[f32],
+    workload: Workload,
+    pairs: impl Iterator<Item = (u32, u32, f64)>,
+    samples: usize,
+) {
+    check_by(values, workload, pairs, samples, f64::sqrt);
+}
+
+fn check_by(
+    values: &[f32],
+    workload: Workload,
+    pairs: impl Iterator<Item = (u32, u32, f64)>,
+    samples: usize,
+    number: fn(f64) -> f64,
+) {
     let Workload { len, dims, epsilon, .. } = workload;
     let (limit, step) = (epsilon * epsilon, (len / samples.max(1)).max(1));
     let row = |at: usize| &values[at * dims..][..dims];
     // A pair of two samples is there for each of them.
     let (mut keys, mut found) = (Vec::new(), Vec::new());
-    for (left, right, square) in pairs {
+    for (left, right, found_number) in pairs {
         keys.push(u64::from(left) << 32 | u64::from(right));
         let (left, right) = (left as usize, right as usize);
         for (sample, other) in [(left, right), (right, left)] {
             if sample.is_multiple_of(step) {
-                found.push((sample, other, square.to_bits()));
+                found.push((sample, other, found_number.to_bits()));
             }
         }
     }
@@ -40,7 +61,8 @@ pub(super) fn check(
                     let others = (0..len).filter(|other| *other != sample);
                     let squares = others.map(|other| (other, square(row(sample), row(other))));
                     let near = squares.filter(|(_, square)| *square <= limit);
-                    let near = near.map(|(other, square)| (sample, other, square.to_bits()));
+                    let near =
+                        near.map(|(other, square)| (sample, other, number(square).to_bits()));
                     let begin = found.partition_point(|pair| pair.0 < sample);
                     let end = found.partition_point(|pair| pair.0 <= sample);
                     assert!(near.eq(found[begin..end].iter().copied()), "pairs of {sample}");

@@ -128,6 +128,11 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         self.land(landing)
     }
 
+    /// Fetches the unfinished units of a kernel that only counts, after the counters.
+    pub(super) fn land_units(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
+        Ok(Written { matches: 0, ..self.land(landing)? })
+    }
+
     /// The extent of the answer, by the counters.
     fn written(&self) -> Written {
         let room = self.matches.len();

@@ -162,6 +162,19 @@ impl Partners {
         }
     }
 
+    /// Adds `counts`, the partners of the rows of `side` from `first` on, that were counted
+    /// elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer rows.
+    pub fn add(&mut self, side: Side, first: usize, counts: &[u32]) {
+        let is_left = side == Side::Left || self.is_within;
+        let all = if is_left { &mut self.left } else { &mut self.right };
+        let rows = &mut all[first..first + counts.len()];
+        rows.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
+    }
+
     /// Adds the steps to the counts, by the rows of each leaf of a side.
     pub(super) fn settle<'a>(&mut self, side: Side, leaves: impl Iterator<Item = &'a [u32]>) {
         let counts = if side == Side::Left { &mut self.left } else { &mut self.right };

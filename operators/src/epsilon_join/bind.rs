@@ -12,6 +12,8 @@ use trommel_kernels::vectors::Epsilon;
 
 use super::chunk::EpsilonChunk;
 use super::collect::{EpsilonConsumer, ResultRows};
+use super::device::{DeviceChoice, has_method};
+use super::flights::{BLOCKS, OpenFlights};
 use super::kernel::EpsilonKernel;
 use super::operator::EpsilonJoin;
 use super::options::EpsilonOutput;
@@ -22,7 +24,7 @@ use super::stream::StreamProducer;
 use crate::carry::carried_columns;
 use crate::columns::{DIMS_MAX, find_column};
 use crate::parameters::{check_range, refuse};
-use crate::wave::{self, Device, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
 
 impl OperatorSpec for EpsilonJoin {
@@ -62,17 +64,29 @@ impl OperatorSpec for EpsilonJoin {
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
+        let device = self.place(columns[0].dims)?;
+        let choice = self.choice(device)?;
         let Self { output, algorithm, memory_max, tuning, not_finite, .. } = *self;
         let rows = self.rows(&columns);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let rules = Rules { epsilon, output, algorithm, isa, kernels, memory_max, tuning };
         let window = self.extent(inputs.len())?;
+        let dims = columns[0].dims;
         let sides = columns.into_iter().zip(1..);
         let mut sides: Vec<Side> =
             sides.map(|(columns, input)| Side::new(columns, input, not_finite)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
-        let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), 0);
-        let kernels = (0..kernels).map(|number| EpsilonKernel::new(isa, number)).collect();
+        let in_flight = if device == Device::Cpu { 0 } else { BLOCKS };
+        // The choice is made with the blocks, which are for a device only.
+        let is_device_forced = device != Device::Cpu;
+        let chunks = Wave::chunks_of(kernels, in_flight);
+        let wave = Wave { is_device_forced, ..Wave::new(device, chunks, 0) };
+        let open = (device != Device::Cpu).then(|| {
+            let (session, epsilon) = (choice.session.clone(), epsilon.value());
+            OpenFlights { session, dims, epsilon, output, tuning }
+        });
+        let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
+        let kernels = (0..kernels).map(kernel).collect();
         let make = move || EpsilonChunk::new(output, &tuning);
         Ok(match window {
             Some(window) => {
@@ -80,7 +94,7 @@ impl OperatorSpec for EpsilonJoin {
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
             None => {
-                let producer = EpsilonProducer::new(rules, sides);
+                let producer = EpsilonProducer::new(rules, sides, choice);
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
         })
@@ -127,6 +141,33 @@ impl EpsilonJoin {
         }
         let carried = carried_schema(input, &carry);
         Ok(VectorColumns { id, vector, dims: dims as usize, carry, carried })
+    }
+
+    /// The device, if it may be used for vectors of `dims` coordinates.
+    fn place(&self, dims: usize) -> Result<Device, BindError> {
+        let device = self.device;
+        let is_wanted = matches!(device, Device::Cuda(_));
+        if self.window.is_some() && is_wanted {
+            let allowed = "a streaming join runs on the CPU: `device` must be \"auto\" or \"cpu\"";
+            return Err(refuse("device", format!("\"{device}\" with a window"), allowed));
+        }
+        let has_method = has_method(self.algorithm, dims);
+        if !has_method && is_wanted {
+            let value = format!("\"directory\" of {dims} dimensions with `device` \"{device}\"");
+            let allowed = "a GPU has directories of up to 16 dimensions; expected \"auto\" or \
+                           \"nested_loop\"";
+            return Err(refuse("algorithm", value, allowed));
+        }
+        Ok(if has_method && self.window.is_none() { device } else { Device::Cpu })
+    }
+
+    /// The choice between `device` and the CPU.
+    fn choice(&self, device: Device) -> Result<DeviceChoice, BindError> {
+        if let Some(bytes) = &self.device_memory_max {
+            check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
+        }
+        let memory_max = self.device_memory_max.unwrap_or(usize::MAX);
+        Ok(DeviceChoice { device, session: DeviceSession::new(device), memory_max })
     }
 
     /// The window of a streaming join.

@@ -80,6 +80,13 @@ impl Built {
         }
     }
 
+    /// The vectors again, if they are not in a directory.
+    pub(super) fn into_collected(self) -> Collected {
+        let Self { index, dims, epsilon, ids, carried, stamps } = self;
+        let Index::Rows(coordinates) = index else { unreachable!("a directory is kept") };
+        Collected { coordinates, dims, epsilon, ids, carried, has_directory: false, stamps }
+    }
+
     /// Number of vectors.
     pub(super) fn len(&self) -> usize {
         self.ids.len()

@@ -1,12 +1,15 @@
 //! Chunks: vectors to make ready, parts of a join to search, or rows to report.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use trommel_kernels::Isa;
 use trommel_kernels::vectors::{Pair, Side, Sink};
 
 use super::answer::{Answer, PartnerCounts};
+use super::blocks::FoundBlocks;
 use super::built::{Built, Collected, Sides};
+use super::job::DeviceJob;
 use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
 use super::tuning::Tuning;
@@ -20,15 +23,22 @@ pub(super) enum Task {
     None,
     /// The vectors of an input are made ready.
     Build { input: usize, collected: Option<Box<Collected>>, built: Option<Box<Built>> },
-    /// Parts of the join are searched. With a window, pairs outside of it are left out.
-    Join {
-        sides: Sides,
-        partners: Option<PartnerCounts>,
-        parts: Range<usize>,
-        window: Option<Extent>,
-    },
+    /// Parts of the join are searched.
+    Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },
+    /// A block of the join is searched by a device. The CPU leaves it undone.
+    Device(Box<DeviceJob>),
     /// Rows of the left vectors are sent, after the whole join.
     Report { sides: Sides, partners: Option<PartnerCounts> },
+}
+
+/// Pairs that are kept.
+#[derive(Debug, Clone)]
+pub(super) enum Kept {
+    All,
+    /// Those within a window.
+    Within(Extent),
+    /// Those that have not been found by a device.
+    Without(Arc<FoundBlocks>),
 }
 
 /// A chunk of the join.
@@ -51,13 +61,13 @@ impl EpsilonChunk {
     pub(super) fn run(&mut self, isa: Isa, kernel: usize) {
         let Self { task, answer, cursor, block_rows } = self;
         match task {
-            Task::None | Task::Report { .. } => {}
+            Task::None | Task::Device(_) | Task::Report { .. } => {}
             Task::Build { collected, built, .. } => {
                 *built = collected.take().map(|collected| Box::new(collected.build(isa, None)));
             }
-            Task::Join { sides, partners, parts, window } => {
+            Task::Join { sides, partners, parts, kept } => {
                 let join = PartedJoin::new(sides, *block_rows);
-                let mut find = Find { join, isa, sides, window: *window, cursor };
+                let mut find = Find { join, isa, sides, kept, cursor };
                 while parts.start < parts.end {
                     let part = parts.start;
                     let is_done = match (&mut *answer, &*partners) {
@@ -84,32 +94,38 @@ struct Find<'a> {
     join: PartedJoin<'a>,
     isa: Isa,
     sides: &'a Sides,
-    window: Option<Extent>,
+    kept: &'a Kept,
     cursor: &'a mut Cursor,
 }
 
 impl Find<'_> {
     /// Goes on with `part` until the sink is full; returns whether it is finished.
     fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
-        let Self { join, isa, sides, window, cursor } = self;
-        match *window {
-            None => cursor.advance(join, *isa, part, sink),
-            Some(window) => {
+        let Self { join, isa, sides, kept, cursor } = self;
+        match kept {
+            Kept::All => cursor.advance(join, *isa, part, sink),
+            Kept::Within(window) => {
                 let stamps = [&sides.left.stamps[..], &sides.right().stamps];
-                cursor.advance(join, *isa, part, &mut InWindow { sink, window, stamps })
+                let is_kept = |left: u32, right: u32| {
+                    window.reaches(stamps[0][left as usize], stamps[1][right as usize])
+                };
+                cursor.advance(join, *isa, part, &mut Filtered { sink, is_kept })
+            }
+            Kept::Without(found) => {
+                let is_kept = |left, right| !found.contain(left, right);
+                cursor.advance(join, *isa, part, &mut Filtered { sink, is_kept })
             }
         }
     }
 }
 
-/// Gives the pairs within a window to a sink.
-struct InWindow<'a, S> {
+/// Gives some pairs to a sink.
+struct Filtered<'a, S, F> {
     sink: &'a mut S,
-    window: Extent,
-    stamps: [&'a [u64]; 2],
+    is_kept: F,
 }
 
-impl<S: Sink> Sink for InWindow<'_, S> {
+impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
     const TAKES_ALL: bool = false;
 
     #[inline(always)]
@@ -119,8 +135,7 @@ impl<S: Sink> Sink for InWindow<'_, S> {
 
     #[inline(always)]
     fn take(&mut self, pair: Pair) {
-        let [left, right] = self.stamps;
-        if self.window.reaches(left[pair.left as usize], right[pair.right as usize]) {
+        if (self.is_kept)(pair.left, pair.right) {
             self.sink.take(pair);
         }
     }
@@ -136,12 +151,17 @@ impl WaveChunk for EpsilonChunk {
             Task::None => 0,
             Task::Build { collected, .. } => collected.as_ref().map_or(0, |c| c.ids.len()),
             Task::Join { parts, .. } => parts.len(),
+            Task::Device(job) => job.rows[0].len(),
             Task::Report { sides, .. } => sides.left.len(),
         }
     }
 
     fn bytes(&self) -> usize {
-        if let Answer::Pairs(found) = &self.answer { size_of_val(found.pairs()) } else { 0 }
+        match (&self.task, &self.answer) {
+            (Task::Device(job), _) => job.bytes(),
+            (_, Answer::Pairs(found)) => size_of_val(found.pairs()),
+            _ => 0,
+        }
     }
 
     fn clear(&mut self, _bytes_max: usize) {
@@ -151,11 +171,13 @@ impl WaveChunk for EpsilonChunk {
     }
 
     fn is_for_device(&self) -> bool {
-        false
+        matches!(self.task, Task::Device(_))
     }
 
     fn may_be_unfinished(&self) -> bool {
-        matches!((&self.task, &self.answer), (Task::Join { .. }, Answer::Pairs(_)))
+        // A block can be put into four, or be left undone.
+        let is_join = matches!(self.task, Task::Join { .. });
+        self.is_for_device() || is_join && matches!(self.answer, Answer::Pairs(_))
     }
 
     fn retain_unfinished(&mut self) -> bool {

@@ -10,6 +10,7 @@ use trommel_kernels::vectors::{Pair, Partners};
 use super::answer::{Answer, LaterRows, PartnerCounts};
 use super::built::Sides;
 use super::chunk::{EpsilonChunk, Task};
+use super::job::{DeviceJob, Outcome};
 use super::join::PartedJoin;
 use super::tuning::Tuning;
 use crate::columns::column_schema;
@@ -99,6 +100,17 @@ impl EpsilonConsumer {
         Ok(if len < pairs.len() { Taken::Some } else { Taken::All })
     }
 
+    /// Takes the answer of a device; returns whether all pairs have been sent.
+    fn take_block(&mut self, job: &DeviceJob, out: &mut Output) -> Result<Taken, OperatorError> {
+        match &job.outcome {
+            Outcome::Pairs(pairs) => return self.send_pairs(&job.sides, pairs, out),
+            Outcome::Count(count) => self.results += count,
+            Outcome::Later(rows) => self.later.merge(rows),
+            Outcome::Undone | Outcome::Full | Outcome::Partners(_) => {}
+        }
+        Ok(Taken::All)
+    }
+
     /// Sends rows of the left vectors, after the whole join; returns whether these were the last.
     fn report(
         &mut self,
@@ -162,6 +174,7 @@ impl Consumer for EpsilonConsumer {
                 self.later.merge(rows);
                 Taken::All
             }
+            (Task::Device(job), _) => self.take_block(job, out)?,
             (Task::Report { sides, partners }, _) => self.report(sides, partners.as_ref(), out)?,
             (Task::Join { .. }, Answer::Partners) | (Task::None | Task::Build { .. }, _) => {
                 Taken::All

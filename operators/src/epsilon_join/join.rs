@@ -77,7 +77,8 @@ fn block_of_triangle(part: usize) -> [usize; 2] {
     [part - column * (column + 1) / 2, column]
 }
 
-fn rows_of(built: &Built, rows: Range<usize>) -> Vectors<'_> {
+/// Some rows of vectors that are not in a directory.
+pub(super) fn rows_of(built: &Built, rows: Range<usize>) -> Vectors<'_> {
     let Index::Rows(coordinates) = &built.index else { unreachable!("a loop has rows") };
     let dims = built.dims;
     Vectors::new(&coordinates[rows.start * dims..rows.end * dims], dims)

@@ -10,6 +10,11 @@
 //! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
 //! kernel when the rows have been sent, so memory does not depend on the number of pairs.
 //!
+//! On a device, the rows are put into square blocks, as large as its memory allows, and each block
+//! is joined by the [CUDA kernels](trommel_kernels::cuda::vectors). A block is found as a whole or
+//! not at all: when a device fails, the CPU joins all vectors and leaves out the pairs of the
+//! blocks that were found.
+//!
 //! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of
 //! earlier vectors of the window.
 //!
@@ -25,15 +30,22 @@
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `stream` | PREPARE of a stream |
+//! | `device`, `cost`, `blocks` | the choice of a device, and the blocks that it joins |
+//! | `job`, `stores`, `flights` | a block, vectors in the memory of a device, and blocks in flight |
 //! | `error` | errors |
 //! | `tuning` | sizes that are no parameters |
 
 mod answer;
 mod bind;
+mod blocks;
 mod built;
 mod chunk;
 mod collect;
+mod cost;
+mod device;
 mod error;
+mod flights;
+mod job;
 mod join;
 mod kernel;
 mod operator;
@@ -41,6 +53,9 @@ mod options;
 mod prepare;
 mod rules;
 mod side;
+#[cfg(test)]
+mod stand_in_tests;
+mod stores;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
 use super::tuning::Tuning;
+use crate::wave::Device;
 
 /// Finds all pairs of vectors whose Euclidean distance is at most `epsilon`, exactly.
 ///
@@ -45,6 +46,18 @@ use super::tuning::Tuning;
 /// # Cost
 /// See [the module](crate::epsilon_join).
 ///
+/// # Device
+/// `auto` compares the modelled cost of the join on all cores and on a GPU, with the 0.4 s that it
+/// takes to open one; it counts on about a pair for each vector. A GPU joins vectors of up to 16
+/// dimensions by boxes of near vectors and others by products of all with all; with `algorithm`
+/// `nested_loop`, all with all in any case. `directory` is for up to 16 dimensions there: `auto`
+/// leaves more of them to the CPU, and `cuda` refuses them. Vectors that exceed the memory of the
+/// GPU, or `device_memory_max`, are joined in blocks, each pair of blocks once; besides, the GPU
+/// needs about 30 MB for pairs. The pairs of a block are collected, up to half of the bytes of the
+/// vectors or 16 MB, and those of up to three blocks at a time; they do not count as `memory_max`.
+/// A block of more pairs is put into four. A GPU that is missing, full or lost is left; the CPU
+/// finds the pairs that are missing.
+///
 /// # Examples
 /// ```
 /// use trommel_engine::graph::Graph;
@@ -75,6 +88,16 @@ pub struct EpsilonJoin {
     /// Algorithm that finds the pairs.
     #[serde(default)]
     pub(super) algorithm: EpsilonAlgorithm,
+    /// Device that finds the pairs: `auto` (the first GPU, if there is one and it pays), `cpu`,
+    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails). A streaming join runs on
+    /// the CPU.
+    #[serde(default)]
+    pub(super) device: Device,
+    /// Maximum bytes of vectors in the memory of a GPU; by default, all memory that is free. More
+    /// vectors are joined in blocks, one pair of blocks after the other.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(super) device_memory_max: Option<usize>,
     /// Column of ids, UInt32.
     #[serde(default = "default_id")]
     pub(super) id: String,
@@ -121,6 +144,8 @@ impl EpsilonJoin {
             epsilon,
             output: EpsilonOutput::Pairs,
             algorithm: EpsilonAlgorithm::Auto,
+            device: Device::Auto,
+            device_memory_max: None,
             id: default_id(),
             vector: default_vector(),
             carry: Vec::new(),
@@ -149,6 +174,20 @@ impl EpsilonJoin {
     #[must_use]
     pub fn algorithm(mut self, algorithm: EpsilonAlgorithm) -> Self {
         self.algorithm = algorithm;
+        self
+    }
+
+    /// Sets the device that finds the pairs.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Limits the vectors in the memory of a GPU to `bytes` bytes.
+    #[must_use]
+    pub fn device_memory_max(mut self, bytes: usize) -> Self {
+        self.device_memory_max = Some(bytes);
         self
     }
 

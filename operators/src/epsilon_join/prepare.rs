@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! batches ──► sides ──► a chunk for each input ──► chunks of parts ──► one for rows of vectors
-//!             collecting                 building  joining             reporting
+//!             collecting        ▲        building  joining             reporting
+//!               └─► blocks ─────┘ if the device fails                    ▲
+//!                   on a device ─────────────────────────────────────────┘
 //! ```
 
 use std::ops::Range;
@@ -13,8 +15,13 @@ use trommel_engine::operator::{Counters, OperatorError};
 use trommel_kernels::vectors::Partners;
 
 use super::answer::PartnerCounts;
+use super::blocks::BlockPlan;
 use super::built::{Built, Collected, Sides, directory_bytes};
-use super::chunk::{EpsilonChunk, Task};
+use super::chunk::{EpsilonChunk, Kept, Task};
+use super::cost::Shape;
+use super::device::DeviceChoice;
+use super::flights::BLOCKS;
+use super::job::{DeviceJob, DevicePlan, Outcome};
 use super::join::PartedJoin;
 use super::options::EpsilonOutput;
 use super::rules::Rules;
@@ -31,12 +38,21 @@ enum Phase {
         waiting: Vec<(usize, Collected)>,
         built: Vec<Option<Arc<Built>>>,
     },
+    /// Blocks of the join that are left for a device, which may be lost.
+    OnDevice {
+        sides: Sides,
+        partners: Option<PartnerCounts>,
+        blocks: BlockPlan,
+        plan: DevicePlan,
+        is_lost: bool,
+    },
     /// Parts of the join that are left.
     Joining {
         sides: Sides,
         partners: Option<PartnerCounts>,
         parts: Range<usize>,
         step: usize,
+        kept: Kept,
     },
     Done,
 }
@@ -46,38 +62,81 @@ pub(super) struct EpsilonProducer {
     rules: Rules,
     sides: Vec<Side>,
     budget: Budget,
+    device: DeviceChoice,
     phase: Phase,
     /// Chunks of the join in the wave.
     joining: usize,
+    /// Pairs that a lost device has not found, and the partners that it has counted.
+    rest: (Kept, Option<PartnerCounts>),
     counters: [u64; 3],
 }
 
 impl EpsilonProducer {
-    pub(super) fn new(rules: Rules, sides: Vec<Side>) -> Self {
+    pub(super) fn new(rules: Rules, sides: Vec<Side>, device: DeviceChoice) -> Self {
         let budget = Budget::new(rules.memory_max);
-        Self { rules, sides, budget, phase: Phase::Collecting, joining: 0, counters: [0; 3] }
+        Self {
+            rules,
+            sides,
+            budget,
+            device,
+            phase: Phase::Collecting,
+            joining: 0,
+            rest: (Kept::All, None),
+            counters: [0; 3],
+        }
     }
 
-    /// The vectors of an input, which has ended.
-    fn collected(
-        &mut self,
-        mut side: Side,
-        has_directory: bool,
-    ) -> Result<Collected, OperatorError> {
-        if has_directory {
-            let bytes = directory_bytes(side.ids.len(), side.columns.dims);
-            self.budget.take("the directory", bytes)?;
+    /// Begins to build directories, if there are to be some.
+    fn begin_building(&mut self, mut collected: Vec<Collected>) -> Result<(), OperatorError> {
+        let shape = shape_of(&collected);
+        if self.rules.has_directory(shape.pairs(), shape.dims) {
+            for one in &mut collected {
+                let bytes = directory_bytes(one.ids.len(), one.dims);
+                self.budget.take("the directory", bytes)?;
+                one.has_directory = true;
+            }
         }
-        side.take(&self.rules, has_directory, Vec::new())
+        let built = collected.iter().map(|_| None).collect();
+        self.phase = Phase::Building { waiting: (0..).zip(collected).collect(), built };
+        Ok(())
     }
 
-    /// Number of pairs that a nested loop compares.
-    fn pairs(&self) -> u64 {
-        let len = |side: &Side| side.ids.len() as u64;
-        match &self.sides[..] {
-            [only] => len(only) * len(only).saturating_sub(1) / 2,
-            sides => sides.iter().map(len).product(),
+    /// Begins with the join on a device.
+    fn begin_blocks(&mut self, collected: Vec<Collected>, plan: DevicePlan) {
+        let built = collected.into_iter().map(|one| Arc::new(one.build(self.rules.isa, None)));
+        let Some(sides) = sides_of(built) else { return };
+        let right = sides.right.as_ref().map(|right| right.len());
+        let blocks = BlockPlan::new(sides.left.len(), right, plan.shift);
+        let partners = self.partners(&sides);
+        self.phase = Phase::OnDevice { sides, partners, blocks, plan, is_lost: false };
+    }
+
+    /// Goes on on the CPU when all blocks have come back from a device that is lost.
+    fn leave_device(&mut self) -> Result<(), OperatorError> {
+        let is_left =
+            self.joining == 0 && matches!(self.phase, Phase::OnDevice { is_lost: true, .. });
+        if !is_left {
+            return Ok(());
         }
+        let phase = std::mem::replace(&mut self.phase, Phase::Done);
+        let Phase::OnDevice { sides, partners, blocks, .. } = phase else { return Ok(()) };
+        let built = [Some(sides.left), sides.right].into_iter().flatten();
+        let collected = built
+            .map(|built| Arc::into_inner(built).expect("no block is under way").into_collected());
+        let collected = collected.collect();
+        self.rest = (Kept::Without(Arc::new(blocks.into_found())), partners);
+        self.begin_building(collected)
+    }
+
+    /// Counts of partners, if they are wanted.
+    fn partners(&self, sides: &Sides) -> Option<PartnerCounts> {
+        let rows = sides.left.len();
+        let empty = match &sides.right {
+            None => Partners::within(rows),
+            Some(right) => Partners::between(rows, right.len()),
+        };
+        let is_wanted = self.rules.output == EpsilonOutput::Partners;
+        is_wanted.then(|| PartnerCounts::new(self.rules.kernels, empty))
     }
 
     /// Begins with the join when all directories are there.
@@ -86,29 +145,61 @@ impl EpsilonProducer {
         if !waiting.is_empty() || built.iter().any(Option::is_none) {
             return;
         }
-        let mut built = built.drain(..).flatten();
-        let Some(left) = built.next() else { return };
-        let sides = Sides { left, right: built.next() };
-        drop(built);
-        let Rules { output, kernels, tuning, .. } = self.rules;
+        let Some(sides) = sides_of(built.drain(..).flatten()) else { return };
+        let Rules { kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
-        let partners = (output == EpsilonOutput::Partners).then(|| {
-            let rows = sides.left.len();
-            let empty = match &sides.right {
-                None => Partners::within(rows),
-                Some(right) => Partners::between(rows, right.len()),
-            };
-            PartnerCounts::new(kernels, empty)
-        });
+        let (kept, counted) = std::mem::replace(&mut self.rest, (Kept::All, None));
+        let partners = counted.or_else(|| self.partners(&sides));
         // Some dozens of chunks a kernel, so that all end at about the same time.
         let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
-        self.phase = Phase::Joining { sides, partners, parts: 0..parts, step };
+        self.phase = Phase::Joining { sides, partners, parts: 0..parts, step, kept };
+    }
+
+    /// The next work of the join; none if that is all.
+    fn next_task(&mut self) -> Option<Task> {
+        match &mut self.phase {
+            Phase::OnDevice { is_lost: true, .. } => None,
+            // One more than are under way waits for them.
+            Phase::OnDevice { .. } if self.joining > BLOCKS => None,
+            Phase::OnDevice { sides, partners, blocks, plan, .. } => {
+                let block = blocks.next()?;
+                Some(Task::Device(Box::new(DeviceJob {
+                    block,
+                    rows: blocks.rows(block),
+                    sides: sides.clone(),
+                    plan: *plan,
+                    partners: partners.clone(),
+                    outcome: Outcome::Undone,
+                })))
+            }
+            Phase::Joining { sides, partners, parts, step, kept } if parts.start < parts.end => {
+                let end = parts.end.min(parts.start + *step);
+                let taken = parts.start..end;
+                parts.start = end;
+                let (sides, partners, kept) = (sides.clone(), partners.clone(), kept.clone());
+                Some(Task::Join { sides, partners, parts: taken, kept })
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes a block that has come back.
+    fn block_landed(&mut self, job: &DeviceJob) {
+        self.joining -= 1;
+        let Phase::OnDevice { blocks, is_lost, .. } = &mut self.phase else { return };
+        match job.outcome {
+            // A kernel had it in place of the device.
+            Outcome::Undone => *is_lost = true,
+            Outcome::Full => blocks.split(job.block),
+            _ => blocks.complete(job.block),
+        }
     }
 
     /// The chunk that follows the last one of the join.
     fn report(&mut self) -> Option<Task> {
-        let Phase::Joining { sides, partners, .. } =
-            std::mem::replace(&mut self.phase, Phase::Done)
+        let phase = std::mem::replace(&mut self.phase, Phase::Done);
+        let (Phase::Joining { sides, partners, .. } | Phase::OnDevice { sides, partners, .. }) =
+            phase
         else {
             return None;
         };
@@ -132,17 +223,26 @@ impl Producer for EpsilonProducer {
 
     fn finish(&mut self) -> Result<(), OperatorError> {
         self.counters = self.numbers();
-        let has_directory = self.rules.has_directory(self.pairs(), self.sides[0].columns.dims);
         let sides = std::mem::take(&mut self.sides);
-        let built = sides.iter().map(|_| None).collect();
-        let collected = sides.into_iter().map(|side| self.collected(side, has_directory));
-        let waiting = (0..).zip(collected.collect::<Result<Vec<_>, _>>()?).collect();
-        self.phase = Phase::Building { waiting, built };
-        Ok(())
+        let take = |mut side: Side| side.take(&self.rules, false, Vec::new());
+        let collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
+        match self.device.choose(&self.rules, &shape_of(&collected)) {
+            Some(plan) => {
+                self.begin_blocks(collected, plan);
+                Ok(())
+            }
+            None => self.begin_building(collected),
+        }
     }
 
     fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
+        self.leave_device()?;
         self.begin_join();
+        if let Some(task) = self.next_task() {
+            self.joining += 1;
+            chunk.task = task;
+            return Ok(Filled::Chunk);
+        }
         chunk.task = match &mut self.phase {
             Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
             Phase::Building { waiting, .. } => match waiting.pop() {
@@ -152,20 +252,10 @@ impl Producer for EpsilonProducer {
                     Task::Build { input, collected, built: None }
                 }
             },
-            Phase::Joining { sides, partners, parts, step } if parts.start < parts.end => {
-                let end = parts.end.min(parts.start + *step);
-                let taken = parts.start..end;
-                parts.start = end;
-                self.joining += 1;
-                Task::Join {
-                    sides: sides.clone(),
-                    partners: partners.clone(),
-                    parts: taken,
-                    window: None,
-                }
+            Phase::Joining { .. } | Phase::OnDevice { .. } if self.joining > 0 => {
+                return Ok(Filled::Waiting);
             }
-            Phase::Joining { .. } if self.joining > 0 => return Ok(Filled::Waiting),
-            Phase::Joining { .. } => match self.report() {
+            Phase::Joining { .. } | Phase::OnDevice { .. } => match self.report() {
                 Some(report) => report,
                 None => return Ok(Filled::Nothing),
             },
@@ -180,6 +270,12 @@ impl Producer for EpsilonProducer {
                 all[*input] = built.take().map(|built| Arc::new(*built));
             }
             Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
+            Task::Device(_) => {
+                // The chunk gives up its share of the vectors, which the CPU may take over.
+                if let Task::Device(job) = std::mem::take(&mut chunk.task) {
+                    self.block_landed(&job);
+                }
+            }
             _ => {}
         }
     }
@@ -188,6 +284,21 @@ impl Producer for EpsilonProducer {
         let [rows, nulls, not_finite] =
             if self.sides.is_empty() { self.counters } else { self.numbers() };
         vec![("vectors", rows), ("nulls", nulls), ("not_finite", not_finite)]
+    }
+}
+
+/// The vectors of all inputs, the left ones first.
+fn sides_of(mut built: impl Iterator<Item = Arc<Built>>) -> Option<Sides> {
+    Some(Sides { left: built.next()?, right: built.next() })
+}
+
+/// The sizes of the join.
+fn shape_of(collected: &[Collected]) -> Shape {
+    let len = |input: usize| collected.get(input).map(|one| one.ids.len());
+    Shape {
+        left: len(0).unwrap_or(0),
+        right: len(1),
+        dims: collected.first().map_or(1, |c| c.dims),
     }
 }
 

@@ -25,7 +25,7 @@ use trommel_engine::operator::{Counters, OperatorError};
 use trommel_kernels::Isa;
 
 use super::built::{Built, Collected, Sides, directory_bytes};
-use super::chunk::{EpsilonChunk, Task};
+use super::chunk::{EpsilonChunk, Kept, Task};
 use super::error::EpsilonJoinError;
 use super::join::PartedJoin;
 use super::options::EpsilonOutput;
@@ -231,7 +231,8 @@ impl StreamProducer {
         for begin in (0..parts).step_by(step) {
             let parts = begin..parts.min(begin + step);
             let sides = sides.clone();
-            self.tasks.push_back(Task::Join { sides, partners: None, parts, window });
+            let kept = window.map_or(Kept::All, Kept::Within);
+            self.tasks.push_back(Task::Join { sides, partners: None, parts, kept });
         }
     }
 

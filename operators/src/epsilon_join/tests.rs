@@ -19,16 +19,20 @@ use trommel_engine::runtime::RunOptions;
 use super::tuning::Tuning;
 use super::*;
 use crate::testing::bind;
+use crate::wave::Device;
 use crate::{Collect, Memory};
 
 /// Longer than any of these runs takes.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Coordinates of a vector; `None` for a null.
-type Row = Option<Vec<f32>>;
+pub(super) type Row = Option<Vec<f32>>;
 
-/// Pairs of rows, and the bits of their distance, by definition.
-fn oracle(left: &[Row], right: Option<&[Row]>, epsilon: f64) -> Vec<(u32, u32, u64)> {
+/// A pair of rows, and the bits of their distance.
+pub(super) type NearRows = (u32, u32, u64);
+
+/// Pairs by definition.
+pub(super) fn oracle(left: &[Row], right: Option<&[Row]>, epsilon: f64) -> Vec<NearRows> {
     let mut pairs = Vec::new();
     for (l, x) in (0_u32..).zip(left) {
         for (r, y) in (0_u32..).zip(right.unwrap_or(left)) {
@@ -81,30 +85,35 @@ fn memory(rows: &[Row], dims: i32, size: usize) -> Memory {
 
 /// How a case runs.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    batch: usize,
-    kernels: usize,
-    tuning: Tuning,
+pub(super) struct Run {
+    pub(super) batch: usize,
+    pub(super) kernels: usize,
+    pub(super) tuning: Tuning,
 }
 
 impl Run {
-    const SMALL: Tuning = Tuning {
+    pub(super) const SMALL: Tuning = Tuning {
         chunk_pairs: 7,
         chunk_parts: 1,
         block_rows: 9,
+        block_shift_max: 27,
+        device_units: 3,
+        device_pairs: 50,
+        device_found: 200,
+        is_device_forced: true,
         micro_batch: 8,
         carried_batch_bytes: 100,
         batch_rows: 5,
     };
 
-    fn small() -> Self {
+    pub(super) fn small() -> Self {
         Self { batch: 10, kernels: 2, tuning: Self::SMALL }
     }
 }
 
-type Ended = (Vec<RecordBatch>, Result<Metrics, String>);
+pub(super) type Ended = (Vec<RecordBatch>, Result<Metrics, String>);
 
-fn run(spec: EpsilonJoin, inputs: &[&[Row]], dims: i32, run: Run) -> Ended {
+pub(super) fn run(spec: EpsilonJoin, inputs: &[&[Row]], dims: i32, run: Run) -> Ended {
     let mut graph = Graph::new();
     let join = graph.add("join", spec.tuning(run.tuning));
     for (rows, name) in inputs.iter().zip(["left", "right"]) {
@@ -123,12 +132,12 @@ fn run(spec: EpsilonJoin, inputs: &[&[Row]], dims: i32, run: Run) -> Ended {
     (rows.batches(), ended)
 }
 
-fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> &'a [u32] {
+pub(super) fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> &'a [u32] {
     rows.column_by_name(name).unwrap().as_primitive::<UInt32Type>().values()
 }
 
 /// The pairs of rows, sorted; checks their carried columns.
-fn pairs_of(batches: &[RecordBatch]) -> Vec<(u32, u32, u64)> {
+pub(super) fn pairs_of(batches: &[RecordBatch]) -> Vec<NearRows> {
     let mut pairs = Vec::new();
     for rows in batches {
         let distances = rows.column_by_name("distance").unwrap().as_primitive::<Float64Type>();
@@ -159,20 +168,52 @@ fn check_outputs(
     join: impl Fn() -> EpsilonJoin,
     inputs: &[&[Row]],
     dims: i32,
-    expected: &[(u32, u32, u64)],
+    expected: &[NearRows],
     how: Run,
 ) {
-    let (rows, ended) = run(join().carry(["name"]), inputs, dims, how);
+    check_pairs(join(), inputs, dims, expected, how);
+    check_count(join(), inputs, dims, expected, how);
+    check_partners(join(), inputs, dims, expected, how);
+    if inputs.len() == 1 {
+        check_first(join(), inputs, dims, expected, how);
+    }
+}
+
+pub(super) fn check_pairs(
+    join: EpsilonJoin,
+    inputs: &[&[Row]],
+    dims: i32,
+    expected: &[NearRows],
+    how: Run,
+) {
+    let (rows, ended) = run(join.carry(["name"]), inputs, dims, how);
     ended.unwrap();
     assert_eq!(pairs_of(&rows), expected);
-    let (rows, ended) = run(join().output(EpsilonOutput::Count), inputs, dims, how);
+}
+
+pub(super) fn check_count(
+    join: EpsilonJoin,
+    inputs: &[&[Row]],
+    dims: i32,
+    expected: &[NearRows],
+    how: Run,
+) {
+    let (rows, ended) = run(join.output(EpsilonOutput::Count), inputs, dims, how);
     ended.unwrap();
     assert_eq!(rows[0].column(0).as_primitive::<UInt64Type>().values(), &[expected.len() as u64]);
-    let spec = join().output(EpsilonOutput::Partners).carry(["name"]);
+}
+
+pub(super) fn check_partners(
+    join: EpsilonJoin,
+    inputs: &[&[Row]],
+    dims: i32,
+    expected: &[NearRows],
+    how: Run,
+) {
+    let spec = join.output(EpsilonOutput::Partners).carry(["name"]);
     let (rows, ended) = run(spec, inputs, dims, how);
     ended.unwrap();
-    let mut partners: BTreeMap<u32, u32> =
-        (0_u32..).zip(inputs[0]).filter(|(_, row)| row.is_some()).map(|(id, _)| (id, 0)).collect();
+    let mut partners: BTreeMap<u32, u32> = ids(inputs[0]).map(|id| (id, 0)).collect();
     for (left, right, _) in expected {
         *partners.get_mut(left).unwrap() += 1;
         if inputs.len() == 1 {
@@ -185,18 +226,29 @@ fn check_outputs(
         found.extend(numbers(&rows, "id").iter().copied().zip(counts));
         check_names(&rows);
     }
-    let all: Vec<u32> = partners.keys().copied().collect();
     assert_eq!(found, partners.into_iter().collect::<Vec<_>>());
-    if inputs.len() == 1 {
-        let spec = join().output(EpsilonOutput::First).carry(["name"]);
-        let (rows, ended) = run(spec, inputs, dims, how);
-        ended.unwrap();
-        rows.iter().for_each(check_names);
-        let later: BTreeSet<u32> = expected.iter().map(|pair| pair.1).collect();
-        let found: Vec<u32> = rows.iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
-        let first: Vec<u32> = all.into_iter().filter(|id| !later.contains(id)).collect();
-        assert_eq!(found, first);
-    }
+}
+
+pub(super) fn check_first(
+    join: EpsilonJoin,
+    inputs: &[&[Row]],
+    dims: i32,
+    expected: &[NearRows],
+    how: Run,
+) {
+    let spec = join.output(EpsilonOutput::First).carry(["name"]);
+    let (rows, ended) = run(spec, inputs, dims, how);
+    ended.unwrap();
+    rows.iter().for_each(check_names);
+    let later: BTreeSet<u32> = expected.iter().map(|pair| pair.1).collect();
+    let found: Vec<u32> = rows.iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
+    let first: Vec<u32> = ids(inputs[0]).filter(|id| !later.contains(id)).collect();
+    assert_eq!(found, first);
+}
+
+/// The numbers of the rows that are no nulls.
+fn ids(rows: &[Row]) -> impl Iterator<Item = u32> {
+    (0_u32..).zip(rows).filter(|(_, row)| row.is_some()).map(|(id, _)| id)
 }
 
 fn check_names(rows: &RecordBatch) {
@@ -231,8 +283,7 @@ proptest! {
 
 /// Checks the outputs of a stream with a window of `length` vectors.
 fn check_stream(rows: &[Row], dims: i32, epsilon: f64, length: u64, how: Run) {
-    let positions: BTreeMap<u32, u64> =
-        (0_u32..).zip(rows).filter(|(_, row)| row.is_some()).map(|(id, _)| id).zip(0..).collect();
+    let positions: BTreeMap<u32, u64> = ids(rows).zip(0..).collect();
     let expected: Vec<_> = oracle(rows, None, epsilon)
         .into_iter()
         .filter(|(left, right, _)| positions[right] - positions[left] < length)
@@ -303,7 +354,7 @@ fn the_memory_of_a_window_is_limited() {
 }
 
 /// Pseudo-random rows around a few centres.
-fn clusters(len: usize, dims: usize) -> Vec<Row> {
+pub(super) fn clusters(len: usize, dims: usize) -> Vec<Row> {
     let mut state = 7_u64;
     let mut unit = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -390,7 +441,11 @@ fn parameters_that_do_not_fit_are_named() {
     assert_eq!(blamed(join().carry(["id"]).output(EpsilonOutput::Partners), &[2]), "carry");
     assert_eq!(blamed(join().memory_max(0), &[2]), "memory_max");
     assert_eq!(blamed(join().output(EpsilonOutput::First), &[2, 2]), "output");
+    assert_eq!(blamed(join().device_memory_max(0), &[2]), "device_memory_max");
+    let directory = || join().algorithm(EpsilonAlgorithm::Directory);
+    assert_eq!(blamed(directory().device(Device::Cuda(0)), &[17]), "algorithm");
     let stream = || join().window(VectorWindow::vectors(10));
+    assert_eq!(blamed(stream().device(Device::Cuda(1)), &[2]), "device");
     assert_eq!(blamed(stream(), &[2, 2]), "window");
     assert_eq!(blamed(join().window(VectorWindow::vectors(0)), &[2]), "window");
     assert_eq!(blamed(stream().output(EpsilonOutput::Partners), &[2]), "output");

@@ -9,6 +9,17 @@ pub(super) struct Tuning {
     pub(super) chunk_parts: usize,
     /// Rows of a block of a nested loop.
     pub(super) block_rows: usize,
+    /// Shift of the rows of a block on a device, at most: 2^27 vectors are an input.
+    pub(super) block_shift_max: u32,
+    /// Maximum units of a part of a block in flight.
+    pub(super) device_units: usize,
+    /// Room for the pairs of a part.
+    pub(super) device_pairs: usize,
+    /// Maximum pairs of a block, if the vectors have as many numbers; a block of more is put into
+    /// four.
+    pub(super) device_found: usize,
+    /// Whether `auto` takes a device without a comparison of costs.
+    pub(super) is_device_forced: bool,
     /// Maximum vectors of a micro-batch of a stream.
     pub(super) micro_batch: usize,
     /// Maximum bytes of carried columns of a batch.
@@ -24,6 +35,12 @@ impl Default for Tuning {
             chunk_pairs: 1 << 14,
             chunk_parts: 16,
             block_rows: 4_096,
+            block_shift_max: 27,
+            device_units: 1 << 16,
+            // 8 MiB, and 256 MiB.
+            device_pairs: 1 << 19,
+            device_found: 1 << 24,
+            is_device_forced: false,
             micro_batch: 4_096,
             carried_batch_bytes: 64 << 20,
             batch_rows: 1 << 14,

@@ -253,11 +253,15 @@ unsafe impl Primitive for VectorJoin {
                 let count = self.output.matches(written).len() as u64;
                 JoinAnswered { written, count, partners: [0; 2] }
             }
-            Answer::Count => JoinAnswered { count: self.output.count(), ..Default::default() },
+            Answer::Count => {
+                let written = self.output.land_units(landing)?;
+                JoinAnswered { written, count: self.output.count(), partners: [0; 2] }
+            }
             Answer::Partners => {
                 let other = if kept.question.is_self() { 0 } else { kept.right.len() };
                 let partners = [kept.left.len(), other];
-                JoinAnswered { count: self.output.count(), partners, ..Default::default() }
+                let written = self.output.land_units(landing)?;
+                JoinAnswered { written, count: self.output.count(), partners }
             }
         })
     }

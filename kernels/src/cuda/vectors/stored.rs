@@ -162,24 +162,67 @@ impl DeviceVectors {
         base: u32,
         epsilon: f64,
     ) -> Result<(), DeviceError> {
+        if let Prepared::Directory { .. } = &self.prepared {
+            return self.load_directory(values, base, epsilon);
+        }
+        self.load_parts(kernels, &[values], base, epsilon)
+    }
+
+    /// As [`load`](Self::load), for vectors in several slices, one after the other. It is not for
+    /// [`Method::Directory`].
+    ///
+    /// # Errors
+    ///
+    /// As `load`.
+    ///
+    /// # Panics
+    ///
+    /// As `load`, or if the method is that of the directory.
+    pub fn load_parts<P: Primitive>(
+        &mut self,
+        kernels: &Kernels<P>,
+        parts: &[&[f32]],
+        base: u32,
+        epsilon: f64,
+    ) -> Result<(), DeviceError> {
+        let VectorLimits { dims, method, .. } = self.limits;
+        assert!(method != Method::Directory, "a directory is made of one slice");
+        let len = self.begin_load(parts.iter().map(|part| part.len()).sum(), base);
+        let question = Question::new(epsilon, dims, true, Answer::Pairs);
+        Sending(self).send(kernels, parts, len, &question)?;
+        (self.len, self.base, self.epsilon) = (len, base, epsilon);
+        Ok(())
+    }
+
+    /// Forgets the vectors, and checks that `numbers` numbers have room; returns the number of
+    /// their vectors.
+    fn begin_load(&mut self, numbers: usize, base: u32) -> usize {
         let VectorLimits { len: most, dims, .. } = self.limits;
-        let len = values.len() / dims;
-        assert!(values.len() == len * dims, "{} numbers in rows of {dims}", values.len());
+        let len = numbers / dims;
+        assert!(numbers == len * dims, "{numbers} numbers in rows of {dims}");
         assert!(len <= most, "{len} vectors exceed {most}");
         let last = u32::try_from(len).ok().and_then(|len| base.checked_add(len));
         assert!(last.is_some(), "{len} vectors from number {base} on exceed 32 bits");
         self.len = 0;
-        let question = Question::new(epsilon, dims, true, Answer::Pairs);
-        if let Prepared::Directory { room, ids } = &mut self.prepared {
-            let directory = Directory::new(values, dims);
-            let rows = directory.order.iter().map(|at| *at as usize * dims);
-            let sorted: Vec<f32> = rows.flat_map(|at| &values[at..at + dims]).copied().collect();
-            self.values.upload(&sorted)?;
-            ids.upload(&directory.order)?;
-            room.upload(&directory)?;
-        } else {
-            Sending(self).send(kernels, values, len, &question)?;
-        }
+        len
+    }
+
+    /// Sends vectors in the order of a directory, and the directory.
+    fn load_directory(
+        &mut self,
+        values: &[f32],
+        base: u32,
+        epsilon: f64,
+    ) -> Result<(), DeviceError> {
+        let len = self.begin_load(values.len(), base);
+        let dims = self.limits.dims;
+        let Prepared::Directory { room, ids } = &mut self.prepared else { return Ok(()) };
+        let directory = Directory::new(values, dims);
+        let rows = directory.order.iter().map(|at| *at as usize * dims);
+        let sorted: Vec<f32> = rows.flat_map(|at| &values[at..at + dims]).copied().collect();
+        self.values.upload(&sorted)?;
+        ids.upload(&directory.order)?;
+        room.upload(&directory)?;
         (self.len, self.base, self.epsilon) = (len, base, epsilon);
         Ok(())
     }
@@ -232,6 +275,21 @@ impl DeviceVectors {
         let at = |left: u32| if is_self { first(left) } else { 0 };
         let units = narrow(self.unit_count(policy));
         (0..units).map(|left| JoinUnit { left, at: at(left), skip: 0 }).collect()
+    }
+
+    /// Units of the join of the first `split` of these vectors with the other ones, under
+    /// [`Method::Tiles`]. They have some pairs of vectors on the same side, too, which the caller
+    /// drops.
+    ///
+    /// # Panics
+    ///
+    /// If the method is another one, or there are fewer vectors.
+    #[must_use]
+    pub fn units_across(&self, split: usize) -> Vec<JoinUnit> {
+        let VectorLimits { dims, method, .. } = self.limits;
+        assert!(method == Method::Tiles, "{method} has no units across");
+        assert!(split <= self.len, "{split} of {} vectors", self.len);
+        tiled::strips_of(split, split..self.len, dims)
     }
 
     /// Whether a unit is one of a join of these left vectors.
@@ -322,16 +380,20 @@ impl Sending<'_> {
     fn send<P: Primitive>(
         self,
         kernels: &Kernels<P>,
-        values: &[f32],
+        parts: &[&[f32]],
         len: usize,
         question: &Question,
     ) -> Result<(), DeviceError> {
         let DeviceVectors { limits, copy, build, sent, built, .. } = self.0;
         // The kernels before may still read vectors.
         copy.wait(built)?;
-        // SAFETY: only kernels of this store use the buffer, and the next ones wait for the copy;
-        // the borrow of the values lasts until the copy stream is idle (`drop`).
-        unsafe { copy.copy_slice(values, &self.0.values, 0) }?;
+        let mut at = 0;
+        for part in parts {
+            // SAFETY: only kernels of this store use the buffer, and the next ones wait for the
+            // copy; the borrow of the values lasts until the copy stream is idle (`drop`).
+            unsafe { copy.copy_slice(part, &self.0.values, at) }?;
+            at += part.len();
+        }
         sent.record(copy)?;
         build.wait(sent)?;
         let shape = [len, limits.dims];

@@ -28,6 +28,7 @@
 
 #![expect(unsafe_code, reason = "kernels that make the rows")]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::launch::{ORDER, TILE_BLOCKS_MAX};
@@ -170,15 +171,20 @@ impl TiledRoom {
     }
 }
 
-/// All strips of the self-join of `len` vectors; those of the same columns follow each other, and
-/// find these in the cache.
+/// All strips of the self-join of `len` vectors.
 pub(super) fn strips(len: usize, dims: usize) -> Vec<JoinUnit> {
+    strips_of(len, 0..len, dims)
+}
+
+/// The strips of the first `left` of some vectors with the `right` ones, and of some vectors beside
+/// them; those of the same columns follow each other, and find these in the cache.
+pub(super) fn strips_of(left: usize, right: Range<usize>, dims: usize) -> Vec<JoinUnit> {
     let block = groups(dims) * 64;
-    let tiles = len.div_ceil(TILE);
+    let tiles = right.end.div_ceil(TILE);
     let mut units = Vec::new();
-    for begin in (0..tiles).step_by(STRIP) {
+    for begin in (right.start / TILE..tiles).step_by(STRIP) {
         let end = tiles.min(begin + STRIP);
-        for left in 0..len.div_ceil(block) {
+        for left in 0..left.div_ceil(block) {
             let at = begin.max(left * block / TILE);
             if at < end {
                 units.push(JoinUnit { left: narrow(left), at: narrow(at), skip: narrow(end) });
@@ -224,6 +230,25 @@ mod tests {
             for (at, times) in seen.iter().enumerate() {
                 let (left, tile) = (at / tiles, at % tiles);
                 assert_eq!(*times, usize::from((tile + 1) * TILE > left * block), "{len} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn strips_of_two_sides_have_all_of_their_tiles_once() {
+        for (left, right, dims) in [(1_usize, 1_usize, 5), (300, 9_000, 384), (9_000, 700, 700)] {
+            let (block, tiles) = (groups(dims) * 64, (left + right).div_ceil(TILE));
+            let mut seen = vec![0; left.div_ceil(block) * tiles];
+            for unit in strips_of(left, left..left + right, dims) {
+                assert!(is_unit(&unit, left + right, dims));
+                for tile in unit.at..unit.skip {
+                    seen[unit.left as usize * tiles + tile as usize] += 1;
+                }
+            }
+            for (at, times) in seen.iter().enumerate() {
+                let (row, tile) = (at / tiles, at % tiles);
+                let is_right = (tile + 1) * TILE > left && (tile + 1) * TILE > row * block;
+                assert_eq!(*times, usize::from(is_right), "{left} {right} {at}");
             }
         }
     }

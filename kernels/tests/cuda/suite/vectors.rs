@@ -99,19 +99,28 @@ impl Bench {
 
     /// The number of pairs, and of partners of each vector.
     fn count(&self, loaded: &Loaded) -> Result<(u64, [Vec<u32>; 2]), DeviceError> {
-        let units = loaded.units();
         let partners = loaded.left.len().max(loaded.right.as_ref().map_or(0, |right| right.len()));
         let is_tiled = loaded.left.limits().method == Method::Tiles;
-        let room = if is_tiled { partners * partners + 1 } else { 1 };
+        // Candidates without room leave tiles unfinished.
+        let room = if is_tiled { partners * partners / 9 + 1 } else { 1 };
         let candidates = if is_tiled { room } else { 0 };
-        let limits = JoinLimits { units: units.len(), pairs: room, partners, candidates };
-        let slot = Slot::new(&self.memory, limits)?;
-        let slot = self.ask(slot, loaded, &units, Answer::Count)?;
-        let count = slot.count();
-        assert!(slot.unfinished().is_empty());
-        let slot = self.ask(slot, loaded, &units, Answer::Partners)?;
-        assert_eq!(slot.count(), count);
-        Ok((count, slot.partners().map(<[u32]>::to_vec)))
+        let limits = JoinLimits { units: loaded.units().len(), pairs: room, partners, candidates };
+        let (mut counts, mut of_each) = ([0; 2], [Vec::new(), Vec::new()]);
+        for (count, answer) in counts.iter_mut().zip([Answer::Count, Answer::Partners]) {
+            let mut slot = Slot::new(&self.memory, limits)?;
+            let mut units = loaded.units();
+            while !units.is_empty() {
+                slot = self.ask(slot, loaded, &units, answer)?;
+                *count += slot.count();
+                for (sum, more) in of_each.iter_mut().zip(slot.partners()) {
+                    sum.resize(more.len().max(sum.len()), 0);
+                    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                }
+                units = slot.unfinished().to_vec();
+            }
+        }
+        assert_eq!(counts[0], counts[1]);
+        Ok((counts[0], of_each))
     }
 }
 

@@ -1,0 +1,276 @@
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
+//! the kernels on a CPU and fails when it is told to.
+
+use std::env;
+use std::process::Command;
+
+use trommel_engine::metrics::Metrics;
+use trommel_engine::operator::Counters;
+use trommel_kernels::cuda::{Device as Gpu, NoDevice};
+use trommel_shim::{Form, StandIn};
+
+use super::tests::{Row, Run, clusters, oracle, pairs_of, run};
+use super::tests::{check_count, check_first, check_pairs, check_partners};
+use super::tuning::Tuning;
+use super::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput};
+use crate::wave::Device;
+
+/// The device of a child, and the name of its case.
+const DEVICE: &str = "EPSILON_DEVICE";
+const CASE: &str = "EPSILON_CASE";
+
+/// Seconds after which a child is ended: it hangs.
+const LIMIT_SECONDS: &str = "200";
+
+/// A run whose blocks and parts are larger than those of `Run::small`.
+const LARGE: Run = Run {
+    tuning: Tuning { device_units: 64, device_pairs: 2_000, device_found: 9_000, ..Run::SMALL },
+    batch: 100,
+    kernels: 2,
+};
+
+fn join(epsilon: f64, device: Device) -> EpsilonJoin {
+    EpsilonJoin::new(epsilon).device(device)
+}
+
+/// Adds up a counter of the parts.
+fn counted(metrics: &Metrics, name: &str) -> u64 {
+    let parts = &metrics.stage("join").unwrap().parts;
+    let counters = parts.iter().flat_map(|part| &part.counters);
+    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+}
+
+/// Checks an output of a join on a device.
+fn check_output(output: usize, inputs: &[&[Row]], epsilon: f64, device: Device, how: Run) {
+    let dims = inputs[0].iter().flatten().next().map_or(1, Vec::len);
+    let expected = oracle(inputs[0], inputs.get(1).copied(), epsilon);
+    let check = [check_pairs, check_count, check_partners, check_first][output];
+    check(join(epsilon, device), inputs, i32::try_from(dims).unwrap(), &expected, how);
+}
+
+/// Checks pairs, with a few counts.
+fn check(inputs: &[&[Row]], epsilon: f64, device: Device, how: Run) {
+    check_output(0, inputs, epsilon, device, how);
+    if inputs[0].len().is_multiple_of(3) {
+        check_output(2, inputs, epsilon, device, how);
+    }
+}
+
+/// Numbers of dimensions, with one input and with two.
+fn dims(device: Device) {
+    for dims in (1..=17).chain([64, 100]) {
+        let epsilon = 0.4 * (dims as f64).sqrt();
+        let [left, right] = [60, 33].map(|len| clusters(len, dims));
+        let how = if dims % 5 == 0 { Run::small() } else { LARGE };
+        // Each output in some dimensions, with one input and with two.
+        check_output(dims % 4, &[&left], epsilon, device, how);
+        check_output((dims + 1) % 3, &[&left, &right], epsilon, device, how);
+    }
+}
+
+/// Numbers of rows, and epsilons at the distance of a pair and beside it.
+fn borders(device: Device) {
+    for len in [0, 1, 2, 15, 16, 17, 33] {
+        check(&[&clusters(len, 3)], 0.7, device, Run::small());
+    }
+    let rows = clusters(257, 3);
+    let (left, right, bits) = oracle(&rows, None, 0.3)[7];
+    assert!(left < right);
+    let distance = f64::from_bits(bits);
+    for epsilon in [distance.next_down(), distance, distance.next_up(), 0.0, 1e9] {
+        let inputs = if epsilon > 1e8 { &rows[..40] } else { &rows[..] };
+        check(&[inputs], epsilon, device, Run::small());
+    }
+    let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 90];
+    check(&[&equal], 0.0, device, Run::small());
+    for scale in [3e37, 1e-38] {
+        let scaled = |row: &Row| row.as_ref().map(|row| row.iter().map(|x| x * scale).collect());
+        let rows: Vec<Row> = rows.iter().take(60).map(scaled).collect();
+        check(&[&rows], 0.8 * f64::from(scale), device, Run::small());
+    }
+    let one: &[Row] = &[Some(vec![1.0])];
+    for inputs in [&[&[][..]][..], &[one], &[&[], &[]], &[one, &[]], &[&[], one], &[&[None]]] {
+        check(inputs, 1.0, device, Run::small());
+    }
+}
+
+/// Blocks smaller than the inputs: by a small memory, and by too many pairs.
+fn blocks(device: Device) {
+    let tuning = Tuning { block_shift_max: 5, ..Run::SMALL };
+    let how = Run { tuning, ..Run::small() };
+    let [left, right] = [75, 50].map(|len| clusters(len, 2));
+    for output in 0..4 {
+        check_output(output, &[&left], 0.3, device, how);
+    }
+    for output in 0..3 {
+        check_output(output, &[&left, &right], 0.3, device, how);
+    }
+    let [left, right] = [70, 40].map(|len| clusters(len, 20));
+    check_output(0, &[&left], 1.5, device, how);
+    check_output(2, &[&left], 1.5, device, how);
+    check_output(1, &[&left, &right], 1.5, device, how);
+    let rows = clusters(400, 2);
+    let spec = || join(0.1, device).device_memory_max(80_000);
+    let (found, ended) = run(spec(), &[&rows], 2, LARGE);
+    assert_eq!(pairs_of(&found), oracle(&rows, None, 0.1));
+    let waves = counted(&ended.unwrap(), "waves_on_device");
+    assert!(waves > 1, "{waves} blocks");
+}
+
+fn algorithms(device: Device) {
+    let rows = clusters(90, 4);
+    for algorithm in [EpsilonAlgorithm::NestedLoop, EpsilonAlgorithm::Directory] {
+        let spec = join(0.4, device).algorithm(algorithm);
+        let (found, ended) = run(spec, &[&rows], 4, LARGE);
+        assert_eq!(pairs_of(&found), oracle(&rows, None, 0.4));
+        assert_eq!(counted(&ended.unwrap(), "waves_on_device"), 1, "{algorithm:?}");
+    }
+    let rows = clusters(60, 40);
+    let spec = join(2.3, device).algorithm(EpsilonAlgorithm::NestedLoop);
+    let (found, ended) = run(spec, &[&rows], 40, LARGE);
+    assert_eq!(pairs_of(&found), oracle(&rows, None, 2.3));
+    assert_eq!(counted(&ended.unwrap(), "waves_on_device"), 1);
+}
+
+/// Joins of several blocks; returns their counters.
+fn waves(device: Device) -> Result<Counters, String> {
+    let rows = clusters(100, 2);
+    let expected = oracle(&rows, None, 0.4);
+    let tuning = Tuning { block_shift_max: 5, ..Run::SMALL };
+    let how = Run { tuning, ..Run::small() };
+    let partners = join(0.4, device).output(EpsilonOutput::Partners);
+    let (found, ended) = run(partners, &[&rows], 2, how);
+    let first = ended?;
+    let counts = found.iter().flat_map(|rows| super::tests::numbers(rows, "partners").to_vec());
+    assert_eq!(counts.sum::<u32>() as usize, 2 * expected.len());
+    let (found, ended) = run(join(0.4, device), &[&rows], 2, how);
+    let metrics = ended?;
+    assert_eq!(pairs_of(&found), expected);
+    let names = ["waves", "waves_on_device", "device_full", "device_lost", "device_refused"];
+    let both = |name| counted(&first, name) + counted(&metrics, name);
+    Ok(names.map(|name| (name, both(name))).into_iter().collect())
+}
+
+#[test]
+fn child() {
+    let Ok(device) = env::var(DEVICE) else { return };
+    let device = device.parse().unwrap();
+    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+        "dims" => dims,
+        "borders" => borders,
+        "blocks" => blocks,
+        "algorithms" => algorithms,
+        _ => |device| match waves(device) {
+            Ok(counters) => println!("OUTCOME {counters:?}"),
+            Err(error) => println!("OUTCOME {error}"),
+        },
+    };
+    check(device);
+    println!("OUTCOME right");
+}
+
+/// How a child ended: its counters, or its error.
+fn outcome(command: &mut Command, device: &str, case: &str) -> String {
+    command.arg(env::current_exe().unwrap());
+    command.args(["epsilon_join::stand_in_tests::child", "--exact", "--nocapture"]);
+    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let said = said.concat();
+    assert!(output.status.success(), "{said}");
+    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
+    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
+}
+
+fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
+    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
+}
+
+fn has(outcome: &str, name: &str, count: u64) -> bool {
+    outcome.contains(&format!("({name:?}, {count})"))
+}
+
+#[test]
+fn a_device_finds_the_pairs_of_nested_loops_in_any_number_of_dimensions() {
+    on(&StandIn::new(Form::Plain), "cuda", "dims");
+}
+
+#[test]
+fn a_device_finds_the_pairs_at_the_border() {
+    on(&StandIn::new(Form::Plain), "cuda", "borders");
+}
+
+#[test]
+fn blocks_of_a_join_find_each_pair_once() {
+    on(&StandIn::new(Form::Plain), "cuda", "blocks");
+}
+
+#[test]
+fn a_device_has_both_algorithms() {
+    on(&StandIn::new(Form::Plain), "cuda", "algorithms");
+    on(&StandIn::new(Form::Plain).capability(80), "cuda", "algorithms");
+    on(&StandIn::new(Form::Plain).capability(70), "auto", "algorithms");
+}
+
+#[test]
+fn failures_in_mid_join_fall_back_if_they_may_and_are_told_if_not() {
+    let plain = StandIn::new(Form::Plain);
+    let failures = [
+        ("kernel", 1, 719, "device_lost"),
+        ("kernel", 40, 719, "device_lost"),
+        ("kernel", 75, 719, "device_lost"),
+        ("cuLaunchKernel", 31, 2, "device_full"),
+        ("cuMemcpyHtoDAsync_v2", 4, 2, "device_full"),
+        ("cuMemcpyDtoHAsync_v2", 3, 700, "device_lost"),
+        ("cuEventQuery", 3, 999, "device_lost"),
+        ("cuMemAlloc_v2", 2, 2, "device_full"),
+        ("cuModuleLoadData", 1, 1, "device_refused"),
+    ];
+    for (call, nth, code, counter) in failures {
+        let failing = plain.clone().failure(call, nth, code);
+        let outcome = on(&failing, "auto", "waves");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(!has(&outcome, counter, 0), "{shown}");
+        let outcome = on(&failing, "cuda", "waves");
+        let shown = format!("{call} {nth} {code}: {outcome}");
+        assert!(
+            outcome.starts_with("stage `join/search` (epsilon_join): `device` is \"cuda\""),
+            "{shown}"
+        );
+        assert!(outcome.ends_with(&format!("({code})")), "{shown}");
+    }
+}
+
+#[test]
+fn a_device_without_enough_memory_is_not_used() {
+    for bytes in [40_000, 2_000] {
+        let small = StandIn::new(Form::Plain).memory_bytes(bytes);
+        let outcome = on(&small, "auto", "waves");
+        assert!(has(&outcome, "waves_on_device", 0), "{bytes}: {outcome}");
+        let outcome = on(&small, "cuda", "waves");
+        assert!(outcome.contains("cuMemAlloc"), "{bytes}: {outcome}");
+    }
+}
+
+#[test]
+fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
+    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
+    if Gpu::count() == Err(NoDevice::NoDriver) {
+        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
+        reasons.push(("TROMMEL_DEVICE", "auto", reason));
+    }
+    for (variable, value, reason) in reasons {
+        let command = || {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT_SECONDS).env(variable, value);
+            command
+        };
+        let outcome_of = |device| outcome(&mut command(), device, "waves");
+        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
+        let error = outcome_of("cuda:1");
+        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
+    }
+    let mut command = Command::new("timeout");
+    let error = outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "gpu"), "auto", "waves");
+    assert!(error.contains("allowed are \"auto\" and \"cpu\""), "{error}");
+}
