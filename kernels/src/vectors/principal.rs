@@ -67,9 +67,10 @@ pub(super) struct Principal {
 impl Principal {
     /// A map for a join by this distance: the fewer components, the cheaper is the map, and the
     /// more pairs pass its filter, which a sample tells.
-    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, reach: f64) -> Self {
+    /// `largest` is the greatest absolute value.
+    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, largest: f32, reach: f64) -> Self {
         let [few, some, many] = COMPONENTS;
-        let mut principal = Self::of(isa, vectors, some);
+        let mut principal = Self::of(isa, vectors, largest, some);
         let coordinates = principal.coordinates();
         let rows: Vec<f32> = sample(vectors).flatten().copied().collect();
         let mut mapped = vec![0.0; rows.len() / vectors.dims() * coordinates];
@@ -81,16 +82,15 @@ impl Principal {
         if share(few) < CANDIDATES_FEW {
             principal.axes.truncate(few * principal.stride);
         } else if share(some) > CANDIDATES_MANY {
-            principal = Self::of(isa, vectors, many);
+            principal = Self::of(isa, vectors, largest, many);
         }
         principal
     }
 
     /// The `components` directions of greatest variance of a sample; fewer if there is no variance
     /// in more.
-    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, components: usize) -> Self {
+    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, largest: f32, components: usize) -> Self {
         let dims = vectors.dims();
-        let largest = dispatch::<Base, _>(isa, FindLargest(vectors.values()));
         // The exponent of a float64, which is not subnormal.
         let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
         #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
@@ -179,6 +179,11 @@ fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f6
         }
     }
     f64::from(within) / f64::from(pairs.max(1))
+}
+
+/// The greatest absolute value of rows.
+pub(super) fn largest(isa: Isa, vectors: Vectors<'_>) -> f32 {
+    dispatch::<Base, _>(isa, FindLargest(vectors.values()))
 }
 
 /// Finds the greatest absolute value.

@@ -1,12 +1,13 @@
 //! Chunks: vectors to make ready, parts of a join to search, or rows to report.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Pair, Side, Sink};
+use trommel_kernels::vectors::{BuildTask, Pair, Side, Sink, Vectors};
 
 use super::answer::{Answer, PartnerCounts};
-use super::built::{Built, Collected, Sides};
+use super::built::{Collected, Sides};
 use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
 use super::tuning::Tuning;
@@ -18,8 +19,8 @@ use crate::window::Extent;
 pub(super) enum Task {
     #[default]
     None,
-    /// The vectors of an input are made ready.
-    Build { input: usize, collected: Option<Box<Collected>>, built: Option<Box<Built>> },
+    /// A task of a round by which the vectors of an input are made ready.
+    Build { input: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
     /// Parts of the join are searched. With a window, pairs outside of it are left out.
     Join {
         sides: Sides,
@@ -52,8 +53,8 @@ impl EpsilonChunk {
         let Self { task, answer, cursor, block_rows } = self;
         match task {
             Task::None | Task::Report { .. } => {}
-            Task::Build { collected, built, .. } => {
-                *built = collected.take().map(|collected| Box::new(collected.build(isa, None)));
+            Task::Build { task, collected, .. } => {
+                task.run(Vectors::new(&collected.coordinates, collected.dims));
             }
             Task::Join { sides, partners, parts, window } => {
                 let join = PartedJoin::new(sides, *block_rows);
@@ -133,8 +134,7 @@ impl<S: Sink> Sink for InWindow<'_, S> {
 impl WaveChunk for EpsilonChunk {
     fn items(&self) -> usize {
         match &self.task {
-            Task::None => 0,
-            Task::Build { collected, .. } => collected.as_ref().map_or(0, |c| c.ids.len()),
+            Task::None | Task::Build { .. } => 0,
             Task::Join { parts, .. } => parts.len(),
             Task::Report { sides, .. } => sides.left.len(),
         }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! vectors ──► collected ──► directory: kd order, boxes ──► parts of 256 vectors ──► pairs
-//!  PREPARE                  KERNEL, one chunk an input     KERNELS, side by side    COLLECT
+//!  PREPARE                  KERNELS, in rounds of tasks    KERNELS, side by side    COLLECT
 //! ```
 //!
 //! When the inputs have ended, kernels put the vectors into a
-//! [directory](trommel_kernels::vectors) for each input. The join is cut into parts of up to 256
+//! [directory](trommel_kernels::vectors) for each input, together. The join is cut into parts of up to 256
 //! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
 //! kernel when the rows have been sent, so memory does not depend on the number of pairs.
 //!
@@ -21,7 +21,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `operator`, `options`, `bind`, `rules` | the parameters, their checks, and the parts that they make |
-//! | `side`, `built` | vectors while they are collected, and when they are ready |
+//! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `stream` | PREPARE of a stream |
@@ -30,6 +30,7 @@
 
 mod answer;
 mod bind;
+mod building;
 mod built;
 mod chunk;
 mod collect;

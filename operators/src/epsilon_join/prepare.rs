@@ -1,8 +1,8 @@
 //! PREPARE: collects the vectors, and cuts the join into chunks.
 //!
 //! ```text
-//! batches ──► sides ──► a chunk for each input ──► chunks of parts ──► one for rows of vectors
-//!             collecting                 building  joining             reporting
+//! batches ──► sides ──► rounds of chunks for each input ──► chunks of parts ──► one for rows
+//!             collecting                       building     joining             reporting
 //! ```
 
 use std::ops::Range;
@@ -13,6 +13,7 @@ use trommel_engine::operator::{Counters, OperatorError};
 use trommel_kernels::vectors::Partners;
 
 use super::answer::PartnerCounts;
+use super::building::Progress;
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Task};
 use super::join::PartedJoin;
@@ -26,11 +27,8 @@ use crate::wave::{Filled, Producer};
 enum Phase {
     /// Before the inputs have ended.
     Collecting,
-    /// Directories to be built, then those that have been built, by input.
-    Building {
-        waiting: Vec<(usize, Collected)>,
-        built: Vec<Option<Arc<Built>>>,
-    },
+    /// The inputs are made ready.
+    Building(Vec<Progress>),
     /// Parts of the join that are left.
     Joining {
         sides: Sides,
@@ -82,14 +80,11 @@ impl EpsilonProducer {
 
     /// Begins with the join when all directories are there.
     fn begin_join(&mut self) {
-        let Phase::Building { waiting, built } = &mut self.phase else { return };
-        if !waiting.is_empty() || built.iter().any(Option::is_none) {
-            return;
-        }
-        let mut built = built.drain(..).flatten();
-        let Some(left) = built.next() else { return };
-        let sides = Sides { left, right: built.next() };
-        drop(built);
+        let Phase::Building(inputs) = &self.phase else { return };
+        let built: Option<Vec<&Arc<Built>>> = inputs.iter().map(Progress::built).collect();
+        let Some(built) = built else { return };
+        let sides =
+            Sides { left: Arc::clone(built[0]), right: built.get(1).copied().map(Arc::clone) };
         let Rules { output, kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
         let partners = (output == EpsilonOutput::Partners).then(|| {
@@ -134,10 +129,11 @@ impl Producer for EpsilonProducer {
         self.counters = self.numbers();
         let has_directory = self.rules.has_directory(self.pairs(), self.sides[0].columns.dims);
         let sides = std::mem::take(&mut self.sides);
-        let built = sides.iter().map(|_| None).collect();
-        let collected = sides.into_iter().map(|side| self.collected(side, has_directory));
-        let waiting = (0..).zip(collected.collect::<Result<Vec<_>, _>>()?).collect();
-        self.phase = Phase::Building { waiting, built };
+        let inputs = sides.into_iter().map(|side| {
+            let collected = self.collected(side, has_directory)?;
+            Ok(Progress::new(&self.rules, collected))
+        });
+        self.phase = Phase::Building(inputs.collect::<Result<_, OperatorError>>()?);
         Ok(())
     }
 
@@ -145,13 +141,14 @@ impl Producer for EpsilonProducer {
         self.begin_join();
         chunk.task = match &mut self.phase {
             Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
-            Phase::Building { waiting, .. } => match waiting.pop() {
-                None => return Ok(Filled::Waiting),
-                Some((input, collected)) => {
-                    let collected = Some(Box::new(collected));
-                    Task::Build { input, collected, built: None }
-                }
-            },
+            Phase::Building(inputs) => {
+                let mut inputs = inputs.iter_mut().enumerate();
+                let task = inputs.find_map(|(input, progress)| Some((input, progress.task()?)));
+                let Some((input, (number, task, collected))) = task else {
+                    return Ok(Filled::Waiting);
+                };
+                Task::Build { input, number, task, collected }
+            }
             Phase::Joining { sides, partners, parts, step } if parts.start < parts.end => {
                 let end = parts.end.min(parts.start + *step);
                 let taken = parts.start..end;
@@ -174,10 +171,16 @@ impl Producer for EpsilonProducer {
     }
 
     fn landed(&mut self, chunk: &mut EpsilonChunk) {
-        match &mut chunk.task {
-            Task::Build { input, built, .. } => {
-                let Phase::Building { built: all, .. } = &mut self.phase else { return };
-                all[*input] = built.take().map(|built| Arc::new(*built));
+        match &chunk.task {
+            Task::Build { .. } => {
+                let built = std::mem::take(&mut chunk.task);
+                if let (Task::Build { input, number, task, collected }, Phase::Building(inputs)) =
+                    (built, &mut self.phase)
+                {
+                    // The last owner of the vectors takes them apart.
+                    drop(collected);
+                    inputs[input].landed(number, task);
+                }
             }
             Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
             _ => {}
