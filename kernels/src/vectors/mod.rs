@@ -61,6 +61,7 @@
 //! | `nested_loop` | all points with all points |
 //! | `candidates`, `sink` | the decision of candidates; receivers of pairs |
 //! | `plan` | the choice between both |
+//! | `cells` | cells of space with halos, which divide a join over workers |
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -69,6 +70,7 @@ mod avx512;
 mod batch;
 mod boxes;
 mod candidates;
+mod cells;
 mod construction;
 mod directory;
 mod epsilon;
@@ -89,6 +91,7 @@ mod sink;
 mod tests;
 mod tree;
 
+pub use self::cells::VectorCells;
 pub use self::construction::{BuildTask, Construction};
 pub use self::directory::Directory;
 pub use self::epsilon::{Epsilon, square};

@@ -24,7 +24,7 @@
 //! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
-//! | `stream` | PREPARE of a stream |
+//! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
 //! | `error` | errors |
 //! | `tuning` | sizes that are no parameters |
 
@@ -42,6 +42,7 @@ mod options;
 mod prepare;
 mod rules;
 mod side;
+mod stored;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -50,3 +51,4 @@ mod tuning;
 pub use self::error::EpsilonJoinError;
 pub use self::operator::EpsilonJoin;
 pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
+pub use trommel_kernels::vectors::VectorCells;

@@ -16,6 +16,9 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
+mod division;
+mod states;
+
 use super::tuning::Tuning;
 use super::*;
 use crate::testing::bind;
