@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::{FixedSizeListArray, Float32Array, RecordBatch, UInt32Array};
+use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use libfuzzer_sys::fuzz_target;
 use trommel_engine::graph::Graph;
 use trommel_engine::runtime::RunOptions;
@@ -28,14 +29,14 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// Vectors of two coordinates.
 fn batch(numbers: &[u8]) -> RecordBatch {
-    let len = numbers.len() / 2;
-    let ids = UInt32Array::from_iter_values((0..).take(len));
-    let values = Float32Array::from_iter_values(numbers[..2 * len].iter().map(|&n| n.into()));
-    let item = arrow_array::Array::data_type(&values).clone();
-    let item = Arc::new(arrow_schema::Field::new_list_field(item, false));
-    let vectors = FixedSizeListArray::new(item, 2, Arc::new(values), None);
-    let columns: [(&str, arrow_array::ArrayRef); 2] =
-        [("id", Arc::new(ids)), ("vector", Arc::new(vectors))];
+    let mut vectors = FixedSizeListBuilder::new(Float32Builder::new(), 2);
+    for vector in numbers.chunks_exact(2) {
+        vectors.values().append_slice(&[vector[0].into(), vector[1].into()]);
+        vectors.append(true);
+    }
+    let ids = UInt32Array::from_iter_values((0..).take(numbers.len() / 2));
+    let columns: [(&str, ArrayRef); 2] =
+        [("id", Arc::new(ids)), ("vector", Arc::new(vectors.finish()))];
     RecordBatch::try_from_iter(columns).expect("columns of one length")
 }
 

@@ -65,12 +65,12 @@ proptest! {
     fn a_stream_in_several_runs_has_the_pairs_of_one(
         (dims, rows) in (1_usize..4).prop_flat_map(|dims| (Just(dims), rows(dims, 90))),
         length in prop_oneof![1_u64..70, Just(1 << 40)],
-        cuts in prop::array::uniform2(0.0..1.0),
+        cuts in prop::array::uniform2(0_usize..=100),
         batch in 1_usize..30,
     ) {
         let folder = tempdir().unwrap();
         let dims = i32::try_from(dims).unwrap();
-        let mut cuts = cuts.map(|cut: f64| (cut * rows.len() as f64) as usize);
+        let mut cuts = cuts.map(|cut| cut * rows.len() / 100);
         cuts.sort_unstable();
         let how = Run { batch, ..Run::small() };
         for window in [VectorWindow::vectors(length), VectorWindow::seconds(1e6)] {
@@ -93,7 +93,7 @@ fn states_have_a_window_and_no_carried_columns() {
     let schema = batch(&[], 0, 2).schema();
     let blamed = |spec: EpsilonJoin| {
         let error = bind(spec, &[Arc::clone(&schema)]).unwrap_err();
-        (error.parameter.clone().unwrap(), error.to_string())
+        (error.parameter.unwrap(), error.to_string())
     };
     let join = || EpsilonJoin::new(1.0);
     let stream = || join().window(VectorWindow::vectors(10));
