@@ -23,6 +23,7 @@ use super::form::{Extent, Form};
 use super::lanes::{LANES, Line, as_u32};
 use super::order::{NO_ROW, Run, positions_of};
 use super::parted::{Part, joined, parted};
+use super::plan::Algorithm;
 use super::principal::{Principal, largest};
 use super::rows::Vectors;
 use super::tree::Tree;
@@ -64,6 +65,8 @@ pub struct Construction {
     /// point by.
     map: Option<(Arc<Principal>, f64)>,
     mapped: Mapped,
+    /// The share of pairs that pass the filter of the map, if it is known.
+    share: f64,
 }
 
 /// The next round.
@@ -110,7 +113,7 @@ pub struct BuildTask {
 #[derive(Debug)]
 enum Work {
     Measure { rows: Range<usize>, largest: f32 },
-    Choose { largest: f32, reach: f64, principal: Option<Principal> },
+    Choose { largest: f32, reach: f64, chosen: Option<(Principal, f64)> },
     Map { rows: Range<usize>, principal: Arc<Principal>, mapped: Part<f32>, moved: f64 },
     Plant(Option<Tree>),
     Sort(Sorting),
@@ -155,7 +158,7 @@ impl Construction {
         let has_map = dims > PLAIN_DIMS_MAX && len > 0;
         let step = if has_map { Step::Measure } else { Step::Plant };
         let (form, mapped) = (Form::choose, Mapped::default());
-        Self { isa, dims, len, epsilon, form, step, map: None, mapped }
+        Self { isa, dims, len, epsilon, form, step, map: None, mapped, share: 0.0 }
     }
 
     /// As [`Self::new`], for points like those of another directory: in many dimensions its
@@ -193,6 +196,18 @@ impl Construction {
         }
     }
 
+    /// Whether a later round decides how a directory filters, and [`Self::algorithm`] is not known.
+    #[must_use]
+    pub fn is_choosing(&self) -> bool {
+        matches!(self.step, Step::Measure | Step::Choose { .. })
+    }
+
+    /// The faster way to join these vectors, many of them, by what their sample has told.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        Algorithm::of_share(self.share)
+    }
+
     /// The tasks of the next round, for `threads` threads.
     #[must_use]
     pub fn round(&self, threads: usize) -> Vec<BuildTask> {
@@ -202,7 +217,7 @@ impl Construction {
         let works: Vec<Work> = match &self.step {
             Step::Measure => rows.map(|rows| Work::Measure { rows, largest: 0.0 }).collect(),
             &Step::Choose { largest } => {
-                vec![Work::Choose { largest, reach: self.epsilon.reach(), principal: None }]
+                vec![Work::Choose { largest, reach: self.epsilon.reach(), chosen: None }]
             }
             Step::Map => self.mappings(rows),
             Step::Plant => vec![Work::Plant(None)],
@@ -280,8 +295,9 @@ impl Construction {
                 }),
             },
             Step::Choose { .. } => {
-                let Some(Work::Choose { principal, .. }) = works.next() else { return None };
-                self.map = Some((Arc::new(principal.expect(HAS_RUN)), 0.0));
+                let Some(Work::Choose { chosen, .. }) = works.next() else { return None };
+                let (principal, share) = chosen.expect(HAS_RUN);
+                (self.map, self.share) = (Some((Arc::new(principal), 0.0)), share);
                 Step::Map
             }
             Step::Map => {
@@ -429,8 +445,8 @@ impl BuildTask {
             Work::Measure { rows, largest: found } => {
                 *found = largest(*isa, vectors.part(rows.clone()));
             }
-            Work::Choose { largest, reach, principal } => {
-                *principal = Some(Principal::choose(*isa, vectors, *largest, *reach));
+            Work::Choose { largest, reach, chosen } => {
+                *chosen = Some(Principal::choose(*isa, vectors, *largest, *reach));
             }
             Work::Map { rows, principal, mapped, moved } => {
                 *moved = principal.map(*isa, vectors.part(rows.clone()).values(), mapped);

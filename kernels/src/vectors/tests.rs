@@ -127,7 +127,7 @@ fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Di
     };
     let has_map = way == 3 || vectors.dims() > 16;
     let map = (has_map && !vectors.is_empty()).then(|| match way {
-        0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()),
+        0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()).0,
         _ => Principal::of(isa, vectors, largest(isa, vectors), vectors.dims().min(7) / 2),
     });
     let construction = Construction::new(isa, vectors.dims(), vectors.len(), epsilon);
@@ -317,6 +317,22 @@ fn tasks_make_the_directory_of_one_thread() {
                 assert!(made(threads) == alone, "{isa}, {threads} threads, {rows} x {dims}");
             }
         }
+    }
+}
+
+#[test]
+fn a_sample_tells_whether_a_directory_pays() {
+    let values = Random(5).rows(3_000, 40);
+    let vectors = Vectors::new(&values, 40);
+    for (epsilon, expected) in [(0.5, Algorithm::Directory), (9.0, Algorithm::NestedLoop)] {
+        let epsilon = Epsilon::new(epsilon).unwrap();
+        let mut construction = Construction::new(Isa::Scalar, 40, 3_000, epsilon);
+        while construction.is_choosing() {
+            let mut tasks = construction.round(2);
+            tasks.iter_mut().for_each(|task| task.run(vectors));
+            assert!(construction.complete(tasks).is_none());
+        }
+        assert_eq!(construction.algorithm(), expected);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trommel_kernels::vectors::{BuildTask, Construction};
+use trommel_kernels::vectors::{Algorithm, BuildTask, Construction};
 
 use super::built::{Built, Collected, Index};
 use super::rules::Rules;
@@ -73,6 +73,25 @@ impl Progress {
             return Self::Built(Arc::new(collected.ready(Index::Rows)));
         }
         Self::Building(Box::new(Building::new(rules, collected)))
+    }
+
+    /// Whether it is not known yet if a directory is the faster way.
+    pub(super) fn is_choosing(&self) -> bool {
+        matches!(self, Self::Building(building) if building.construction.is_choosing())
+    }
+
+    /// Whether a nested loop is known to be the faster way.
+    pub(super) fn is_slow(&self) -> bool {
+        let Self::Building(building) = self else { return false };
+        building.construction.algorithm() == Algorithm::NestedLoop
+    }
+
+    /// Leaves the directory, of which no task is under way, and takes the vectors as they are.
+    pub(super) fn leave_directory(&mut self) {
+        let Self::Building(building) = self else { return };
+        if let Some(collected) = building.collected.take().and_then(Arc::into_inner) {
+            *self = Self::Built(Arc::new(collected.ready(Index::Rows)));
+        }
     }
 
     /// The next task, with its number and the vectors; none while no task waits.

@@ -17,7 +17,7 @@ use super::building::Progress;
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Task};
 use super::join::PartedJoin;
-use super::options::EpsilonOutput;
+use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::rules::Rules;
 use super::side::Side;
 use crate::budget::Budget;
@@ -142,8 +142,13 @@ impl Producer for EpsilonProducer {
         chunk.task = match &mut self.phase {
             Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
             Phase::Building(inputs) => {
+                // No input goes on before it is known for all whether a directory pays.
+                let is_choosing = inputs.iter().any(Progress::is_choosing);
                 let mut inputs = inputs.iter_mut().enumerate();
-                let task = inputs.find_map(|(input, progress)| Some((input, progress.task()?)));
+                let task = inputs.find_map(|(input, progress)| {
+                    let waits = is_choosing && !progress.is_choosing();
+                    if waits { None } else { Some((input, progress.task()?)) }
+                });
                 let Some((input, (number, task, collected))) = task else {
                     return Ok(Filled::Waiting);
                 };
@@ -179,7 +184,13 @@ impl Producer for EpsilonProducer {
                 {
                     // The last owner of the vectors takes them apart.
                     drop(collected);
+                    let was_choosing = inputs[input].is_choosing();
                     inputs[input].landed(number, task);
+                    let is_chosen = was_choosing && !inputs.iter().any(Progress::is_choosing);
+                    let is_free = self.rules.algorithm == EpsilonAlgorithm::Auto;
+                    if is_chosen && is_free && inputs.iter().any(Progress::is_slow) {
+                        inputs.iter_mut().for_each(Progress::leave_directory);
+                    }
                 }
             }
             Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
