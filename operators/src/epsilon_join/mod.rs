@@ -6,9 +6,10 @@
 //! ```
 //!
 //! When the inputs have ended, kernels put the vectors into a
-//! [directory](trommel_kernels::vectors) for each input, together. The join is cut into parts of up to 256
-//! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
-//! kernel when the rows have been sent, so memory does not depend on the number of pairs.
+//! [directory](trommel_kernels::vectors) for each input, together; `auto` leaves it if a sample of
+//! many dimensions shows that it does not pay. The join is cut into parts of up to 256 vectors,
+//! which kernels search side by side. A chunk whose list of pairs is full goes back to its kernel
+//! when the rows have been sent, so memory does not depend on the number of pairs.
 //!
 //! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of
 //! earlier vectors of the window.
