@@ -67,7 +67,7 @@ pub(super) struct Principal {
 }
 
 impl Principal {
-    /// A map for a join by this distance, and the share of all pairs that pass its filter. The fewer
+    /// A map for a join by this distance, and the share of pairs that pass its filter. The fewer
     /// components, the cheaper is the map, and the more pairs pass, which a sample tells. `largest`
     /// is the greatest absolute value.
     pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, largest: f32, reach: f64) -> (Self, f64) {
