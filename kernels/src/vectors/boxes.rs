@@ -51,6 +51,12 @@ impl Corners {
         corners
     }
 
+    /// Adds the corners of the sets of `other` after these.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.low.extend_from_slice(&other.low);
+        self.high.extend_from_slice(&other.high);
+    }
+
     fn new(dims: usize, len: usize) -> Self {
         Self { dims, low: vec![f32::MAX; dims * len], high: vec![f32::MIN; dims * len] }
     }
@@ -115,6 +121,14 @@ impl Level {
         });
         let small = small.collect();
         Self { firsts, lines, small }
+    }
+
+    /// Adds the nodes of `other` after these, over the children after these.
+    pub(super) fn append(&mut self, other: &Self) {
+        let children = self.firsts.pop().expect("a level has the number of its children");
+        self.firsts.extend(other.firsts.iter().map(|first| first + children));
+        self.lines.extend_from_slice(&other.lines);
+        self.small.extend_from_slice(&other.small);
     }
 
     /// Number of nodes.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::boxes::{Corners, Level};
 use super::candidates::Points;
 use super::epsilon::Epsilon;
-use super::form::{Extent, Form, Limits};
+use super::form::{Form, Limits};
 use super::lanes::{LANES, Line, as_u32};
-use super::order::{NO_ROW, Ordered, kd_order};
+use super::order::NO_ROW;
 use super::principal::Principal;
 use super::rows::Vectors;
 use crate::Isa;
@@ -61,123 +61,61 @@ impl Directory {
     pub const POINTS_MAX: usize = 1 << 27;
     /// Maximum number of dimensions: that of all vectors.
     pub const DIMS_MAX: usize = Vectors::DIMS_MAX;
-    /// Orders points and computes their boxes.
-    ///
-    /// # Panics
-    ///
-    /// If `isa` is not available, or there are more than [`Self::POINTS_MAX`] points.
-    #[must_use]
-    pub fn new(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> Self {
-        let has_map = vectors.dims() > PLAIN_DIMS_MAX && !vectors.is_empty();
-        let map = has_map.then(|| Principal::choose(isa, vectors, epsilon.reach()));
-        Self::with_form(isa, vectors, epsilon, map, Form::choose)
-    }
 
-    /// As [`Self::new`], for points like those of another directory: in many dimensions its
-    /// components are taken over, which costs less than to find them again.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use trommel_kernels::Isa;
-    /// use trommel_kernels::vectors::{Directory, Epsilon, Join, PairCount, Search, Vectors};
-    ///
-    /// let vectors = Vectors::new(&[0.0, 1.0, 5.0], 1);
-    /// let large = Directory::new(Isa::Scalar, vectors, Epsilon::new(1.0).unwrap());
-    /// let small = Directory::like(Isa::Scalar, Vectors::new(&[2.0], 1), &large);
-    /// let join = Join::between(&small, &large);
-    /// let (mut search, mut count) = (Search::default(), PairCount::default());
-    /// join.begin(Isa::Scalar, 0, &mut search);
-    /// assert!(join.advance(Isa::Scalar, &mut search, &mut count));
-    /// assert_eq!(count, PairCount(1));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As [`Self::new`], or if the dimensions differ.
-    #[must_use]
-    pub fn like(isa: Isa, vectors: Vectors<'_>, other: &Self) -> Self {
-        let (dims, others) = (vectors.dims(), other.dims);
-        assert!(dims == others, "vectors of {dims} and {others} dimensions");
-        let map = other.map.as_ref().map(|(principal, _)| principal.clone());
-        Self::with_form(isa, vectors, other.epsilon, map, Form::choose)
-    }
-
-    /// As [`Self::new`], with a map, if any, and a form for an extent and a reach.
-    pub(super) fn with_form(
-        isa: Isa,
-        vectors: Vectors<'_>,
+    /// A directory without points, whose form is chosen for a reach.
+    pub(super) fn empty(
+        dims: usize,
         epsilon: Epsilon,
-        map: Option<Principal>,
-        form: impl FnOnce(&Extent, f64) -> Form,
+        map: Option<(Principal, f64)>,
+        filter_dims: usize,
+        form: impl FnOnce(f64) -> Form,
     ) -> Self {
-        let len = vectors.len();
-        assert!(len <= Self::POINTS_MAX, "{len} points of at most {}", Self::POINTS_MAX);
-        let mut mapped = Vec::new();
-        let map = map.map(|principal| {
-            mapped.resize(len * principal.coordinates(), 0.0);
-            let moved = principal.map(isa, vectors.values(), &mut mapped);
-            (principal, moved)
-        });
-        let filtered = match &map {
-            Some((principal, _)) => Vectors::new(&mapped, principal.coordinates()),
-            None => vectors,
-        };
-        let filter_dims = filtered.dims();
-        let form = form(&Extent::of(isa, filtered), reach(map.as_ref(), epsilon));
-        let words = form.words(filter_dims);
-        let Ordered { order, rows, firsts: buckets } = kd_order(isa, filtered);
-        let mut tiles = vec![Line([0; LANES]); order.len() / LANES * words];
-        let is_exact = form.store(isa, &rows, filter_dims, words, &mut tiles) && map.is_none();
-        let mut directory = Self {
-            dims: vectors.dims(),
+        let form = form(reach(map.as_ref(), epsilon));
+        Self {
+            dims,
             epsilon,
-            map,
             filter_dims,
+            words: form.words(filter_dims),
             form,
-            words,
-            is_exact,
-            len,
-            before: points_before(&buckets, &order),
-            buckets,
-            order,
+            is_exact: map.is_none(),
+            map,
+            len: 0,
+            order: Vec::new(),
             rows: Vec::new(),
-            tiles,
+            buckets: Vec::new(),
+            before: Vec::new(),
+            tiles: Vec::new(),
             levels: Vec::new(),
-        };
-        if len > 0 {
-            directory.add_levels(isa, Corners::of_leaves(isa, filter_dims, &rows));
         }
-        directory.rows = if directory.map.is_some() {
-            drop(rows);
-            let row = |&row: &u32| vectors.row(if row == NO_ROW { 0 } else { row as usize });
-            directory.order.iter().flat_map(row).copied().collect()
-        } else {
-            rows
-        };
-        directory
     }
 
-    /// Adds boxes, level by level, until there is one node.
-    fn add_levels(&mut self, isa: Isa, mut corners: Corners) {
+    /// Sets the points, by the first leaf of each bucket and the number of leaves.
+    pub(super) fn set_points(
+        &mut self,
+        len: usize,
+        order: Vec<u32>,
+        rows: Vec<f32>,
+        buckets: Vec<u32>,
+    ) {
+        self.before = points_before(&buckets, &order);
+        (self.len, self.order, self.rows, self.buckets) = (len, order, rows, buckets);
+    }
+
+    /// Sets the boxes of leaves, and adds those over them, level by level, until there is one node.
+    pub(super) fn add_levels(&mut self, isa: Isa, leaves: Level, mut corners: Corners) {
         let limits = self.limits(0.0);
-        let mut firsts = firsts_of_groups(&self.buckets);
-        loop {
+        // A bucket is one node of the second level; above, sixteen nodes are one.
+        let group = |&leaf: &u32| leaves.firsts.partition_point(|&first| first < leaf);
+        let mut firsts: Vec<u32> = self.buckets.iter().map(|leaf| as_u32(group(leaf))).collect();
+        let mut nodes = leaves.nodes();
+        self.levels.push(leaves);
+        while nodes > 1 {
             let above = corners.over(&firsts);
-            self.levels.push(Level::over(isa, &self.form, limits, &corners, firsts));
+            let level = Level::over(isa, &self.form, limits, &corners, firsts);
+            nodes = level.nodes();
+            self.levels.push(level);
             corners = above;
-            let level = &self.levels[self.levels.len() - 1];
-            if level.nodes() == 1 {
-                return;
-            }
-            // A bucket is one node of the second level; above, sixteen nodes are one.
-            firsts = if self.levels.len() == 1 {
-                let group = |&leaf: &u32| level.firsts.partition_point(|&first| first < leaf);
-                self.buckets.iter().map(|leaf| as_u32(group(leaf))).collect()
-            } else {
-                let nodes = as_u32(level.nodes());
-                (0..nodes).step_by(LANES).chain([nodes]).collect()
-            };
+            firsts = (0..as_u32(nodes)).step_by(LANES).chain([as_u32(nodes)]).collect();
         }
     }
 
@@ -265,7 +203,8 @@ fn points_before(buckets: &[u32], order: &[u32]) -> Vec<u32> {
 }
 
 /// The first leaf of each group of sixteen leaves, or of the rest of a bucket, and their number.
-fn firsts_of_groups(buckets: &[u32]) -> Vec<u32> {
-    let groups = buckets.windows(2).flat_map(|leaves| (leaves[0]..leaves[1]).step_by(LANES));
-    groups.chain(buckets.last().copied()).collect()
+pub(super) fn firsts_of_groups(buckets: &[u32], leaves: u32) -> Vec<u32> {
+    let ends = buckets.iter().copied().skip(1).chain([leaves]);
+    let groups = buckets.iter().zip(ends).flat_map(|(&first, end)| (first..end).step_by(LANES));
+    groups.chain([leaves]).collect()
 }

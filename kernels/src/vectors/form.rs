@@ -108,6 +108,13 @@ impl Extent {
         dispatch::<Base, _>(isa, FindExtent(vectors))
     }
 
+    /// The extent of the rows of both.
+    pub(super) fn wider(mut self, other: &Self) -> Self {
+        self.low.iter_mut().zip(&other.low).for_each(|(low, &other)| *low = low.min(other));
+        self.high.iter_mut().zip(&other.high).for_each(|(high, &other)| *high = high.max(other));
+        self
+    }
+
     /// The sides, in float64.
     fn sides(&self) -> impl Iterator<Item = f64> {
         let pairs = self.low.iter().zip(&self.high);

@@ -53,13 +53,15 @@
 //! | `form` | stored coordinates, and the limits of filters with their proofs |
 //! | `lanes` | sixteen points in registers, as a trait |
 //! | `scalar`, `portable`, `avx2`, `avx512` | the trait for each level |
-//! | `select`, `order` | selection of a rank; the kd order |
+//! | `tree`, `select`, `order` | the kd tree of a sample; selection of a rank; the kd order |
 //! | `boxes`, `directory` | boxes of points; the whole directory |
+//! | `construction`, `parted` | a directory made by several threads; the memory that they share |
 //! | `principal` | principal components and the norm of the rest, with the proof of their bound |
 //! | `batch`, `search` | a batch of tests; the search of a part |
 //! | `nested_loop` | all points with all points |
 //! | `candidates`, `sink` | the decision of candidates; receivers of pairs |
 //! | `plan` | the choice between both |
+//! | `cells` | cells of space with halos, which divide a join over workers |
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -68,12 +70,15 @@ mod avx512;
 mod batch;
 mod boxes;
 mod candidates;
+mod cells;
+mod construction;
 mod directory;
 mod epsilon;
 mod form;
 mod lanes;
 mod nested_loop;
 mod order;
+mod parted;
 mod plan;
 mod portable;
 mod principal;
@@ -84,7 +89,10 @@ mod select;
 mod sink;
 #[cfg(test)]
 mod tests;
+mod tree;
 
+pub use self::cells::VectorCells;
+pub use self::construction::{BuildTask, Construction};
 pub use self::directory::Directory;
 pub use self::epsilon::{Epsilon, square};
 pub use self::nested_loop::{NestedLoop, Scan};

@@ -9,6 +9,7 @@
 //! A bucket has at most [`BUCKET_MAX`] points, and splits inside of it are exact, so that all its
 //! leaves but the last are full. Any order is correct; a bad one only costs time. So keys of
 //! splits are coordinates in 15 bits of the extent of a node, and the extent is that of a sample.
+//! Buckets are independent of each other: a run of them is what one thread orders.
 
 use std::ops::Range;
 
@@ -20,79 +21,83 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Maximum points of a bucket, a power of two.
 pub(super) const BUCKET_MAX: usize = 4096;
-/// Maximum levels of the tree of a sample, and points of it.
-const TREE_LEVELS_MAX: u32 = 12;
-const SAMPLE_MAX: usize = 1 << 16;
-/// Points of a sample for each bucket; buckets vary by the reciprocal of its root.
-const SAMPLES_A_BUCKET: usize = 256;
 /// Points of a node whose extent is taken.
 const EXTENT_POINTS: usize = 32;
 /// Bits of the number of a point in a bucket or a sample.
 const INDEX_BITS: u32 = 16;
-const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
-const _: () = assert!(BUCKET_MAX <= 1 << INDEX_BITS && SAMPLE_MAX <= 1 << INDEX_BITS);
+pub(super) const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
+const _: () = assert!(BUCKET_MAX <= 1 << INDEX_BITS);
+/// Rows whose buckets are looked at before they are moved.
+const SCATTERED: usize = 1024;
 
 /// The row of a position that has no point.
 pub(super) const NO_ROW: u32 = u32::MAX;
 
-/// Points in kd order. Buckets begin at multiples of sixteen; positions between them repeat the
-/// last point.
-#[derive(Debug)]
-pub(super) struct Ordered {
+/// Consecutive buckets, whose points are to be brought into kd order. Buckets begin at multiples
+/// of sixteen; positions between them repeat the last point.
+pub(super) struct Run<'a> {
+    /// All rows, and the bucket of each.
+    pub(super) vectors: Vectors<'a>,
+    pub(super) buckets: &'a [u16],
+    /// The first bucket of the run, and the number of points of each of them.
+    pub(super) first: u16,
+    pub(super) counts: &'a [u32],
     /// The row in the input of each position, or [`NO_ROW`].
-    pub(super) order: Vec<u32>,
+    pub(super) order: &'a mut [u32],
     /// The coordinates of each position.
-    pub(super) rows: Vec<f32>,
-    /// The first leaf of each bucket, and the number of leaves.
-    pub(super) firsts: Vec<u32>,
+    pub(super) rows: &'a mut [f32],
 }
 
-/// Brings points into kd order.
-pub(super) fn kd_order(isa: Isa, vectors: Vectors<'_>) -> Ordered {
-    let (tree, buckets) = Tree::of(isa, vectors);
-    let mut counts = vec![0_usize; 1 << tree.levels];
-    for &bucket in &buckets {
-        counts[bucket as usize] += 1;
-    }
-    let mut ends = Vec::with_capacity(counts.len());
-    let mut positions = 0;
-    for &count in &counts {
-        ends.push(positions);
-        positions += count.next_multiple_of(LANES);
-    }
-    let dims = vectors.dims();
-    let mut order = vec![NO_ROW; positions];
-    let mut rows = vec![0.0; positions * dims];
-    let to = (&mut order[..], &mut rows[..]);
-    dispatch::<Base, _>(isa, Scatter { vectors, buckets: &buckets, ends: &mut ends, to });
-    drop(buckets);
-    let mut firsts = Vec::with_capacity(counts.len() + 1);
-    let mut scratch = Scratch::new(dims);
-    for (&end, &count) in ends.iter().zip(&counts).filter(|&(_, &count)| count > 0) {
-        let begin = end - count;
-        let order = &mut order[begin..][..count.next_multiple_of(LANES)];
-        let rows = &mut rows[begin * dims..][..order.len() * dims];
-        if count > BUCKET_MAX {
-            split_large(dims, &mut order[..count], rows);
-        }
-        for at in (0..count).step_by(BUCKET_MAX) {
-            let count = (count - at).min(BUCKET_MAX);
-            firsts.push(as_u32((begin + at) / LANES));
-            let (order, rows) = (&mut order[at..][..count], &mut rows[at * dims..][..count * dims]);
-            dispatch::<Base, _>(isa, OrderBucket { dims, order, rows, scratch: &mut scratch });
-        }
-        for position in count..order.len() {
-            rows.copy_within((count - 1) * dims..count * dims, position * dims);
-        }
-    }
-    firsts.push(as_u32(positions / LANES));
-    Ordered { order, rows, firsts }
+/// Positions of a bucket of `count` points.
+pub(super) fn positions_of(count: u32) -> usize {
+    (count as usize).next_multiple_of(LANES)
 }
 
-/// Moves rows into their buckets, of which `ends` are the ends so far.
+impl Run<'_> {
+    /// Brings the points of all buckets into order. Returns the first leaf of each bucket, from the
+    /// first one of the run; those that were too large are several buckets now.
+    pub(super) fn order(self, isa: Isa) -> Vec<u32> {
+        let Run { vectors, buckets, first, counts, order, rows } = self;
+        let dims = vectors.dims();
+        let mut ends = Vec::with_capacity(counts.len());
+        let mut positions = 0;
+        for &count in counts {
+            ends.push(positions);
+            positions += positions_of(count);
+        }
+        order.fill(NO_ROW);
+        let to = (&mut order[..], &mut rows[..]);
+        dispatch::<Base, _>(isa, Scatter { vectors, buckets, first, ends: &mut ends, to });
+        let mut firsts = Vec::with_capacity(counts.len());
+        let mut scratch = Scratch::new(dims);
+        for (&end, &count) in ends.iter().zip(counts).filter(|&(_, &count)| count > 0) {
+            let (begin, positions) = (end - count as usize, positions_of(count));
+            let count = count as usize;
+            let order = &mut order[begin..][..positions];
+            let rows = &mut rows[begin * dims..][..positions * dims];
+            if count > BUCKET_MAX {
+                split_large(dims, &mut order[..count], rows);
+            }
+            for at in (0..count).step_by(BUCKET_MAX) {
+                let count = (count - at).min(BUCKET_MAX);
+                firsts.push(as_u32((begin + at) / LANES));
+                let order = &mut order[at..][..count];
+                let rows = &mut rows[at * dims..][..count * dims];
+                dispatch::<Base, _>(isa, OrderBucket { dims, order, rows, scratch: &mut scratch });
+            }
+            for position in count..positions {
+                rows.copy_within((count - 1) * dims..count * dims, position * dims);
+            }
+        }
+        firsts
+    }
+}
+
+/// Moves rows of a run into their buckets, of which `ends` are the ends so far.
 struct Scatter<'a> {
     vectors: Vectors<'a>,
     buckets: &'a [u16],
+    first: u16,
     ends: &'a mut [usize],
     to: (&'a mut [u32], &'a mut [f32]),
 }
@@ -110,131 +115,24 @@ impl<L> RunOn<L> for Scatter<'_> {
 
 #[inline(always)]
 fn scatter<const D: usize>(call: Scatter<'_>) {
-    let Scatter { vectors, buckets, ends, to: (order, rows) } = call;
+    let Scatter { vectors, buckets, first, ends, to: (order, rows) } = call;
     let dims = if D == 0 { vectors.dims() } else { D };
-    let places = (0..).zip(buckets).zip(vectors.values().chunks_exact(dims));
-    for ((row, &bucket), values) in places {
-        let end = &mut ends[bucket as usize];
-        order[*end] = row;
-        rows[*end * dims..][..dims].copy_from_slice(values);
-        *end += 1;
-    }
-}
-
-/// A kd tree of splits, as a heap from index 1.
-struct Tree {
-    levels: u32,
-    dims: Vec<u32>,
-    splits: Vec<f32>,
-}
-
-impl Tree {
-    /// The tree of a sample, and the bucket of each row.
-    fn of(isa: Isa, vectors: Vectors<'_>) -> (Self, Vec<u16>) {
-        let len = vectors.len();
-        let levels = len.div_ceil(BUCKET_MAX).next_power_of_two().ilog2().min(TREE_LEVELS_MAX);
-        let nodes = 1 << levels;
-        let mut tree = Self { levels, dims: vec![0; nodes], splits: vec![0.0; nodes] };
-        let mut buckets = vec![0; len];
-        if levels > 0 {
-            let samples = (nodes * SAMPLES_A_BUCKET).min(SAMPLE_MAX).min(len / 2);
-            let step = len / samples;
-            // One row of each stretch, not always the same one: rows may come in periods.
-            let row = |at: usize| at * step + (at.wrapping_mul(0x9E37_79B9) >> 16) % step;
-            let rows: Vec<f32> =
-                (0..samples).flat_map(|at| vectors.row(row(at))).copied().collect();
-            let mut scratch = Scratch::new(vectors.dims());
-            let (rows, dims, tree) = (&rows[..], vectors.dims(), &mut tree);
-            dispatch::<Base, _>(isa, PlantTree { dims, rows, tree, scratch: &mut scratch });
-            dispatch::<Base, _>(isa, FindBuckets { vectors, tree, buckets: &mut buckets });
+    let mut chosen = [0; SCATTERED];
+    let blocks = buckets.chunks(SCATTERED).zip(vectors.values().chunks(SCATTERED * dims));
+    for (begin, (buckets, values)) in (0..).step_by(SCATTERED).zip(blocks) {
+        // Chosen without a branch, which could not be foreseen.
+        let mut len = 0;
+        for (at, bucket) in buckets.iter().enumerate() {
+            chosen[len] = at;
+            len += usize::from(usize::from(bucket.wrapping_sub(first)) < ends.len());
         }
-        (tree, buckets)
-    }
-}
-
-/// Computes the splits of a tree from a sample.
-struct PlantTree<'a> {
-    dims: usize,
-    rows: &'a [f32],
-    tree: &'a mut Tree,
-    scratch: &'a mut Scratch,
-}
-
-impl Call for PlantTree<'_> {
-    type Output = ();
-}
-
-impl<L: Filter> RunOn<L> for PlantTree<'_> {
-    #[inline(always)]
-    fn run_on(self, level: L) {
-        let Self { dims, rows, tree, scratch } = self;
-        let len = rows.len() / dims;
-        scratch.number(len);
-        // The points of each node of a level, in the order of the level.
-        let mut nodes = Vec::from_iter(std::iter::once(0..len));
-        for depth in 0..tree.levels {
-            let mut children = Vec::with_capacity(2 * nodes.len());
-            for (node, points) in ((1 << depth)..).zip(nodes) {
-                let middle = points.start + points.len() / 2;
-                if points.len() > 1
-                    && let Some(dim) = scratch.split::<0>(level, dims, rows, points.clone(), middle)
-                {
-                    let keys = &scratch.keys[points.start..middle];
-                    let greatest = keys.iter().max().expect("half of several points");
-                    let row = (greatest & INDEX_MASK) as usize;
-                    tree.dims[node] = as_u32(dim);
-                    tree.splits[node] = rows[row * dims + dim];
-                }
-                children.extend([points.start..middle, middle..points.end]);
-            }
-            nodes = children;
+        for &at in &chosen[..len] {
+            let end = &mut ends[usize::from(buckets[at] - first)];
+            order[*end] = begin + as_u32(at);
+            rows[*end * dims..][..dims].copy_from_slice(&values[at * dims..][..dims]);
+            *end += 1;
         }
     }
-}
-
-/// Finds the bucket of each row.
-struct FindBuckets<'a> {
-    vectors: Vectors<'a>,
-    tree: &'a Tree,
-    buckets: &'a mut [u16],
-}
-
-impl Call for FindBuckets<'_> {
-    type Output = ();
-}
-
-impl<L> RunOn<L> for FindBuckets<'_> {
-    #[inline(always)]
-    fn run_on(self, _: L) {
-        by_dims!(self.vectors.dims(), find_buckets(self));
-    }
-}
-
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "at most 12 levels")]
-fn find_buckets<const D: usize>(call: FindBuckets<'_>) {
-    let dims = if D == 0 { call.vectors.dims() } else { D };
-    let (nodes, splits) = (&call.tree.dims[..], &call.tree.splits[..nodes_of(call.tree)]);
-    let nodes = &nodes[..splits.len()];
-    // Several rows at a time: each waits for its loads, level by level.
-    const ROWS: usize = 8;
-    let chunks = call.vectors.values().chunks(ROWS * dims);
-    for (rows, buckets) in chunks.zip(call.buckets.chunks_mut(ROWS)) {
-        let mut found = [1_usize; ROWS];
-        for _ in 0..call.tree.levels {
-            for (row, node) in found[..buckets.len()].iter_mut().enumerate() {
-                let value = rows[row * dims + nodes[*node] as usize];
-                *node = 2 * *node + usize::from(value > splits[*node]);
-            }
-        }
-        for (bucket, node) in buckets.iter_mut().zip(found) {
-            *bucket = (node - splits.len()) as u16;
-        }
-    }
-}
-
-fn nodes_of(tree: &Tree) -> usize {
-    1 << tree.levels
 }
 
 /// Splits a bucket that is too large, exactly, until the parts are not.
@@ -313,9 +211,9 @@ fn order_bucket<const D: usize>(level: impl Filter, call: OrderBucket<'_>) {
 }
 
 /// Memory for the order of a bucket.
-struct Scratch {
+pub(super) struct Scratch {
     /// The number of a point, and above it a coordinate.
-    keys: Vec<u32>,
+    pub(super) keys: Vec<u32>,
     /// For partitions.
     others: Vec<u32>,
     low: Vec<f32>,
@@ -326,7 +224,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(dims: usize) -> Self {
+    pub(super) fn new(dims: usize) -> Self {
         Self {
             keys: Vec::new(),
             others: Vec::new(),
@@ -339,7 +237,7 @@ impl Scratch {
     }
 
     /// Numbers points in their order.
-    fn number(&mut self, len: usize) {
+    pub(super) fn number(&mut self, len: usize) {
         self.keys.clear();
         self.keys.extend(0..as_u32(len));
         self.others.resize(len + 4 * LANES, 0);
@@ -348,7 +246,7 @@ impl Scratch {
     /// Reorders the points of a range so that the ones before `middle` are the smaller ones in the
     /// widest dimension, which is returned; none if all are equal.
     #[inline(always)]
-    fn split<const D: usize>(
+    pub(super) fn split<const D: usize>(
         &mut self,
         level: impl Filter,
         dims: usize,

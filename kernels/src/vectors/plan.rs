@@ -8,6 +8,12 @@ const FEW_DIMS_PAIRS_MAX: u64 = 1 << 17;
 /// dimensions, as fast at 8,000 rows.
 const MANY_DIMS_PAIRS_MAX: u64 = 1 << 25;
 
+/// Share of pairs that pass the filters of a directory up to which it is the faster way: a pair
+/// that passes costs about ten times as much as one of a nested loop, which takes points in order.
+/// Measured with 6,000 rows: as fast with 384 dimensions at 0.18; with 32, the directory takes 0.6
+/// times as long at 0.01 and 1.9 times at 0.14.
+const SHARE_MAX: f64 = 0.1;
+
 /// Ways to join vectors; the pairs are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,5 +40,10 @@ impl Algorithm {
         let has_map = dims > super::directory::PLAIN_DIMS_MAX;
         let pairs_max = if has_map { MANY_DIMS_PAIRS_MAX } else { FEW_DIMS_PAIRS_MAX };
         if pairs <= pairs_max { Self::NestedLoop } else { Self::Directory }
+    }
+
+    /// The faster way, if this share of all pairs passes the filters of a directory.
+    pub(super) fn of_share(share: f64) -> Self {
+        if share <= SHARE_MAX { Self::Directory } else { Self::NestedLoop }
     }
 }

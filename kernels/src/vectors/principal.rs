@@ -42,6 +42,8 @@ const COMPONENTS: [usize; 3] = [7, 15, 31];
 /// more take 2 us a point, sixteen more 5 us, and a candidate 0.1 us.
 const CANDIDATES_FEW: f64 = 40.0;
 const CANDIDATES_MANY: f64 = 100.0;
+/// Rows of a sample of which one tells the share of pairs that pass the most components.
+const SHARE_STEP: usize = 4;
 /// Points with which each point of a sample is compared.
 const COMPARED: usize = 64;
 /// Iterations: each multiplies the share of a component by its variance.
@@ -65,32 +67,46 @@ pub(super) struct Principal {
 }
 
 impl Principal {
-    /// A map for a join by this distance: the fewer components, the cheaper is the map, and the
-    /// more pairs pass its filter, which a sample tells.
-    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, reach: f64) -> Self {
+    /// A map for a join by this distance, and the share of pairs that pass its filter. The fewer
+    /// components, the cheaper is the map, and the more pairs pass, which a sample tells. `largest`
+    /// is the greatest absolute value.
+    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, largest: f32, reach: f64) -> (Self, f64) {
         let [few, some, many] = COMPONENTS;
-        let mut principal = Self::of(isa, vectors, some);
-        let coordinates = principal.coordinates();
-        let rows: Vec<f32> = sample(vectors).flatten().copied().collect();
-        let mut mapped = vec![0.0; rows.len() / vectors.dims() * coordinates];
-        principal.map(isa, &rows, &mut mapped);
-        let share = |components| {
-            share_within(&mapped, coordinates, components, principal.reach(reach))
-                * vectors.len() as f64
-        };
-        if share(few) < CANDIDATES_FEW {
+        let mut principal = Self::of(isa, vectors, largest, some);
+        let len = vectors.len() as f64;
+        let mapped = principal.mapped_sample(isa, vectors, 1);
+        let share = |components| principal.share_within(&mapped, components, reach);
+        let (of_few, of_some) = (share(few), share(some));
+        if of_few * len < CANDIDATES_FEW {
             principal.axes.truncate(few * principal.stride);
-        } else if share(some) > CANDIDATES_MANY {
-            principal = Self::of(isa, vectors, many);
+            return (principal, of_few);
         }
-        principal
+        if of_some * len <= CANDIDATES_MANY {
+            return (principal, of_some);
+        }
+        let principal = Self::of(isa, vectors, largest, many);
+        let mapped = principal.mapped_sample(isa, vectors, SHARE_STEP);
+        let of_many = principal.share_within(&mapped, many, reach);
+        (principal, of_many)
+    }
+
+    /// The maps of a sample, of which every `step`-th row is taken.
+    fn mapped_sample(&self, isa: Isa, vectors: Vectors<'_>, step: usize) -> Vec<f32> {
+        let rows: Vec<f32> = sample(vectors).step_by(step).flatten().copied().collect();
+        let mut mapped = vec![0.0; rows.len() / vectors.dims() * self.coordinates()];
+        self.map(isa, &rows, &mut mapped);
+        mapped
+    }
+
+    /// The share of pairs of mapped points whose first coordinates are within a distance.
+    fn share_within(&self, mapped: &[f32], components: usize, reach: f64) -> f64 {
+        share_within(mapped, self.coordinates(), components, self.reach(reach))
     }
 
     /// The `components` directions of greatest variance of a sample; fewer if there is no variance
     /// in more.
-    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, components: usize) -> Self {
+    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, largest: f32, components: usize) -> Self {
         let dims = vectors.dims();
-        let largest = dispatch::<Base, _>(isa, FindLargest(vectors.values()));
         // The exponent of a float64, which is not subnormal.
         let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
         #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
@@ -179,6 +195,11 @@ fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f6
         }
     }
     f64::from(within) / f64::from(pairs.max(1))
+}
+
+/// The greatest absolute value of rows.
+pub(super) fn largest(isa: Isa, vectors: Vectors<'_>) -> f32 {
+    dispatch::<Base, _>(isa, FindLargest(vectors.values()))
 }
 
 /// Finds the greatest absolute value.

@@ -1,5 +1,7 @@
 //! Vectors as rows of one slice, and the search for values that are not finite.
 
+use std::ops::Range;
+
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
@@ -76,6 +78,11 @@ impl<'a> Vectors<'a> {
     #[must_use]
     pub fn values(self) -> &'a [f32] {
         self.values
+    }
+
+    /// Some of the rows.
+    pub(super) fn part(self, rows: Range<usize>) -> Self {
+        Self { values: &self.values[rows.start * self.dims..rows.end * self.dims], ..self }
     }
 
     /// One row.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::form::{Extent, Form};
 use super::lanes::as_u32;
-use super::principal::Principal;
+use super::principal::{Principal, largest};
 use super::*;
 use crate::Isa;
 
@@ -120,17 +120,18 @@ fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u
 
 /// A directory in one of four ways.
 fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Directory {
-    let form = |extent: &Extent, reach: f64| match way {
-        0 => Form::choose(extent, reach),
-        1 => Form::float(extent),
-        _ => Form::short(extent),
+    let form: fn(&Extent, f64) -> Form = match way {
+        0 => Form::choose,
+        1 => |extent, _| Form::float(extent),
+        _ => |extent, _| Form::short(extent),
     };
     let has_map = way == 3 || vectors.dims() > 16;
     let map = (has_map && !vectors.is_empty()).then(|| match way {
-        0 => Principal::choose(isa, vectors, epsilon.reach()),
-        _ => Principal::of(isa, vectors, vectors.dims().min(7) / 2),
+        0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()).0,
+        _ => Principal::of(isa, vectors, largest(isa, vectors), vectors.dims().min(7) / 2),
     });
-    Directory::with_form(isa, vectors, epsilon, map, form)
+    let construction = Construction::new(isa, vectors.dims(), vectors.len(), epsilon);
+    construction.with_map(map).with_form(form).run(vectors)
 }
 
 /// Compares all ways with the loop; returns the number of pairs.
@@ -288,6 +289,50 @@ fn huge_tiny_and_mixed_scales_match() {
         for epsilon in [0.0, 1e-45, 1e-38, 1e-30, f64::from(scale) * 0.3] {
             check(&mixed, 3, epsilon);
         }
+    }
+}
+
+#[test]
+fn tasks_make_the_directory_of_one_thread() {
+    let mut random = Random(11);
+    for (rows, dims) in [(0, 3), (1, 3), (40, 20), (9_000, 20), (20_000, 2), (60_000, 1)] {
+        // Half of the points are one point, so that a bucket is too large.
+        let mut values = random.rows(rows, dims);
+        values[..rows / 2 * dims].fill(0.25);
+        let vectors = Vectors::new(&values, dims);
+        for isa in Isa::available() {
+            let made = |threads| {
+                let epsilon = Epsilon::new(0.05).unwrap();
+                let mut construction = Construction::new(isa, dims, rows, epsilon);
+                loop {
+                    let mut tasks = construction.round(threads);
+                    tasks.iter_mut().rev().for_each(|task| task.run(vectors));
+                    if let Some(directory) = construction.complete(tasks) {
+                        return format!("{directory:?}");
+                    }
+                }
+            };
+            let alone = made(1);
+            for threads in [2, 3, 50] {
+                assert!(made(threads) == alone, "{isa}, {threads} threads, {rows} x {dims}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_tells_whether_a_directory_pays() {
+    let values = Random(5).rows(3_000, 40);
+    let vectors = Vectors::new(&values, 40);
+    for (epsilon, expected) in [(0.5, Algorithm::Directory), (9.0, Algorithm::NestedLoop)] {
+        let epsilon = Epsilon::new(epsilon).unwrap();
+        let mut construction = Construction::new(Isa::Scalar, 40, 3_000, epsilon);
+        while construction.is_choosing() {
+            let mut tasks = construction.round(2);
+            tasks.iter_mut().for_each(|task| task.run(vectors));
+            assert!(construction.complete(tasks).is_none());
+        }
+        assert_eq!(construction.algorithm(), expected);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -24,6 +24,7 @@ use super::stream::StreamProducer;
 use crate::carry::carried_columns;
 use crate::columns::{DIMS_MAX, find_column};
 use crate::parameters::{check_range, refuse};
+use crate::state::{SnapshotFile, SnapshotFileError, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
 
@@ -66,6 +67,13 @@ impl OperatorSpec for EpsilonJoin {
         let kernels = kernels.min(KERNELS_MAX);
         let device = self.place(columns[0].dims)?;
         let choice = self.choice(device)?;
+        self.check_state()?;
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        let file = file.map_err(|error| blame("snapshot", error))?;
+        let claim = file.as_ref().and_then(SnapshotFile::claim);
+        let state = self.restore.as_ref().map(|path| Ok((path.clone(), read_file(path)?)));
+        let state =
+            state.transpose().map_err(|error: SnapshotFileError| blame("restore", error))?;
         let Self { output, algorithm, memory_max, tuning, not_finite, .. } = *self;
         let rows = self.rows(&columns);
         let outputs = vec![SchemaRef::clone(rows.schema())];
@@ -90,8 +98,12 @@ impl OperatorSpec for EpsilonJoin {
         let make = move || EpsilonChunk::new(output, &tuning);
         Ok(match window {
             Some(window) => {
-                let producer = StreamProducer::new(rules, window, sides.remove(0));
-                wave::parallel(producer, kernels, consumer, make, wave, outputs)
+                let mut producer = StreamProducer::new(rules, window, sides.remove(0), file);
+                if let Some((path, state)) = &state {
+                    let named = |error| format!("{}: {error}", path.display());
+                    producer.restore(state).map_err(|error| blame("restore", named(error)))?;
+                }
+                wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim)
             }
             None => {
                 let producer = EpsilonProducer::new(rules, sides, choice);
@@ -101,7 +113,28 @@ impl OperatorSpec for EpsilonJoin {
     }
 }
 
+fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
+    BindErrorKind::Other(error.into()).at(parameter)
+}
+
 impl EpsilonJoin {
+    /// Refuses the state of a join that has none, or that a state cannot hold.
+    fn check_state(&self) -> Result<(), BindError> {
+        let parameters = [("restore", &self.restore), ("snapshot", &self.snapshot)];
+        for (parameter, path) in parameters {
+            let Some(path) = path else { continue };
+            if self.window.is_none() {
+                let allowed = "set `window`; without one, the join has no state at its end";
+                return Err(refuse(parameter, path.display().to_string(), allowed));
+            }
+            if !self.carry.is_empty() {
+                let allowed = "omit `carry`; a state has no carried columns";
+                return Err(refuse(parameter, path.display().to_string(), allowed));
+            }
+        }
+        Ok(())
+    }
+
     /// The columns of an input that the parameters name.
     fn columns(&self, input: &SchemaRef) -> Result<VectorColumns, BindError> {
         let wrong = |column: &str, found: DataType, expected, parameter| {

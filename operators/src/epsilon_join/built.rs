@@ -26,14 +26,21 @@ impl Collected {
     /// Makes them ready. A directory takes over the principal components of `like`, if there is
     /// one, since few vectors do not pay for components of their own.
     pub(super) fn build(self, isa: Isa, like: Option<&Directory>) -> Built {
-        let Self { coordinates, dims, epsilon, ids, carried, has_directory, stamps } = self;
-        let vectors = Vectors::new(&coordinates, dims);
-        let index = match like {
-            _ if !has_directory => Index::Rows(coordinates),
-            Some(like) => Index::Directory(Box::new(Directory::like(isa, vectors, like))),
-            None => Index::Directory(Box::new(Directory::new(isa, vectors, epsilon))),
-        };
-        Built { index, dims, epsilon, ids, carried, stamps }
+        let (has_directory, dims, epsilon) = (self.has_directory, self.dims, self.epsilon);
+        self.ready(|coordinates| {
+            let vectors = Vectors::new(&coordinates, dims);
+            match like {
+                _ if !has_directory => Index::Rows(coordinates),
+                Some(like) => Index::Directory(Box::new(Directory::like(isa, vectors, like))),
+                None => Index::Directory(Box::new(Directory::new(isa, vectors, epsilon))),
+            }
+        })
+    }
+
+    /// The vectors with the index that `make` makes of their coordinates.
+    pub(super) fn ready(self, make: impl FnOnce(Vec<f32>) -> Index) -> Built {
+        let Self { coordinates, dims, epsilon, ids, carried, stamps, .. } = self;
+        Built { index: make(coordinates), dims, epsilon, ids, carried, stamps }
     }
 }
 

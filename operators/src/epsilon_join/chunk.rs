@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Pair, Side, Sink};
+use trommel_kernels::vectors::{BuildTask, Pair, Side, Sink, Vectors};
 
 use super::answer::{Answer, PartnerCounts};
 use super::blocks::FoundBlocks;
-use super::built::{Built, Collected, Sides};
+use super::built::{Collected, Sides};
 use super::job::DeviceJob;
 use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
@@ -21,8 +21,8 @@ use crate::window::Extent;
 pub(super) enum Task {
     #[default]
     None,
-    /// The vectors of an input are made ready.
-    Build { input: usize, collected: Option<Box<Collected>>, built: Option<Box<Built>> },
+    /// A task of a round by which the vectors of an input are made ready.
+    Build { input: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
     /// Parts of the join are searched.
     Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },
     /// A block of the join is searched by a device. The CPU leaves it undone.
@@ -62,8 +62,8 @@ impl EpsilonChunk {
         let Self { task, answer, cursor, block_rows } = self;
         match task {
             Task::None | Task::Device(_) | Task::Report { .. } => {}
-            Task::Build { collected, built, .. } => {
-                *built = collected.take().map(|collected| Box::new(collected.build(isa, None)));
+            Task::Build { task, collected, .. } => {
+                task.run(Vectors::new(&collected.coordinates, collected.dims));
             }
             Task::Join { sides, partners, parts, kept } => {
                 let join = PartedJoin::new(sides, *block_rows);
@@ -148,8 +148,7 @@ impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
 impl WaveChunk for EpsilonChunk {
     fn items(&self) -> usize {
         match &self.task {
-            Task::None => 0,
-            Task::Build { collected, .. } => collected.as_ref().map_or(0, |c| c.ids.len()),
+            Task::None | Task::Build { .. } => 0,
             Task::Join { parts, .. } => parts.len(),
             Task::Device(job) => job.rows[0].len(),
             Task::Report { sides, .. } => sides.left.len(),

@@ -61,14 +61,13 @@ const TILED_DIMS_AS: u64 = 1_500;
 /// Attoseconds of a pair and dimension of a nested loop on a device: 1.6 ps for 8 dimensions.
 const LOOP_DIMS_AS: u64 = 200_000;
 
-/// Time of all kernels for a join. One of them builds the directory of an input.
+/// Time of all kernels for a join, who share all of the work.
 pub(super) fn on_cpu(rules: &Rules, shape: &Shape) -> u64 {
     let (pairs, dims) = (u128::from(shape.pairs()), shape.dims as u64);
     let kernels = rules.kernels as u128;
     let picoseconds = if rules.has_directory(shape.pairs(), shape.dims) {
         let search = u128::from(SEARCH_PS * dims.min(SEARCH_DIMS_MAX));
-        let builds = shape.left.max(shape.right.unwrap_or(0)) as u128;
-        builds * u128::from(BUILD_PS * dims) + u128::from(shape.vectors()) * search / kernels
+        u128::from(shape.vectors()) * (u128::from(BUILD_PS * dims) + search) / kernels
     } else {
         pairs * u128::from(PAIR_PS + PAIR_DIMS_PS * dims) / kernels
     };

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! vectors ──► collected ──► directory: kd order, boxes ──► parts of 256 vectors ──► pairs
-//!  PREPARE                  KERNEL, one chunk an input     KERNELS, side by side    COLLECT
+//!  PREPARE                  KERNELS, in rounds of tasks    KERNELS, side by side    COLLECT
 //! ```
 //!
 //! When the inputs have ended, kernels put the vectors into a
-//! [directory](trommel_kernels::vectors) for each input. The join is cut into parts of up to 256
-//! vectors, which kernels search side by side. A chunk whose list of pairs is full goes back to its
-//! kernel when the rows have been sent, so memory does not depend on the number of pairs.
+//! [directory](trommel_kernels::vectors) for each input, together; `auto` leaves it if a sample of
+//! many dimensions shows that it does not pay. The join is cut into parts of up to 256 vectors,
+//! which kernels search side by side. A chunk whose list of pairs is full goes back to its kernel
+//! when the rows have been sent, so memory does not depend on the number of pairs.
 //!
 //! On a device, the rows are put into square blocks, as large as its memory allows, and each block
 //! is joined by the [CUDA kernels](trommel_kernels::cuda::vectors). A block is found as a whole or
@@ -26,10 +27,10 @@
 //! | file | contents |
 //! |---|---|
 //! | `operator`, `options`, `bind`, `rules` | the parameters, their checks, and the parts that they make |
-//! | `side`, `built` | vectors while they are collected, and when they are ready |
+//! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
-//! | `stream` | PREPARE of a stream |
+//! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
 //! | `device`, `cost`, `blocks` | the choice of a device, and the blocks that it joins |
 //! | `job`, `stores`, `flights` | a block, vectors in the memory of a device, and blocks in flight |
 //! | `error` | errors |
@@ -38,6 +39,7 @@
 mod answer;
 mod bind;
 mod blocks;
+mod building;
 mod built;
 mod chunk;
 mod collect;
@@ -55,6 +57,7 @@ mod rules;
 mod side;
 #[cfg(test)]
 mod stand_in_tests;
+mod stored;
 mod stores;
 mod stream;
 #[cfg(test)]
@@ -64,3 +67,4 @@ mod tuning;
 pub use self::error::EpsilonJoinError;
 pub use self::operator::EpsilonJoin;
 pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
+pub use trommel_kernels::vectors::VectorCells;

@@ -1,5 +1,7 @@
 //! Parameters of the operator `epsilon_join`.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::registry::Configured;
@@ -37,11 +39,18 @@ use crate::wave::Device;
 /// Pairs are sent as they are found, so their number does not matter.
 ///
 /// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
-/// are merged as they age, and holds up to a quarter of them twice while it merges.
+/// are merged as they age, and holds up to a quarter of them twice while it merges. `snapshot`
+/// writes them at the end, without directories; `restore` goes on with them in a later run, whose
+/// pairs are those that one run would have gone on with. A window of seconds goes on by the time
+/// that the runs take: the time between them does not count. Carried columns have no state.
 ///
 /// # Division
 /// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the
 /// same pairs, because whether a pair joins depends on its two vectors alone.
+///
+/// *By space*: [`VectorCells`](crate::epsilon_join::VectorCells) cuts the space into cells by a
+/// sample. The worker of a cell joins the vectors of the cell and of its halo, which are within
+/// epsilon of it, and keeps the pairs whose left vector is in the cell: all pairs, each once.
 ///
 /// # Cost
 /// See [the module](crate::epsilon_join).
@@ -116,6 +125,15 @@ pub struct EpsilonJoin {
     /// Action for a vector with a coordinate that is infinite or not a number.
     #[serde(default)]
     pub(super) not_finite: NotFinite,
+    /// Begin with the vectors of the window that this file holds, written by `snapshot`; the stage
+    /// needs the same window and vectors of the same length.
+    #[serde(default)]
+    pub(super) restore: Option<PathBuf>,
+    /// Write the vectors of the window to this file when the input has ended, as a whole or not at
+    /// all: the file keeps its content until then. When they cannot be written, the rows go on all
+    /// the same, and the run fails at its end. For a `window` without `carry`.
+    #[serde(default)]
+    pub(super) snapshot: Option<PathBuf>,
     /// Maximum bytes of the vectors, their carried columns and the directory.
     #[serde(default = "default_memory_max")]
     #[schemars(range(min = 1))]
@@ -151,6 +169,8 @@ impl EpsilonJoin {
             carry: Vec::new(),
             window: None,
             not_finite: NotFinite::Fail,
+            restore: None,
+            snapshot: None,
             memory_max: default_memory_max(),
             tuning: Tuning::default(),
         }
@@ -216,6 +236,20 @@ impl EpsilonJoin {
     #[must_use]
     pub fn not_finite(mut self, action: NotFinite) -> Self {
         self.not_finite = action;
+        self
+    }
+
+    /// Begins with the window in `file`, which [`snapshot`](Self::snapshot) wrote.
+    #[must_use]
+    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
+        self.restore = Some(file.into());
+        self
+    }
+
+    /// Writes the vectors of the window to `file` at the end.
+    #[must_use]
+    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(file.into());
         self
     }
 

@@ -1,10 +1,10 @@
 //! PREPARE: collects the vectors, and cuts the join into chunks.
 //!
 //! ```text
-//! batches ──► sides ──► a chunk for each input ──► chunks of parts ──► one for rows of vectors
-//!             collecting        ▲        building  joining             reporting
-//!               └─► blocks ─────┘ if the device fails                    ▲
-//!                   on a device ─────────────────────────────────────────┘
+//! batches ──► sides ──► rounds of chunks for each input ──► chunks of parts ──► one for rows
+//!             collecting        ▲               building     joining             reporting
+//!               └─► blocks ─────┘ if the device fails                               ▲
+//!                   on a device ────────────────────────────────────────────────────┘
 //! ```
 
 use std::ops::Range;
@@ -16,6 +16,7 @@ use trommel_kernels::vectors::Partners;
 
 use super::answer::PartnerCounts;
 use super::blocks::BlockPlan;
+use super::building::Progress;
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Kept, Task};
 use super::cost::Shape;
@@ -23,7 +24,7 @@ use super::device::DeviceChoice;
 use super::flights::BLOCKS;
 use super::job::{DeviceJob, DevicePlan, Outcome};
 use super::join::PartedJoin;
-use super::options::EpsilonOutput;
+use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::rules::Rules;
 use super::side::Side;
 use crate::budget::Budget;
@@ -33,11 +34,8 @@ use crate::wave::{Filled, Producer};
 enum Phase {
     /// Before the inputs have ended.
     Collecting,
-    /// Directories to be built, then those that have been built, by input.
-    Building {
-        waiting: Vec<(usize, Collected)>,
-        built: Vec<Option<Arc<Built>>>,
-    },
+    /// The inputs are made ready.
+    Building(Vec<Progress>),
     /// Blocks of the join that are left for a device, which may be lost.
     OnDevice {
         sides: Sides,
@@ -96,8 +94,8 @@ impl EpsilonProducer {
                 one.has_directory = true;
             }
         }
-        let built = collected.iter().map(|_| None).collect();
-        self.phase = Phase::Building { waiting: (0..).zip(collected).collect(), built };
+        let inputs = collected.into_iter().map(|one| Progress::new(&self.rules, one));
+        self.phase = Phase::Building(inputs.collect());
         Ok(())
     }
 
@@ -141,11 +139,9 @@ impl EpsilonProducer {
 
     /// Begins with the join when all directories are there.
     fn begin_join(&mut self) {
-        let Phase::Building { waiting, built } = &mut self.phase else { return };
-        if !waiting.is_empty() || built.iter().any(Option::is_none) {
-            return;
-        }
-        let Some(sides) = sides_of(built.drain(..).flatten()) else { return };
+        let Phase::Building(inputs) = &self.phase else { return };
+        let built: Option<Vec<_>> = inputs.iter().map(|input| input.built().cloned()).collect();
+        let Some(sides) = built.and_then(|built| sides_of(built.into_iter())) else { return };
         let Rules { kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
         let (kept, counted) = std::mem::replace(&mut self.rest, (Kept::All, None));
@@ -245,13 +241,19 @@ impl Producer for EpsilonProducer {
         }
         chunk.task = match &mut self.phase {
             Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
-            Phase::Building { waiting, .. } => match waiting.pop() {
-                None => return Ok(Filled::Waiting),
-                Some((input, collected)) => {
-                    let collected = Some(Box::new(collected));
-                    Task::Build { input, collected, built: None }
-                }
-            },
+            Phase::Building(inputs) => {
+                // No input goes on before it is known for all whether a directory pays.
+                let is_choosing = inputs.iter().any(Progress::is_choosing);
+                let mut inputs = inputs.iter_mut().enumerate();
+                let task = inputs.find_map(|(input, progress)| {
+                    let waits = is_choosing && !progress.is_choosing();
+                    if waits { None } else { Some((input, progress.task()?)) }
+                });
+                let Some((input, (number, task, collected))) = task else {
+                    return Ok(Filled::Waiting);
+                };
+                Task::Build { input, number, task, collected }
+            }
             Phase::Joining { .. } | Phase::OnDevice { .. } if self.joining > 0 => {
                 return Ok(Filled::Waiting);
             }
@@ -264,10 +266,22 @@ impl Producer for EpsilonProducer {
     }
 
     fn landed(&mut self, chunk: &mut EpsilonChunk) {
-        match &mut chunk.task {
-            Task::Build { input, built, .. } => {
-                let Phase::Building { built: all, .. } = &mut self.phase else { return };
-                all[*input] = built.take().map(|built| Arc::new(*built));
+        match &chunk.task {
+            Task::Build { .. } => {
+                let built = std::mem::take(&mut chunk.task);
+                if let (Task::Build { input, number, task, collected }, Phase::Building(inputs)) =
+                    (built, &mut self.phase)
+                {
+                    // The last owner of the vectors takes them apart.
+                    drop(collected);
+                    let was_choosing = inputs[input].is_choosing();
+                    inputs[input].landed(number, task);
+                    let is_chosen = was_choosing && !inputs.iter().any(Progress::is_choosing);
+                    let is_free = self.rules.algorithm == EpsilonAlgorithm::Auto;
+                    if is_chosen && is_free && inputs.iter().any(Progress::is_slow) {
+                        inputs.iter_mut().for_each(Progress::leave_directory);
+                    }
+                }
             }
             Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
             Task::Device(_) => {

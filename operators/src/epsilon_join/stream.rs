@@ -31,9 +31,11 @@ use super::join::PartedJoin;
 use super::options::EpsilonOutput;
 use super::rules::Rules;
 use super::side::{Side, VECTORS_MAX};
+use super::stored::StoredVectors;
 use crate::budget::Budget;
 use crate::carry::CarriedRows;
 use crate::panes::{Pane, Panes};
+use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
 
@@ -141,14 +143,22 @@ pub(super) struct StreamProducer {
     tasks: VecDeque<Task>,
     /// Number of vectors so far.
     position: u64,
-    /// Time at which the first batch entered.
+    /// Time at which the first batch of this run entered, and nanoseconds of earlier runs.
     start: Option<Instant>,
-    /// Nanoseconds from then until the last batch entered. Never decreases.
+    before: u64,
+    /// Nanoseconds of all runs until the last batch entered. Never decreases.
     time: u64,
+    /// The file that the window is written to at the end.
+    snapshot: Option<SnapshotFile>,
 }
 
 impl StreamProducer {
-    pub(super) fn new(rules: Rules, window: Extent, side: Side) -> Self {
+    pub(super) fn new(
+        rules: Rules,
+        window: Extent,
+        side: Side,
+        snapshot: Option<SnapshotFile>,
+    ) -> Self {
         Self {
             rules,
             window,
@@ -158,8 +168,52 @@ impl StreamProducer {
             tasks: VecDeque::new(),
             position: 0,
             start: None,
+            before: 0,
             time: 0,
+            snapshot,
         }
+    }
+
+    /// Goes on from the state of an earlier stream. Nothing has been taken yet.
+    pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
+        let dims = self.side.columns.dims;
+        let stored = StoredVectors::read(bytes, as_number(dims), self.window)?;
+        (self.position, self.time, self.before) = (stored.position, stored.time, stored.time);
+        let window = self.window;
+        let mut first = 0;
+        for stamps in
+            stored.stamps.chunk_by(|left, right| window.cell(*left) == window.cell(*right))
+        {
+            let rows = first..first + stamps.len();
+            first = rows.end;
+            let collected = Collected {
+                coordinates: stored.coordinates[rows.start * dims..rows.end * dims].to_vec(),
+                dims,
+                epsilon: self.rules.epsilon,
+                ids: stored.ids[rows].to_vec(),
+                carried: None,
+                has_directory: self.rules.has_directory(u64::MAX, dims),
+                stamps: stamps.to_vec(),
+            };
+            let pane = self.pane(collected)?;
+            self.push(pane)?;
+        }
+        Ok(())
+    }
+
+    /// The vectors that later ones may join with, and the progress of the stream.
+    fn stored(&self) -> StoredVectors {
+        let (position, time) = (self.position, self.time);
+        let mut stored = StoredVectors { position, time, ..StoredVectors::default() };
+        let next = stored.next(self.window);
+        for pane in &*self.panes {
+            let Built { ids, stamps, dims, .. } = &*pane.built;
+            let gone = stamps.partition_point(|&stamp| !self.window.reaches(stamp, next));
+            stored.ids.extend_from_slice(&ids[gone..]);
+            stored.stamps.extend_from_slice(&stamps[gone..]);
+            stored.coordinates.extend_from_slice(&pane.coordinates[gone * dims..]);
+        }
+        stored
     }
 
     /// The stamp of the vector at `position`.
@@ -195,17 +249,28 @@ impl StreamProducer {
         // A stream goes on, so that directories pay.
         let has_directory = self.rules.has_directory(u64::MAX, self.side.columns.dims);
         let collected = self.side.take(&self.rules, has_directory, stamps)?;
-        let mut budget = Budget::new(self.rules.memory_max);
+        let pane = self.pane(collected)?;
+        self.list_tasks(&pane.built, last);
+        self.push(pane)?;
+        Ok(true)
+    }
+
+    /// A pane of vectors of one cell.
+    fn pane(&self, collected: Collected) -> Result<VectorPane, OperatorError> {
+        let Rules { isa, tuning, memory_max, .. } = self.rules;
+        let mut budget = Budget::new(memory_max);
         let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
         budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
         budget.take("the micro-batch", bytes_of(&collected)).map_err(limited)?;
-        let Rules { isa, tuning, .. } = self.rules;
+        let cell = self.window.cell(collected.stamps.first().copied().unwrap_or_default());
         let batch_bytes = tuning.carried_batch_bytes;
-        let pane = VectorPane::new(collected, largest(&self.panes), cell, isa, batch_bytes);
-        self.list_tasks(&pane.built, last);
+        Ok(VectorPane::new(collected, largest(&self.panes), cell, isa, batch_bytes))
+    }
+
+    /// Adds the newest pane.
+    fn push(&mut self, pane: VectorPane) -> Result<(), OperatorError> {
         let room = self.rules.memory_max.saturating_sub(self.bytes() + pane.bytes);
-        self.panes.push(pane, room)?;
-        Ok(true)
+        Ok(self.panes.push(pane, room)?)
     }
 
     /// Lists the work of a micro-batch whose newest stamp is `last`.
@@ -246,10 +311,14 @@ impl Producer for StreamProducer {
     type Chunk = EpsilonChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        if self.start.is_none() {
+            self.snapshot.as_ref().map_or(Ok(()), SnapshotFile::probe)?;
+        }
         let entered = batch.origin().map_or_else(Instant::now, |origin| origin.entered);
         let start = *self.start.get_or_insert(entered);
         let since = entered.saturating_duration_since(start).as_nanos();
-        self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
+        let time = self.before.saturating_add(u64::try_from(since).unwrap_or(u64::MAX));
+        self.time = self.time.max(time);
         let records = self.side.accept(self.rules.isa, batch.into_records())?;
         self.batch = Some(OpenBatch { records, begin: 0 });
         Ok(())
@@ -267,6 +336,12 @@ impl Producer for StreamProducer {
         }
     }
 
+    fn end(&mut self) -> Result<(), OperatorError> {
+        let Some(file) = self.snapshot.take() else { return Ok(()) };
+        let dims = as_number(self.side.columns.dims);
+        Ok(file.write(&self.stored().write(dims, self.window))?)
+    }
+
     fn counters(&self) -> Counters {
         let [rows, nulls, not_finite] = self.side.numbers();
         vec![
@@ -278,4 +353,9 @@ impl Producer for StreamProducer {
             ("state_bytes", self.bytes() as u64),
         ]
     }
+}
+
+/// Coordinates of a vector, of which there are at most 4,096.
+fn as_number(dims: usize) -> u32 {
+    u32::try_from(dims).expect("at most 4,096")
 }

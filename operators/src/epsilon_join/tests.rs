@@ -16,6 +16,9 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
+mod division;
+mod states;
+
 use super::tuning::Tuning;
 use super::*;
 use crate::testing::bind;
@@ -376,6 +379,25 @@ fn larger_joins_and_their_defaults() {
     check(&[&left, &right], 3, 0.2, how);
     check(&[&right, &left], 3, 0.2, Run { kernels: 1, ..how });
     check(&[&clusters(300, 100), &clusters(90, 100)], 100, 3.8, how);
+}
+
+/// `auto` begins with a directory, and leaves it when a sample shows that most pairs pass.
+#[test]
+fn pairs_of_a_directory_that_does_not_pay_are_the_same() {
+    let rows = clusters(8_300, 20);
+    let how = Run { batch: 3_000, kernels: 2, tuning: Tuning::default() };
+    for inputs in [&[&rows[..]][..], &[&rows[..7_000], &rows]] {
+        let count = |algorithm| {
+            let spec = EpsilonJoin::new(2.0).algorithm(algorithm).output(EpsilonOutput::Count);
+            let (found, ended) = run(spec, inputs, 20, how);
+            ended.unwrap();
+            found[0].column(0).as_primitive::<UInt64Type>().value(0)
+        };
+        let expected = count(EpsilonAlgorithm::NestedLoop);
+        assert!(expected > 1_000_000, "{expected}");
+        assert_eq!(count(EpsilonAlgorithm::Auto), expected);
+        assert_eq!(count(EpsilonAlgorithm::Directory), expected);
+    }
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl Writer {
         numbers.iter().for_each(|number| self.bytes.extend(number.to_le_bytes()));
     }
 
+    pub(crate) fn u32s(&mut self, numbers: impl Iterator<Item = u32>) {
+        self.bytes.reserve(size_of::<u32>() * numbers.size_hint().0);
+        numbers.for_each(|number| self.u32(number));
+    }
+
     /// A number of elements, counters or cells.
     pub(crate) fn len(&mut self, len: usize) {
         self.u64(len as u64);
@@ -175,6 +180,15 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<u16>, RestoreError> {
         self.check_room(field, len, size_of::<u16>())?;
         (0..len).map(|_| self.array(field).map(u16::from_le_bytes)).collect()
+    }
+
+    pub(crate) fn u32s(
+        &mut self,
+        field: &'static str,
+        len: usize,
+    ) -> Result<Vec<u32>, RestoreError> {
+        self.check_room(field, len, size_of::<u32>())?;
+        (0..len).map(|_| self.u32(field)).collect()
     }
 
     pub(crate) fn u128(&mut self, field: &'static str) -> Result<u128, RestoreError> {

@@ -6,7 +6,7 @@
 //!      0      8  "trommel", 0x1a
 //!      8      2  version: 2
 //!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve, 4 frequent pairs,
-//!                                     5 documents
+//!                                     5 documents, 6 vectors
 //!     11      1  type of items            1 u32, 2 u64, 3 text
 //!     12      4  zero
 //!     16      8  length of the body
@@ -51,11 +51,18 @@ pub(crate) enum StateKind {
     Sieve = 3,
     FrequentPairs = 4,
     Documents = 5,
+    Vectors = 6,
 }
 
 impl StateKind {
-    const NAMES: [(u8, &str); 5] =
-        [(1, "SpaceSaving"), (2, "Filter"), (3, "Sieve"), (4, "frequent pairs"), (5, "documents")];
+    const NAMES: [(u8, &str); 6] = [
+        (1, "SpaceSaving"),
+        (2, "Filter"),
+        (3, "Sieve"),
+        (4, "frequent pairs"),
+        (5, "documents"),
+        (6, "vectors"),
+    ];
 }
 
 const ITEM_NAMES: [(u8, &str); 3] =

@@ -1,0 +1,498 @@
+//! The construction of a directory in rounds of tasks, which threads do side by side.
+//!
+//! ```text
+//! round      task
+//! measure    the greatest value of some rows                      ┐ in more than
+//! choose     the components of a sample, one task                 │ 16 dimensions
+//! map        the coordinates of some rows                         ┘
+//! plant      the kd tree of a sample, one task
+//! sort       the extent of some rows, and the bucket of each
+//! order      kd order, stored form and boxes of some buckets
+//! ```
+//!
+//! Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
+//! directory is the same for any number of tasks, bit for bit.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::boxes::{Corners, Level};
+use super::directory::{Directory, PLAIN_DIMS_MAX, firsts_of_groups};
+use super::epsilon::Epsilon;
+use super::form::{Extent, Form};
+use super::lanes::{LANES, Line, as_u32};
+use super::order::{NO_ROW, Run, positions_of};
+use super::parted::{Part, joined, parted};
+use super::plan::Algorithm;
+use super::principal::{Principal, largest};
+use super::rows::Vectors;
+use super::tree::Tree;
+use crate::Isa;
+
+/// Tasks of a round for each of several threads, so that all end at about the same time.
+const TASKS_A_THREAD: usize = 2;
+
+/// A directory that is made in rounds of tasks.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::vectors::{Construction, Epsilon, Vectors};
+///
+/// let vectors = Vectors::new(&[0.0, 1.0, 5.0], 1);
+/// let epsilon = Epsilon::new(1.0).unwrap();
+/// let mut construction = Construction::new(Isa::Scalar, vectors.dims(), vectors.len(), epsilon);
+/// let directory = loop {
+///     let mut tasks = construction.round(2);
+///     // By any thread, in any order.
+///     tasks.iter_mut().for_each(|task| task.run(vectors));
+///     if let Some(directory) = construction.complete(tasks) {
+///         break directory;
+///     }
+/// };
+/// assert_eq!(directory.len(), 3);
+/// ```
+#[derive(Debug)]
+pub struct Construction {
+    isa: Isa,
+    dims: usize,
+    len: usize,
+    epsilon: Epsilon,
+    form: fn(&Extent, f64) -> Form,
+    step: Step,
+    /// The map to the coordinates that are ordered, and a bound of the distance that it moved a
+    /// point by.
+    map: Option<(Arc<Principal>, f64)>,
+    mapped: Mapped,
+    /// The share of pairs that pass the filter of the map, if it is known.
+    share: f64,
+}
+
+/// The next round.
+#[derive(Debug)]
+enum Step {
+    Measure,
+    Choose { largest: f32 },
+    Map,
+    Plant,
+    Sort(Arc<Tree>),
+    Order(Arc<Places>),
+}
+
+/// Rows in place of those of the input.
+#[derive(Clone, Debug, Default)]
+struct Mapped(Option<(Arc<Vec<f32>>, usize)>);
+
+impl Mapped {
+    /// The rows that are ordered.
+    fn or<'a>(&'a self, vectors: Vectors<'a>) -> Vectors<'a> {
+        self.0.as_ref().map_or(vectors, |(values, dims)| Vectors::new(values, *dims))
+    }
+}
+
+/// The places of all points.
+#[derive(Debug)]
+struct Places {
+    /// A directory without its points.
+    frame: Directory,
+    /// The bucket of each row, and the number of rows of each bucket.
+    buckets: Vec<u16>,
+    counts: Vec<u32>,
+}
+
+/// A task of a round.
+#[derive(Debug)]
+pub struct BuildTask {
+    isa: Isa,
+    mapped: Mapped,
+    work: Work,
+}
+
+/// Work of a task, and then its result.
+#[derive(Debug)]
+enum Work {
+    Measure { rows: Range<usize>, largest: f32 },
+    Choose { largest: f32, reach: f64, chosen: Option<(Principal, f64)> },
+    Map { rows: Range<usize>, principal: Arc<Principal>, mapped: Part<f32>, moved: f64 },
+    Plant(Option<Tree>),
+    Sort(Sorting),
+    Order(Box<Ordering>),
+}
+
+#[derive(Debug)]
+struct Sorting {
+    tree: Arc<Tree>,
+    rows: Range<usize>,
+    buckets: Part<u16>,
+    counts: Vec<u32>,
+    extent: Option<Extent>,
+}
+
+#[derive(Debug)]
+struct Ordering {
+    places: Arc<Places>,
+    buckets: Range<usize>,
+    order: Part<u32>,
+    rows: Part<f32>,
+    tiles: Part<Line>,
+    is_exact: bool,
+    /// The first leaf of each bucket, from the first one of the task.
+    firsts: Vec<u32>,
+    /// Boxes of leaves, and the corners of the nodes over them.
+    boxes: Option<(Level, Corners)>,
+}
+
+const HAS_RUN: &str = "tasks have been run";
+
+impl Construction {
+    /// A directory of `len` vectors of `dims` coordinates.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`Directory::POINTS_MAX`] vectors.
+    #[must_use]
+    pub fn new(isa: Isa, dims: usize, len: usize, epsilon: Epsilon) -> Self {
+        let most = Directory::POINTS_MAX;
+        assert!(len <= most, "{len} points of at most {most}");
+        let has_map = dims > PLAIN_DIMS_MAX && len > 0;
+        let step = if has_map { Step::Measure } else { Step::Plant };
+        let (form, mapped) = (Form::choose, Mapped::default());
+        Self { isa, dims, len, epsilon, form, step, map: None, mapped, share: 0.0 }
+    }
+
+    /// As [`Self::new`], for points like those of another directory: in many dimensions its
+    /// components are taken over, which costs less than to find them again.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn like(isa: Isa, len: usize, other: &Directory) -> Self {
+        let map = other.map.as_ref().map(|(principal, _)| principal.clone());
+        Self::new(isa, other.dims, len, other.epsilon).with_map(map)
+    }
+
+    /// With this map, or none.
+    pub(super) fn with_map(self, map: Option<Principal>) -> Self {
+        let step = if map.is_some() { Step::Map } else { Step::Plant };
+        Self { step, map: map.map(|principal| (Arc::new(principal), 0.0)), ..self }
+    }
+
+    /// With this choice of a form for an extent and a reach.
+    #[cfg(test)]
+    pub(super) fn with_form(self, form: fn(&Extent, f64) -> Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The directory of `vectors`, on this thread.
+    pub(super) fn run(mut self, vectors: Vectors<'_>) -> Directory {
+        loop {
+            let mut tasks = self.round(1);
+            tasks.iter_mut().for_each(|task| task.run(vectors));
+            if let Some(directory) = self.complete(tasks) {
+                return directory;
+            }
+        }
+    }
+
+    /// Whether a later round decides how a directory filters, and [`Self::algorithm`] is not known.
+    #[must_use]
+    pub fn is_choosing(&self) -> bool {
+        matches!(self.step, Step::Measure | Step::Choose { .. })
+    }
+
+    /// The faster way to join these vectors, many of them, by what their sample has told.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        Algorithm::of_share(self.share)
+    }
+
+    /// The tasks of the next round, for `threads` threads.
+    #[must_use]
+    pub fn round(&self, threads: usize) -> Vec<BuildTask> {
+        let pieces = if threads > 1 { threads * TASKS_A_THREAD } else { 1 };
+        let len = self.len;
+        let rows = (0..pieces).map(|piece| piece * len / pieces..(piece + 1) * len / pieces);
+        let works: Vec<Work> = match &self.step {
+            Step::Measure => rows.map(|rows| Work::Measure { rows, largest: 0.0 }).collect(),
+            &Step::Choose { largest } => {
+                vec![Work::Choose { largest, reach: self.epsilon.reach(), chosen: None }]
+            }
+            Step::Map => self.mappings(rows),
+            Step::Plant => vec![Work::Plant(None)],
+            Step::Sort(tree) => {
+                let parts = parted(rows.clone().map(|rows| rows.len()));
+                let sorting = |(rows, buckets)| {
+                    let (tree, counts) = (Arc::clone(tree), Vec::new());
+                    Work::Sort(Sorting { tree, rows, buckets, counts, extent: None })
+                };
+                rows.zip(parts).map(sorting).collect()
+            }
+            Step::Order(places) => self.orderings(places, pieces),
+        };
+        let task = |work| BuildTask { isa: self.isa, mapped: self.mapped.clone(), work };
+        works.into_iter().map(task).collect()
+    }
+
+    fn mappings(&self, rows: impl Iterator<Item = Range<usize>> + Clone) -> Vec<Work> {
+        let (principal, _) = self.map.as_ref().expect("this round is for maps");
+        let parts = parted(rows.clone().map(|rows| rows.len() * principal.coordinates()));
+        let mapping = |(rows, mapped)| {
+            let principal = Arc::clone(principal);
+            Work::Map { rows, principal, mapped, moved: 0.0 }
+        };
+        rows.zip(parts).map(mapping).collect()
+    }
+
+    /// Up to `pieces` runs of buckets, each with about as many points.
+    fn orderings(&self, places: &Arc<Places>, pieces: usize) -> Vec<Work> {
+        let counts = &places.counts;
+        let mut runs: Vec<(Range<usize>, usize)> = Vec::with_capacity(pieces);
+        let (mut begin, mut positions, mut points) = (0, 0, 0);
+        for (bucket, &count) in counts.iter().enumerate() {
+            positions += positions_of(count);
+            points += count as usize;
+            let end = bucket + 1;
+            if points * pieces >= (runs.len() + 1) * self.len.max(1) || end == counts.len() {
+                runs.push((begin..end, positions));
+                (begin, positions) = (end, 0);
+            }
+        }
+        let positions = || runs.iter().map(|&(_, positions)| positions);
+        let orders = parted(positions());
+        let rows = parted(positions().map(|positions| positions * self.dims));
+        let tiles = parted(positions().map(|positions| positions / LANES * places.frame.words));
+        let parts = orders.into_iter().zip(rows).zip(tiles);
+        let ordering = |(buckets, ((order, rows), tiles))| {
+            Work::Order(Box::new(Ordering {
+                places: Arc::clone(places),
+                buckets,
+                order,
+                rows,
+                tiles,
+                is_exact: false,
+                firsts: Vec::new(),
+                boxes: None,
+            }))
+        };
+        runs.iter().map(|(buckets, _)| buckets.clone()).zip(parts).map(ordering).collect()
+    }
+
+    /// Takes the tasks of a round back, in their order, after all have been run. Returns the
+    /// directory after the last round.
+    ///
+    /// # Panics
+    ///
+    /// If a task is missing or has not been run.
+    pub fn complete(&mut self, tasks: Vec<BuildTask>) -> Option<Directory> {
+        let mut works = tasks.into_iter().map(|task| task.work);
+        self.step = match &self.step {
+            Step::Measure => Step::Choose {
+                largest: works.fold(0.0, |greatest, work| match work {
+                    Work::Measure { largest, .. } => largest.max(greatest),
+                    _ => greatest,
+                }),
+            },
+            Step::Choose { .. } => {
+                let Some(Work::Choose { chosen, .. }) = works.next() else { return None };
+                let (principal, share) = chosen.expect(HAS_RUN);
+                (self.map, self.share) = (Some((Arc::new(principal), 0.0)), share);
+                Step::Map
+            }
+            Step::Map => {
+                self.take_mapped(works);
+                Step::Plant
+            }
+            Step::Plant => {
+                let Some(Work::Plant(tree)) = works.next() else { return None };
+                Step::Sort(Arc::new(tree.expect(HAS_RUN)))
+            }
+            Step::Sort(_) => Step::Order(Arc::new(self.places(works))),
+            Step::Order(_) => return Some(self.take_ordered(works)),
+        };
+        None
+    }
+
+    fn take_mapped(&mut self, works: impl Iterator<Item = Work>) {
+        let (principal, greatest) = self.map.as_mut().expect("this round is for maps");
+        let mut parts = Vec::new();
+        for work in works {
+            if let Work::Map { mapped, moved, .. } = work {
+                parts.push(mapped);
+                *greatest = greatest.max(moved);
+            }
+        }
+        self.mapped = Mapped(Some((Arc::new(joined(parts)), principal.coordinates())));
+    }
+
+    /// The places of all points, from the buckets of rows.
+    fn places(&mut self, works: impl Iterator<Item = Work>) -> Places {
+        let (mut parts, mut counts) = (Vec::new(), Vec::new());
+        let mut whole: Option<Extent> = None;
+        for work in works {
+            let Work::Sort(sorted) = work else { continue };
+            parts.push(sorted.buckets);
+            counts.resize(sorted.counts.len(), 0);
+            for (sum, count) in counts.iter_mut().zip(sorted.counts) {
+                *sum += count;
+            }
+            let extent = sorted.extent.expect(HAS_RUN);
+            whole = Some(match whole {
+                None => extent,
+                Some(whole) => whole.wider(&extent),
+            });
+        }
+        let map = self.map.take();
+        let map = map.map(|(principal, moved)| (Arc::unwrap_or_clone(principal), moved));
+        let extent = whole.expect("a round has tasks");
+        let form = |reach| (self.form)(&extent, reach);
+        let filter_dims = extent.low.len();
+        let frame = Directory::empty(self.dims, self.epsilon, map, filter_dims, form);
+        Places { frame, buckets: joined(parts), counts }
+    }
+
+    /// The directory of all runs of buckets.
+    fn take_ordered(&mut self, works: impl Iterator<Item = Work>) -> Directory {
+        let (mut orders, mut rows, mut tiles) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut firsts, mut leaves, mut is_exact) = (Vec::new(), 0, true);
+        let mut boxes: Option<(Level, Corners)> = None;
+        for work in works {
+            let Work::Order(ordered) = work else { continue };
+            firsts.extend(ordered.firsts.iter().map(|first| first + leaves));
+            leaves += as_u32(ordered.order.len() / LANES);
+            is_exact &= ordered.is_exact;
+            let more = ordered.boxes.expect(HAS_RUN);
+            match &mut boxes {
+                None => boxes = Some(more),
+                Some((level, corners)) => {
+                    level.append(&more.0);
+                    corners.append(&more.1);
+                }
+            }
+            orders.push(ordered.order);
+            rows.push(ordered.rows);
+            tiles.push(ordered.tiles);
+        }
+        firsts.push(leaves);
+        let Step::Order(places) = std::mem::replace(&mut self.step, Step::Plant) else {
+            unreachable!("the last round orders points")
+        };
+        let places = Arc::into_inner(places).expect("all tasks are here");
+        let mut directory = places.frame;
+        directory.is_exact &= is_exact;
+        directory.set_points(self.len, joined(orders), joined(rows), firsts);
+        directory.tiles = joined(tiles);
+        if let Some((level, corners)) = boxes.filter(|_| self.len > 0) {
+            directory.add_levels(self.isa, level, corners);
+        }
+        directory
+    }
+}
+
+impl Directory {
+    /// Orders points and computes their boxes.
+    ///
+    /// # Panics
+    ///
+    /// If `isa` is not available, or there are more than [`Self::POINTS_MAX`] points.
+    #[must_use]
+    pub fn new(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> Self {
+        Construction::new(isa, vectors.dims(), vectors.len(), epsilon).run(vectors)
+    }
+
+    /// As [`Self::new`], for points like those of another directory: in many dimensions its
+    /// components are taken over, which costs less than to find them again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trommel_kernels::Isa;
+    /// use trommel_kernels::vectors::{Directory, Epsilon, Join, PairCount, Search, Vectors};
+    ///
+    /// let vectors = Vectors::new(&[0.0, 1.0, 5.0], 1);
+    /// let large = Directory::new(Isa::Scalar, vectors, Epsilon::new(1.0).unwrap());
+    /// let small = Directory::like(Isa::Scalar, Vectors::new(&[2.0], 1), &large);
+    /// let join = Join::between(&small, &large);
+    /// let (mut search, mut count) = (Search::default(), PairCount::default());
+    /// join.begin(Isa::Scalar, 0, &mut search);
+    /// assert!(join.advance(Isa::Scalar, &mut search, &mut count));
+    /// assert_eq!(count, PairCount(1));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::new`], or if the dimensions differ.
+    #[must_use]
+    pub fn like(isa: Isa, vectors: Vectors<'_>, other: &Self) -> Self {
+        let (dims, others) = (vectors.dims(), other.dims);
+        assert!(dims == others, "vectors of {dims} and {others} dimensions");
+        Construction::like(isa, vectors.len(), other).run(vectors)
+    }
+}
+
+impl BuildTask {
+    /// Does the task for `vectors`, which are the same for all tasks.
+    ///
+    /// # Panics
+    ///
+    /// If the instruction set is not available, or the vectors do not have the length and the
+    /// dimensions of the construction.
+    pub fn run(&mut self, vectors: Vectors<'_>) {
+        let Self { isa, mapped, work } = self;
+        let filtered = mapped.or(vectors);
+        match work {
+            Work::Measure { rows, largest: found } => {
+                *found = largest(*isa, vectors.part(rows.clone()));
+            }
+            Work::Choose { largest, reach, chosen } => {
+                *chosen = Some(Principal::choose(*isa, vectors, *largest, *reach));
+            }
+            Work::Map { rows, principal, mapped, moved } => {
+                *moved = principal.map(*isa, vectors.part(rows.clone()).values(), mapped);
+            }
+            Work::Plant(tree) => *tree = Some(Tree::of(*isa, filtered)),
+            Work::Sort(sorting) => {
+                let rows = filtered.part(sorting.rows.clone());
+                sorting.counts = sorting.tree.find(*isa, rows, &mut sorting.buckets);
+                sorting.extent = Some(Extent::of(*isa, rows));
+            }
+            Work::Order(ordering) => ordering.run(*isa, vectors, filtered),
+        }
+    }
+}
+
+impl Ordering {
+    fn run(&mut self, isa: Isa, vectors: Vectors<'_>, filtered: Vectors<'_>) {
+        let Places { frame, buckets, counts } = &*self.places;
+        let dims = filtered.dims();
+        let mut mapped = Vec::new();
+        let rows = match frame.map {
+            None => &mut self.rows[..],
+            Some(_) => {
+                mapped.resize(self.order.len() * dims, 0.0);
+                &mut mapped[..]
+            }
+        };
+        let first = u16::try_from(self.buckets.start).expect("a tree has at most 2^12 buckets");
+        let counts = &counts[self.buckets.clone()];
+        let order = &mut self.order[..];
+        let run = Run { vectors: filtered, buckets, first, counts, order, rows: &mut *rows };
+        self.firsts = run.order(isa);
+        let (form, words) = (&frame.form, frame.words);
+        self.is_exact = form.store(isa, rows, dims, words, &mut self.tiles);
+        let corners = Corners::of_leaves(isa, dims, rows);
+        let leaves = as_u32(self.order.len() / LANES);
+        let groups = firsts_of_groups(&self.firsts, leaves);
+        let above = corners.over(&groups);
+        let level = Level::over(isa, form, frame.limits(0.0), &corners, groups);
+        self.boxes = Some((level, above));
+        if frame.map.is_some() {
+            let places = self.order.iter().zip(self.rows.chunks_exact_mut(vectors.dims()));
+            for (&row, place) in places {
+                let row = if row == NO_ROW { 0 } else { row as usize };
+                place.copy_from_slice(vectors.row(row));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Vectors of an input while they are made ready, in rounds of tasks that kernels do side by side.
+
+use std::sync::Arc;
+
+use trommel_kernels::vectors::{Algorithm, BuildTask, Construction};
+
+use super::built::{Built, Collected, Index};
+use super::rules::Rules;
+
+/// Tasks of an input that are under way.
+#[derive(Debug)]
+pub(super) struct Building {
+    /// None after the last task.
+    collected: Option<Arc<Collected>>,
+    construction: Construction,
+    /// Number of kernels.
+    kernels: usize,
+    /// Tasks of the round by their number: those that no kernel has yet, the last one first, and
+    /// those that have been done.
+    waiting: Vec<(usize, BuildTask)>,
+    done: Vec<Option<BuildTask>>,
+}
+
+impl Building {
+    fn new(rules: &Rules, collected: Collected) -> Self {
+        let (dims, len) = (collected.dims, collected.ids.len());
+        let mut building = Self {
+            construction: Construction::new(rules.isa, dims, len, rules.epsilon),
+            collected: Some(Arc::new(collected)),
+            kernels: rules.kernels,
+            waiting: Vec::new(),
+            done: Vec::new(),
+        };
+        building.begin_round();
+        building
+    }
+
+    fn begin_round(&mut self) {
+        let tasks = self.construction.round(self.kernels);
+        self.done.resize_with(tasks.len(), || None);
+        self.waiting = tasks.into_iter().enumerate().rev().collect();
+    }
+
+    /// Takes a task back; returns the vectors if it was the last one.
+    fn landed(&mut self, number: usize, task: BuildTask) -> Option<Built> {
+        self.done[number] = Some(task);
+        if self.done.iter().any(Option::is_none) {
+            return None;
+        }
+        let Some(directory) = self.construction.complete(self.done.drain(..).flatten().collect())
+        else {
+            self.begin_round();
+            return None;
+        };
+        // Chunks give their vectors back with their tasks.
+        let collected = self.collected.take().and_then(Arc::into_inner);
+        let collected = collected.expect("all tasks have come back");
+        Some(collected.ready(|_| Index::Directory(Box::new(directory))))
+    }
+}
+
+/// Progress of an input.
+#[derive(Debug)]
+pub(super) enum Progress {
+    Building(Box<Building>),
+    Built(Arc<Built>),
+}
+
+impl Progress {
+    /// Begins to make vectors ready.
+    pub(super) fn new(rules: &Rules, collected: Collected) -> Self {
+        if !collected.has_directory {
+            return Self::Built(Arc::new(collected.ready(Index::Rows)));
+        }
+        Self::Building(Box::new(Building::new(rules, collected)))
+    }
+
+    /// Whether it is not known yet if a directory is the faster way.
+    pub(super) fn is_choosing(&self) -> bool {
+        matches!(self, Self::Building(building) if building.construction.is_choosing())
+    }
+
+    /// Whether a nested loop is known to be the faster way.
+    pub(super) fn is_slow(&self) -> bool {
+        let Self::Building(building) = self else { return false };
+        building.construction.algorithm() == Algorithm::NestedLoop
+    }
+
+    /// Leaves the directory, of which no task is under way, and takes the vectors as they are.
+    pub(super) fn leave_directory(&mut self) {
+        let Self::Building(building) = self else { return };
+        if let Some(collected) = building.collected.take().and_then(Arc::into_inner) {
+            *self = Self::Built(Arc::new(collected.ready(Index::Rows)));
+        }
+    }
+
+    /// The next task, with its number and the vectors; none while no task waits.
+    pub(super) fn task(&mut self) -> Option<(usize, BuildTask, Arc<Collected>)> {
+        let Self::Building(building) = self else { return None };
+        let (number, task) = building.waiting.pop()?;
+        Some((number, task, Arc::clone(building.collected.as_ref()?)))
+    }
+
+    /// Takes a task back, which has been done.
+    pub(super) fn landed(&mut self, number: usize, task: BuildTask) {
+        let Self::Building(building) = self else { return };
+        if let Some(built) = building.landed(number, task) {
+            *self = Self::Built(Arc::new(built));
+        }
+    }
+
+    /// The vectors, if they are ready.
+    pub(super) fn built(&self) -> Option<&Arc<Built>> {
+        if let Self::Built(built) = self { Some(built) } else { None }
+    }
+}
