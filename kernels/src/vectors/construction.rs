@@ -80,7 +80,7 @@ enum Step {
     Order(Arc<Places>),
 }
 
-/// Rows in place of those of the input.
+/// Rows that take the place of the input.
 #[derive(Clone, Debug, Default)]
 struct Mapped(Option<(Arc<Vec<f32>>, usize)>);
 
@@ -161,8 +161,8 @@ impl Construction {
         Self { isa, dims, len, epsilon, form, step, map: None, mapped, share: 0.0 }
     }
 
-    /// As [`Self::new`], for points like those of another directory: in many dimensions its
-    /// components are taken over, which costs less than to find them again.
+    /// As [`Self::new`], for points with a distribution like that of another directory: in many
+    /// dimensions its components are taken over, which costs less than to find them again.
     ///
     /// # Panics
     ///
@@ -401,8 +401,8 @@ impl Directory {
         Construction::new(isa, vectors.dims(), vectors.len(), epsilon).run(vectors)
     }
 
-    /// As [`Self::new`], for points like those of another directory: in many dimensions its
-    /// components are taken over, which costs less than to find them again.
+    /// As [`Self::new`], for points with a distribution like that of another directory: in many
+    /// dimensions its components are taken over, which costs less than to find them again.
     ///
     /// # Examples
     ///

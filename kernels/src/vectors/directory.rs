@@ -31,8 +31,8 @@ pub(super) const PART_LEAVES: usize = 16;
 pub struct Directory {
     pub(super) dims: usize,
     pub(super) epsilon: Epsilon,
-    /// The map to the coordinates that filters compare, if they are not those of the points, and a
-    /// bound of the distance that it moved a point by.
+    /// The map from points to the coordinates that filters compare, if these differ, and a bound of
+    /// the distance that it moved a point by.
     pub(super) map: Option<(Principal, f64)>,
     /// Coordinates that filters compare, their form, and its words.
     filter_dims: usize,

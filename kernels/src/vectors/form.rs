@@ -194,8 +194,9 @@ impl Form {
         }
     }
 
-    /// Limits for pairs with a real distance of at most `reach`, of which those of at most `core`
-    /// are known to join. The upper limit holds for all points, the lower one for exact ones.
+    /// Limits for pairs with a real distance of at most `reach`. Pairs with a distance of at most
+    /// `core` are known to join. The upper limit holds for all points, the lower one for exact
+    /// ones.
     #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
     pub(super) fn limits(&self, dims: usize, reach: f64, core: f64) -> Limits {
         let dims_root = root(dims);

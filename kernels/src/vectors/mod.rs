@@ -2,8 +2,8 @@
 //!
 //! A pair joins if the [`square`] of its distance, a sum in float64 in the order of the dimensions,
 //! is at most the square of epsilon in float64. Everything before that decision is a filter, and
-//! no filter loses a pair: `form` has the bounds and their proofs. So the pairs are those of a loop
-//! over all of them, bit for bit, on each level and however the work is divided.
+//! no filter loses a pair: `form` has the bounds and their proofs. So each level, and
+//! each division of the work, finds the pairs that a loop over all of them finds, bit for bit.
 //!
 //! A [`Directory`] has points in kd order, sixteen a leaf, and boxes over them, sixteen a node:
 //!

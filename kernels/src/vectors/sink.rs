@@ -112,7 +112,7 @@ pub struct Partners {
     /// Empty if there is one side only.
     right: Vec<u32>,
     is_within: bool,
-    /// By which the partners of the points of a leaf differ from those of the leaf before it.
+    /// Partners of the points of a leaf, less the partners of the points of the leaf before it.
     steps: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The kd tree of a sample, which says which points are neighbours: those of one bucket.
+//! The kd tree of a sample: its buckets hold neighbours.
 
 use super::lanes::{Filter, as_u32};
 use super::order::{BUCKET_MAX, INDEX_MASK, Scratch};

@@ -47,7 +47,7 @@ impl Collected {
 /// Bytes of a directory of `len` vectors of `dims` coordinates, at most: their copy, their stored
 /// form with its boxes, and their order.
 pub(super) fn directory_bytes(len: usize, dims: usize) -> usize {
-    // Words are padded to a power of two, and those of many dimensions are principal components;
+    // Words are padded to a power of two; in many dimensions they are principal components;
     // boxes take a quarter of them. Leaves that are not full repeat vectors.
     let words = dims.next_power_of_two().min(32);
     len.saturating_mul(4 * dims + 4 * words + words + dims + 8)

@@ -244,7 +244,7 @@ impl<P: Primitive> Steps<'_, P> {
             let unsorted = SortedArgument { ids: DevicePointer::NULL, ..side(from) };
             let source = if pass == 0 { unsorted } else { side(from) };
             let launch = self.launch("vectors_count", tiles, COUNT_BYTES);
-            // SAFETY: as in `make_keys`; counts are those of `tiles` tiles.
+            // SAFETY: as in `make_keys`; there are counts for `tiles` tiles.
             unsafe { self.kernels.queue(self.stream, launch, (source.keys, len, shift, counts)) }?;
             let launch = self.launch("vectors_scan", DIGITS, SCAN_BYTES);
             // SAFETY: as above.

@@ -35,8 +35,8 @@ pub struct JoinLimits {
 }
 
 impl JoinLimits {
-    /// The bytes of a slot in the device's memory; those of pinned memory are fewer by the
-    /// candidates.
+    /// The bytes of a slot in the device's memory. Pinned memory has no candidates, and takes
+    /// fewer bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.units().max(1) * size_of::<JoinUnit>()
@@ -341,14 +341,14 @@ impl Slot<VectorJoin> {
         buffers.output.matches(answer.written)
     }
 
-    /// The units of the last part with pairs that did not find room, less those that did.
+    /// The unfinished units of the last part: they go on after the pairs that found room.
     #[must_use]
     pub fn unfinished(&self) -> &[JoinUnit] {
         let (buffers, answer) = self.answered();
         buffers.output.unfinished(answer.written)
     }
 
-    /// The number of pairs of the last part, less those that did not find room.
+    /// The number of pairs of the last part that found room.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.answered().1.count

@@ -6,7 +6,7 @@ use crate::cuda::device::Properties;
 use crate::cuda::error::Launch;
 use crate::cuda::grid::Grid;
 
-/// Left vectors of a unit of nested loops: those of a warp.
+/// Left vectors of a unit of nested loops: one for each lane of a warp.
 pub(super) const WARP_LEN: usize = 32;
 /// Vectors of a leaf, and leaves of a super-group, of boxes.
 pub(super) const LEAF: usize = 32;

@@ -3,8 +3,8 @@
 //!
 //! The square of a distance is the float64 sum, in the order of the dimensions, of the squares of
 //! the differences of float32 numbers, each operation rounded on its own. A pair is found if that
-//! is at most the square of epsilon. So the pairs are those of a plain loop, whatever the method,
-//! the filter, the order and the cut into parts.
+//! is at most the square of epsilon. So every method, filter, order and cut into parts finds the
+//! pairs that a plain loop finds.
 //!
 //! ```text
 //! values ──load──► DeviceVectors ──units──► JoinUnit ..  (parts of them in several slots)

@@ -17,7 +17,7 @@
 
 use super::DIMS_MAX;
 
-/// The sum of roundings, as shares: those of float64 sums.
+/// Bound of the roundings of a float64 sum, as a share of the sum.
 const FLOAT64_SLACK: f64 = 1e-9;
 /// The least float32 bound: above the sum of all roundings of tiny squares.
 const TINY: f64 = 1.0 / (1_u128 << 120) as f64;

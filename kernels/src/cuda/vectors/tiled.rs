@@ -51,8 +51,8 @@ const STRIP: usize = 64;
 /// The mark of units of 16 x 128 pairs.
 const BLOCK_UNIT: u32 = 1 << 31;
 const BLOCK_ROWS: usize = 16;
-/// Units of 16 x 128 pairs that a launch leaves at most, besides strips: those of the tiles of
-/// sixteen warps a block that have been copied when it notices that there is no room.
+/// Maximum units of 16 x 128 pairs that a launch leaves unfinished, besides strips: the tiles of
+/// the sixteen warps of each block that have been copied when it notices that room is used up.
 pub(super) const BLOCKS_LEFT: usize = TILE_BLOCKS_MAX as usize * 16 * 8;
 
 /// Sixteen bytes, which a kernel copies at once.
@@ -177,7 +177,7 @@ pub(super) fn strips(len: usize, dims: usize) -> Vec<JoinUnit> {
 }
 
 /// The strips of the first `left` of some vectors with the `right` ones, and of some vectors beside
-/// them; those of the same columns follow each other, and find these in the cache.
+/// them. Strips of the same columns follow each other, and find these in the cache.
 pub(super) fn strips_of(left: usize, right: Range<usize>, dims: usize) -> Vec<JoinUnit> {
     let block = groups(dims) * 64;
     let tiles = right.end.div_ceil(TILE);
