@@ -157,7 +157,8 @@ impl<'a> Reader<'a> {
         if range.contains(&value) {
             return Ok(value);
         }
-        let expected = format!("{} to {}", range.start().to_string(), range.end().to_string());
+        let (least, most) = (range.start().to_string(), range.end().to_string());
+        let expected = if least == most { least } else { format!("{least} to {most}") };
         Err(self.refuse(field, value, expected))
     }
 
