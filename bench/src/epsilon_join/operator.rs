@@ -52,7 +52,7 @@ pub(super) fn run(workload: Workload, device: Option<Device>, rounds: usize, sam
     println!();
 }
 
-/// The number of pairs, those of some vectors checked.
+/// Checks the pairs of some vectors; returns the number of all pairs.
 fn checked(values: &[f32], workload: Workload, rows: &[RecordBatch], samples: usize) -> u64 {
     let mut pairs = Vec::new();
     for rows in rows {

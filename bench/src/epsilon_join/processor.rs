@@ -110,7 +110,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Prints the row of a peer, with the pairs that are only its own, and those that it has not.
+/// Prints the row of a peer, with the numbers of wrong and of lost pairs.
 fn peer(name: &str, build: f64, join: f64, mut pairs: Vec<(u32, u32)>, right: &[(u32, u32)]) {
     pairs.sort_unstable();
     let beyond = |these: &[(u32, u32)], those: &[(u32, u32)]| {

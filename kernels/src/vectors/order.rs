@@ -55,7 +55,7 @@ pub(super) fn positions_of(count: u32) -> usize {
 
 impl Run<'_> {
     /// Brings the points of all buckets into order. Returns the first leaf of each bucket, from the
-    /// first one of the run; those that were too large are several buckets now.
+    /// first one of the run; a bucket that was too large is several now.
     pub(super) fn order(self, isa: Isa) -> Vec<u32> {
         let Run { vectors, buckets, first, counts, order, rows } = self;
         let dims = vectors.dims();

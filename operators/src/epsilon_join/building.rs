@@ -15,9 +15,9 @@ pub(super) struct Building {
     construction: Construction,
     /// Number of kernels.
     kernels: usize,
-    /// Tasks of the round by their number: those that no kernel has yet, the last one first, and
-    /// those that have been done.
+    /// Tasks of the round that no kernel has yet, with their numbers, the last one first.
     waiting: Vec<(usize, BuildTask)>,
+    /// Completed tasks of the round, by number.
     done: Vec<Option<BuildTask>>,
 }
 

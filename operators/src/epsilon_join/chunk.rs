@@ -35,9 +35,9 @@ pub(super) enum Task {
 #[derive(Debug, Clone)]
 pub(super) enum Kept {
     All,
-    /// Those within a window.
+    /// Pairs within a window.
     Within(Extent),
-    /// Those that have not been found by a device.
+    /// Pairs that no device has found.
     Without(Arc<FoundBlocks>),
 }
 

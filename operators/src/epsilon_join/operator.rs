@@ -40,9 +40,9 @@ use crate::wave::Device;
 ///
 /// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
 /// are merged as they age, and holds up to a quarter of them twice while it merges. `snapshot`
-/// writes them at the end, without directories; `restore` goes on with them in a later run, whose
-/// pairs are those that one run would have gone on with. A window of seconds goes on by the time
-/// that the runs take: the time between them does not count. Carried columns have no state.
+/// writes them at the end, without directories; `restore` goes on with them in a later run. Both
+/// runs together find the pairs of one run over both inputs. A window of seconds goes on by the
+/// time that the runs take: the time between them does not count. Carried columns have no state.
 ///
 /// # Division
 /// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the
@@ -63,7 +63,7 @@ use crate::wave::Device;
 /// leaves more of them to the CPU, and `cuda` refuses them. Vectors that exceed the memory of the
 /// GPU, or `device_memory_max`, are joined in blocks, each pair of blocks once; besides, the GPU
 /// needs about 30 MB for pairs. The pairs of a block are collected, up to half of the bytes of the
-/// vectors or 16 MB, and those of up to three blocks at a time; they do not count as `memory_max`.
+/// vectors or 16 MB; this holds for each of up to three blocks, and does not count as `memory_max`.
 /// A block of more pairs is put into four. A GPU that is missing, full or lost is left; the CPU
 /// finds the pairs that are missing.
 ///

@@ -22,7 +22,7 @@ const CASE: &str = "EPSILON_CASE";
 /// Seconds after which a child is ended: it hangs.
 const LIMIT_SECONDS: &str = "200";
 
-/// A run whose blocks and parts are larger than those of `Run::small`.
+/// A run with larger blocks and parts than `Run::small` has.
 const LARGE: Run = Run {
     tuning: Tuning { device_units: 64, device_pairs: 2_000, device_found: 9_000, ..Run::SMALL },
     batch: 100,

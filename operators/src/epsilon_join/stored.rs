@@ -117,7 +117,7 @@ impl StoredVectors {
         Ok(stored)
     }
 
-    /// Refuses stamps that do not ascend, and those of vectors that no later one joins with.
+    /// Refuses stamps that do not ascend, and vectors that no later one joins with.
     fn check_stamps(&self, reader: &Reader<'_>, window: Extent) -> Result<(), RestoreError> {
         let next = self.next(window);
         let (first, last) = match self.stamps[..] {

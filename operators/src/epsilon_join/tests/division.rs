@@ -13,7 +13,7 @@ fn divided(inputs: &[&[Row]], dims: i32, epsilon: f64, cells: usize) -> Vec<(u32
     let mut members = Vec::new();
     let mut pairs = Vec::new();
     for worker in 0..u32::try_from(cells.len()).unwrap() {
-        // Rows of other workers are nulls, so that ids are those of the whole.
+        // Rows of other workers are nulls, so that ids are the same in each run.
         let mut part = |input: &[Row]| -> Vec<Row> {
             let mut keep = |row: &Vec<f32>| {
                 cells.members(row, &mut members);

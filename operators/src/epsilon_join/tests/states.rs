@@ -26,7 +26,7 @@ fn pairs_of_runs(
         if number > 0 {
             spec = spec.restore(state);
         }
-        // Rows before the run are left out, so that ids are those of the whole.
+        // Rows before the run are left out, so that ids are the same in each run.
         let source = || {
             let first = u32::try_from(begin).unwrap();
             let batches = rows[begin..end].chunks(how.batch).zip((first..).step_by(how.batch));
