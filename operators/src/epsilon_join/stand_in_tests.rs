@@ -1,26 +1,18 @@
 //! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
 //! the kernels on a CPU and fails when it is told to.
 
-use std::env;
-use std::process::Command;
-
 use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
-use trommel_kernels::cuda::{Device as Gpu, NoDevice};
 use trommel_shim::{Form, StandIn};
 
 use super::tests::{Row, Run, clusters, oracle, pairs_of, run};
 use super::tests::{check_count, check_first, check_pairs, check_partners};
 use super::tuning::Tuning;
 use super::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput};
+use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 
-/// The device of a child, and the name of its case.
-const DEVICE: &str = "EPSILON_DEVICE";
-const CASE: &str = "EPSILON_CASE";
-
-/// Seconds after which a child is ended: it hangs.
-const LIMIT_SECONDS: &str = "200";
+const CHILD: Child = Child { module: module_path!() };
 
 /// A run with larger blocks and parts than `Run::small` has.
 const LARGE: Run = Run {
@@ -33,11 +25,8 @@ fn join(epsilon: f64, device: Device) -> EpsilonJoin {
     EpsilonJoin::new(epsilon).device(device)
 }
 
-/// Adds up a counter of the parts.
 fn counted(metrics: &Metrics, name: &str) -> u64 {
-    let parts = &metrics.stage("join").unwrap().parts;
-    let counters = parts.iter().flat_map(|part| &part.counters);
-    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+    children::counted(metrics, "join", name)
 }
 
 /// Checks an output of a join on a device.
@@ -153,63 +142,38 @@ fn waves(device: Device) -> Result<Counters, String> {
 
 #[test]
 fn child() {
-    let Ok(device) = env::var(DEVICE) else { return };
-    let device = device.parse().unwrap();
-    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+    let Some((device, case)) = children::case() else { return };
+    let check: fn(Device) = match case.as_str() {
         "dims" => dims,
         "borders" => borders,
         "blocks" => blocks,
         "algorithms" => algorithms,
-        _ => |device| match waves(device) {
-            Ok(counters) => println!("OUTCOME {counters:?}"),
-            Err(error) => println!("OUTCOME {error}"),
-        },
+        _ => |device| children::tell_end(waves(device)),
     };
     check(device);
-    println!("OUTCOME right");
-}
-
-/// How a child ended: its counters, or its error.
-fn outcome(command: &mut Command, device: &str, case: &str) -> String {
-    command.arg(env::current_exe().unwrap());
-    command.args(["epsilon_join::stand_in_tests::child", "--exact", "--nocapture"]);
-    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
-    assert!(output.status.success(), "{said}");
-    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
-    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
-}
-
-fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
-    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
-}
-
-fn has(outcome: &str, name: &str, count: u64) -> bool {
-    outcome.contains(&format!("({name:?}, {count})"))
+    children::tell("right");
 }
 
 #[test]
 fn a_device_finds_the_pairs_of_nested_loops_in_any_number_of_dimensions() {
-    on(&StandIn::new(Form::Plain), "cuda", "dims");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "dims");
 }
 
 #[test]
 fn a_device_finds_the_pairs_at_the_border() {
-    on(&StandIn::new(Form::Plain), "cuda", "borders");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "borders");
 }
 
 #[test]
 fn blocks_of_a_join_find_each_pair_once() {
-    on(&StandIn::new(Form::Plain), "cuda", "blocks");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "blocks");
 }
 
 #[test]
 fn a_device_has_both_algorithms() {
-    on(&StandIn::new(Form::Plain), "cuda", "algorithms");
-    on(&StandIn::new(Form::Plain).capability(80), "cuda", "algorithms");
-    on(&StandIn::new(Form::Plain).capability(70), "auto", "algorithms");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "algorithms");
+    CHILD.on(&StandIn::new(Form::Plain).capability(80), "cuda", "algorithms");
+    CHILD.on(&StandIn::new(Form::Plain).capability(70), "auto", "algorithms");
 }
 
 #[test]
@@ -228,10 +192,10 @@ fn failures_in_mid_join_fall_back_if_they_may_and_are_told_if_not() {
     ];
     for (call, nth, code, counter) in failures {
         let failing = plain.clone().failure(call, nth, code);
-        let outcome = on(&failing, "auto", "waves");
+        let outcome = CHILD.on(&failing, "auto", "waves");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(!has(&outcome, counter, 0), "{shown}");
-        let outcome = on(&failing, "cuda", "waves");
+        let outcome = CHILD.on(&failing, "cuda", "waves");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(
             outcome.starts_with("stage `join/search` (epsilon_join): `device` is \"cuda\""),
@@ -245,32 +209,14 @@ fn failures_in_mid_join_fall_back_if_they_may_and_are_told_if_not() {
 fn a_device_without_enough_memory_is_not_used() {
     for bytes in [40_000, 2_000] {
         let small = StandIn::new(Form::Plain).memory_bytes(bytes);
-        let outcome = on(&small, "auto", "waves");
+        let outcome = CHILD.on(&small, "auto", "waves");
         assert!(has(&outcome, "waves_on_device", 0), "{bytes}: {outcome}");
-        let outcome = on(&small, "cuda", "waves");
+        let outcome = CHILD.on(&small, "cuda", "waves");
         assert!(outcome.contains("cuMemAlloc"), "{bytes}: {outcome}");
     }
 }
 
 #[test]
 fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
-    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
-    if Gpu::count() == Err(NoDevice::NoDriver) {
-        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
-        reasons.push(("TROMMEL_DEVICE", "auto", reason));
-    }
-    for (variable, value, reason) in reasons {
-        let command = || {
-            let mut command = Command::new("timeout");
-            command.arg(LIMIT_SECONDS).env(variable, value);
-            command
-        };
-        let outcome_of = |device| outcome(&mut command(), device, "waves");
-        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
-        let error = outcome_of("cuda:1");
-        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
-    }
-    let mut command = Command::new("timeout");
-    let error = outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "gpu"), "auto", "waves");
-    assert!(error.contains("allowed are \"auto\" and \"cpu\""), "{error}");
+    CHILD.check_without_device("waves");
 }

@@ -1,13 +1,9 @@
 //! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
 //! the kernels on a CPU and fails when it is told to.
 
-use std::env;
-use std::process::Command;
-
 use arrow_array::RecordBatch;
 use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
-use trommel_kernels::cuda::{Device as Gpu, NoDevice};
 use trommel_shim::{Form, StandIn};
 
 use super::tests::{Transaction, by_hand, check_texts, mixed, pairs_of, run};
@@ -15,14 +11,10 @@ use super::tests::{windows_by_hand, windows_of};
 use super::tuning::Tuning;
 use super::{FrequentPairs, Layout, PairWindow, Support};
 use crate::Share;
+use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 
-/// The device of a child, and the name of its case.
-const DEVICE: &str = "PAIRS_DEVICE";
-const CASE: &str = "PAIRS_CASE";
-
-/// Seconds after which a child is ended: it hangs.
-const LIMIT_SECONDS: &str = "200";
+const CHILD: Child = Child { module: module_path!() };
 
 /// Layouts that a device has.
 const LAYOUTS: [Layout; 5] =
@@ -35,11 +27,8 @@ fn pairs(least: u32, layout: Layout, device: Device) -> FrequentPairs {
     FrequentPairs::new(Support::Count(least)).layout(layout).device(device).tuning(TILES)
 }
 
-/// Adds up a counter of the kernels.
 fn counted(metrics: &Metrics, name: &str) -> u64 {
-    let parts = &metrics.stage("pairs").unwrap().parts;
-    let counters = parts.iter().flat_map(|part| &part.counters);
-    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+    children::counted(metrics, "pairs", name)
 }
 
 /// Compares pairs with nested loops; returns the rows' metrics.
@@ -194,72 +183,47 @@ fn tasks(device: Device) -> Result<Counters, String> {
 
 #[test]
 fn child() {
-    let Ok(device) = env::var(DEVICE) else { return };
-    let device = device.parse().unwrap();
-    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+    let Some((device, case)) = children::case() else { return };
+    let check: fn(Device) = match case.as_str() {
         "sizes" => sizes,
         "transactions" => transactions,
         "windows" => windows,
         "forms" => forms,
         "items" => items,
-        _ => |device| match tasks(device) {
-            Ok(counters) => println!("OUTCOME {counters:?}"),
-            Err(error) => println!("OUTCOME {error}"),
-        },
+        _ => |device| children::tell_end(tasks(device)),
     };
     check(device);
-    println!("OUTCOME right");
-}
-
-/// How a child ended: its counters, or its error.
-fn outcome(command: &mut Command, device: &str, case: &str) -> String {
-    command.arg(env::current_exe().unwrap());
-    command.args(["frequent_pairs::stand_in_tests::child", "--exact", "--nocapture"]);
-    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
-    assert!(output.status.success(), "{said}");
-    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
-    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
-}
-
-fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
-    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
-}
-
-fn has(outcome: &str, name: &str, count: u64) -> bool {
-    outcome.contains(&format!("({name:?}, {count})"))
+    children::tell("right");
 }
 
 #[test]
 fn a_device_finds_the_pairs_of_nested_loops_with_any_number_of_items() {
-    on(&StandIn::new(Form::Plain), "cuda", "sizes");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "sizes");
 }
 
 #[test]
 fn a_device_finds_the_pairs_of_any_number_of_transactions() {
-    on(&StandIn::new(Form::Plain), "cuda", "transactions");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "transactions");
 }
 
 #[test]
 fn a_device_counts_windows_items_and_shares() {
     let stand_in = StandIn::new(Form::Plain);
     for case in ["windows", "items"] {
-        on(&stand_in, "cuda", case);
-        on(&stand_in, "auto", case);
+        CHILD.on(&stand_in, "cuda", case);
+        CHILD.on(&stand_in, "auto", case);
     }
 }
 
 #[test]
 fn windows_change_the_form_of_their_data() {
-    on(&StandIn::new(Form::Plain), "cuda", "forms");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "forms");
 }
 
 #[test]
 fn other_capabilities_count_by_integer_units() {
     for capability in [70, 100] {
-        let outcome = on(&StandIn::new(Form::Plain).capability(capability), "cuda", "tasks");
+        let outcome = CHILD.on(&StandIn::new(Form::Plain).capability(capability), "cuda", "tasks");
         assert!(has(&outcome, "tasks", 5) && !has(&outcome, "waves_on_device", 0), "{outcome}");
     }
 }
@@ -267,7 +231,7 @@ fn other_capabilities_count_by_integer_units() {
 #[test]
 fn several_kernels_transpose_while_a_device_counts() {
     for device in ["auto", "cuda"] {
-        let outcome = on(&StandIn::new(Form::Plain), device, "tasks");
+        let outcome = CHILD.on(&StandIn::new(Form::Plain), device, "tasks");
         assert!(has(&outcome, "tasks", 5) && has(&outcome, "busy", 3), "{device}: {outcome}");
         assert!(!has(&outcome, "waves_on_device", 0), "{device}: {outcome}");
     }
@@ -288,10 +252,10 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
     ];
     for (call, nth, code, counter) in failures {
         let failing = plain.clone().failure(call, nth, code);
-        let outcome = on(&failing, "auto", "tasks");
+        let outcome = CHILD.on(&failing, "auto", "tasks");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(has(&outcome, counter, 1) && has(&outcome, "tasks", 5), "{shown}");
-        let outcome = on(&failing, "cuda", "tasks");
+        let outcome = CHILD.on(&failing, "cuda", "tasks");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(
             outcome.starts_with("stage `pairs/count` (frequent_pairs): `device` is \"cuda\""),
@@ -303,7 +267,7 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
 
 #[test]
 fn windows_after_a_lost_device_are_counted_on_the_cpu() {
-    on(&StandIn::new(Form::Plain).failure("kernel", 6, 719), "auto", "windows");
+    CHILD.on(&StandIn::new(Form::Plain).failure("kernel", 6, 719), "auto", "windows");
 }
 
 #[test]
@@ -316,33 +280,15 @@ fn a_device_without_enough_memory_is_not_used() {
         (20_000, 0, "cuMemAlloc"),
     ] {
         let small = StandIn::new(Form::Plain).memory_bytes(bytes);
-        let outcome = on(&small, "auto", "tasks");
+        let outcome = CHILD.on(&small, "auto", "tasks");
         assert!(has(&outcome, "waves_on_device", 0), "{bytes}: {outcome}");
         assert!(has(&outcome, "device_full", full), "{bytes}: {outcome}");
-        let outcome = on(&small, "cuda", "tasks");
+        let outcome = CHILD.on(&small, "cuda", "tasks");
         assert!(outcome.contains(reason), "{bytes}: {outcome}");
     }
 }
 
 #[test]
 fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
-    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
-    if Gpu::count() == Err(NoDevice::NoDriver) {
-        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
-        reasons.push(("TROMMEL_DEVICE", "auto", reason));
-    }
-    for (variable, value, reason) in reasons {
-        let command = || {
-            let mut command = Command::new("timeout");
-            command.arg(LIMIT_SECONDS).env(variable, value);
-            command
-        };
-        let outcome_of = |device| outcome(&mut command(), device, "tasks");
-        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
-        let error = outcome_of("cuda:1");
-        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
-    }
-    let mut command = Command::new("timeout");
-    let error = outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "gpu"), "auto", "tasks");
-    assert!(error.contains("allowed are \"auto\" and \"cpu\""), "{error}");
+    CHILD.check_without_device("tasks");
 }

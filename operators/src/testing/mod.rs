@@ -1,5 +1,7 @@
-//! Shared by the unit tests: drives sources and operators by hand; streams, sets and an oracle.
+//! Shared by the unit tests: drives sources and operators by hand; children; streams, sets and an
+//! oracle.
 
+pub(crate) mod children;
 pub(crate) mod oracle;
 pub(crate) mod sets;
 pub(crate) mod streams;

@@ -105,16 +105,17 @@ impl Bench {
         let room = if is_tiled { partners * partners / 9 + 1 } else { 1 };
         let candidates = if is_tiled { room } else { 0 };
         let limits = JoinLimits { units: loaded.units().len(), pairs: room, partners, candidates };
-        let (mut counts, mut of_each) = ([0; 2], [Vec::new(), Vec::new()]);
+        let right_len = loaded.right.as_ref().map_or(0, |right| right.len());
+        let mut counts = [0; 2];
+        let mut of_each = [vec![0; loaded.left.len()], vec![0; right_len]];
         for (count, answer) in counts.iter_mut().zip([Answer::Count, Answer::Partners]) {
             let mut slot = Slot::new(&self.memory, limits)?;
             let mut units = loaded.units();
             while !units.is_empty() {
                 slot = self.ask(slot, loaded, &units, answer)?;
                 *count += slot.count();
-                for (sum, more) in of_each.iter_mut().zip(slot.partners()) {
-                    sum.resize(more.len().max(sum.len()), 0);
-                    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                for (sum, more) in of_each.iter_mut().flatten().zip(slot.partners().flatten()) {
+                    *sum += more;
                 }
                 units = slot.unfinished().to_vec();
             }

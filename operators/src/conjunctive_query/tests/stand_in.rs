@@ -1,22 +1,15 @@
 //! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
 //! the kernels on a CPU and fails when it is told to.
 
-use std::env;
-use std::process::Command;
-
 use trommel_engine::operator::Counters;
 use trommel_shim::{Form, StandIn};
 
 use super::growing::Parts;
 use super::*;
+use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 
-/// The device of a child, and the name of its case.
-const DEVICE: &str = "QUERIES_DEVICE";
-const CASE: &str = "QUERIES_CASE";
-
-/// Seconds after which a child is ended: it hangs.
-const LIMIT_SECONDS: &str = "200";
+const CHILD: Child = Child { module: module_path!() };
 
 /// Buckets of any size are sent, and answers find room.
 const LARGE: Tuning = Tuning {
@@ -26,11 +19,8 @@ const LARGE: Tuning = Tuning {
     ..Tuning::SMALL
 };
 
-/// Adds up a counter of the parts.
 fn counted(metrics: &Metrics, name: &str) -> u64 {
-    let parts = &metrics.stage("search").unwrap().parts;
-    let counters = parts.iter().flat_map(|part| &part.counters);
-    counters.filter(|(other, _)| *other == name).map(|(_, count)| count).sum()
+    children::counted(metrics, "search", name)
 }
 
 /// Compares documents and counts with sets; returns the metrics of the documents.
@@ -205,66 +195,41 @@ fn batches_of(device: Device) -> Result<Counters, String> {
 
 #[test]
 fn child() {
-    let Ok(device) = env::var(DEVICE) else { return };
-    let device = device.parse().unwrap();
-    let check: fn(Device) = match env::var(CASE).unwrap().as_str() {
+    let Some((device, case)) = children::case() else { return };
+    let check: fn(Device) = match case.as_str() {
         "answers" => answers,
         "names" => names,
         "room" => room,
         "streamed" => streamed,
         "growing" => growing,
         "costs" => costs,
-        _ => |device| match batches_of(device) {
-            Ok(counters) => println!("OUTCOME {counters:?}"),
-            Err(error) => println!("OUTCOME {error}"),
-        },
+        _ => |device| children::tell_end(batches_of(device)),
     };
     check(device);
-    println!("OUTCOME right");
-}
-
-/// How a child ended: its counters, or its error.
-fn outcome(command: &mut Command, device: &str, case: &str) -> String {
-    command.arg(env::current_exe().unwrap());
-    command.args(["conjunctive_query::tests::stand_in::child", "--exact", "--nocapture"]);
-    let output = command.env(DEVICE, device).env(CASE, case).output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
-    assert!(output.status.success(), "{said}");
-    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
-    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
-}
-
-fn on(stand_in: &StandIn, device: &str, case: &str) -> String {
-    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, case)
-}
-
-fn has(outcome: &str, name: &str, count: u64) -> bool {
-    outcome.contains(&format!("({name:?}, {count})"))
+    children::tell("right");
 }
 
 #[test]
 fn a_device_answers_as_sets() {
     let stand_in = StandIn::new(Form::Plain);
     for (device, case) in [("cuda", "answers"), ("auto", "names"), ("cuda", "room")] {
-        on(&stand_in, device, case);
+        CHILD.on(&stand_in, device, case);
     }
 }
 
 #[test]
 fn lists_without_room_come_along() {
-    on(&StandIn::new(Form::Plain), "cuda", "streamed");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "streamed");
 }
 
 #[test]
 fn a_device_answers_over_segments_that_come_and_go() {
-    on(&StandIn::new(Form::Plain), "cuda", "growing");
+    CHILD.on(&StandIn::new(Form::Plain), "cuda", "growing");
 }
 
 #[test]
 fn costs_decide_where_a_batch_is_answered() {
-    on(&StandIn::new(Form::Plain), "auto", "costs");
+    CHILD.on(&StandIn::new(Form::Plain), "auto", "costs");
 }
 
 #[test]
@@ -280,9 +245,9 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
     ];
     for (call, nth, code, counter) in failures {
         let failing = StandIn::new(Form::Plain).failure(call, nth, code);
-        let outcome = on(&failing, "auto", "batches");
+        let outcome = CHILD.on(&failing, "auto", "batches");
         assert!(has(&outcome, counter, 1), "{call} {nth} {code}: {outcome}");
-        let outcome = on(&failing, "cuda", "batches");
+        let outcome = CHILD.on(&failing, "cuda", "batches");
         let shown = format!("{call} {nth} {code}: {outcome}");
         let expected = "stage `search/answer` (conjunctive_query): `device` is \"cuda\"";
         assert!(
@@ -297,24 +262,18 @@ fn a_device_with_little_memory_gets_lists_along_or_nothing() {
     // Buffers take about 66,000 bytes, lists 12,000.
     let little = StandIn::new(Form::Plain).memory_bytes(80_000);
     for device in ["auto", "cuda"] {
-        let outcome = on(&little, device, "batches");
+        let outcome = CHILD.on(&little, device, "batches");
         assert!(has(&outcome, "device_full", 0), "{outcome}");
         assert!(!has(&outcome, "waves_on_device", 0), "{outcome}");
     }
     let less = StandIn::new(Form::Plain).memory_bytes(10_000);
-    let outcome = on(&less, "auto", "batches");
+    let outcome = CHILD.on(&less, "auto", "batches");
     assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 0), "{outcome}");
-    let error = on(&less, "cuda", "batches");
+    let error = CHILD.on(&less, "cuda", "batches");
     assert!(error.contains("`device` is \"cuda\", but cuMemAlloc"), "{error}");
 }
 
 #[test]
 fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
-    let on_cpu = |device| {
-        let mut command = Command::new("timeout");
-        outcome(command.arg(LIMIT_SECONDS).env("TROMMEL_DEVICE", "cpu"), device, "batches")
-    };
-    assert!(has(&on_cpu("auto"), "waves_on_device", 0));
-    let (error, reason) = (on_cpu("cuda:1"), "switched off by TROMMEL_DEVICE=cpu");
-    assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
+    CHILD.check_without_device("batches");
 }

@@ -2,8 +2,6 @@
 //! runs the CUDA kernels on a CPU and fails when it is told to. Chunks stay few when nobody reads
 //! rows.
 
-use std::env;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -25,6 +23,7 @@ use crate::set_similarity_join::join::JoinQuestion;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
+use crate::testing::children::{self, Child};
 use crate::testing::sets;
 use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
 use crate::{Collect, ForEach, Memory};
@@ -172,10 +171,7 @@ const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
 const PAIRWISE: [JoinAlgorithm; 4] =
     [JoinAlgorithm::Auto, JoinAlgorithm::AllPairs, JoinAlgorithm::PpJoin, JoinAlgorithm::GroupJoin];
 
-/// What children do: the name of a device.
-const DEVICE: &str = "SET_JOIN_DEVICE";
-/// Whether they do all of it, or one join.
-const IS_ONE: &str = "SET_JOIN_IS_ONE";
+const CHILD: Child = Child { module: module_path!() };
 
 /// Bytes of a chunk: one pair, a few, all.
 const SIZES: [usize; 3] = [1, 100, 1 << 16];
@@ -304,52 +300,19 @@ fn run_one(device: Device, algorithm: JoinAlgorithm) -> Result<Counters, String>
 
 #[test]
 fn child() {
-    let Ok(device) = env::var(DEVICE) else { return };
-    let device = device.parse().unwrap();
-    if env::var(IS_ONE).is_err() {
-        run_all(device);
-        run_tiles(device);
-        println!("OUTCOME fine");
-        return;
-    }
-    let algorithm = match env::var(IS_ONE).as_deref() {
-        Ok("until it fails") => return run_tiles_until_it_fails(),
-        Ok("has tiles") => return println!("OUTCOME {}", has_tiles()),
-        Ok(which @ ("small" | "large" | "both")) => {
-            match run_auto(which) {
-                Ok(chunks) => println!("OUTCOME {chunks} chunks"),
-                Err(error) => println!("OUTCOME {error}"),
-            }
-            return;
+    let Some((device, case)) = children::case() else { return };
+    match case.as_str() {
+        "all" => {
+            run_all(device);
+            run_tiles(device);
+            children::tell("fine");
         }
-        Ok("tiles") => JoinAlgorithm::GpuSignatures,
-        _ => JoinAlgorithm::AllPairs,
-    };
-    match run_one(device, algorithm) {
-        Ok(counters) => println!("OUTCOME {counters:?}"),
-        Err(error) => println!("OUTCOME {error}"),
+        "until it fails" => run_tiles_until_it_fails(),
+        "has tiles" => children::tell(has_tiles()),
+        which @ ("small" | "large" | "both") => children::tell_end(run_auto(which)),
+        "tiles" => children::tell_end(run_one(device, JoinAlgorithm::GpuSignatures)),
+        _ => children::tell_end(run_one(device, JoinAlgorithm::AllPairs)),
     }
-}
-
-/// How a child ended.
-#[track_caller]
-fn outcome(command: &mut Command, device: &str) -> String {
-    command.arg(env::current_exe().unwrap());
-    command.args(["set_similarity_join::tests::pipelines::child", "--exact", "--nocapture"]);
-    let output = command.env(DEVICE, device).output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
-    assert!(output.status.success(), "{said}");
-    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
-    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
-}
-
-/// A command that is ended after its limit in seconds, because it hangs.
-fn on(stand_in: &StandIn) -> Command {
-    let mut command = stand_in.command("timeout");
-    command.arg("240");
-    command
 }
 
 #[test]
@@ -368,7 +331,7 @@ fn every_mode_gives_the_pairs_of_counting_by_hand_on_a_device() {
         [(Order::Forward, "cuda"), (Order::Reverse, "cuda"), (Order::Random(3), "auto")]
     {
         let stand_in = StandIn::new(Form::Plain).order(order);
-        assert_eq!(outcome(&mut on(&stand_in), device), "fine");
+        assert_eq!(CHILD.on(&stand_in, device, "all"), "fine");
     }
 }
 
@@ -386,10 +349,10 @@ fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
         let failing = StandIn::new(Form::Plain).failure(call, nth, code);
         // `auto` would not open a device for so few tiles.
         if which == "pairs" {
-            let auto = outcome(on(&failing).env(IS_ONE, which), "auto");
+            let auto = CHILD.on(&failing, "auto", which);
             assert!(auto.contains(&format!("({name:?}, 1)")), "{auto}");
         }
-        let cuda = outcome(on(&failing).env(IS_ONE, which), "cuda");
+        let cuda = CHILD.on(&failing, "cuda", which);
         let named = "stage `join/verify` (set_similarity_join): `device` is \"cuda\"";
         assert!(cuda.starts_with(named) && cuda.ends_with(&format!("({code})")), "{cuda}");
     }
@@ -398,15 +361,15 @@ fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
 #[test]
 fn auto_opens_only_the_kernels_that_it_has_chunks_for() {
     let plain = StandIn::new(Form::Plain);
-    let run = |stand_in: &StandIn, which| outcome(on(stand_in).env(IS_ONE, which), "cuda");
+    let run = |stand_in: &StandIn, which| CHILD.on(stand_in, "cuda", which);
     // The kernels of candidates are one module, those of tiles another one.
     let second_fails = plain.clone().failure("cuModuleLoadData", 2, 1);
     let first_fails = plain.clone().failure("cuModuleLoadData", 1, 1);
     for which in ["small", "large"] {
-        assert_eq!(run(&second_fails, which), "1 chunks", "{which}");
+        assert_eq!(run(&second_fails, which), "1", "{which}");
         assert!(run(&first_fails, which).ends_with("(1)"), "{which}");
     }
-    assert_eq!(run(&plain, "both"), "2 chunks");
+    assert_eq!(run(&plain, "both"), "2");
     let failed = run(&second_fails, "both");
     assert!(failed.contains("`device` is \"cuda\", and it failed: cuModuleLoad"), "{failed}");
 }
@@ -430,7 +393,7 @@ fn auto_makes_tiles_only_for_a_device_that_can_be_opened() {
         (plain.failure("cuDevicePrimaryCtxRetain", 1, 2), "false"),
     ];
     for (stand_in, expected) in cases {
-        let said = outcome(on(&stand_in).env(IS_ONE, "has tiles"), "auto");
+        let said = CHILD.on(&stand_in, "auto", "has tiles");
         assert_eq!(said, expected, "{stand_in:?}");
     }
 }
@@ -480,15 +443,15 @@ fn run_tiles_until_it_fails() {
         }
     }
     assert_eq!(pairs, JACCARD_HALF.pairs(&sets, None));
-    println!("OUTCOME {failures} failures");
+    children::tell(failures);
 }
 
 #[test]
 fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
     for (call, nth) in [("kernel", 2), ("kernel", 7), ("cuMemcpyDtoHAsync_v2", 8)] {
         let failing = StandIn::new(Form::Plain).failure(call, nth, 719);
-        let said = outcome(on(&failing).env(IS_ONE, "until it fails"), "cuda");
-        assert_eq!(said, "1 failures", "{call} {nth}");
+        let said = CHILD.on(&failing, "cuda", "until it fails");
+        assert_eq!(said, "1", "{call} {nth}");
     }
 }
 

@@ -1,14 +1,12 @@
 //! Waves of candidate pairs over the CUDA kernels, in child processes that find the stand-in
 //! driver: it runs the kernels on a CPU and fails when it is told to.
 
-use std::process::Command;
 use std::sync::Arc;
-use std::{env, vec};
+use std::vec;
 
 use trommel_engine::error::RunError;
 use trommel_engine::operator::Counters;
 use trommel_kernels::Isa;
-use trommel_kernels::cuda::{Device as Gpu, NoDevice};
 use trommel_kernels::overlap::{self, Pairs, Start};
 use trommel_kernels::sets::SetStore;
 use trommel_shim::{Form, StandIn};
@@ -20,16 +18,13 @@ use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::sets::SetBlock;
+use crate::testing::children::{self, Child, has};
 use crate::wave::tests::{
     AnswerConsumer, Cores, NumberProducer, Waves, answers, batch, counters, end, pipeline, start,
 };
 use crate::wave::{Device, DeviceSession, Wave};
 
-/// The device of a child.
-const DEVICE: &str = "WAVE_DEVICE";
-/// Chunks, pairs a chunk, panes and panes that the device has room for, separated by blanks; one
-/// pane unless said.
-const SHAPE: &str = "WAVE_SHAPE";
+const CHILD: Child = Child { module: module_path!() };
 
 const SETS: u32 = 40;
 const PAIRS: u32 = SETS * SETS;
@@ -113,40 +108,13 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
     Ok(counters(&metrics))
 }
 
+/// The case is the shape: chunks, pairs a chunk, panes and panes that the device has room for,
+/// separated by blanks; one pane unless said.
 #[test]
 fn child() {
-    let Ok(device) = env::var(DEVICE) else { return };
-    let shape = env::var(SHAPE).unwrap();
+    let Some((device, shape)) = children::case() else { return };
     let mut numbers = shape.split(' ').map(|number| number.parse().unwrap());
-    let shape = [(); 4].map(|()| numbers.next().unwrap_or(1));
-    match run(device.parse().unwrap(), shape) {
-        Ok(counters) => println!("OUTCOME {counters:?}"),
-        Err(error) => println!("OUTCOME {error}"),
-    }
-}
-
-/// How a child ended: its counters, or its error.
-fn outcome(command: &mut Command, device: &str, shape: &str) -> String {
-    command.arg(env::current_exe().unwrap());
-    command.args(["set_similarity_join::verify::stand_in_tests::child", "--exact", "--nocapture"]);
-    let output = command.env(DEVICE, device).env(SHAPE, shape).output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
-    assert!(output.status.success(), "{said}");
-    let outcome = said.lines().find_map(|line| line.split_once("OUTCOME "));
-    outcome.unwrap_or_else(|| panic!("{said}")).1.to_owned()
-}
-
-/// Seconds after which a child is ended: it hangs.
-const LIMIT_SECONDS: &str = "120";
-
-fn on(stand_in: &StandIn, device: &str, shape: &str) -> String {
-    outcome(stand_in.command("timeout").arg(LIMIT_SECONDS), device, shape)
-}
-
-fn has(outcome: &str, name: &str, count: u64) -> bool {
-    outcome.contains(&format!("({name:?}, {count})"))
+    children::tell_end(run(device, [(); 4].map(|()| numbers.next().unwrap_or(1))));
 }
 
 #[test]
@@ -154,12 +122,12 @@ fn pairs_are_verified_by_the_kernels_in_chunks_of_any_size() {
     let stand_in = StandIn::new(Form::Plain);
     for (shape, waves) in [("1 400", 4), ("3 37", 4 * 11), ("4 1", 1600)] {
         for device in ["auto", "cuda"] {
-            let outcome = on(&stand_in, device, shape);
+            let outcome = CHILD.on(&stand_in, device, shape);
             assert!(has(&outcome, "waves_on_device", waves), "{device} {shape}: {outcome}");
             assert!(has(&outcome, "bytes_from_device", 4 * u64::from(PAIRS)), "{outcome}");
             assert!(outcome.contains("overlap_ppm"), "{outcome}");
         }
-        let outcome = on(&stand_in, "cpu", shape);
+        let outcome = CHILD.on(&stand_in, "cpu", shape);
         assert!(has(&outcome, "waves", waves) && has(&outcome, "waves_on_device", 0), "{outcome}");
     }
 }
@@ -168,17 +136,17 @@ fn pairs_are_verified_by_the_kernels_in_chunks_of_any_size() {
 fn sets_are_sent_once_while_there_is_room_and_again_when_there_was_none() {
     let stand_in = StandIn::new(Form::Plain);
     // Probes are of the first pane, so that it is always needed.
-    let plain = on(&stand_in, "cuda", "4 100");
+    let plain = CHILD.on(&stand_in, "cuda", "4 100");
     let chunks = bytes_to_device(&plain) - PANE_BYTES;
     for (panes, room, sent) in [(3, 3, 3), (4, 9, 4), (2, 2, 2), (3, 2, 11), (16, 2, 16)] {
-        let outcome = on(&stand_in, "cuda", &format!("5 100 {panes} {room}"));
+        let outcome = CHILD.on(&stand_in, "cuda", &format!("5 100 {panes} {room}"));
         assert!(has(&outcome, "waves_on_device", 16), "{panes} {room}: {outcome}");
         let bytes = bytes_to_device(&outcome) - chunks;
         assert_eq!(bytes, sent * PANE_BYTES, "{panes} panes, room for {room}: {outcome}");
     }
-    let outcome = on(&stand_in, "cuda", "5 100 2 1");
+    let outcome = CHILD.on(&stand_in, "cuda", "5 100 2 1");
     assert!(outcome.contains("exceed the budget"), "two panes at once: {outcome}");
-    let outcome = on(&stand_in, "auto", "5 100 2 1");
+    let outcome = CHILD.on(&stand_in, "auto", "5 100 2 1");
     assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 1), "{outcome}");
 }
 
@@ -202,10 +170,10 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
     ];
     for (call, nth, code, counter) in failures {
         let failing = plain.clone().failure(call, nth, code);
-        let outcome = on(&failing, "auto", "4 40");
+        let outcome = CHILD.on(&failing, "auto", "4 40");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(has(&outcome, counter, 1) && has(&outcome, "waves", 40), "{shown}");
-        let outcome = on(&failing, "cuda", "4 40");
+        let outcome = CHILD.on(&failing, "cuda", "4 40");
         let shown = format!("{call} {nth} {code}: {outcome}");
         assert!(
             outcome.starts_with("stage `waves/verify` (waves): `device` is \"cuda\""),
@@ -218,28 +186,13 @@ fn failures_in_mid_stream_fall_back_if_they_may_and_are_told_if_not() {
 #[test]
 fn a_device_without_enough_memory_is_not_used() {
     let small = StandIn::new(Form::Plain).memory_bytes(2_000);
-    let outcome = on(&small, "auto", "4 400");
+    let outcome = CHILD.on(&small, "auto", "4 400");
     assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 0), "{outcome}");
-    let outcome = on(&small, "cuda", "4 400");
+    let outcome = CHILD.on(&small, "cuda", "4 400");
     assert!(outcome.contains("but cuMemAlloc of "), "{outcome}");
 }
 
 #[test]
 fn without_a_device_auto_is_the_cpu_and_cuda_is_an_error() {
-    let mut reasons = vec![("TROMMEL_DEVICE", "cpu", "switched off by TROMMEL_DEVICE=cpu")];
-    if Gpu::count() == Err(NoDevice::NoDriver) {
-        let reason = "no NVIDIA driver: libcuda.so.1 cannot be loaded";
-        reasons.push(("TROMMEL_DEVICE", "auto", reason));
-    }
-    for (variable, value, reason) in reasons {
-        let command = || {
-            let mut command = Command::new("timeout");
-            command.arg(LIMIT_SECONDS).env(variable, value);
-            command
-        };
-        let outcome_of = |device| outcome(&mut command(), device, "3 100");
-        assert!(has(&outcome_of("auto"), "waves_on_device", 0));
-        let error = outcome_of("cuda:1");
-        assert!(error.ends_with(&format!("`device` is \"cuda:1\", but {reason}")), "{error}");
-    }
+    CHILD.check_without_device("3 100");
 }
