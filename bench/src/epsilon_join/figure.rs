@@ -23,7 +23,7 @@ const SHAPES: [(Shape, &str, f64); 3] = [
 const DIMS: usize = 8;
 
 /// Pairs of vectors that nested loops compare at most, on one core and on a GPU: seconds.
-const PAIRS_MAX: [usize; 2] = [1 << 37, 1 << 43];
+const PAIRS_MAX: [usize; 2] = [1 << 35, 1 << 41];
 
 const LINES: [&str; 5] = [
     "nested loop, one core",

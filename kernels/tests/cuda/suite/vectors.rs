@@ -114,7 +114,8 @@ impl Bench {
             while !units.is_empty() {
                 slot = self.ask(slot, loaded, &units, answer)?;
                 *count += slot.count();
-                for (sum, more) in of_each.iter_mut().flatten().zip(slot.partners().flatten()) {
+                let more = slot.partners().into_iter().flatten();
+                for (sum, more) in of_each.iter_mut().flatten().zip(more) {
                     *sum += more;
                 }
                 units = slot.unfinished().to_vec();

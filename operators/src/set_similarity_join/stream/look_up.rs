@@ -457,7 +457,7 @@ mod tests {
             .flat_map(|similarity| [7, 33, 50, 80, 100].map(|p| (similarity, p)))
         {
             let bounds = bounds(similarity, percent);
-            for size in 1..=120 {
+            for size in (1..=40).chain(118..=120) {
                 let mut begin = 0;
                 for found in position_bounds(size, bounds) {
                     for position in begin..found.end {
