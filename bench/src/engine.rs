@@ -41,7 +41,7 @@ pub(crate) fn run(items: u64, batch: u64, rounds: usize) {
             Candidate::new("trommel, four stages, pinned", placed(Shape::Auto, true)),
         ];
         #[cfg(feature = "peers")]
-        candidates.extend(crate::peers::candidates(items, &sink));
+        candidates.extend(crate::peers::candidates(items, batch, &sink));
         measure(&mut candidates, expected, rounds);
         print(name, &candidates, items);
     }

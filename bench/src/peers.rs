@@ -1,14 +1,14 @@
 //! The pipeline of the engine in other engines, each written as its users would write it.
 //!
 //! The work is not the same in all respects. Batches differ: timely has buffers of 1,024 numbers
-//! and a source chunk of 4,096, renoir batches of 1,024. Sinks match the kind of sink per item,
-//! ours per batch. renoir shuffles items over two replicas, on threads that are not pinned.
+//! and a source chunk of 4,096. Fused, renoir has no batches; its hop has ours, to one replica, on
+//! threads that are not pinned. Its sink takes an item at a time, the others a batch.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use renoir::operator::source::IteratorSource;
-use renoir::{RuntimeConfig, StreamContext};
+use renoir::{BatchMode, Replication, RuntimeConfig, StreamContext};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::Operator;
@@ -20,8 +20,8 @@ use trommel_bench::pipeline::{Sink, mix, passes};
 /// Items that a timely source sends before other operators run.
 const TIMELY_CHUNK: u64 = 4096;
 
-/// Runs of the peers over `items` items.
-pub(crate) fn candidates<'a>(items: u64, sink: &Sink) -> Vec<Candidate<'a>> {
+/// Runs of the peers over `items` items, in batches of `batch` where they can be chosen.
+pub(crate) fn candidates<'a>(items: u64, batch: u64, sink: &Sink) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
     for workers in [1, 2] {
         let (sink, plural) = (sink.clone(), if workers == 1 { "" } else { "s, exchange" });
@@ -37,7 +37,7 @@ pub(crate) fn candidates<'a>(items: u64, sink: &Sink) -> Vec<Candidate<'a>> {
             }));
     }
     let sink = sink.clone();
-    candidates.push(Candidate::new("renoir, one hop", move || renoir_hop(items, &sink)));
+    candidates.push(Candidate::new("renoir, one hop", move || renoir_hop(items, batch, &sink)));
     candidates
 }
 
@@ -83,8 +83,7 @@ fn timely(items: u64, sink: &Sink, workers: u64) -> u64 {
                         move |_, _| {
                             move |input, _| {
                                 input.for_each(|_, batch| {
-                                    let mut sink = taken.borrow_mut();
-                                    batch.drain(..).for_each(|item| sink.take(item));
+                                    taken.borrow_mut().take_batch(batch);
                                 });
                             }
                         },
@@ -150,13 +149,15 @@ fn renoir(items: u64, sink: &Sink, threads: u64) -> u64 {
     answer(folded.get())
 }
 
-fn renoir_hop(items: u64, sink: &Sink) -> u64 {
+fn renoir_hop(items: u64, batch: u64, sink: &Sink) -> u64 {
+    let batch = usize::try_from(batch).expect("batches fit memory");
     let context = context(2);
     let folded = context
         .stream(IteratorSource::new(0..items))
+        .batch_mode(BatchMode::fixed(batch))
         .map(mix)
         .filter(|&item| passes(item))
-        .shuffle()
+        .replication(Replication::One)
         .fold_assoc(state(sink), take, merge)
         .collect_vec();
     context.execute_blocking();

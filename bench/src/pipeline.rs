@@ -123,8 +123,7 @@ impl Sink {
 
     /// Takes a batch.
     #[inline(never)]
-    pub fn take_batch(&mut self, records: &RecordBatch) {
-        let items = values(records);
+    pub fn take_batch(&mut self, items: &[u64]) {
         match self {
             Self::Light(sum) => {
                 *sum = items.iter().fold(*sum, |sum, &item| sum.wrapping_add(item));
@@ -177,7 +176,7 @@ pub fn batch_loop(items: u64, batch_items: u64, mut sink: Sink) -> u64 {
         let worker = scope.spawn(move || {
             let _ = core.is_some_and(core_affinity::set_for_current);
             for records in numbers(items, batch_items) {
-                sink.take_batch(&filter(&schema, &map(&schema, &records)));
+                sink.take_batch(values(&filter(&schema, &map(&schema, &records))));
             }
             sink.answer()
         });
@@ -200,7 +199,7 @@ pub fn batch_loop_with_hop(items: u64, batch_items: u64, mut sink: Sink) -> u64 
     std::thread::scope(|scope| {
         let consumer = scope.spawn(move || {
             pin(last);
-            receiver.iter().for_each(|records| sink.take_batch(&records));
+            receiver.iter().for_each(|records| sink.take_batch(values(&records)));
             sink.answer()
         });
         let producer = scope.spawn(move || {
@@ -237,7 +236,7 @@ pub fn trommel(items: u64, batch_items: u64, sink: Sink, shape: Shape, pin: bool
     let filter_stage =
         Map::new(Arc::clone(&schema), move |records| Ok(filter(&filtered, &records)));
     let sink_stage = ForEach::new(move |records| {
-        place.lock().unwrap_or_else(PoisonError::into_inner).take_batch(&records);
+        place.lock().unwrap_or_else(PoisonError::into_inner).take_batch(values(&records));
         Ok(())
     });
     let mut graph = Graph::new();

@@ -8,12 +8,12 @@ use topk::FilteredSpaceSaving;
 
 use crate::frequent_items::{Answer, Candidate, Estimate, Stream, feed};
 
-/// All peers. They are slow, so each is measured once.
+/// All peers.
 pub(crate) fn candidates() -> [Candidate; 3] {
     [
-        Candidate::once("crate datasketches", sketch),
-        Candidate::once("crate topk", filtered),
-        Candidate::once("crate heavykeeper", heavy_keeper),
+        Candidate::new("crate datasketches", sketch),
+        Candidate::new("crate topk", filtered),
+        Candidate::new("crate heavykeeper", heavy_keeper),
     ]
 }
 

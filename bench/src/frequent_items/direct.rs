@@ -8,6 +8,7 @@ use trommel::Isa;
 use trommel::frequent_items::{Counted, Filter, Sieve, SpaceSaving};
 
 use super::stream::{Answer, Estimate, Stream};
+use super::stream_summary::StreamSummary;
 
 /// Bins of the filter, the default of pipelines.
 pub(super) const BINS: usize = 16;
@@ -59,12 +60,50 @@ pub(super) fn exact(stream: &Stream) -> Answer {
     let count = |counts: &mut Counts, batch: &[u32]| {
         batch.iter().for_each(|&item| *counts.entry(item).or_default() += 1);
     };
-    feed(stream, Counts::default, count, |counts| {
-        let estimate = |(item, count)| Estimate { item, count: Some(count), error: Some(0) };
-        let mut estimates: Vec<Estimate> = counts.into_iter().map(estimate).collect();
-        estimates.sort_unstable_by_key(|e| Reverse(e.count));
-        (estimates, None)
+    // Room for the alphabet, so that the table does not grow.
+    let make = || Counts::with_capacity_and_hasher(stream.alphabet(), Default::default());
+    feed(stream, make, count, |counts| (exactly(counts), None))
+}
+
+/// Exact counts in an array by item, which needs items below a known number.
+pub(super) fn exact_array(stream: &Stream) -> Answer {
+    let make = || vec![0_u64; stream.alphabet()];
+    let count = |counts: &mut Vec<u64>, batch: &[u32]| {
+        batch.iter().for_each(|&item| counts[item as usize] += 1);
+    };
+    feed(stream, make, count, |counts| {
+        let bytes = size_of_val(&counts[..]);
+        let counts = (0_u32..).zip(counts).filter(|(_, count)| *count > 0);
+        (exactly(counts), Some(bytes))
     })
+}
+
+fn exactly(counts: impl IntoIterator<Item = (u32, u64)>) -> Vec<Estimate> {
+    let estimate = |(item, count)| Estimate { item, count: Some(count), error: Some(0) };
+    let mut estimates: Vec<Estimate> = counts.into_iter().map(estimate).collect();
+    estimates.sort_unstable_by_key(|e| Reverse(e.count));
+    estimates
+}
+
+/// SpaceSaving as published.
+pub(super) fn stream_summary(stream: &Stream) -> Answer {
+    let observe = |summary: &mut StreamSummary, batch: &[u32]| {
+        batch.iter().for_each(|&item| summary.observe(item));
+    };
+    feed(
+        stream,
+        || StreamSummary::new(stream.counters),
+        observe,
+        |summary| {
+            let estimate = |(item, count, error)| {
+                let (count, error) = (Some(count), Some(error));
+                Estimate { item, count, error }
+            };
+            let mut estimates: Vec<Estimate> = summary.counted().map(estimate).collect();
+            estimates.sort_unstable_by_key(|e| Reverse(e.count));
+            (estimates, None)
+        },
+    )
 }
 
 pub(super) fn space_saving(stream: &Stream) -> Answer {

@@ -12,6 +12,7 @@ mod python;
 mod results;
 mod sieves;
 mod stream;
+mod stream_summary;
 mod table;
 
 use std::path::PathBuf;
@@ -152,7 +153,7 @@ const PLAIN: &str = "space_saving";
 const CLICKHOUSE: &str = "ClickHouse topK";
 
 fn candidates() -> Vec<Candidate> {
-    let own = [
+    vec![
         Candidate::new(READ_LIMIT, direct::read_limit),
         Candidate::new(SIEVE, |stream| direct::sieve(stream, isa())),
         Candidate::new(IN_PIPELINE, pipelines::sieve),
@@ -163,9 +164,10 @@ fn candidates() -> Vec<Candidate> {
             pipelines::parallel_filter(stream, direct::BINS)
         }),
         Candidate::new(PLAIN, direct::space_saving),
-        Candidate::once("exact, hash table", direct::exact),
-    ];
-    own.into_iter().collect()
+        Candidate::new("space_saving, Stream-Summary", direct::stream_summary),
+        Candidate::new("exact, hash table", direct::exact),
+        Candidate::new("exact, array", direct::exact_array),
+    ]
 }
 
 #[cfg(not(feature = "peers"))]
@@ -180,7 +182,9 @@ pub(crate) fn run(arguments: &Arguments) {
     if arguments.attack {
         return attack::run(arguments);
     }
-    println!("{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds");
+    println!(
+        "{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds after one to warm up"
+    );
     println!("every bound that a summary gives is checked against exact counts\n");
     if arguments.has(Section::Table) {
         over_skews(arguments).expect("results and figures are written");
@@ -221,7 +225,7 @@ fn over_skews(arguments: &Arguments) -> io::Result<()> {
             results.add(&row.name, skew, row.cells[0].expect("it was measured"));
         }
         let Some(python) = &python else { continue };
-        for (name, cell) in python::measure(python, &stream)? {
+        for (name, cell) in python::measure(python, &stream, arguments.rounds)? {
             results.add(&name, skew, cell);
             results.add_peers([name.as_str()]);
         }

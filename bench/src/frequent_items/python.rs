@@ -19,11 +19,15 @@ struct Measured {
     rows: Vec<(u32, Option<u64>)>,
 }
 
-/// Measures all peers of the script on this stream, once and without a warm-up.
+/// Measures all peers of the script on this stream, in rounds after one to warm up.
 ///
 /// # Errors
 /// If the script fails.
-pub(super) fn measure(python: &Python, stream: &Stream) -> io::Result<Vec<(String, Cell)>> {
+pub(super) fn measure(
+    python: &Python,
+    stream: &Stream,
+    rounds: usize,
+) -> io::Result<Vec<(String, Cell)>> {
     let path = python.file("items.u32le");
     let mut file = io::BufWriter::new(fs::File::create(&path)?);
     for items in stream.items().chunks(1 << 16) {
@@ -34,6 +38,7 @@ pub(super) fn measure(python: &Python, stream: &Stream) -> io::Result<Vec<(Strin
     let measured = python.measure(&[
         ("--items", &[path.display().to_string()]),
         ("--counters", &[stream.counters.to_string()]),
+        ("--rounds", &[rounds.to_string()]),
     ]);
     fs::remove_file(&path)?;
     let measured: Vec<Measured> = measured?;

@@ -70,7 +70,7 @@ impl Stream {
         let window = &items[..window.min(items.len())];
         let shape = Shape {
             items: items.len(),
-            alphabet: u32::try_from(self.counts.len()).expect("items are u32"),
+            alphabet: u32::try_from(self.alphabet()).expect("items are u32"),
             counters: self.counters,
             batch: self.batch,
         };
@@ -94,6 +94,11 @@ impl Stream {
     /// Items without repetitions.
     pub(crate) fn items(&self) -> &[u32] {
         self.array.values()
+    }
+
+    /// Number of different items, at most; all are below.
+    pub(crate) fn alphabet(&self) -> usize {
+        self.counts.len()
     }
 
     /// Number of items, including repetitions.

@@ -11,18 +11,11 @@ use super::stream::{Answer, Stream};
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     pub(crate) run: Box<dyn Fn(&Stream) -> Answer>,
-    /// True to measure more than one round.
-    pub(crate) is_repeated: bool,
 }
 
 impl Candidate {
     pub(crate) fn new(name: &'static str, run: impl Fn(&Stream) -> Answer + 'static) -> Self {
-        Self { name, run: Box::new(run), is_repeated: true }
-    }
-
-    /// A candidate measured in the first round only.
-    pub(crate) fn once(name: &'static str, run: impl Fn(&Stream) -> Answer + 'static) -> Self {
-        Self { is_repeated: false, ..Self::new(name, run) }
+        Self { name, run: Box::new(run) }
     }
 }
 
@@ -78,7 +71,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Measures all candidates on this stream, in interleaved rounds, as column `column`.
+    /// Measures all candidates on this stream, in interleaved rounds after one to warm up, as
+    /// column `column`.
     pub(crate) fn measure(
         &mut self,
         candidates: &[Candidate],
@@ -87,19 +81,12 @@ impl Rows {
         rounds: usize,
     ) {
         let mut times: Vec<Vec<Duration>> = vec![Vec::new(); candidates.len()];
-        let mut answers: Vec<Answer> = Vec::new();
-        for round in 0..rounds {
-            for (index, candidate) in candidates.iter().enumerate() {
-                if round > 0 && !candidate.is_repeated {
-                    continue;
-                }
-                let answer = (candidate.run)(stream);
-                times[index].push(answer.time);
-                if round == 0 {
-                    answers.push(answer);
-                } else {
-                    answers[index] = answer;
-                }
+        let mut answers = Vec::new();
+        for round in 0..=rounds {
+            answers = candidates.iter().map(|candidate| (candidate.run)(stream)).collect();
+            if round > 0 {
+                let both = answers.iter().zip(&mut times);
+                both.for_each(|(answer, times)| times.push(answer.time));
             }
         }
         for ((candidate, times), answer) in candidates.iter().zip(times).zip(&answers) {
