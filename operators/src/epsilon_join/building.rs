@@ -40,6 +40,21 @@ impl Building {
         self.waiting = tasks.into_iter().enumerate().rev().collect();
     }
 
+    /// The vectors, which chunks give back with their tasks.
+    fn take_collected(&mut self) -> Option<Collected> {
+        let collected = self.collected.take()?;
+        Some(Arc::into_inner(collected).expect("all tasks have come back"))
+    }
+
+    /// Drops the coordinates, of which the directory has a copy; a stream needs them later.
+    fn drop_coordinates(&mut self) {
+        let Some(mut collected) = self.take_collected() else { return };
+        if collected.stamps.is_empty() {
+            collected.coordinates = Vec::new();
+        }
+        self.collected = Some(Arc::new(collected));
+    }
+
     /// Takes a task back; returns the vectors if it was the last one.
     fn landed(&mut self, number: usize, task: BuildTask) -> Option<Built> {
         self.done[number] = Some(task);
@@ -48,13 +63,13 @@ impl Building {
         }
         let Some(directory) = self.construction.complete(self.done.drain(..).flatten().collect())
         else {
+            if !self.construction.needs_vectors() {
+                self.drop_coordinates();
+            }
             self.begin_round();
             return None;
         };
-        // Chunks give their vectors back with their tasks.
-        let collected = self.collected.take().and_then(Arc::into_inner);
-        let collected = collected.expect("all tasks have come back");
-        Some(collected.ready(Some(directory)))
+        self.take_collected().map(|collected| collected.ready(Some(directory)))
     }
 }
 
