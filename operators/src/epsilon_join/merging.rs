@@ -15,69 +15,15 @@
 use std::sync::Arc;
 
 use arrow_schema::ArrowError;
-use trommel_kernels::Isa;
 
 use super::building::Progress;
-use super::built::{Built, Collected};
+use super::built::Built;
 use super::chunk::Task;
+use super::gathering::{Gathered, Gathering};
 use super::rules::Rules;
-use crate::carry::CarriedRows;
 
 /// Vectors that pay for principal components of their own.
 pub(super) const COMPONENTS_MIN: usize = 1 << 14;
-
-/// Puts the vectors of panes together, and makes them ready at once if they are few.
-#[derive(Debug)]
-pub(super) struct Gathering {
-    /// Number of the merge.
-    of: usize,
-    parts: Vec<Arc<Built>>,
-    like: Option<Arc<Built>>,
-    batch_bytes: usize,
-    /// Numbers up to which the vectors are made ready.
-    numbers_max: usize,
-    gathered: Option<Result<Gathered, ArrowError>>,
-}
-
-#[derive(Debug)]
-enum Gathered {
-    Collected(Collected),
-    Built(Built),
-}
-
-impl Gathering {
-    pub(super) fn run(&mut self, isa: Isa) {
-        self.gathered = Some(self.collected().map(|collected| {
-            let is_small = collected.coordinates.len() <= self.numbers_max;
-            if is_small || !collected.has_directory {
-                let like = self.like.as_deref().and_then(Built::directory);
-                Gathered::Built(collected.build(isa, like))
-            } else {
-                Gathered::Collected(collected)
-            }
-        }));
-    }
-
-    /// The vectors of all parts.
-    fn collected(&self) -> Result<Collected, ArrowError> {
-        let parts = &self.parts[..];
-        let carried = parts.iter().map(|part| part.carried.as_ref());
-        let carried = CarriedRows::joined(carried, self.batch_bytes)?;
-        let coordinates: Vec<&[f32]> = parts.iter().map(|part| part.coordinates()).collect();
-        let ids: Vec<&[u32]> = parts.iter().map(|part| &part.ids[..]).collect();
-        let stamps: Vec<&[u64]> = parts.iter().map(|part| &part.stamps[..]).collect();
-        let Built { dims, epsilon, .. } = *parts[0];
-        Ok(Collected {
-            coordinates: coordinates.concat(),
-            dims,
-            epsilon,
-            ids: ids.concat(),
-            carried,
-            has_directory: parts[0].directory().is_some(),
-            stamps: stamps.concat(),
-        })
-    }
-}
 
 /// A merge that is under way.
 #[derive(Debug)]

@@ -30,7 +30,8 @@
 //! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
-//! | `stream`, `merging`, `stored` | PREPARE of a stream; merges of its panes; its window as bytes |
+//! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
+//! | `merging`, `gathering` | merges of its panes, and their first task |
 //! | `device`, `cost`, `blocks` | the choice of a device, and the blocks that it joins |
 //! | `job`, `stores`, `flights` | a block, vectors in the memory of a device, and blocks in flight |
 //! | `error` | errors |
@@ -47,6 +48,7 @@ mod cost;
 mod device;
 mod error;
 mod flights;
+mod gathering;
 mod job;
 mod join;
 mod kernel;

@@ -12,9 +12,9 @@ use super::feeder::Feeder;
 /// Turns input into chunks of work.
 ///
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
-/// [`fill`](Self::fill) until that returns [`Filled::Nothing`]; after the last batch
-/// [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end). [`landed`](Self::landed)
-/// can come between two calls of `fill`. A producer sends nothing and keeps no chunk.
+/// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
+/// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
+/// [`landed`](Self::landed) can come between two calls of `fill`. A producer sends nothing and keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
