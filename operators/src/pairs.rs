@@ -26,6 +26,7 @@ impl PairSide<'_> {
 #[derive(Debug, Clone)]
 pub(crate) struct PairRows {
     schema: SchemaRef,
+    has_carried: bool,
     batch_bytes: usize,
 }
 
@@ -38,6 +39,7 @@ impl PairRows {
         batch_bytes: usize,
     ) -> Self {
         let id = |name| Field::new(name, DataType::UInt32, false);
+        let has_carried = carried.iter().any(|carried| !carried.fields().is_empty());
         let mut fields = vec![id("left"), id("right")];
         fields.extend(values);
         for (side, carried) in ["left", "right"].into_iter().zip(carried) {
@@ -46,7 +48,7 @@ impl PairRows {
                 Field::new(name, field.data_type().clone(), field.is_nullable())
             }));
         }
-        Self { schema: Arc::new(Schema::new(fields)), batch_bytes }
+        Self { schema: Arc::new(Schema::new(fields)), has_carried, batch_bytes }
     }
 
     /// Columns of the rows.
@@ -60,6 +62,9 @@ impl PairRows {
         pairs: impl ExactSizeIterator<Item = [PairSide<'a>; 2]>,
     ) -> usize {
         let len = pairs.len();
+        if !self.has_carried {
+            return len;
+        }
         let mut sum = 0;
         let is_full = |[left, right]: [PairSide<'a>; 2]| {
             sum += left.carried_bytes() + right.carried_bytes();
@@ -72,22 +77,26 @@ impl PairRows {
     /// A batch of `pairs` with their columns `values`.
     pub(crate) fn batch<'a>(
         &self,
-        pairs: impl Iterator<Item = [PairSide<'a>; 2]>,
+        pairs: impl Iterator<Item = [PairSide<'a>; 2]> + Clone,
         values: impl IntoIterator<Item = ArrayRef>,
     ) -> Result<RecordBatch, ArrowError> {
-        let (lefts, rights): (Vec<_>, Vec<_>) = pairs.map(|[left, right]| (left, right)).unzip();
-        if lefts.is_empty() {
+        let Some(first) = pairs.clone().next() else {
             return Ok(RecordBatch::new_empty(SchemaRef::clone(&self.schema)));
-        }
-        let ids = |sides: &[PairSide<'_>]| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter_values(sides.iter().map(|side| side.id)))
         };
-        let mut columns = vec![ids(&lefts), ids(&rights)];
+        // A pass for each column: pairs are many, and most have no carried columns.
+        let lefts = pairs.clone().map(|[left, _]| left);
+        let rights = pairs.map(|[_, right]| right);
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from_iter_values(lefts.clone().map(|side| side.id))),
+            Arc::new(UInt32Array::from_iter_values(rights.clone().map(|side| side.id))),
+        ];
         columns.extend(values);
-        for sides in [lefts, rights] {
-            if let Some((rows, _)) = sides[0].carried {
-                columns.extend(rows.take(sides.iter().filter_map(|side| Some(side.carried?.1)))?);
-            }
+        let [left, right] = first.map(|side| side.carried);
+        if let Some((rows, _)) = left {
+            columns.extend(rows.take(lefts.filter_map(|side| Some(side.carried?.1)))?);
+        }
+        if let Some((rows, _)) = right {
+            columns.extend(rows.take(rights.filter_map(|side| Some(side.carried?.1)))?);
         }
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }

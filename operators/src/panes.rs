@@ -6,8 +6,12 @@
 //! Acta Informatica 33, 1996). No pane crosses the border of a [cell](Extent::cell), so a pane
 //! expires as a whole at most one cell after its first item. Without room for a copy, panes are
 //! not merged.
+//!
+//! Panes are merged [at once](Panes::push), or elsewhere while the stream goes on:
+//! [`Panes::run_to_merge`] names the panes, and [`Panes::replace`] puts the merged one in their
+//! place when it is ready.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use crate::window::Extent;
 
@@ -16,9 +20,6 @@ const GROWTH: usize = 2;
 
 /// A part of the state of a stream.
 pub(crate) trait Pane: Sized {
-    /// Error of a merge.
-    type Error;
-
     /// Cell of all items.
     fn cell(&self) -> u64;
     /// Latest stamp of the items.
@@ -29,6 +30,13 @@ pub(crate) trait Pane: Sized {
     fn bytes(&self) -> usize;
     /// Whether the consecutive panes `parts` fit one pane within the limits of its format.
     fn may_merge(parts: &[Self]) -> bool;
+}
+
+/// A pane that is merged in one step.
+pub(crate) trait MergePane: Pane {
+    /// Error of a merge.
+    type Error;
+
     /// The consecutive panes `parts`, which are of one cell, as one pane.
     fn merged(parts: &[Self]) -> Result<Self, Self::Error>;
 }
@@ -52,40 +60,51 @@ impl<P: Pane> Panes<P> {
         self.merges
     }
 
-    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as
-    /// far as the copy fits `room` bytes.
-    pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
+    /// Adds the newest pane.
+    pub(crate) fn add(&mut self, pane: P) {
         self.panes.push(pane);
-        let newest = self.panes.len() - 1;
+    }
+
+    /// The panes that are to be merged next, if the copy fits `room` bytes: those of a cell that
+    /// is followed by another one, or the newest ones.
+    pub(crate) fn run_to_merge(&self, room: usize) -> Option<Range<usize>> {
+        let newest = self.panes.len().checked_sub(1)?;
+        let open = self.panes[newest].cell();
+        let mut end = 0;
+        for panes in self.panes.chunk_by(|left, right| left.cell() == right.cell()) {
+            let begin = end;
+            end += panes.len();
+            if panes.len() > 1 && panes[0].cell() != open && fits(panes, room) {
+                return Some(begin..end);
+            }
+        }
+        let run = self.newest_run(newest, room)..end;
+        (run.len() > 1).then_some(run)
+    }
+
+    /// Puts `merged` in the place of the panes `run`, of which it has the items.
+    pub(crate) fn replace(&mut self, run: Range<usize>, merged: P) {
+        self.merges += 1;
+        self.panes.splice(run, [merged]);
+    }
+
+    /// The first of the panes that are merged with the one at `newest`: those before it that are
+    /// not much larger, as far as the copy fits `room` bytes.
+    fn newest_run(&self, newest: usize, room: usize) -> usize {
         let cell = self.panes[newest].cell();
         // Each step compares a pane with the total of all panes after it, so one merge takes a
         // whole run of panes and copies each item once.
         let (mut begin, mut weight) = (newest, self.panes[newest].weight());
-        let mut bytes = self.panes[newest].bytes();
         while let Some(before) = begin.checked_sub(1) {
             let pane = &self.panes[before];
             let is_small = pane.cell() == cell && pane.weight() <= GROWTH * weight;
-            bytes += pane.bytes();
-            if !is_small || bytes > room || !P::may_merge(&self.panes[before..]) {
+            if !is_small || !fits(&self.panes[before..], room) {
                 break;
             }
             weight += pane.weight();
             begin = before;
         }
-        self.merge_from(begin)
-    }
-
-    /// Merges the panes of the last cell into one when `open` is another cell, if the copy fits
-    /// `room` bytes.
-    pub(crate) fn close_cells(&mut self, open: u64, room: usize) -> Result<(), P::Error> {
-        let Some(cell) = self.panes.last().map(P::cell).filter(|&cell| cell != open) else {
-            return Ok(());
-        };
-        let begin = self.panes.partition_point(|pane| pane.cell() < cell);
-        let parts = &self.panes[begin..];
-        let bytes: usize = parts.iter().map(P::bytes).sum();
-        let may_merge = bytes <= room && P::may_merge(parts);
-        if may_merge { self.merge_from(begin) } else { Ok(()) }
+        begin
     }
 
     /// Removes and returns the panes whose items have all left the window at `stamp`.
@@ -98,17 +117,39 @@ impl<P: Pane> Panes<P> {
         let expired = self.panes.iter().position(is_live).unwrap_or(self.panes.len());
         self.panes.drain(..expired)
     }
+}
 
-    fn merge_from(&mut self, begin: usize) -> Result<(), P::Error> {
-        let parts = &self.panes[begin..];
-        if parts.len() > 1 {
-            let merged = P::merged(parts)?;
-            self.merges += 1;
-            self.panes.truncate(begin);
-            self.panes.push(merged);
+impl<P: MergePane> Panes<P> {
+    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as
+    /// far as the copy fits `room` bytes.
+    pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
+        self.add(pane);
+        let newest = self.panes.len() - 1;
+        self.merge(self.newest_run(newest, room)..newest + 1)
+    }
+
+    /// Merges the panes of the last cell into one when `open` is another cell, if the copy fits
+    /// `room` bytes.
+    pub(crate) fn close_cells(&mut self, open: u64, room: usize) -> Result<(), P::Error> {
+        let Some(cell) = self.panes.last().map(P::cell).filter(|&cell| cell != open) else {
+            return Ok(());
+        };
+        let begin = self.panes.partition_point(|pane| pane.cell() < cell);
+        if fits(&self.panes[begin..], room) { self.merge(begin..self.panes.len()) } else { Ok(()) }
+    }
+
+    fn merge(&mut self, run: Range<usize>) -> Result<(), P::Error> {
+        if run.len() > 1 {
+            let merged = P::merged(&self.panes[run.clone()])?;
+            self.replace(run, merged);
         }
         Ok(())
     }
+}
+
+/// Whether the copy of `parts` fits `room` bytes and one pane.
+fn fits<P: Pane>(parts: &[P], room: usize) -> bool {
+    parts.iter().map(P::bytes).sum::<usize>() <= room && P::may_merge(parts)
 }
 
 impl<P> Deref for Panes<P> {
@@ -138,8 +179,6 @@ mod tests {
     const WINDOW: Extent = Extent::Items(40);
 
     impl Pane for Stamps {
-        type Error = Infallible;
-
         fn cell(&self) -> u64 {
             WINDOW.cell(self.0[0])
         }
@@ -159,6 +198,10 @@ mod tests {
         fn may_merge(parts: &[Self]) -> bool {
             parts.iter().map(Self::weight).sum::<usize>() <= 9
         }
+    }
+
+    impl MergePane for Stamps {
+        type Error = Infallible;
 
         fn merged(parts: &[Self]) -> Result<Self, Infallible> {
             let stamps: Vec<u64> = parts.iter().flat_map(|part| part.0.clone()).collect();

@@ -7,11 +7,13 @@
 //! map        the coordinates of some rows                         ┘
 //! plant      the kd tree of a sample, one task
 //! sort       the extent of some rows, and the bucket of each
-//! order      kd order, stored form and boxes of some buckets
+//! order      kd order of some buckets
+//! store      stored form and boxes of some buckets; of mapped points, a part of their order
 //! ```
 //!
 //! Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
-//! directory is the same for any number of tasks, bit for bit.
+//! directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
+//! input, which is not needed any more when their stored form is made.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,6 +80,7 @@ enum Step {
     Plant,
     Sort(Arc<Tree>),
     Order(Arc<Places>),
+    Store(Arc<Ordered>),
 }
 
 /// Rows that take the place of the input.
@@ -101,6 +104,15 @@ struct Places {
     counts: Vec<u32>,
 }
 
+/// Ordered points, whose stored form and boxes are missing.
+#[derive(Debug)]
+struct Ordered {
+    directory: Directory,
+    /// The leaves of runs of buckets, and the first leaf of each bucket, from the first one of the
+    /// run.
+    runs: Vec<(Range<usize>, Vec<u32>)>,
+}
+
 /// A task of a round.
 #[derive(Debug)]
 pub struct BuildTask {
@@ -118,6 +130,7 @@ enum Work {
     Plant(Option<Tree>),
     Sort(Sorting),
     Order(Box<Ordering>),
+    Store { ordered: Arc<Ordered>, run: usize, stored: Box<Stored> },
 }
 
 #[derive(Debug)]
@@ -135,10 +148,17 @@ struct Ordering {
     buckets: Range<usize>,
     order: Part<u32>,
     rows: Part<f32>,
-    tiles: Part<Line>,
-    is_exact: bool,
     /// The first leaf of each bucket, from the first one of the task.
     firsts: Vec<u32>,
+    /// The stored form of mapped points, of which only this task knows the coordinates.
+    stored: Option<Stored>,
+}
+
+/// The stored form of the points of some buckets.
+#[derive(Debug)]
+struct Stored {
+    tiles: Part<Line>,
+    is_exact: bool,
     /// Boxes of leaves, and the corners of the nodes over them.
     boxes: Option<(Level, Corners)>,
 }
@@ -208,6 +228,12 @@ impl Construction {
         Algorithm::of_share(self.share)
     }
 
+    /// Whether tasks of this round or a later one read the vectors; otherwise these may be dropped.
+    #[must_use]
+    pub fn needs_vectors(&self) -> bool {
+        !matches!(self.step, Step::Store(_))
+    }
+
     /// The tasks of the next round, for `threads` threads.
     #[must_use]
     pub fn round(&self, threads: usize) -> Vec<BuildTask> {
@@ -230,6 +256,7 @@ impl Construction {
                 rows.zip(parts).map(sorting).collect()
             }
             Step::Order(places) => self.orderings(places, pieces),
+            Step::Store(ordered) => storings(ordered),
         };
         let task = |work| BuildTask { isa: self.isa, mapped: self.mapped.clone(), work };
         works.into_iter().map(task).collect()
@@ -262,19 +289,14 @@ impl Construction {
         let positions = || runs.iter().map(|&(_, positions)| positions);
         let orders = parted(positions());
         let rows = parted(positions().map(|positions| positions * self.dims));
-        let tiles = parted(positions().map(|positions| positions / LANES * places.frame.words));
+        let is_mapped = places.frame.map.is_some();
+        let lines = |positions| positions / LANES * places.frame.words * usize::from(is_mapped);
+        let tiles = parted(positions().map(lines));
         let parts = orders.into_iter().zip(rows).zip(tiles);
         let ordering = |(buckets, ((order, rows), tiles))| {
-            Work::Order(Box::new(Ordering {
-                places: Arc::clone(places),
-                buckets,
-                order,
-                rows,
-                tiles,
-                is_exact: false,
-                firsts: Vec::new(),
-                boxes: None,
-            }))
+            let (places, firsts) = (Arc::clone(places), Vec::new());
+            let stored = is_mapped.then(|| Stored::new(tiles));
+            Work::Order(Box::new(Ordering { places, buckets, order, rows, firsts, stored }))
         };
         runs.iter().map(|(buckets, _)| buckets.clone()).zip(parts).map(ordering).collect()
     }
@@ -309,7 +331,8 @@ impl Construction {
                 Step::Sort(Arc::new(tree.expect(HAS_RUN)))
             }
             Step::Sort(_) => Step::Order(Arc::new(self.places(works))),
-            Step::Order(_) => return Some(self.take_ordered(works)),
+            Step::Order(_) => return self.take_ordered(works),
+            Step::Store(_) => return self.take_stored(works),
         };
         None
     }
@@ -352,17 +375,59 @@ impl Construction {
         Places { frame, buckets: joined(parts), counts }
     }
 
-    /// The directory of all runs of buckets.
-    fn take_ordered(&mut self, works: impl Iterator<Item = Work>) -> Directory {
-        let (mut orders, mut rows, mut tiles) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut firsts, mut leaves, mut is_exact) = (Vec::new(), 0, true);
-        let mut boxes: Option<(Level, Corners)> = None;
+    /// Takes the runs of buckets; returns the directory if they have a stored form.
+    fn take_ordered(&mut self, works: impl Iterator<Item = Work>) -> Option<Directory> {
+        let (mut orders, mut rows, mut stored) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut firsts, mut runs, mut leaves) = (Vec::new(), Vec::new(), 0);
         for work in works {
             let Work::Order(ordered) = work else { continue };
-            firsts.extend(ordered.firsts.iter().map(|first| first + leaves));
-            leaves += as_u32(ordered.order.len() / LANES);
-            is_exact &= ordered.is_exact;
-            let more = ordered.boxes.expect(HAS_RUN);
+            let end = leaves + ordered.order.len() / LANES;
+            firsts.extend(ordered.firsts.iter().map(|first| first + as_u32(leaves)));
+            runs.push((leaves..end, ordered.firsts));
+            leaves = end;
+            orders.push(ordered.order);
+            rows.push(ordered.rows);
+            stored.extend(ordered.stored);
+        }
+        firsts.push(as_u32(leaves));
+        let Step::Order(places) = std::mem::replace(&mut self.step, Step::Plant) else {
+            unreachable!("this round orders points")
+        };
+        let places = Arc::into_inner(places).expect("all tasks are here");
+        let mut directory = places.frame;
+        directory.set_points(self.len, joined(orders), joined(rows), firsts);
+        if directory.map.is_some() {
+            return Some(self.with_stored(directory, stored.into_iter()));
+        }
+        self.step = Step::Store(Arc::new(Ordered { directory, runs }));
+        None
+    }
+
+    fn take_stored(&mut self, works: impl Iterator<Item = Work>) -> Option<Directory> {
+        let stored = works.filter_map(|work| match work {
+            Work::Store { stored, .. } => Some(*stored),
+            _ => None,
+        });
+        // Tasks give their share of the points back.
+        let stored: Vec<Stored> = stored.collect();
+        let Step::Store(ordered) = std::mem::replace(&mut self.step, Step::Plant) else {
+            unreachable!("this round stores points")
+        };
+        let Ordered { directory, .. } = Arc::into_inner(ordered).expect("all tasks are here");
+        Some(self.with_stored(directory, stored.into_iter()))
+    }
+
+    /// The directory with the stored form of its runs of buckets.
+    fn with_stored(
+        &self,
+        mut directory: Directory,
+        runs: impl Iterator<Item = Stored>,
+    ) -> Directory {
+        let mut tiles = Vec::new();
+        let mut boxes: Option<(Level, Corners)> = None;
+        for stored in runs {
+            directory.is_exact &= stored.is_exact;
+            let more = stored.boxes.expect(HAS_RUN);
             match &mut boxes {
                 None => boxes = Some(more),
                 Some((level, corners)) => {
@@ -370,24 +435,25 @@ impl Construction {
                     corners.append(&more.1);
                 }
             }
-            orders.push(ordered.order);
-            rows.push(ordered.rows);
-            tiles.push(ordered.tiles);
+            tiles.push(stored.tiles);
         }
-        firsts.push(leaves);
-        let Step::Order(places) = std::mem::replace(&mut self.step, Step::Plant) else {
-            unreachable!("the last round orders points")
-        };
-        let places = Arc::into_inner(places).expect("all tasks are here");
-        let mut directory = places.frame;
-        directory.is_exact &= is_exact;
-        directory.set_points(self.len, joined(orders), joined(rows), firsts);
         directory.tiles = joined(tiles);
         if let Some((level, corners)) = boxes.filter(|_| self.len > 0) {
             directory.add_levels(self.isa, level, corners);
         }
         directory
     }
+}
+
+/// A task for each run of buckets.
+fn storings(ordered: &Arc<Ordered>) -> Vec<Work> {
+    let words = ordered.directory.words;
+    let parts = parted(ordered.runs.iter().map(|(leaves, _)| leaves.len() * words));
+    let storing = |(run, tiles)| {
+        let (ordered, stored) = (Arc::clone(ordered), Box::new(Stored::new(tiles)));
+        Work::Store { ordered, run, stored }
+    };
+    (0..).zip(parts).map(storing).collect()
 }
 
 impl Directory {
@@ -432,7 +498,8 @@ impl Directory {
 }
 
 impl BuildTask {
-    /// Does the task for `vectors`, which are the same for all tasks.
+    /// Does the task for `vectors`, which are the same for all tasks, or none when the construction
+    /// [needs](Construction::needs_vectors) them no more.
     ///
     /// # Panics
     ///
@@ -458,6 +525,13 @@ impl BuildTask {
                 sorting.extent = Some(Extent::of(*isa, rows));
             }
             Work::Order(ordering) => ordering.run(*isa, vectors, filtered),
+            Work::Store { ordered, run, stored } => {
+                let Ordered { directory, runs } = &**ordered;
+                let (leaves, firsts) = &runs[*run];
+                let points = LANES * directory.dims;
+                let rows = &directory.rows[leaves.start * points..leaves.end * points];
+                stored.run(*isa, directory, rows, firsts);
+            }
         }
     }
 }
@@ -479,20 +553,31 @@ impl Ordering {
         let order = &mut self.order[..];
         let run = Run { vectors: filtered, buckets, first, counts, order, rows: &mut *rows };
         self.firsts = run.order(isa);
-        let (form, words) = (&frame.form, frame.words);
-        self.is_exact = form.store(isa, rows, dims, words, &mut self.tiles);
-        let corners = Corners::of_leaves(isa, dims, rows);
-        let leaves = as_u32(self.order.len() / LANES);
-        let groups = firsts_of_groups(&self.firsts, leaves);
-        let above = corners.over(&groups);
-        let level = Level::over(isa, form, frame.limits(0.0), &corners, groups);
-        self.boxes = Some((level, above));
-        if frame.map.is_some() {
+        if let Some(stored) = &mut self.stored {
+            stored.run(isa, frame, rows, &self.firsts);
             let places = self.order.iter().zip(self.rows.chunks_exact_mut(vectors.dims()));
             for (&row, place) in places {
                 let row = if row == NO_ROW { 0 } else { row as usize };
                 place.copy_from_slice(vectors.row(row));
             }
         }
+    }
+}
+
+impl Stored {
+    fn new(tiles: Part<Line>) -> Self {
+        Self { tiles, is_exact: false, boxes: None }
+    }
+
+    /// Stores `rows` in the form of `frame`, by the first leaf of each bucket.
+    fn run(&mut self, isa: Isa, frame: &Directory, rows: &[f32], firsts: &[u32]) {
+        let (form, words, dims) = (&frame.form, frame.words, frame.filter_dims);
+        self.is_exact = form.store(isa, rows, dims, words, &mut self.tiles);
+        let corners = Corners::of_leaves(isa, dims, rows);
+        let leaves = as_u32(rows.len() / (LANES * dims));
+        let groups = firsts_of_groups(firsts, leaves);
+        let above = corners.over(&groups);
+        let level = Level::over(isa, form, frame.limits(0.0), &corners, groups);
+        self.boxes = Some((level, above));
     }
 }

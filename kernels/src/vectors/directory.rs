@@ -35,7 +35,7 @@ pub struct Directory {
     /// the distance that it moved a point by.
     pub(super) map: Option<(Principal, f64)>,
     /// Coordinates that filters compare, their form, and its words.
-    filter_dims: usize,
+    pub(super) filter_dims: usize,
     pub(super) form: Form,
     pub(super) words: usize,
     /// Whether filters know the points exactly.

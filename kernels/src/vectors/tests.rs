@@ -305,6 +305,8 @@ fn tasks_make_the_directory_of_one_thread() {
                 let epsilon = Epsilon::new(0.05).unwrap();
                 let mut construction = Construction::new(isa, dims, rows, epsilon);
                 loop {
+                    let none = Vectors::new(&[], dims);
+                    let vectors = if construction.needs_vectors() { vectors } else { none };
                     let mut tasks = construction.round(threads);
                     tasks.iter_mut().rev().for_each(|task| task.run(vectors));
                     if let Some(directory) = construction.complete(tasks) {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trommel_kernels::vectors::{Algorithm, BuildTask, Construction};
+use trommel_kernels::vectors::{Algorithm, BuildTask, Construction, Directory};
 
-use super::built::{Built, Collected, Index};
+use super::built::{Built, Collected};
 use super::rules::Rules;
 
 /// Tasks of an input that are under way.
@@ -13,8 +13,8 @@ pub(super) struct Building {
     /// None after the last task.
     collected: Option<Arc<Collected>>,
     construction: Construction,
-    /// Number of kernels.
-    kernels: usize,
+    /// Threads that a round has tasks for.
+    threads: usize,
     /// Tasks of the round that no kernel has yet, with their numbers, the last one first.
     waiting: Vec<(usize, BuildTask)>,
     /// Completed tasks of the round, by number.
@@ -22,12 +22,11 @@ pub(super) struct Building {
 }
 
 impl Building {
-    fn new(rules: &Rules, collected: Collected) -> Self {
-        let (dims, len) = (collected.dims, collected.ids.len());
+    fn new(collected: Collected, construction: Construction, threads: usize) -> Self {
         let mut building = Self {
-            construction: Construction::new(rules.isa, dims, len, rules.epsilon),
+            construction,
             collected: Some(Arc::new(collected)),
-            kernels: rules.kernels,
+            threads,
             waiting: Vec::new(),
             done: Vec::new(),
         };
@@ -36,9 +35,24 @@ impl Building {
     }
 
     fn begin_round(&mut self) {
-        let tasks = self.construction.round(self.kernels);
+        let tasks = self.construction.round(self.threads);
         self.done.resize_with(tasks.len(), || None);
         self.waiting = tasks.into_iter().enumerate().rev().collect();
+    }
+
+    /// The vectors, which chunks give back with their tasks.
+    fn take_collected(&mut self) -> Option<Collected> {
+        let collected = self.collected.take()?;
+        Some(Arc::into_inner(collected).expect("all tasks have come back"))
+    }
+
+    /// Drops the coordinates, of which the directory has a copy; a stream needs them later.
+    fn drop_coordinates(&mut self) {
+        let Some(mut collected) = self.take_collected() else { return };
+        if collected.stamps.is_empty() {
+            collected.coordinates = Vec::new();
+        }
+        self.collected = Some(Arc::new(collected));
     }
 
     /// Takes a task back; returns the vectors if it was the last one.
@@ -49,13 +63,13 @@ impl Building {
         }
         let Some(directory) = self.construction.complete(self.done.drain(..).flatten().collect())
         else {
+            if !self.construction.needs_vectors() {
+                self.drop_coordinates();
+            }
             self.begin_round();
             return None;
         };
-        // Chunks give their vectors back with their tasks.
-        let collected = self.collected.take().and_then(Arc::into_inner);
-        let collected = collected.expect("all tasks have come back");
-        Some(collected.ready(|_| Index::Directory(Box::new(directory))))
+        self.take_collected().map(|collected| collected.ready(Some(directory)))
     }
 }
 
@@ -67,12 +81,26 @@ pub(super) enum Progress {
 }
 
 impl Progress {
-    /// Begins to make vectors ready.
+    /// Begins to make vectors ready, with tasks for each kernel.
     pub(super) fn new(rules: &Rules, collected: Collected) -> Self {
         if !collected.has_directory {
-            return Self::Built(Arc::new(collected.ready(Index::Rows)));
+            return Self::Built(Arc::new(collected.ready(None)));
         }
-        Self::Building(Box::new(Building::new(rules, collected)))
+        let (dims, len) = (collected.dims, collected.ids.len());
+        let construction = Construction::new(rules.isa, dims, len, rules.epsilon);
+        Self::Building(Box::new(Building::new(collected, construction, rules.kernels)))
+    }
+
+    /// Begins to make the vectors of a stream ready, in small tasks. Few vectors take over the
+    /// principal components of `like`.
+    pub(super) fn merge(rules: &Rules, collected: Collected, like: Option<&Directory>) -> Self {
+        let (dims, len) = (collected.dims, collected.ids.len());
+        let construction = match like {
+            Some(like) => Construction::like(rules.isa, len, like),
+            None => Construction::new(rules.isa, dims, len, rules.epsilon),
+        };
+        let tasks = (len * dims).div_ceil(rules.tuning.merge_numbers);
+        Self::Building(Box::new(Building::new(collected, construction, tasks)))
     }
 
     /// Whether it is not known yet if a directory is the faster way.
@@ -90,8 +118,13 @@ impl Progress {
     pub(super) fn leave_directory(&mut self) {
         let Self::Building(building) = self else { return };
         if let Some(collected) = building.collected.take().and_then(Arc::into_inner) {
-            *self = Self::Built(Arc::new(collected.ready(Index::Rows)));
+            *self = Self::Built(Arc::new(collected.ready(None)));
         }
+    }
+
+    /// Whether a task waits.
+    pub(super) fn has_task(&self) -> bool {
+        matches!(self, Self::Building(building) if !building.waiting.is_empty())
     }
 
     /// The next task, with its number and the vectors; none while no task waits.

@@ -18,7 +18,7 @@ pub(super) struct Collected {
     pub(super) carried: Option<CarriedRows>,
     /// Whether they are put into a directory.
     pub(super) has_directory: bool,
-    /// Stamps of the vectors of a stream; else empty.
+    /// Stamps of the vectors of a stream, ascending; else empty.
     pub(super) stamps: Vec<u64>,
 }
 
@@ -27,20 +27,40 @@ impl Collected {
     /// one, since few vectors do not pay for components of their own.
     pub(super) fn build(self, isa: Isa, like: Option<&Directory>) -> Built {
         let (has_directory, dims, epsilon) = (self.has_directory, self.dims, self.epsilon);
-        self.ready(|coordinates| {
-            let vectors = Vectors::new(&coordinates, dims);
-            match like {
-                _ if !has_directory => Index::Rows(coordinates),
-                Some(like) => Index::Directory(Box::new(Directory::like(isa, vectors, like))),
-                None => Index::Directory(Box::new(Directory::new(isa, vectors, epsilon))),
-            }
-        })
+        if !has_directory {
+            return self.ready(None);
+        }
+        let vectors = Vectors::new(&self.coordinates, dims);
+        let directory = match like {
+            Some(like) => Directory::like(isa, vectors, like),
+            None => Directory::new(isa, vectors, epsilon),
+        };
+        self.ready(Some(directory))
     }
 
-    /// The vectors with the index that `make` makes of their coordinates.
-    pub(super) fn ready(self, make: impl FnOnce(Vec<f32>) -> Index) -> Built {
+    /// The vectors with their directory, if they have one.
+    pub(super) fn ready(self, directory: Option<Directory>) -> Built {
         let Self { coordinates, dims, epsilon, ids, carried, stamps, .. } = self;
-        Built { index: make(coordinates), dims, epsilon, ids, carried, stamps }
+        let index = match directory {
+            None => Index::Rows(coordinates),
+            // The directory has its own copy; only a stream needs the order of arrival later.
+            Some(directory) => {
+                let coordinates = if stamps.is_empty() { Vec::new() } else { coordinates };
+                Index::Directory { directory: Box::new(directory), coordinates }
+            }
+        };
+        Built { index, dims, epsilon, ids, carried, stamps }
+    }
+
+    /// Bytes of the vectors once they are ready, with their directory if they have one.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { coordinates, ids, carried, stamps, dims, has_directory, .. } = self;
+        let directory = if *has_directory { directory_bytes(ids.len(), *dims) } else { 0 };
+        size_of_val(&coordinates[..])
+            + size_of_val(&ids[..])
+            + size_of_val(&stamps[..])
+            + carried.as_ref().map_or(0, CarriedRows::bytes)
+            + directory
     }
 }
 
@@ -56,7 +76,11 @@ pub(super) fn directory_bytes(len: usize, dims: usize) -> usize {
 /// How the vectors of an input lie.
 #[derive(Debug)]
 pub(super) enum Index {
-    Directory(Box<Directory>),
+    Directory {
+        directory: Box<Directory>,
+        /// The coordinates in the order of arrival, in a stream; else empty.
+        coordinates: Vec<f32>,
+    },
     /// Row by row, for a nested loop.
     Rows(Vec<f32>),
 }
@@ -82,9 +106,15 @@ impl Built {
     /// Their directory, if they have one.
     pub(super) fn directory(&self) -> Option<&Directory> {
         match &self.index {
-            Index::Directory(directory) => Some(directory),
+            Index::Directory { directory, .. } => Some(directory),
             Index::Rows(_) => None,
         }
+    }
+
+    /// Their coordinates in the order of arrival, if they are of a stream or have no directory.
+    pub(super) fn coordinates(&self) -> &[f32] {
+        let (Index::Directory { coordinates, .. } | Index::Rows(coordinates)) = &self.index;
+        coordinates
     }
 
     /// The vectors again, if they are not in a directory.

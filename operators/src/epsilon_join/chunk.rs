@@ -9,6 +9,7 @@ use trommel_kernels::vectors::{BuildTask, Pair, Side, Sink, Vectors};
 use super::answer::{Answer, PartnerCounts};
 use super::blocks::FoundBlocks;
 use super::built::{Collected, Sides};
+use super::gathering::Gathering;
 use super::job::DeviceJob;
 use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
@@ -21,8 +22,10 @@ use crate::window::Extent;
 pub(super) enum Task {
     #[default]
     None,
-    /// A task of a round by which the vectors of an input are made ready.
-    Build { input: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
+    /// A task of a round by which vectors are made ready, those of input `of` or merge `of`.
+    Build { of: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
+    /// The vectors of some panes of a stream are put together.
+    Gather(Box<Gathering>),
     /// Parts of the join are searched.
     Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },
     /// A block of the join is searched by a device. The CPU leaves it undone.
@@ -62,6 +65,7 @@ impl EpsilonChunk {
         let Self { task, answer, cursor, block_rows } = self;
         match task {
             Task::None | Task::Device(_) | Task::Report { .. } => {}
+            Task::Gather(gathering) => gathering.run(isa),
             Task::Build { task, collected, .. } => {
                 task.run(Vectors::new(&collected.coordinates, collected.dims));
             }
@@ -148,7 +152,7 @@ impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
 impl WaveChunk for EpsilonChunk {
     fn items(&self) -> usize {
         match &self.task {
-            Task::None | Task::Build { .. } => 0,
+            Task::None | Task::Build { .. } | Task::Gather(_) => 0,
             Task::Join { parts, .. } => parts.len(),
             Task::Device(job) => job.rows[0].len(),
             Task::Report { sides, .. } => sides.left.len(),

@@ -44,9 +44,16 @@ const BUILD_PS: u64 = 13_600;
 /// ns for 8 dimensions, 3.8 us for 384.
 const SEARCH_PS: u64 = 43_000;
 const SEARCH_DIMS_MAX: u64 = 88;
+/// Nanoseconds of the one kernel that finds principal components, for each dimension up to a
+/// maximum: about 0.12 s for 384 dimensions and 0.15 s for 784.
+const COMPONENTS_NS: u64 = 300_000;
+const COMPONENTS_DIMS_MAX: u64 = 512;
 /// Picoseconds of a pair of a nested loop: 139 for 2 dimensions. Products of more are added.
 const PAIR_PS: u64 = 100;
 const PAIR_DIMS_PS: u64 = 20;
+
+/// Dimensions up to which a directory has no components.
+const PLAIN_DIMS_MAX: u64 = 16;
 
 /// Bytes of a nanosecond from pageable memory to a device (docs/gpu.md, *The whole way*).
 const SENT_BYTES: u64 = 6;
@@ -61,17 +68,20 @@ const TILED_DIMS_AS: u64 = 1_500;
 /// Attoseconds of a pair and dimension of a nested loop on a device: 1.6 ps for 8 dimensions.
 const LOOP_DIMS_AS: u64 = 200_000;
 
-/// Time of all kernels for a join, who share all of the work.
+/// Time of all kernels for a join, who share all of the work but the search for components. The
+/// time to collect vectors and to send rows is left out, as a device does not change it.
 pub(super) fn on_cpu(rules: &Rules, shape: &Shape) -> u64 {
     let (pairs, dims) = (u128::from(shape.pairs()), shape.dims as u64);
     let kernels = rules.kernels as u128;
+    let has_components = rules.has_directory(shape.pairs(), shape.dims) && dims > PLAIN_DIMS_MAX;
+    let components = COMPONENTS_NS * dims.min(COMPONENTS_DIMS_MAX) * u64::from(has_components);
     let picoseconds = if rules.has_directory(shape.pairs(), shape.dims) {
         let search = u128::from(SEARCH_PS * dims.min(SEARCH_DIMS_MAX));
         u128::from(shape.vectors()) * (u128::from(BUILD_PS * dims) + search) / kernels
     } else {
         pairs * u128::from(PAIR_PS + PAIR_DIMS_PS * dims) / kernels
     };
-    u64::try_from(picoseconds / 1_000).unwrap_or(u64::MAX)
+    u64::try_from(picoseconds / 1_000).unwrap_or(u64::MAX).saturating_add(components)
 }
 
 /// Time of a device for a join, with the way of the vectors there.
@@ -94,15 +104,16 @@ mod tests {
     use super::*;
     use crate::epsilon_join::options::{EpsilonAlgorithm, EpsilonOutput};
     use crate::epsilon_join::tuning::Tuning;
+    use crate::wave::OPENING_NS;
 
-    /// Milliseconds of a core and of a device for a join of `len` vectors.
-    fn milliseconds(len: usize, dims: usize, method: Method) -> [u64; 2] {
+    /// Milliseconds of `kernels` cores and of a device for a join of `len` vectors.
+    fn milliseconds(kernels: usize, len: usize, dims: usize, method: Method) -> [u64; 2] {
         let rules = Rules {
             epsilon: Epsilon::new(1.0).unwrap(),
             output: EpsilonOutput::Pairs,
             algorithm: EpsilonAlgorithm::Auto,
             isa: Isa::Scalar,
-            kernels: 1,
+            kernels,
             memory_max: 0,
             tuning: Tuning::default(),
         };
@@ -112,10 +123,25 @@ mod tests {
 
     #[test]
     fn costs_are_about_those_that_were_measured() {
-        assert_eq!(milliseconds(1_000_000, 8, Method::Boxes), [452, 27]);
-        assert_eq!(milliseconds(100_000, 384, Method::Tiles), [900, 49]);
-        assert_eq!(milliseconds(1_000_000, 128, Method::Tiles), [5_524, 291]);
-        let [cpu, loops] = milliseconds(250_000, 8, Method::NestedLoop);
+        assert_eq!(milliseconds(1, 1_000_000, 8, Method::Boxes), [452, 27]);
+        assert_eq!(milliseconds(1, 100_000, 384, Method::Tiles), [1_016, 49]);
+        assert_eq!(milliseconds(1, 1_000_000, 128, Method::Tiles), [5_563, 291]);
+        let [cpu, loops] = milliseconds(1, 250_000, 8, Method::NestedLoop);
         assert!(cpu < 120 && (70..80).contains(&loops), "{cpu} {loops}");
+    }
+
+    /// None of these pays for 0.4 s to open a device: the cores were faster, or up to 0.35 s slower.
+    #[test]
+    fn sixteen_cores_keep_the_joins_that_do_not_pay() {
+        let boxed = [(300_000, 2), (1_000_000, 8), (10_000_000, 8)];
+        let tiled = [(100_000, 384), (60_000, 784), (1_000_000, 128), (1_000_000, 64)];
+        let boxed = boxed.map(|(len, dims)| (len, dims, Method::Boxes));
+        let tiled = tiled.map(|(len, dims)| (len, dims, Method::Tiles));
+        for (len, dims, method) in boxed.into_iter().chain(tiled) {
+            let [cpu, device] = milliseconds(16, len, dims, method);
+            assert!(cpu < device + OPENING_NS / 1_000_000, "{len} x {dims}: {cpu} {device}");
+        }
+        let [cpu, device] = milliseconds(1, 1_000_000, 64, Method::Tiles);
+        assert!(cpu > device + OPENING_NS / 1_000_000, "{cpu} {device}");
     }
 }

@@ -24,6 +24,7 @@ use super::answer::LaterRows;
 use super::chunk::{EpsilonChunk, Task};
 use super::cost::{self, Shape};
 use super::job::{DeviceJob, DevicePlan, Outcome};
+use super::join::as_row;
 use super::options::EpsilonOutput;
 use super::stores::{Stores, stores_of};
 use super::tuning::Tuning;
@@ -255,6 +256,20 @@ impl Found {
     /// Takes the answer of a flight.
     fn read(&mut self, slot: &Slot<VectorJoin>) {
         match (self.asked, &mut self.outcome) {
+            // Pairs as they are, by rows in the whole.
+            (_, Outcome::Pairs(pairs)) if self.split.is_none() => {
+                let more = slot.pairs();
+                if pairs.len() + more.len() > self.room {
+                    self.outcome = Outcome::Full;
+                    return;
+                }
+                let [left, right] = self.first.map(as_row);
+                pairs.extend(more.iter().map(|pair| Pair {
+                    left: left + pair.left,
+                    right: right + pair.right,
+                    square: pair.square,
+                }));
+            }
             (Answer::Count, Outcome::Count(count)) => *count += slot.count(),
             (Answer::Partners, Outcome::Partners(counts)) => {
                 for (counts, more) in counts.iter_mut().zip(slot.partners()) {
@@ -280,10 +295,9 @@ impl Found {
 
     /// Takes a pair of rows of the block.
     fn take(&mut self, [left, right]: [usize; 2], square: f64) {
-        let row = |side: usize, row: usize| {
-            u32::try_from(self.first[side] + row).expect("rows have 32-bit numbers")
-        };
-        let pair = Pair { left: row(0, left), right: row(1, right), square };
+        let [first_left, first_right] = self.first;
+        let (left_row, right_row) = (as_row(first_left + left), as_row(first_right + right));
+        let pair = Pair { left: left_row, right: right_row, square };
         match &mut self.outcome {
             Outcome::Pairs(pairs) if pairs.len() < self.room => pairs.push(pair),
             Outcome::Pairs(_) => self.outcome = Outcome::Full,

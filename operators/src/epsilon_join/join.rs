@@ -159,7 +159,8 @@ impl Cursor {
     }
 }
 
-fn as_row(row: usize) -> u32 {
+/// The number of a row, in 32 bits.
+pub(super) fn as_row(row: usize) -> u32 {
     u32::try_from(row).expect("rows have 32-bit numbers")
 }
 

@@ -17,7 +17,7 @@
 //! blocks that were found.
 //!
 //! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of
-//! earlier vectors of the window.
+//! earlier vectors of the window, which kernels merge beside that.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009. Departures: a kd order over all dimensions and boxes at all levels in place of three
@@ -31,6 +31,7 @@
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
+//! | `merging`, `gathering` | merges of its panes, and their first task |
 //! | `device`, `cost`, `blocks` | the choice of a device, and the blocks that it joins |
 //! | `job`, `stores`, `flights` | a block, vectors in the memory of a device, and blocks in flight |
 //! | `error` | errors |
@@ -47,9 +48,11 @@ mod cost;
 mod device;
 mod error;
 mod flights;
+mod gathering;
 mod job;
 mod join;
 mod kernel;
+mod merging;
 mod operator;
 mod options;
 mod prepare;

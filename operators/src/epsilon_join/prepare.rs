@@ -252,7 +252,7 @@ impl Producer for EpsilonProducer {
                 let Some((input, (number, task, collected))) = task else {
                     return Ok(Filled::Waiting);
                 };
-                Task::Build { input, number, task, collected }
+                Task::Build { of: input, number, task, collected }
             }
             Phase::Joining { .. } | Phase::OnDevice { .. } if self.joining > 0 => {
                 return Ok(Filled::Waiting);
@@ -269,13 +269,13 @@ impl Producer for EpsilonProducer {
         match &chunk.task {
             Task::Build { .. } => {
                 let built = std::mem::take(&mut chunk.task);
-                if let (Task::Build { input, number, task, collected }, Phase::Building(inputs)) =
+                if let (Task::Build { of, number, task, collected }, Phase::Building(inputs)) =
                     (built, &mut self.phase)
                 {
                     // The last owner of the vectors takes them apart.
                     drop(collected);
-                    let was_choosing = inputs[input].is_choosing();
-                    inputs[input].landed(number, task);
+                    let was_choosing = inputs[of].is_choosing();
+                    inputs[of].landed(number, task);
                     let is_chosen = was_choosing && !inputs.iter().any(Progress::is_choosing);
                     let is_free = self.rules.algorithm == EpsilonAlgorithm::Auto;
                     if is_chosen && is_free && inputs.iter().any(Progress::is_slow) {

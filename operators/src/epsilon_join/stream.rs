@@ -11,8 +11,9 @@
 //! [`Tuning::micro_batch`](super::tuning::Tuning) vectors. So the load makes the micro-batches: a
 //! source sends what it has, and a vector that comes alone does not wait for others. A pane is an
 //! immutable block of vectors with a directory of its own: a chunk of a micro-batch that is still
-//! searched refers to the panes that it began with. Pairs are tested for whether their older vector
-//! is in the window, so they do not depend on micro-batches and panes.
+//! searched refers to the panes that it began with. Panes are [merged](super::merging) beside that,
+//! and searched until then. Pairs are tested for whether their older vector is in the window, so
+//! they do not depend on micro-batches, panes and the progress of merges.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,18 +23,17 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
-use trommel_kernels::Isa;
 
-use super::built::{Built, Collected, Sides, directory_bytes};
+use super::built::{Built, Collected, Sides};
 use super::chunk::{EpsilonChunk, Kept, Task};
 use super::error::EpsilonJoinError;
 use super::join::PartedJoin;
+use super::merging::{COMPONENTS_MIN, Merged, Merging};
 use super::options::EpsilonOutput;
 use super::rules::Rules;
 use super::side::{Side, VECTORS_MAX};
 use super::stored::StoredVectors;
 use crate::budget::Budget;
-use crate::carry::CarriedRows;
 use crate::panes::{Pane, Panes};
 use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer};
@@ -42,52 +42,11 @@ use crate::window::Extent;
 /// Consecutive vectors of one cell.
 struct VectorPane {
     built: Arc<Built>,
-    /// Their coordinates in the order of arrival, from which a larger pane is made.
-    coordinates: Vec<f32>,
     cell: u64,
     bytes: usize,
-    isa: Isa,
-    batch_bytes: usize,
-}
-
-impl VectorPane {
-    /// A pane whose directory may be like that of `larger`.
-    fn new(
-        collected: Collected,
-        larger: Option<&Self>,
-        cell: u64,
-        isa: Isa,
-        batch_bytes: usize,
-    ) -> Self {
-        let coordinates = collected.coordinates.clone();
-        let bytes = bytes_of(&collected);
-        let larger = larger.filter(|_| collected.ids.len() < COMPONENTS_MIN);
-        let built = collected.build(isa, larger.and_then(|pane| pane.built.directory()));
-        Self { built: Arc::new(built), coordinates, cell, bytes, isa, batch_bytes }
-    }
-}
-
-/// Vectors that pay for principal components of their own.
-const COMPONENTS_MIN: usize = 1 << 14;
-
-/// The largest pane.
-fn largest(panes: &[VectorPane]) -> Option<&VectorPane> {
-    panes.iter().max_by_key(|pane| pane.weight())
-}
-
-/// Bytes of a pane of these vectors.
-fn bytes_of(collected: &Collected) -> usize {
-    let Collected { coordinates, ids, carried, stamps, dims, .. } = collected;
-    2 * size_of_val(&coordinates[..])
-        + size_of_val(&ids[..])
-        + size_of_val(&stamps[..])
-        + carried.as_ref().map_or(0, CarriedRows::bytes)
-        + directory_bytes(ids.len(), *dims)
 }
 
 impl Pane for VectorPane {
-    type Error = ArrowError;
-
     fn cell(&self) -> u64 {
         self.cell
     }
@@ -107,23 +66,6 @@ impl Pane for VectorPane {
     fn may_merge(parts: &[Self]) -> bool {
         parts.iter().map(Self::weight).sum::<usize>() <= VECTORS_MAX
     }
-
-    fn merged(parts: &[Self]) -> Result<Self, ArrowError> {
-        let Self { built, cell, isa, batch_bytes, .. } = &parts[0];
-        let (mut coordinates, mut ids, mut stamps) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            coordinates.extend_from_slice(&part.coordinates);
-            ids.extend_from_slice(&part.built.ids);
-            stamps.extend_from_slice(&part.built.stamps);
-        }
-        let carried = parts.iter().map(|part| part.built.carried.as_ref());
-        let carried = CarriedRows::joined(carried, *batch_bytes)?;
-        let (dims, epsilon) = (built.dims, built.epsilon);
-        let has_directory = built.directory().is_some();
-        let collected =
-            Collected { coordinates, dims, epsilon, ids, carried, has_directory, stamps };
-        Ok(Self::new(collected, largest(parts), *cell, *isa, *batch_bytes))
-    }
 }
 
 /// The batch that is being joined: rows that are joined, and the first one that is not yet.
@@ -138,6 +80,9 @@ pub(super) struct StreamProducer {
     window: Extent,
     side: Side,
     panes: Panes<VectorPane>,
+    merging: Merging,
+    /// The failure of a merge, which ends the run.
+    failed: Option<ArrowError>,
     batch: Option<OpenBatch>,
     /// Work of the last micro-batch that is not in the wave yet.
     tasks: VecDeque<Task>,
@@ -164,6 +109,8 @@ impl StreamProducer {
             window,
             side,
             panes: Panes::default(),
+            merging: Merging::new(rules),
+            failed: None,
             batch: None,
             tasks: VecDeque::new(),
             position: 0,
@@ -196,7 +143,7 @@ impl StreamProducer {
                 stamps: stamps.to_vec(),
             };
             let pane = self.pane(collected)?;
-            self.push(pane)?;
+            self.panes.add(pane);
         }
         Ok(())
     }
@@ -211,7 +158,7 @@ impl StreamProducer {
             let gone = stamps.partition_point(|&stamp| !self.window.reaches(stamp, next));
             stored.ids.extend_from_slice(&ids[gone..]);
             stored.stamps.extend_from_slice(&stamps[gone..]);
-            stored.coordinates.extend_from_slice(&pane.coordinates[gone * dims..]);
+            stored.coordinates.extend_from_slice(&pane.built.coordinates()[gone * dims..]);
         }
         stored
     }
@@ -240,10 +187,7 @@ impl StreamProducer {
             (0..rows as u64).map(|row| self.stamp(self.position + row)).collect();
         self.position += rows as u64;
         let (first, last) = (stamps[0], stamps[rows - 1]);
-        let cell = self.window.cell(first);
         drop(self.panes.expire(self.window, first));
-        let room = self.rules.memory_max.saturating_sub(self.bytes());
-        self.panes.close_cells(cell, room)?;
         // Vectors of the micro-batch are counted with their pane.
         self.side.append(&part, &mut Budget::new(usize::MAX))?;
         // A stream goes on, so that directories pay.
@@ -251,26 +195,58 @@ impl StreamProducer {
         let collected = self.side.take(&self.rules, has_directory, stamps)?;
         let pane = self.pane(collected)?;
         self.list_tasks(&pane.built, last);
-        self.push(pane)?;
+        self.panes.add(pane);
+        self.merging.earn(rows, self.side.columns.dims);
+        self.begin_merge();
         Ok(true)
     }
 
     /// A pane of vectors of one cell.
-    fn pane(&self, collected: Collected) -> Result<VectorPane, OperatorError> {
-        let Rules { isa, tuning, memory_max, .. } = self.rules;
+    fn pane(&mut self, collected: Collected) -> Result<VectorPane, OperatorError> {
+        let Rules { isa, memory_max, .. } = self.rules;
+        let bytes = collected.bytes();
+        if self.bytes() + self.merging.bytes() + bytes > memory_max {
+            self.merging.cancel();
+        }
         let mut budget = Budget::new(memory_max);
         let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
         budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
-        budget.take("the micro-batch", bytes_of(&collected)).map_err(limited)?;
+        budget.take("the micro-batch", bytes).map_err(limited)?;
         let cell = self.window.cell(collected.stamps.first().copied().unwrap_or_default());
-        let batch_bytes = tuning.carried_batch_bytes;
-        Ok(VectorPane::new(collected, largest(&self.panes), cell, isa, batch_bytes))
+        let like = self.largest().filter(|_| collected.ids.len() < COMPONENTS_MIN);
+        let like = like.and_then(|built| built.directory());
+        let built = Arc::new(collected.build(isa, like));
+        Ok(VectorPane { built, cell, bytes })
     }
 
-    /// Adds the newest pane.
-    fn push(&mut self, pane: VectorPane) -> Result<(), OperatorError> {
-        let room = self.rules.memory_max.saturating_sub(self.bytes() + pane.bytes);
-        Ok(self.panes.push(pane, room)?)
+    /// The vectors of the largest pane.
+    fn largest(&self) -> Option<&Arc<Built>> {
+        let panes = self.panes.iter().map(|pane| &pane.built);
+        panes.max_by_key(|built| built.len())
+    }
+
+    /// Begins with the next merge, if none is under way.
+    fn begin_merge(&mut self) {
+        if self.merging.is_running() {
+            return;
+        }
+        let room = self.rules.memory_max.saturating_sub(self.bytes());
+        let Some(run) = self.panes.run_to_merge(room) else { return };
+        let panes = &self.panes[run];
+        let bytes = panes.iter().map(Pane::bytes).sum();
+        let parts = panes.iter().map(|pane| Arc::clone(&pane.built)).collect();
+        let Some(largest) = self.largest().cloned() else { return };
+        self.merging.begin(parts, bytes, largest);
+    }
+
+    /// Puts a merged pane in the place of its parts, as far as these have not expired.
+    fn put(&mut self, merged: Merged) {
+        let Merged { parts, built, bytes } = merged;
+        let is_part = |pane: &VectorPane| parts.iter().any(|part| Arc::ptr_eq(part, &pane.built));
+        let Some(begin) = self.panes.iter().position(is_part) else { return };
+        let len = self.panes[begin..].iter().take_while(|pane| is_part(pane)).count();
+        let (run, cell) = (begin..begin + len, self.panes[begin].cell);
+        self.panes.replace(run, VectorPane { built, cell, bytes });
     }
 
     /// Lists the work of a micro-batch whose newest stamp is `last`.
@@ -325,14 +301,39 @@ impl Producer for StreamProducer {
     }
 
     fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
         loop {
-            if let Some(task) = self.tasks.pop_front() {
+            if let Some(task) = self.tasks.pop_front().or_else(|| self.merging.paid_task()) {
                 chunk.task = task;
                 return Ok(Filled::Chunk);
             }
             if !self.begin()? {
-                return Ok(Filled::Nothing);
+                let has_task = self.merging.has_task();
+                return Ok(if has_task { Filled::Spare } else { Filled::Nothing });
             }
+        }
+    }
+
+    fn fill_spare(&mut self, chunk: &mut EpsilonChunk) -> Result<bool, OperatorError> {
+        let task = self.merging.task();
+        let is_filled = task.is_some();
+        chunk.task = task.unwrap_or_default();
+        Ok(is_filled)
+    }
+
+    fn landed(&mut self, chunk: &mut EpsilonChunk) {
+        if !matches!(chunk.task, Task::Gather(_) | Task::Build { .. }) {
+            return;
+        }
+        match self.merging.landed(std::mem::take(&mut chunk.task)) {
+            Ok(Some(merged)) => {
+                self.put(merged);
+                self.begin_merge();
+            }
+            Ok(None) => {}
+            Err(error) => self.failed = Some(error),
         }
     }
 
@@ -350,7 +351,7 @@ impl Producer for StreamProducer {
             ("not_finite", not_finite),
             ("panes", self.panes.len() as u64),
             ("merges", self.panes.merges()),
-            ("state_bytes", self.bytes() as u64),
+            ("state_bytes", (self.bytes() + self.merging.bytes()) as u64),
         ]
     }
 }

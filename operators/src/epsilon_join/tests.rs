@@ -17,6 +17,7 @@ use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
 mod division;
+mod merges;
 mod states;
 
 use super::tuning::Tuning;
@@ -105,6 +106,8 @@ impl Run {
         device_found: 200,
         is_device_forced: true,
         micro_batch: 8,
+        merge_numbers: 40,
+        merge_pace: 8,
         carried_batch_bytes: 100,
         batch_rows: 5,
     };

@@ -22,6 +22,11 @@ pub(super) struct Tuning {
     pub(super) is_device_forced: bool,
     /// Maximum vectors of a micro-batch of a stream.
     pub(super) micro_batch: usize,
+    /// Numbers of a task of a merge: those of the vectors that it makes ready.
+    pub(super) merge_numbers: usize,
+    /// Numbers of such tasks that each number of a vector of a stream is followed by, while there
+    /// are some.
+    pub(super) merge_pace: usize,
     /// Maximum bytes of carried columns of a batch.
     pub(super) carried_batch_bytes: usize,
     /// Maximum rows of a batch.
@@ -42,6 +47,9 @@ impl Default for Tuning {
             device_found: 1 << 24,
             is_device_forced: false,
             micro_batch: 4_096,
+            // A millisecond. A vector is merged about six times, each time in three rounds.
+            merge_numbers: 1 << 17,
+            merge_pace: 32,
             carried_batch_bytes: 64 << 20,
             batch_rows: 1 << 14,
         }

@@ -12,9 +12,9 @@ use super::feeder::Feeder;
 /// Turns input into chunks of work.
 ///
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
-/// [`fill`](Self::fill) until that returns [`Filled::Nothing`]; after the last batch
-/// [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end). [`landed`](Self::landed)
-/// can come between two calls of `fill`. A producer sends nothing and keeps no chunk.
+/// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
+/// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
+/// [`landed`](Self::landed) can come between two calls of `fill`. A producer sends nothing and keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
@@ -63,6 +63,15 @@ pub trait Producer: Send + 'static {
     /// As [`Producer::take`].
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
+    /// Fills `chunk`, which is empty, with work that can wait, after [`Filled::Spare`] and while the
+    /// thread has no other work; whether there is still some.
+    ///
+    /// # Errors
+    /// As [`Producer::take`].
+    fn fill_spare(&mut self, _chunk: &mut Self::Chunk) -> Result<bool, OperatorError> {
+        Ok(false)
+    }
+
     /// Called once, when the input has ended and all chunks that can be unfinished have come back.
     ///
     /// # Errors
@@ -98,19 +107,35 @@ pub enum Filled {
     /// There is no work until a chunk comes back, and no input is to be taken before. The chunk
     /// is empty; another one is in the wave.
     Waiting,
+    /// As [`Filled::Nothing`], with work that can wait until the thread has nothing else to do; at
+    /// the end of the input it is left undone. The chunk is empty.
+    Spare,
 }
 
 /// The first part of the operator: fills chunks and takes used ones back.
 pub(super) struct PreparePart<P: Producer> {
     producer: P,
     feeder: Feeder<P::Chunk>,
+    /// Whether there is work that can wait.
+    has_spare: bool,
     is_finishing: bool,
     has_ended: bool,
 }
 
 impl<P: Producer> PreparePart<P> {
     pub(super) fn new(producer: P, feeder: Feeder<P::Chunk>) -> Self {
-        Self { producer, feeder, is_finishing: false, has_ended: false }
+        Self { producer, feeder, has_spare: false, is_finishing: false, has_ended: false }
+    }
+
+    /// Sends a chunk of work that can wait.
+    fn send_spare(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
+        if self.producer.fill_spare(&mut chunk.chunk)? {
+            self.feeder.send(chunk, out);
+        } else {
+            self.feeder.keep(chunk);
+        }
+        Ok(Flow::HaveOutput)
     }
 }
 
@@ -135,17 +160,20 @@ impl<P: Producer> Operator for PreparePart<P> {
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.has_spare = false;
         let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
-        match self.producer.fill(&mut chunk.chunk)? {
-            Filled::Chunk => {
-                self.feeder.send(chunk, out);
-                return Ok(Flow::HaveOutput);
-            }
-            Filled::Waiting => {
-                self.feeder.keep(chunk);
-                return Ok(Flow::AwaitReply);
-            }
-            Filled::Nothing => self.feeder.keep(chunk),
+        let filled = self.producer.fill(&mut chunk.chunk)?;
+        if filled == Filled::Chunk {
+            self.feeder.send(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
+        self.feeder.keep(chunk);
+        self.has_spare = filled == Filled::Spare && !self.is_finishing;
+        if filled == Filled::Waiting {
+            return Ok(Flow::AwaitReply);
+        }
+        if self.has_spare {
+            return Ok(Flow::Background);
         }
         // At the end of the stream, chunks that can be unfinished have to come back first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
@@ -165,6 +193,10 @@ impl<P: Producer> Operator for PreparePart<P> {
     }
 
     fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        let is_due = self.producer.wake_at().is_some_and(|at| at <= now);
+        if self.has_spare && !is_due {
+            return self.send_spare(out);
+        }
         self.producer.wake(now)?;
         self.resume(out)
     }

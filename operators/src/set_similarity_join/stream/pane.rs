@@ -125,8 +125,6 @@ impl SetPane {
 }
 
 impl panes::Pane for SetPane {
-    type Error = ArrowError;
-
     fn cell(&self) -> u64 {
         self.cell
     }
@@ -146,6 +144,10 @@ impl panes::Pane for SetPane {
     fn may_merge(parts: &[Self]) -> bool {
         parts.iter().map(|pane| pane.sets.tokens()).sum::<usize>() <= TOKENS_MAX
     }
+}
+
+impl panes::MergePane for SetPane {
+    type Error = ArrowError;
 
     fn merged(parts: &[Self]) -> Result<Self, ArrowError> {
         let Self { begin, cell, batch_bytes, .. } = parts[0];

@@ -1,0 +1,67 @@
+//! The first task of a merge: the vectors of panes, one pane after the other.
+//!
+//! Few vectors are made ready at once, so that a small merge is one task.
+
+use std::sync::Arc;
+
+use arrow_schema::ArrowError;
+use trommel_kernels::Isa;
+
+use super::built::{Built, Collected};
+use crate::carry::CarriedRows;
+
+/// Puts the vectors of panes together, and makes them ready at once if they are few.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    /// Number of the merge.
+    pub(super) of: usize,
+    pub(super) parts: Vec<Arc<Built>>,
+    pub(super) like: Option<Arc<Built>>,
+    pub(super) batch_bytes: usize,
+    /// Numbers up to which the vectors are made ready.
+    pub(super) numbers_max: usize,
+    /// None before it has been run.
+    pub(super) gathered: Option<Result<Gathered, ArrowError>>,
+}
+
+/// The vectors of the panes, ready if they are few.
+#[derive(Debug)]
+pub(super) enum Gathered {
+    Collected(Collected),
+    Built(Built),
+}
+
+impl Gathering {
+    /// Does the task.
+    pub(super) fn run(&mut self, isa: Isa) {
+        self.gathered = Some(self.collected().map(|collected| {
+            let is_small = collected.coordinates.len() <= self.numbers_max;
+            if is_small || !collected.has_directory {
+                let like = self.like.as_deref().and_then(Built::directory);
+                Gathered::Built(collected.build(isa, like))
+            } else {
+                Gathered::Collected(collected)
+            }
+        }));
+    }
+
+    /// The vectors of all parts.
+    fn collected(&self) -> Result<Collected, ArrowError> {
+        let parts = &self.parts[..];
+        let carried = parts.iter().map(|part| part.carried.as_ref());
+        let carried = CarriedRows::joined(carried, self.batch_bytes)?;
+        let coordinates: Vec<&[f32]> = parts.iter().map(|part| part.coordinates()).collect();
+        let ids: Vec<&[u32]> = parts.iter().map(|part| &part.ids[..]).collect();
+        let stamps: Vec<&[u64]> = parts.iter().map(|part| &part.stamps[..]).collect();
+        let Built { dims, epsilon, .. } = *parts[0];
+        Ok(Collected {
+            coordinates: coordinates.concat(),
+            dims,
+            epsilon,
+            ids: ids.concat(),
+            carried,
+            has_directory: parts[0].directory().is_some(),
+            stamps: stamps.concat(),
+        })
+    }
+}
