@@ -14,7 +14,8 @@ use super::feeder::Feeder;
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
 /// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
-/// [`landed`](Self::landed) can come between two calls of `fill`. A producer sends nothing and keeps no chunk.
+/// [`landed`](Self::landed) can come between two calls of `fill`. A producer sends nothing and
+/// keeps no chunk.
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
@@ -63,8 +64,8 @@ pub trait Producer: Send + 'static {
     /// As [`Producer::take`].
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
-    /// Fills `chunk`, which is empty, with work that can wait, after [`Filled::Spare`] and while the
-    /// thread has no other work; whether there is still some.
+    /// Fills `chunk`, which is empty, with work that can wait, after [`Filled::Spare`] and while
+    /// the thread has no other work; returns whether there is still some.
     ///
     /// # Errors
     /// As [`Producer::take`].
