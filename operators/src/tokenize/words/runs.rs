@@ -74,7 +74,7 @@ fn ones(range: std::ops::Range<usize>) -> u64 {
     below(range.end) & !below(range.start)
 }
 
-/// What follows a run of ASCII.
+/// The text after a run of ASCII.
 enum After {
     Boundary,
     /// A byte that joins the letters or the digits on both of its sides.
@@ -83,7 +83,7 @@ enum After {
     Unknown,
 }
 
-/// What follows the run that ends at `at` (WB6, WB7, WB11, WB12).
+/// The text after the run that ends at `at` (WB6, WB7, WB11, WB12).
 #[inline]
 fn after(bytes: &[u8], at: usize) -> After {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);

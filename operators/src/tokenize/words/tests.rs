@@ -53,7 +53,7 @@ fn words_keep_what_belongs_together() {
 /// alike, and a loop over all characters takes minutes without optimisation.
 fn is_tested(number: &u32) -> bool {
     matches!(number, 0..0x3100 | 0xa640..0xac00 | 0xf900..0x10600 | 0x1f000..0x1fb00)
-        || number % 61 == 0
+        || number.is_multiple_of(61)
 }
 
 #[test]
