@@ -19,6 +19,7 @@ mod signatures;
 #[cfg(feature = "peers")]
 mod summary_peers;
 mod supports;
+mod top;
 mod waves;
 
 use std::process::ExitCode;
@@ -62,6 +63,8 @@ enum Command {
     Supports(supports::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
+    /// Most frequent lines and words of a file, next to programs that count all.
+    Top(top::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -118,6 +121,13 @@ fn main() -> ExitCode {
         Command::SetJoin(arguments) => {
             println!("{}\n", engine::machine());
             set_join::run(&arguments);
+        }
+        Command::Top(arguments) => {
+            println!("{}\n", engine::machine());
+            if let Err(error) = top::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
         }
     }
     ExitCode::SUCCESS

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`filter`] | searches each item in a handful of bins |
 //! | [`sieve`] | takes the few hottest keys out of a batch, and counts codes in a table |
-//! | [`sets`] | sets of tokens, and their signatures |
+//! | [`sets`] | sets of tokens: their signatures, and sorting them |
 //! | [`overlap`] | the overlap of candidate pairs of sets |
 //! | [`postings`] | candidates by lists of postings, sorted by size |
 //! | [`stream_postings`] | candidates by lists of postings in the order of arrival |

@@ -57,16 +57,29 @@ impl Input {
     /// The sets in a random order that is the same in each run.
     pub(super) fn shuffled(&self) -> Self {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
-        let mut numbers = Numbers::default();
-        for last in (1..order.len()).rev() {
-            order.swap(last, numbers.below(last + 1));
-        }
+        shuffle(&mut order, &mut Numbers::default());
         let mut shuffled = Self::new(&self.name);
         for set in order {
             shuffled.tokens.extend_from_slice(self.set(set));
             shuffled.ends.push(shuffled.tokens.len());
         }
         shuffled
+    }
+
+    /// The sets with a random number for each token, below their count, and their tokens in a
+    /// random order; the same in each run.
+    pub(super) fn renamed(&self) -> Vec<Vec<u32>> {
+        let mut tokens = self.tokens.clone();
+        tokens.sort_unstable();
+        tokens.dedup();
+        let mut numbers = Numbers::default();
+        let mut names: Vec<u32> = (0..).take(tokens.len()).collect();
+        shuffle(&mut names, &mut numbers);
+        let name = |token: &u32| names[tokens.binary_search(token).expect("it is one of them")];
+        let mut sets: Vec<Vec<u32>> =
+            (0..self.ends.len()).map(|set| self.set(set).iter().map(name).collect()).collect();
+        sets.iter_mut().for_each(|set| shuffle(set, &mut numbers));
+        sets
     }
 
     fn set(&self, set: usize) -> &[u32] {
@@ -145,6 +158,12 @@ impl Input {
         let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(sets.iter().map(id)));
         let lists: ArrayRef = Arc::new(lists.finish());
         RecordBatch::try_from_iter([("id", ids), ("set", lists)]).expect("columns of one length")
+    }
+}
+
+fn shuffle<T>(items: &mut [T], numbers: &mut Numbers) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, numbers.below(last + 1));
     }
 }
 

@@ -13,6 +13,7 @@ mod streams;
 mod summary;
 mod tables;
 mod waves;
+mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,10 @@ pub(crate) struct Arguments {
     /// Drop sets of the stream that have an earlier similar one, instead of finding pairs.
     #[arg(long, requires = "windows")]
     deduplicate: bool,
+    /// Measure whole runs instead, from a file of integers or words to the number of pairs, by
+    /// Jaccard: `auto` and the published algorithms in the same pipeline, on one core and two.
+    #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels", "windows", "python_peers"])]
+    end_to_end: bool,
     /// Number of sets to take of each input, evenly spaced; by default all.
     #[arg(long)]
     sets: Option<usize>,
@@ -181,6 +186,14 @@ pub(crate) fn run(arguments: &Arguments) {
     if arguments.python_peers {
         if let Err(error) = beside_python(arguments, isa, &inputs) {
             println!("without Python peers: {error}\n");
+        }
+        return;
+    }
+    if arguments.end_to_end {
+        for input in &inputs {
+            let thresholds = &arguments.thresholds;
+            whole::measure(input, thresholds, isa, patience(arguments))
+                .expect("a folder for files");
         }
         return;
     }

@@ -9,9 +9,11 @@
 //! [`Sets`] borrows such arrays and has checked them; [`SetStore`] owns them, for many calls.
 
 mod sign;
+mod sort;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use self::sign::{sign, sign_sets};
+pub use self::sort::sort_lists;
 pub use self::store::{SetStore, Sets};

@@ -1,4 +1,4 @@
-//! Signatures of sets on every level.
+//! Signatures and sorted lists on every level.
 
 use proptest::prelude::*;
 
@@ -52,5 +52,54 @@ fn signatures_are_parities_and_fold() {
         assert_eq!([fold], signed(&tokens, 1)[..], "{words} words fold to one");
         let of_one = signed(&tokens[..1], words);
         assert_eq!(of_one.iter().map(|word| word.count_ones()).sum::<u32>(), 1);
+    }
+}
+
+/// Sorts lists of these lengths, of tokens below `alphabet`, on every level.
+fn check_sorting(lengths: &[usize], alphabet: u32) {
+    let mut state = 1_u64;
+    let mut lists: Vec<Vec<u32>> = Vec::new();
+    for &length in lengths {
+        let token = |_| {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            u32::try_from(state >> 33).unwrap() % alphabet
+        };
+        lists.push((0..length).map(token).collect());
+    }
+    let mut offsets = vec![0];
+    for list in &lists {
+        offsets.push(offsets[offsets.len() - 1] + narrow(list.len()));
+    }
+    let given = lists.concat();
+    lists.iter_mut().for_each(|list| list.sort_unstable());
+    for isa in Isa::available() {
+        let mut tokens = given.clone();
+        sort_lists(isa, &offsets, &mut tokens);
+        assert_eq!(tokens, lists.concat(), "{isa}");
+    }
+}
+
+#[test]
+fn lists_of_all_lengths_are_sorted() {
+    check_sorting(&[], 1);
+    check_sorting(&[0, 1, 0], 9);
+    for length in (0..70).chain([127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 3000]) {
+        // All lanes of a group, some of one, and too few.
+        for lists in [1, 2, 3, 15, 16, 17, 37] {
+            check_sorting(&vec![length; lists], u32::MAX);
+        }
+    }
+    let mixed: Vec<usize> = (0..400).map(|list| list * list % 211).collect();
+    check_sorting(&mixed, 1000);
+    // Equal tokens, and the token that fills empty places.
+    check_sorting(&mixed, 2);
+}
+
+#[test]
+fn the_largest_token_is_sorted_too() {
+    for isa in Isa::available() {
+        let mut tokens = [u32::MAX, 1, u32::MAX, 0, u32::MAX, 2, 1, 7, 5, 3, 2, 9];
+        sort_lists(isa, &[0, 2, 5, 8, 12], &mut tokens);
+        assert_eq!(tokens, [1, u32::MAX, 0, u32::MAX, u32::MAX, 1, 2, 7, 2, 3, 5, 9], "{isa}");
     }
 }

@@ -1,43 +1,22 @@
 //! Collects the sets of a join as they arrive, then numbers their tokens and sorts them.
 
+use trommel_kernels::Isa;
+use trommel_kernels::sets::sort_lists;
+
 use super::TOKENS_MAX;
+use super::arrived::ArrivedBlock;
 use super::collection::{SetCollection, SortedSets};
 use super::error::SetError;
-use super::numbering::{Numbering, Totals};
+use super::numbering::{Numbering, TokenCounter, Totals};
+use super::order::{SET_PLACE_BYTES, in_order};
 use super::side::Side;
 use crate::budget::{Budget, BudgetFull};
 
 /// Maximum number of tokens of a block with several sets.
 const BLOCK_TOKENS: usize = 1 << 18;
 
-/// Sets of one side in the order of arrival.
-#[derive(Debug, Default)]
-struct CollectedBlock {
-    side: Side,
-    ids: Vec<u32>,
-    /// Start of each set among the tokens, and the end of the last one.
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
-}
-
-impl CollectedBlock {
-    fn new(side: Side) -> Self {
-        Self { side, offsets: vec![0], ..Self::default() }
-    }
-
-    fn push(&mut self, id: u32, tokens: &[u32]) {
-        self.ids.push(id);
-        self.tokens.extend_from_slice(tokens);
-        self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
-    }
-
-    fn set(&self, index: usize) -> &[u32] {
-        &self.tokens[self.offsets[index] as usize..self.offsets[index + 1] as usize]
-    }
-}
-
 /// Bytes of a set besides its tokens: id, offset, and its place while sets are sorted.
-const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<SetPlace>();
+const SET_BYTES: usize = 2 * size_of::<u32>() + SET_PLACE_BYTES;
 
 /// Collects the sets of a join. A set is a strictly ascending list of tokens.
 ///
@@ -56,7 +35,10 @@ const SET_BYTES: usize = 2 * size_of::<u32>() + size_of::<SetPlace>();
 /// ```
 #[derive(Debug)]
 pub struct SetCollector {
-    blocks: Vec<CollectedBlock>,
+    blocks: Vec<ArrivedBlock>,
+    /// Occurrences of the tokens of the first `counted` blocks.
+    counter: TokenCounter,
+    counted: usize,
     is_two_sided: bool,
     tokens: usize,
     token_max: u32,
@@ -71,6 +53,8 @@ impl SetCollector {
     pub fn new(memory_max: usize) -> Self {
         Self {
             blocks: Vec::new(),
+            counter: TokenCounter::default(),
+            counted: 0,
             is_two_sided: false,
             tokens: 0,
             token_max: 0,
@@ -108,15 +92,36 @@ impl SetCollector {
         self.budget.take("the sets", size_of_val(tokens) + SET_BYTES)?;
         self.tokens += tokens.len();
         self.token_max = self.token_max.max(last);
-        let is_room = |block: &&mut CollectedBlock| {
+        let is_room = |block: &&mut ArrivedBlock| {
             block.side == side && block.tokens.len() + tokens.len() <= BLOCK_TOKENS
         };
         let block = match self.blocks.last_mut().filter(is_room) {
             Some(block) => block,
-            None => self.blocks.push_mut(CollectedBlock::new(side)),
+            None => {
+                self.count_full_blocks();
+                self.blocks.push_mut(ArrivedBlock::new(side))
+            }
         };
         block.push(id, tokens);
         Ok(())
+    }
+
+    fn totals(&self) -> Totals {
+        let Self { tokens, token_max, is_two_sided, .. } = *self;
+        Totals { tokens, token_max, is_two_sided }
+    }
+
+    /// Counts the tokens of blocks that are full, while other cores read the next ones. Blocks
+    /// for which there is no room yet are counted at the end, which reports that.
+    fn count_full_blocks(&mut self) {
+        let totals = self.totals();
+        let Self { blocks, counter, counted, budget, .. } = self;
+        for block in &blocks[*counted..] {
+            if !counter.count(block.side, &block.tokens, totals, budget).is_ok_and(|is| is) {
+                return;
+            }
+            *counted += 1;
+        }
     }
 
     /// Takes `bytes` of the budget for `what`, which is kept with the sets.
@@ -133,27 +138,27 @@ impl SetCollector {
     /// Numbers the tokens by ascending frequency and sorts the sets.
     ///
     /// # Cost
-    /// One look-up per token; sorts the tokens of each set, and all sets by size and tokens.
+    /// Two look-ups per token; sorts the tokens of each set, and all sets by size and tokens.
     /// While it runs, it holds the tokens twice.
     ///
     /// # Errors
     /// If that does not fit the memory.
     pub fn finish(mut self) -> Result<SetCollection, SetError> {
-        let Self { tokens, token_max, is_two_sided, .. } = self;
-        let totals = Totals { tokens, token_max, is_two_sided };
+        // An unknown level is an error of the operator; the order is the same on all of them.
+        let isa = Isa::selected().unwrap_or(Isa::Scalar);
+        let (totals, counter) = (self.totals(), std::mem::take(&mut self.counter));
+        let counter_bytes = counter.bytes();
         let blocks = self.blocks.iter().map(|block| (block.side, &block.tokens[..]));
-        let Numbering { numbers, counts } = Numbering::new(blocks, totals, self.budget)?;
+        let numbering = counter.finish(blocks, self.counted, totals, self.budget)?;
+        let Numbering { numbers, counts } = numbering;
         for block in &mut self.blocks {
-            let CollectedBlock { offsets, tokens, .. } = block;
-            for ends in offsets.windows(2) {
-                let set = &mut tokens[ends[0] as usize..ends[1] as usize];
-                set.iter_mut().for_each(|token| *token = numbers.number(*token));
-                set.sort_unstable();
-            }
+            numbers.replace(&mut block.tokens);
+            sort_lists(isa, &block.offsets, &mut block.tokens);
         }
-        // From here on the sets are held twice, which is the peak of memory.
         drop(numbers);
-        let places = self.sorted_places();
+        self.budget.give_back(counter_bytes);
+        // From here on the sets are held twice, which is the peak of memory.
+        let places = in_order(&self.blocks);
         let (sets, tokens) = (places.len(), self.tokens);
         self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
         let mut sorted = SortedSets::with_capacity(sets, tokens);
@@ -165,35 +170,4 @@ impl SetCollector {
         self.budget.give_back(4 * tokens + SET_BYTES * sets);
         Ok(sorted.finish(self.is_two_sided, counts, self.budget))
     }
-
-    /// The places of all sets, sorted by size, side and tokens.
-    fn sorted_places(&self) -> Vec<SetPlace> {
-        let mut places = Vec::with_capacity(self.blocks.iter().map(|b| b.ids.len()).sum());
-        for (number, block) in (0..).zip(&self.blocks) {
-            for (index, ends) in (0..).zip(block.offsets.windows(2)) {
-                let size = ends[1] - ends[0];
-                places.push(SetPlace { size, side: block.side, block: number, index });
-            }
-        }
-        let tokens = |place: &SetPlace| self.blocks[place.block as usize].set(place.index as usize);
-        places.sort_unstable_by(|left, right| {
-            let key = |place: &SetPlace| (place.size, place.side.index());
-            // Equal prefixes become neighbours, which GroupJoin and the caches gain from; arrival
-            // breaks ties, so that the order does not depend on the sort.
-            key(left)
-                .cmp(&key(right))
-                .then_with(|| tokens(left).cmp(tokens(right)))
-                .then_with(|| (left.block, left.index).cmp(&(right.block, right.index)))
-        });
-        places
-    }
-}
-
-/// Place of a set among the blocks.
-#[derive(Debug, Clone, Copy)]
-struct SetPlace {
-    size: u32,
-    side: Side,
-    block: u32,
-    index: u32,
 }

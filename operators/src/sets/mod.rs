@@ -3,14 +3,17 @@
 //! | file | contents |
 //! |---|---|
 //! | `input` | reads sets from batches |
+//! | `arrived` | sets in the order of arrival |
 //! | `collector` | collects sets as they arrive |
 //! | `numbering` | numbers tokens by ascending frequency |
+//! | `order` | the order of sets by size and tokens |
 //! | `block` | sets that chunks refer to |
 //! | `collection` | sets in the order that joins need |
 //! | `carrier` | collects carried columns |
 //! | `side` | the two inputs of a join |
 //! | `error` | errors of sets |
 
+mod arrived;
 mod block;
 mod carrier;
 mod collection;
@@ -18,6 +21,7 @@ mod collector;
 mod error;
 mod input;
 mod numbering;
+mod order;
 mod side;
 
 pub use self::block::SetBlock;

@@ -2,6 +2,16 @@
 //!
 //! Every prefix filter needs rare tokens first. Tokens that no two sets of a pair have in common
 //! get the lowest numbers of all: they fill prefixes and have no postings.
+//!
+//! ```text
+//! blocks as they come ──► counts by token ──► numbers by token, in the same table
+//!                                        └──► a hash table, if tokens are much larger than
+//!                                             their number
+//! ```
+//!
+//! Blocks are counted as soon as they are full, while the source reads the next one on another
+//! core. Tokens are put into order by a counting sort of their frequencies, because there are few
+//! different ones; only the most frequent tokens are compared.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -24,22 +34,30 @@ struct Frequency {
 /// The numbers of tokens, by token.
 pub(crate) enum Numbers {
     /// A table by token, if tokens are not much larger than their count.
-    Dense(Vec<Occurrences>),
+    Dense(Vec<u32>),
     Sparse(HashMap<u32, Occurrences, RandomState>),
 }
 
 impl Numbers {
-    #[inline]
-    pub(crate) fn number(&self, token: u32) -> u32 {
+    /// Replaces tokens by their numbers.
+    pub(crate) fn replace(&self, tokens: &mut [u32]) {
         match self {
-            Self::Dense(table) => table[token as usize][0],
-            Self::Sparse(table) => table[&token][0],
+            Self::Dense(table) => {
+                tokens.iter_mut().for_each(|token| *token = table[*token as usize]);
+            }
+            Self::Sparse(table) => tokens.iter_mut().for_each(|token| *token = table[token][0]),
         }
     }
 }
 
 /// Bytes of an entry of a hash table that is half full.
 const SPARSE_BYTES: usize = 2 * (size_of::<(u32, Occurrences)>() + 1) * 8 / 7;
+
+/// Name of the tables in errors.
+const TABLES: &str = "the numbers of tokens";
+
+/// Frequencies that are sorted by counting; higher ones are compared.
+const FREQUENCIES: usize = 1 << 12;
 
 /// The numbers of all tokens of a join.
 pub(crate) struct Numbering {
@@ -67,80 +85,161 @@ pub(crate) struct Totals {
     pub(crate) is_two_sided: bool,
 }
 
-impl Numbering {
-    /// Counts and numbers the tokens of `blocks`, each with its side.
+impl Totals {
+    fn places(self) -> usize {
+        self.token_max as usize + 1
+    }
+
+    /// Whether a table by token is used: up to 4 places per token, it takes less memory than a
+    /// hash table, and one load per token instead of a hash.
+    fn is_dense(self) -> bool {
+        self.tokens > 0 && self.places() / 4 <= self.tokens
+    }
+}
+
+/// Counts tokens by side.
+#[derive(Debug, Default)]
+pub(super) struct TokenCounter {
+    /// Occurrences per side, by token; a side without tokens has no table.
+    tables: [Vec<u32>; 2],
+    /// Bytes of the tables, which are taken from the budget.
+    bytes: usize,
+}
+
+impl TokenCounter {
+    /// Bytes of the tables, which have been taken from the budget.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Counts `tokens`, if tables of `totals` are worth their memory and fit `budget`.
+    pub(super) fn count(
+        &mut self,
+        side: Side,
+        tokens: &[u32],
+        totals: Totals,
+        budget: &mut Budget,
+    ) -> Result<bool, BudgetFull> {
+        if !totals.is_dense() {
+            return Ok(false);
+        }
+        let table = &mut self.tables[side.index()];
+        if table.len() < totals.places() {
+            // A quarter more, so that a table is seldom copied.
+            let places = totals.places() + totals.places() / 4;
+            let bytes = (places - table.len()) * size_of::<u32>();
+            budget.take(TABLES, bytes)?;
+            self.bytes += bytes;
+            table.reserve_exact(places - table.len());
+            table.resize(places, 0);
+        }
+        tokens.iter().for_each(|&token| table[token as usize] += 1);
+        Ok(true)
+    }
+
+    /// Numbers the tokens of `blocks`, of which the first `counted` have been counted.
     ///
     /// # Errors
     /// If the tables do not fit `budget`.
-    pub(crate) fn new<'a>(
+    pub(super) fn finish<'a>(
+        mut self,
         blocks: impl Iterator<Item = (Side, &'a [u32])>,
+        counted: usize,
         totals: Totals,
         mut budget: Budget,
-    ) -> Result<Self, BudgetFull> {
-        let Totals { tokens, token_max, is_two_sided } = totals;
-        let places = token_max as usize + 1;
-        // Up to 4 places per token, a table takes less memory than a hash table, and one load per
-        // token instead of a hash.
-        let is_dense = tokens > 0 && places / 4 <= tokens;
-        let mut numbers = if is_dense {
-            budget.take("the numbers of tokens", places * size_of::<Occurrences>())?;
-            Numbers::Dense(vec![[0; 2]; places])
-        } else {
-            Numbers::Sparse(HashMap::default())
-        };
-        for (side, tokens) in blocks {
-            let side = side.index();
-            match &mut numbers {
-                Numbers::Dense(table) => {
-                    tokens.iter().for_each(|&token| table[token as usize][side] += 1);
-                }
-                Numbers::Sparse(table) => {
-                    for &token in tokens {
-                        table.entry(token).or_default()[side] += 1;
-                    }
-                    // Checked after each block, so that the table cannot outgrow the budget by
-                    // more than a block.
-                    let bytes = table.len() * SPARSE_BYTES;
-                    budget.clone().take("the numbers of tokens", bytes)?;
-                }
-            }
+    ) -> Result<Numbering, BudgetFull> {
+        if !totals.is_dense() {
+            budget.give_back(self.bytes);
+            drop(self);
+            return sparse(blocks, totals.is_two_sided, budget);
         }
-        let (distinct, bytes) = match &numbers {
-            Numbers::Dense(table) => (table.iter().filter(|seen| **seen != [0; 2]).count(), 0),
-            Numbers::Sparse(table) => (table.len(), table.len() * SPARSE_BYTES),
-        };
-        budget.take("the numbers of tokens", bytes + distinct * size_of::<Frequency>())?;
-        Ok(Self::by_frequency(numbers, distinct, is_two_sided))
+        for (side, tokens) in blocks.skip(counted) {
+            self.count(side, tokens, totals, &mut budget)?;
+        }
+        let [table, right] = self.tables;
+        Ok(dense(table, &right, totals.is_two_sided))
     }
+}
 
-    fn by_frequency(mut numbers: Numbers, distinct: usize, is_two_sided: bool) -> Self {
-        let key = |occurrences: Occurrences, token: u32| {
-            let [left, right] = occurrences;
-            let is_shared = if is_two_sided { left.min(right) > 0 } else { left > 1 };
-            Frequency { is_shared, occurrences: left + right, token }
-        };
-        let mut tokens: Vec<Frequency> = Vec::with_capacity(distinct);
-        match &numbers {
-            Numbers::Dense(table) => {
-                let seen = (0..).zip(table).filter(|(_, occurrences)| **occurrences != [0; 2]);
-                tokens.extend(seen.map(|(token, &occurrences)| key(occurrences, token)));
-            }
-            Numbers::Sparse(table) => {
-                tokens.extend(table.iter().map(|(&token, &occurrences)| key(occurrences, token)));
-            }
-        }
-        tokens.sort_unstable();
-        let count = |tokens: usize| u32::try_from(tokens).expect("at most 2^31 tokens");
-        let unshared = count(tokens.partition_point(|token| !token.is_shared));
-        // The numbers overwrite the counts, which the sort keys have made redundant.
-        for (number, &Frequency { token, .. }) in (0..).zip(&tokens) {
-            let place = match &mut numbers {
-                Numbers::Dense(table) => &mut table[token as usize],
-                Numbers::Sparse(table) => table.get_mut(&token).expect("it was counted"),
-            };
-            place[0] = number;
-        }
-        let distinct = count(tokens.len());
-        Self { numbers, counts: TokenCounts { distinct, unshared } }
+fn count(tokens: usize) -> u32 {
+    u32::try_from(tokens).expect("at most 2^31 tokens")
+}
+
+fn frequency([left, right]: Occurrences, token: u32, is_two_sided: bool) -> Frequency {
+    let is_shared = if is_two_sided { left.min(right) > 0 } else { left > 1 };
+    Frequency { is_shared, occurrences: left + right, token }
+}
+
+/// Numbers the tokens of tables of occurrences. The numbers overwrite those of `table`, the left
+/// side.
+fn dense(mut table: Vec<u32>, right: &[u32], is_two_sided: bool) -> Numbering {
+    table.resize(table.len().max(right.len()), 0);
+    let key = |token: usize, left: u32| {
+        let right = right.get(token).copied().unwrap_or(0);
+        frequency([left, right], count(token), is_two_sided)
+    };
+    // Classes are in the order of the numbers. The last one of the shared and of the other tokens
+    // has all high frequencies.
+    let class = |key: &Frequency| {
+        let low = (key.occurrences as usize).min(FREQUENCIES - 1);
+        if key.is_shared { FREQUENCIES + low } else { low }
+    };
+    let is_high = |key: &Frequency| key.occurrences as usize >= FREQUENCIES - 1;
+    let mut next = vec![0_u32; 2 * FREQUENCIES];
+    for (token, &left) in table.iter().enumerate() {
+        next[class(&key(token, left))] += 1;
     }
+    // Tokens that do not occur have the frequency 0 and no number.
+    next[0] = 0;
+    let mut start = 0;
+    for count in &mut next {
+        start += std::mem::replace(count, start);
+    }
+    let counts = TokenCounts { distinct: start, unshared: next[FREQUENCIES] };
+    let mut high = Vec::new();
+    for (token, place) in table.iter_mut().enumerate() {
+        let key = key(token, *place);
+        if is_high(&key) {
+            high.push(key);
+        } else {
+            let next = &mut next[class(&key)];
+            *place = *next;
+            *next += 1;
+        }
+    }
+    high.sort_unstable();
+    for key in high {
+        let next = &mut next[class(&key)];
+        table[key.token as usize] = *next;
+        *next += 1;
+    }
+    Numbering { numbers: Numbers::Dense(table), counts }
+}
+
+/// Counts and numbers the tokens of `blocks`, each with its side, in a hash table.
+fn sparse<'a>(
+    blocks: impl Iterator<Item = (Side, &'a [u32])>,
+    is_two_sided: bool,
+    mut budget: Budget,
+) -> Result<Numbering, BudgetFull> {
+    let mut table: HashMap<u32, Occurrences, RandomState> = HashMap::default();
+    for (side, tokens) in blocks {
+        for &token in tokens {
+            table.entry(token).or_default()[side.index()] += 1;
+        }
+        // Checked after each block, so that the table cannot outgrow the budget by more than a
+        // block.
+        budget.clone().take(TABLES, table.len() * SPARSE_BYTES)?;
+    }
+    budget.take(TABLES, table.len() * (SPARSE_BYTES + size_of::<Frequency>()))?;
+    let key = |(&token, &occurrences)| frequency(occurrences, token, is_two_sided);
+    let mut tokens: Vec<Frequency> = table.iter().map(key).collect();
+    tokens.sort_unstable();
+    let unshared = count(tokens.partition_point(|token| !token.is_shared));
+    // The numbers overwrite the counts, which the sort keys have made redundant.
+    for (number, Frequency { token, .. }) in (0..).zip(&tokens) {
+        table.get_mut(token).expect("it was counted")[0] = number;
+    }
+    let counts = TokenCounts { distinct: count(tokens.len()), unshared };
+    Ok(Numbering { numbers: Numbers::Sparse(table), counts })
 }

@@ -11,6 +11,7 @@
 
 mod dictionary;
 mod tokens;
+mod words;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,8 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::error::ReadError;
 use super::input::Inputs;
-use super::lines::{LineFormat, Run, shorten};
+use super::lines::{LineFormat, Run};
+use super::sets::shorten;
 use crate::columns::{vector_array, vector_field};
 
 /// Initial bytes of a record, and initial number of its fields; both double when they are full.

@@ -15,7 +15,7 @@ use trommel_engine::operator::{
 
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
-use crate::columns::{SetsBuilder, column_batch, column_schema};
+use crate::columns::{column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
@@ -24,8 +24,6 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// Maximum blocks, files or runs of lines per call, so that a call returns even if it finds
 /// nothing to send.
 pub(super) const STEPS_MAX: usize = 64;
-/// Bytes of an invalid token that a message repeats.
-const TOKEN_BYTES_SHOWN: usize = 40;
 
 /// Conversion of lines to rows.
 pub(super) trait LineFormat: Send {
@@ -519,105 +517,4 @@ impl LineFormat for TextLines {
         self.rows = 0;
         column_batch(&self.schema, Arc::new(full.finish()))
     }
-}
-
-/// Format `sets`: one row per line. Ids count all lines of all files, including lines left out.
-pub(super) struct SetLines {
-    sets: SetsBuilder,
-    next_id: u64,
-}
-
-impl SetLines {
-    pub(super) fn new() -> Self {
-        Self { sets: SetsBuilder::new(), next_id: 0 }
-    }
-
-    #[cfg(test)]
-    pub(super) fn starting_at(next_id: u64) -> Self {
-        Self { next_id, ..Self::new() }
-    }
-
-    fn next_id(&mut self, inputs: &Inputs, line: u64) -> Result<u32, ReadError> {
-        let id = u32::try_from(self.next_id)
-            .map_err(|_| ReadError::TooManyRows { path: inputs.path(), line })?;
-        self.next_id += 1;
-        Ok(id)
-    }
-}
-
-impl LineFormat for SetLines {
-    fn schema(&self) -> &SchemaRef {
-        self.sets.schema()
-    }
-
-    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        run.for_each_accepted(inputs, |inputs, line, bytes| {
-            let id = self.next_id(inputs, line)?;
-            let Some(bytes) = bytes else { return Ok(()) };
-            match parse_tokens(bytes, self.sets.tokens_mut()) {
-                Ok(()) => self.sets.close(id),
-                Err(token) => {
-                    self.sets.abandon();
-                    let token = shorten(token);
-                    inputs.refuse(|path| ReadError::Token { path, line, token })?;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {
-        self.next_id(inputs, line).map(drop)
-    }
-
-    fn rows(&self) -> usize {
-        self.sets.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.sets.bytes()
-    }
-
-    fn take(&mut self) -> RecordBatch {
-        self.sets.take()
-    }
-}
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t')
-}
-
-/// Appends the integers of a line to `tokens`, or returns the first invalid token.
-fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8]> {
-    let mut at = 0;
-    while at < line.len() {
-        if is_blank(line[at]) {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        let mut value = 0_u64;
-        // The bound stops long runs of digits before `value` overflows.
-        while at < line.len() && line[at].is_ascii_digit() && value <= u64::from(u32::MAX) {
-            value = value * 10 + u64::from(line[at] - b'0');
-            at += 1;
-        }
-        let ends = at == line.len() || is_blank(line[at]);
-        match u32::try_from(value) {
-            Ok(token) if ends => tokens.push(token),
-            _ => {
-                let token = &line[start..];
-                let len = token.iter().position(|&byte| is_blank(byte)).unwrap_or(token.len());
-                return Err(&token[..len]);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The beginning of a token, for a message.
-pub(super) fn shorten(token: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&token[..token.len().min(TOKEN_BYTES_SHOWN)]);
-    let more = if token.len() > TOKEN_BYTES_SHOWN { "…" } else { "" };
-    format!("{}{more}", shown.escape_debug())
 }

@@ -1,0 +1,72 @@
+//! The order of sets in a collection: by size, side and tokens.
+//!
+//! Sizes are few, so sets are put into runs of one size and side by counting. Within a run, sets
+//! are compared by their first two tokens, which a place has; their other tokens, each of them a
+//! miss of the cache, are read when both are equal.
+
+use super::arrived::ArrivedBlock;
+
+/// Place of a set among the blocks, with its first tokens.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SetPlace {
+    /// First token in the upper half, second one in the lower half.
+    prefix: u64,
+    pub(super) block: u32,
+    pub(super) index: u32,
+}
+
+/// Bytes of a place.
+pub(super) const SET_PLACE_BYTES: usize = size_of::<SetPlace>();
+
+/// The places of all sets of `blocks`, sorted by size, side and tokens. Sets are not empty, and
+/// their tokens ascend.
+pub(super) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
+    let sizes = || blocks.iter().flat_map(|block| block.offsets.windows(2).map(size));
+    let longest = sizes().max().unwrap_or(0) as usize;
+    // Start of each run; not longer than the tokens of the longest set.
+    let mut starts = vec![0_u32; 2 * (longest + 1)];
+    for block in blocks {
+        for ends in block.offsets.windows(2) {
+            starts[run(block, ends)] += 1;
+        }
+    }
+    let mut start = 0;
+    for count in &mut starts {
+        start += std::mem::replace(count, start);
+    }
+    let mut places = vec![SetPlace::default(); start as usize];
+    for (number, block) in (0..).zip(blocks) {
+        for (index, ends) in (0..).zip(block.offsets.windows(2)) {
+            let place = &mut starts[run(block, ends)];
+            let tokens = block.set(index as usize);
+            let second = tokens.get(1).copied().unwrap_or(0);
+            let prefix = u64::from(tokens[0]) << 32 | u64::from(second);
+            places[*place as usize] = SetPlace { prefix, block: number, index };
+            *place += 1;
+        }
+    }
+    let tokens = |place: &SetPlace| blocks[place.block as usize].set(place.index as usize);
+    // The starts have become ends.
+    let mut begin = 0;
+    for end in starts {
+        places[begin..end as usize].sort_unstable_by(|left, right| {
+            // Equal prefixes become neighbours, which GroupJoin and the caches gain from; arrival
+            // breaks ties, so that the order does not depend on the sort.
+            left.prefix
+                .cmp(&right.prefix)
+                .then_with(|| tokens(left).cmp(tokens(right)))
+                .then_with(|| (left.block, left.index).cmp(&(right.block, right.index)))
+        });
+        begin = end as usize;
+    }
+    places
+}
+
+fn size(ends: &[u32]) -> u32 {
+    ends[1] - ends[0]
+}
+
+/// Number of the run that a set of `block` belongs to.
+fn run(block: &ArrivedBlock, ends: &[u32]) -> usize {
+    2 * size(ends) as usize + block.side.index()
+}

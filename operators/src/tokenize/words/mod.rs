@@ -1,0 +1,100 @@
+//! Words by Unicode Standard Annex 29, in lower case.
+//!
+//! A mask of 64 bytes has a bit for each byte that is inside of a word, or may be: a letter, a
+//! digit, an underscore, or a part of a character that is not ASCII. The runs of ones are looked
+//! at where they end:
+//!
+//! ```text
+//! text      d o n ' t   s t o p ,   f l â n e u r
+//! mask      1 1 1 0 1 0 1 1 1 1 0 0 1 1 1 1 1 1 1 1
+//!                │            │                    │
+//!       joins both sides:   a word,          not ASCII: `general` goes from
+//!       the word goes on    as it is         character to character
+//! ```
+//!
+//! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
+//! after it: a combining mark belongs to the space before it). So the text can be cut there into
+//! windows, each of which is put into lower case at once as far as it is ASCII.
+//!
+//! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
+//! `unicode-segmentation` has them all, and is the reference of the tests. The masks are those of
+//! Langdale and Lemire, *Parsing gigabytes of JSON per second*, 2019.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `mask` | masks of 64 bytes |
+//! | `runs` | words by the runs of a mask |
+//! | `general` | words of any text |
+//! | `class` | classes of characters |
+
+mod class;
+mod general;
+mod mask;
+mod runs;
+
+#[cfg(test)]
+mod tests;
+
+use memchr::{memchr_iter, memrchr_iter};
+
+/// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
+/// when it goes on.
+const WINDOW: usize = 1024;
+
+/// Reused buffers.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    /// The window with its ASCII letters in lower case.
+    window: String,
+    /// One word in lower case.
+    word: String,
+}
+
+/// Calls `sink` with the words from byte `at` on until it returns false. Returns the byte at which
+/// to continue; the length of the text if nothing is left.
+pub(super) fn words(
+    text: &str,
+    at: usize,
+    buffers: &mut Buffers,
+    mut sink: impl FnMut(&str) -> bool,
+) -> usize {
+    let Buffers { window, word } = buffers;
+    let (mut at, mut goes_on) = (at, true);
+    while goes_on && at < text.len() {
+        let mut watched = |word: &str| {
+            goes_on = sink(word);
+            goes_on
+        };
+        let rest = &text[at..];
+        at += match window_len(rest) {
+            Some(len) => {
+                window.clear();
+                window.push_str(&rest[..len]);
+                window.make_ascii_lowercase();
+                runs::words(&rest[..len], window, word, watched)
+            }
+            None => general::words(rest, 0, 0..WINDOW, word, &mut watched).at,
+        };
+    }
+    at
+}
+
+/// Length of a window at the beginning of `text`, up to its end or a cut, in bytes.
+fn window_len(text: &str) -> Option<usize> {
+    if text.len() <= WINDOW {
+        return Some(text.len());
+    }
+    let mut spaces = memrchr_iter(b' ', &text.as_bytes()[..WINDOW]);
+    spaces.find(|&space| is_cut(text, space))
+}
+
+/// Length of the stretch at the beginning of `text`, up to the next cut, in bytes.
+fn mixed_len(text: &str) -> usize {
+    let mut spaces = memchr_iter(b' ', text.as_bytes());
+    spaces.find(|&space| is_cut(text, space)).unwrap_or(text.len())
+}
+
+/// True if the space at this index begins a run of white space.
+fn is_cut(text: &str, space: usize) -> bool {
+    space > 0 && !text[..space].ends_with(char::is_whitespace)
+}

@@ -1,0 +1,171 @@
+//! Words against the crate, over all characters.
+
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::*;
+
+fn all(text: &str) -> Vec<String> {
+    let (mut found, mut lower) = (Vec::new(), Buffers::default());
+    let end = words(text, 0, &mut lower, |word| {
+        found.push(word.to_owned());
+        true
+    });
+    assert_eq!(end, text.len());
+    found
+}
+
+/// Stops after every word and continues there.
+fn one_by_one(text: &str) -> Vec<String> {
+    let (mut found, mut lower, mut at) = (Vec::new(), Buffers::default(), 0);
+    while at < text.len() {
+        let mut count = 0;
+        at = words(text, at, &mut lower, |word| {
+            found.push(word.to_owned());
+            count += 1;
+            false
+        });
+        assert!(count <= 1);
+    }
+    found
+}
+
+/// General rules of the crate: the last letter prevents its ASCII shortcut.
+fn naive(text: &str) -> Vec<String> {
+    let text = format!("{text} é");
+    let mut words: Vec<_> = text.unicode_words().map(str::to_lowercase).collect();
+    assert_eq!(words.pop().as_deref(), Some("é"));
+    words
+}
+
+fn check(text: &str) {
+    assert_eq!(all(text), naive(text), "{text:?}");
+}
+
+#[test]
+fn words_keep_what_belongs_together() {
+    let text = "Don't split 3.14, 1,000 or e.g. snake_case; _ is no word. a:b 1:2 x..y ÉTÉ ΟΔΟΣ";
+    let expected = "don't split 3.14 1,000 or e.g snake_case is no word a:b 1 2 x y été οδος";
+    assert_eq!(all(text).join(" "), expected);
+}
+
+/// Characters of the alphabets and of emoji, and each 61st other one: ideographs and syllables are
+/// alike, and a loop over all characters takes minutes without optimisation.
+fn is_tested(number: &u32) -> bool {
+    matches!(number, 0..0x3100 | 0xa640..0xac00 | 0xf900..0x10600 | 0x1f000..0x1fb00)
+        || number.is_multiple_of(61)
+}
+
+#[test]
+fn characters_are_cut_as_the_crate_cuts_them() {
+    let characters = (0..=u32::from(char::MAX)).filter(is_tested);
+    for c in characters.filter_map(char::from_u32) {
+        // Beside each kind of character, twice, before and after marks and at both ends.
+        check(&format!(
+            "{c}a{c}1{c}.{c}カ{c}_{c}é{c}'{c}{c} {c}\u{301}{c}a.{c}b 1,{c}2 é{c}'é X{c}"
+        ));
+    }
+}
+
+#[test]
+fn pairs_of_the_difficult_characters_are_cut_as_the_crate_cuts_them() {
+    let kinds = [
+        'a',
+        'Z',
+        '1',
+        '_',
+        '.',
+        ':',
+        ',',
+        '\'',
+        '"',
+        ' ',
+        '\t',
+        '\r',
+        '\n',
+        '-',
+        'é',
+        'Σ',
+        'σ',
+        'ß',
+        'İ',
+        'ı',
+        'カ',
+        'ー',
+        'か',
+        '中',
+        '한',
+        'א',
+        '’',
+        '·',
+        '\u{301}',
+        '\u{93e}',
+        '\u{200d}',
+        '\u{ad}',
+        '\u{3000}',
+        '\u{a0}',
+        '\u{85}',
+        '\u{1f1e9}',
+        '\u{1f44d}',
+        '\u{fe0f}',
+        '\u{203f}',
+        '\u{2c2}',
+        '\u{e33}',
+        '٣',
+        '\u{10400}',
+        '\u{20000}',
+        '\u{1f170}',
+        'ᾈ',
+        'K',
+        'Ⱥ',
+    ];
+    for a in kinds {
+        for b in kinds {
+            for c in kinds {
+                for text in
+                    [format!("{a}{b}{c}"), format!("ж{a}{b}{c}ж"), format!("x {a}{b}{c}{a}")]
+                {
+                    check(&text);
+                    assert_eq!(one_by_one(&text), naive(&text), "{text:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn windows_end_anywhere() {
+    for text in ["ab c_d 1.5 ", "Ёж и ёж, ", "中文字 a", "e\u{301}a  \u{301}b ", "don’t ÉTÉ x"]
+    {
+        for first in 0..80 {
+            let text = format!("{}{}", "y".repeat(first), text.repeat(3 * WINDOW / text.len()));
+            check(&text);
+        }
+    }
+    for length in (0..200).chain(WINDOW - 3..WINDOW + 3) {
+        check(&"x".repeat(length));
+        check(&format!("{} é", "x".repeat(length)));
+        check(&format!("{}é", "x".repeat(length)));
+        check(&format!("{} \u{301}x", "é".repeat(length)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn ascii_words_follow_the_general_rules(text in "[ab1_.:,;'\"\\- A\r\n]{0,24}|[ -~]{0,140}") {
+        let expected = naive(&text);
+        prop_assert_eq!(&all(&text), &expected);
+        prop_assert_eq!(&one_by_one(&text), &expected);
+    }
+
+    #[test]
+    fn words_can_stop_anywhere(
+        text in "([ab1_.:,;' ]|[éΣσ中文カ\u{113c2}\u{3000}\u{301}\u{200d}🇩🇪👍\u{5d0}’\"]){0,24}|\\PC{0,40}",
+    ) {
+        let expected = naive(&text);
+        prop_assert_eq!(&all(&text), &expected);
+        prop_assert_eq!(&one_by_one(&text), &expected);
+    }
+}
