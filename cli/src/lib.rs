@@ -40,6 +40,8 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let level = if arguments.verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
     tracing_subscriber::fmt()
+        // Else colours depend on the features that other crates want.
+        .with_ansi(false)
         .with_max_level(level)
         .with_writer(io::stderr)
         .with_target(false)

@@ -10,9 +10,8 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field};
 use trommel::placement::available_cores;
-use trommel::{
-    Collect, Discard, EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Graph, Isa, Memory, RunOptions,
-};
+use trommel::wave::Device;
+use trommel::{Collect, Discard, EpsilonJoin, EpsilonOutput, Graph, Isa, Memory, RunOptions};
 use trommel_kernels::vectors::{
     Directory, Epsilon, FoundPairs, Join, NestedLoop, Pair, PairCount, Scan, Search, Vectors,
 };
@@ -180,7 +179,7 @@ pub(super) fn batches(values: &[f32], dims: usize, rows: usize) -> Vec<RecordBat
 fn by_operator(batches: &[RecordBatch], epsilon: f64, cores: usize, expected: u64) -> Row {
     let mut graph = Graph::new();
     let source = graph.add("source", Memory::new(batches[0].schema(), batches.to_vec()));
-    let join = EpsilonJoin::new(epsilon).algorithm(EpsilonAlgorithm::Auto);
+    let join = EpsilonJoin::new(epsilon).device(Device::Cpu);
     let join = graph.add_after(source, "join", join.output(EpsilonOutput::Count));
     let (sink, rows) = Collect::new();
     let end = graph.add_after(join, "end", sink);
@@ -205,7 +204,8 @@ pub(super) fn memory(workload: Workload) {
     drop(values);
     let mut graph = Graph::new();
     let source = graph.add("source", Memory::new(batches[0].schema(), batches));
-    let join = graph.add_after(source, "join", EpsilonJoin::new(workload.epsilon));
+    let join = EpsilonJoin::new(workload.epsilon).device(Device::Cpu);
+    let join = graph.add_after(source, "join", join);
     graph.add_after(join, "end", Discard::new());
     let topology = graph.build().expect("the graph is complete");
     reset_peak();
