@@ -45,11 +45,6 @@ fn passes(stand_in: &StandIn, filter: &str) {
 }
 
 #[test]
-fn the_suite_passes_in_reverse_order() {
-    passes(&StandIn::new(Form::Plain).order(Order::Reverse), "suite::");
-}
-
-#[test]
 fn the_suite_passes_in_random_order() {
     passes(&StandIn::new(Form::Plain).order(RANDOM), "suite::");
 }
