@@ -65,8 +65,8 @@ impl<P: Pane> Panes<P> {
         self.panes.push(pane);
     }
 
-    /// The panes that are to be merged next, if the copy fits `room` bytes: those of a cell that
-    /// is followed by another one, or the newest ones.
+    /// Range of the panes to merge next, if the copy fits `room` bytes: the panes of a closed cell,
+    /// else the newest ones.
     pub(crate) fn run_to_merge(&self, room: usize) -> Option<Range<usize>> {
         let newest = self.panes.len().checked_sub(1)?;
         let open = self.panes[newest].cell();

@@ -144,7 +144,7 @@ impl StreamSummary {
         }
     }
 
-    /// An empty bucket behind another one, or in front of all.
+    /// Adds an empty bucket after `before`, or as the first one if that is `NONE`.
     fn add_bucket(&mut self, count: u64, before: u32) -> u32 {
         let after = if before == NONE { self.lowest } else { self.buckets[at(before)].links.after };
         let bucket = Bucket { count, first: NONE, links: Links { before, after } };

@@ -22,9 +22,9 @@ use crate::window::Extent;
 pub(super) enum Task {
     #[default]
     None,
-    /// A task of a round by which vectors are made ready, those of input `of` or merge `of`.
+    /// Task `number` of a round that builds the directory of input `of` or of merge `of`.
     Build { of: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
-    /// The vectors of some panes of a stream are put together.
+    /// Copies the vectors of some panes of a stream into one list.
     Gather(Box<Gathering>),
     /// Parts of the join are searched.
     Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },

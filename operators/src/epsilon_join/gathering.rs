@@ -18,7 +18,7 @@ pub(super) struct Gathering {
     pub(super) parts: Vec<Arc<Built>>,
     pub(super) like: Option<Arc<Built>>,
     pub(super) batch_bytes: usize,
-    /// Numbers up to which the vectors are made ready.
+    /// Maximum coordinates of a merge that this task does alone.
     pub(super) numbers_max: usize,
     /// None before it has been run.
     pub(super) gathered: Option<Result<Gathered, ArrowError>>,

@@ -60,7 +60,7 @@ pub(super) struct Merging {
     number: usize,
     /// Tasks that kernels have.
     in_flight: usize,
-    /// Numbers that have been paid for and not been worked on.
+    /// Coordinates that arriving vectors have paid for, and that no task has processed.
     credit: usize,
 }
 

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
-use trommel_engine::graph::Graph;
+use trommel_engine::graph::{Graph, StageId};
 use trommel_engine::metrics::Metrics;
 use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
@@ -127,6 +127,11 @@ pub(super) fn run(spec: EpsilonJoin, inputs: &[&[Row]], dims: i32, run: Run) -> 
         graph.connect(source, join);
     }
     graph.cores(join, vec![available_cores()[0]; run.kernels]);
+    collect(graph, join)
+}
+
+/// Runs `graph` to its end, and collects the rows of `join`.
+fn collect(mut graph: Graph, join: StageId) -> Ended {
     let (sink, rows) = Collect::new();
     graph.add_after(join, "rows", sink);
     let mut running = match graph.build() {

@@ -22,10 +22,10 @@ pub(super) struct Tuning {
     pub(super) is_device_forced: bool,
     /// Maximum vectors of a micro-batch of a stream.
     pub(super) micro_batch: usize,
-    /// Numbers of a task of a merge: those of the vectors that it makes ready.
+    /// Maximum coordinates that a task of a merge processes.
     pub(super) merge_numbers: usize,
-    /// Numbers of such tasks that each number of a vector of a stream is followed by, while there
-    /// are some.
+    /// Coordinates that merges process for each coordinate that arrives, while a merge is under
+    /// way.
     pub(super) merge_pace: usize,
     /// Maximum bytes of carried columns of a batch.
     pub(super) carried_batch_bytes: usize,

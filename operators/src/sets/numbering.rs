@@ -170,8 +170,8 @@ fn frequency([left, right]: Occurrences, token: u32, is_two_sided: bool) -> Freq
     Frequency { is_shared, occurrences: left + right, token }
 }
 
-/// Numbers the tokens of tables of occurrences. The numbers overwrite those of `table`, the left
-/// side.
+/// Numbers tokens by ascending frequency. `table` and `right` have the occurrences of each token on
+/// the left and the right side; the numbers replace the occurrences in `table`.
 fn dense(mut table: Vec<u32>, right: &[u32], is_two_sided: bool) -> Numbering {
     table.resize(table.len().max(right.len()), 0);
     let key = |token: usize, left: u32| {

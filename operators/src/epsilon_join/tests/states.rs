@@ -47,15 +47,7 @@ fn run_batches(spec: EpsilonJoin, batches: Vec<RecordBatch>, dims: i32, how: Run
     let source = graph.add("vectors", Memory::new(schema, batches));
     let join = graph.add_after(source, "join", spec.tuning(how.tuning));
     graph.cores(join, vec![available_cores()[0]; how.kernels]);
-    let (sink, rows) = Collect::new();
-    graph.add_after(join, "rows", sink);
-    let mut running = match graph.build() {
-        Ok(pipeline) => pipeline.start(RunOptions::new()).unwrap(),
-        Err(error) => return (Vec::new(), Err(error.to_string())),
-    };
-    assert!(running.wait(WATCHDOG), "the run hangs");
-    let ended = running.join().map_err(|error| error.to_string());
-    (rows.batches(), ended)
+    collect(graph, join)
 }
 
 proptest! {

@@ -1,9 +1,9 @@
 //! Format `sets`: lines of integers.
 //!
-//! Sixty-four bytes at a time become a mask of those that are no digits, eight bytes an
-//! instruction; its bits are the ends of the tokens. So the place of a token does not depend on
-//! the value of the one before, and the processor works on several at once. Up to eight digits are
-//! converted by three multiplications:
+//! Each block of 64 bytes gives a mask with a bit for each byte that is not a digit, made from
+//! words of eight bytes. The bits mark the ends of tokens. The position of a token does not depend
+//! on the value of the token before it, so the processor converts several at a time. Up to eight
+//! digits take three multiplications:
 //!
 //! ```text
 //! bytes of a token   '1' '9' '7' '0'       one load, moved so that zeros stand in front
@@ -13,9 +13,8 @@
 //!                              1970        both halves: times 10,000
 //! ```
 //!
-//! Source: masks and the conversion of eight digits are those of Langdale and Lemire, *Parsing
-//! gigabytes of JSON per second*, 2019. Departure: any number of digits; more than eight take a
-//! loop.
+//! Source: Langdale, Lemire, *Parsing gigabytes of JSON per second*, VLDB Journal 28, 2019 (masks,
+//! conversion of eight digits). Departure: a loop converts more than eight digits.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
