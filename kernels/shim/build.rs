@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use compile::{Compiler, kernels};
+use compile::{Compiler, HEADER, kernels};
 use form::Form;
 
 fn main() -> io::Result<()> {
@@ -27,19 +27,31 @@ fn main() -> io::Result<()> {
     let found = cc::Build::new().cpp(true).opt_level(1).warnings(false).get_compiler();
     let sources = [files(&kernels(), "cu")?, files(&cpp, "cu")?, files(&cpp, "cpp")?].concat();
     for form in [Form::Plain, Form::Address, Form::Race] {
-        let compiler = Compiler { path: found.path().to_owned(), form, level: "-O1" };
         let folder = out.join(form.folder());
-        fs::create_dir_all(&folder)?;
+        let path = found.path().to_owned();
+        let compiler = Compiler { path, form, level: "-O1", header: folder.clone() };
+        compile_header(&compiler)?;
         let mut objects = Vec::new();
         for file in &sources {
             objects.push(compiler.compile(file, &folder)?);
         }
         compiler.link(&objects, &folder)?;
     }
+    // The form that tests change kernels in.
+    let address = out.join(Form::Address.folder());
+    compile_header(&Compiler::of_changes(found.path().to_owned(), Form::Address, &address))?;
     println!("cargo::rustc-env=STAND_IN_HOME={}", out.display());
     println!("cargo::rustc-env=STAND_IN_CXX={}", found.path().display());
     let runtime = Command::new(found.path()).arg("-print-file-name=libasan.so").output()?.stdout;
     println!("cargo::rustc-env=STAND_IN_ASAN={}", String::from_utf8_lossy(&runtime).trim());
+    Ok(())
+}
+
+fn compile_header(compiler: &Compiler) -> io::Result<()> {
+    fs::create_dir_all(&compiler.header)?;
+    let header = compiler.header.join(HEADER[0]);
+    fs::write(&header, HEADER[1])?;
+    compiler.compile(&header, &compiler.header)?;
     Ok(())
 }
 

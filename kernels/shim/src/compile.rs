@@ -57,17 +57,33 @@ pub(crate) struct Compiler {
     pub(crate) form: Form,
     /// Level of optimisation.
     pub(crate) level: &'static str,
+    /// The folder of [`HEADER`].
+    pub(crate) header: PathBuf,
 }
 
+/// The header of each kernel source, and what stands in it. Reading it takes most of the time of
+/// a source, so that it is compiled in advance: GCC takes that, other compilers read the text.
+pub(crate) const HEADER: [&str; 2] = ["language.h", "#include \"cuda.h\"\n"];
+
 impl Compiler {
-    /// Compiles a file of the shim, or a kernel source, whose entry points it registers.
+    /// The compiler of changed kernels: they run a few tests, which take less time than the
+    /// optimiser. `built` is the folder of the form.
+    pub(crate) fn of_changes(path: PathBuf, form: Form, built: &Path) -> Self {
+        Self { path, form, level: "-O0", header: built.join("changed") }
+    }
+
+    /// Compiles a file of the shim, a header, or a kernel source, whose entry points it registers.
     pub(crate) fn compile(&self, file: &Path, folder: &Path) -> io::Result<PathBuf> {
         let [for_kernels, for_others, _] = self.form.flags();
+        if file.extension() == Some(OsStr::new("h")) {
+            let compiled = file.with_extension("h.gch");
+            return self.output(&["-x", "c++-header"], file, compiled, for_kernels);
+        }
         if file.extension() != Some(OsStr::new("cu")) {
             return self.object(file, folder, for_others);
         }
         let text = fs::read_to_string(file)?;
-        let mut wrapper = format!("#include \"cuda.h\"\n#include \"{}\"\n", file.display());
+        let mut wrapper = format!("#include \"{}\"\n#include \"{}\"\n", HEADER[0], file.display());
         for name in entry_points(&text) {
             wrapper += &format!("SHIM_KERNEL({name});\n");
         }
@@ -78,11 +94,23 @@ impl Compiler {
 
     fn object(&self, file: &Path, folder: &Path, flags: &[&str]) -> io::Result<PathBuf> {
         let object = folder.join(file.file_stem().unwrap_or_default()).with_extension("o");
+        self.output(&["-c"], file, object, flags)
+    }
+
+    fn output(
+        &self,
+        kind: &[&str],
+        file: &Path,
+        output: PathBuf,
+        flags: &[&str],
+    ) -> io::Result<PathBuf> {
         let mut command = Command::new(&self.path);
         command.args(COMMON).arg(self.level).args(flags);
-        command.arg("-I").arg(Path::new(HOME).join("cpp")).arg("-I").arg(kernels());
-        run(command.arg("-c").arg(file).arg("-o").arg(&object))?;
-        Ok(object)
+        for folder in [&self.header, &Path::new(HOME).join("cpp"), &kernels()] {
+            command.arg("-I").arg(folder);
+        }
+        run(command.args(kind).arg(file).arg("-o").arg(&output))?;
+        Ok(output)
     }
 
     /// Links the driver's library into `folder`, under both names that it is looked for.

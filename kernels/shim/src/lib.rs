@@ -87,8 +87,7 @@ impl StandIn {
         folder: &Path,
     ) -> io::Result<Self> {
         let built = Self::new(form);
-        // It is compiled for a few tests, which take less time than the optimiser.
-        let compiler = Compiler { path: env!("STAND_IN_CXX").into(), form, level: "-O0" };
+        let compiler = Compiler::of_changes(env!("STAND_IN_CXX").into(), form, &built.folder);
         // Headers beside the source are found before the unchanged ones, also by each other.
         for entry in fs::read_dir(kernels())? {
             let entry = entry?;
