@@ -4,7 +4,10 @@ use super::boxes::Level;
 use super::candidates::Candidates;
 use super::form::Form;
 use super::lanes::{Filter, Float, LANES, Line, Short, Sixteen};
-use crate::simd::{Call, RunOn};
+use crate::simd::{Call, RunOn, prefetch};
+
+/// Tests between the one that is done and the one whose lines are fetched.
+const AHEAD: usize = 16;
 
 /// Bits of the number of a point in its part.
 pub(super) const POINT_BITS: u32 = 8;
@@ -57,6 +60,18 @@ impl Call for TestPoints<'_> {
     type Output = ();
 }
 
+/// Prefetches the lines of the node of a later test: the points of another directory come in no
+/// order of this one.
+#[inline(always)]
+fn prefetch_node(lines: &[Line], of_node: usize, tests: &[u32], at: usize) {
+    if let Some(ahead) = tests.get(at + AHEAD) {
+        let first = (ahead >> POINT_BITS) as usize * of_node;
+        for line in first..first + of_node {
+            prefetch(lines, line);
+        }
+    }
+}
+
 /// Calls the loop for the form and the number of words.
 macro_rules! by_form {
     ($call:ident, $level:ident) => {
@@ -100,7 +115,10 @@ impl TestBoxes<'_> {
         let boxes = self.level.lines.as_chunks::<W>().0.as_chunks::<2>().0;
         let firsts = &self.level.firsts[..];
         let mut len = 0;
-        for &test in self.tests {
+        for (at, &test) in self.tests.iter().enumerate() {
+            if !self.probes.is_within {
+                prefetch_node(&self.level.lines, 2 * W, self.tests, at);
+            }
             let (point, node) = (test & POINT_MASK, test >> POINT_BITS);
             let [low, high] = &boxes[node as usize];
             let (probe, lane) = (&probes[point as usize / LANES], point as usize % LANES);
@@ -155,7 +173,10 @@ impl TestPoints<'_> {
         let limit = Sixteen::<F>::splat_sum(level, self.limit);
         let probes = self.probes.leaves::<W>();
         let leaves = self.tiles.as_chunks::<W>().0;
-        for &test in self.tests {
+        for (at, &test) in self.tests.iter().enumerate() {
+            if !self.probes.is_within {
+                prefetch_node(self.tiles, W, self.tests, at);
+            }
             let (point, leaf) = (test & POINT_MASK, test >> POINT_BITS);
             let lines = &leaves[leaf as usize];
             let probe = &probes[point as usize / LANES];
