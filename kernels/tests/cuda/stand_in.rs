@@ -44,11 +44,6 @@ fn passes(stand_in: &StandIn, filter: &str) {
     assert!(output.status.success() && !said.contains("running 0 tests"), "{said}");
 }
 
-#[test]
-fn the_suite_passes_in_random_order() {
-    passes(&StandIn::new(Form::Plain).order(RANDOM), "suite::");
-}
-
 /// In forward order, as all that do not name one.
 #[test]
 fn the_suite_accesses_only_memory_that_it_has() {
@@ -56,8 +51,8 @@ fn the_suite_accesses_only_memory_that_it_has() {
 }
 
 #[test]
-fn the_suite_has_no_races() {
-    passes(&StandIn::new(Form::Race), "suite::");
+fn the_suite_has_no_races_in_random_order() {
+    passes(&StandIn::new(Form::Race).order(RANDOM), "suite::");
 }
 
 #[test]

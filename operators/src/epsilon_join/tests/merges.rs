@@ -68,16 +68,15 @@ impl Late {
     }
 }
 
-/// The ids of the pairs of `rows`, whose ids begin with `first`, in batches of `len`.
+/// The ids of the pairs of `rows` of `dims`, whose ids begin with `first`, in batches of `len`.
 fn drive(
     producer: &mut StreamProducer,
-    rows: &[Row],
+    (rows, dims): (&[Row], i32),
     first: usize,
     len: usize,
     late: &mut Late,
 ) -> Result<Vec<(u32, u32)>, OperatorError> {
     let mut pairs = Vec::new();
-    let dims = i32::try_from(rows.iter().flatten().next().map_or(1, Vec::len)).unwrap();
     for (part, number) in rows.chunks(len).zip((first..).step_by(len)) {
         let records = batch(part, u32::try_from(number).unwrap(), dims);
         let origin = Origin { sequence: 0, entered: Instant::now() };
@@ -149,19 +148,19 @@ proptest! {
             let rules = rules(algorithm, usize::MAX);
             let mut late = Late { steps: steps.clone(), ..Late::default() };
             let mut whole = producer(rules, dims, window, &[2], None);
-            let mut pairs = drive(&mut whole, &rows, 0, batch, &mut late).unwrap();
+            let mut pairs = drive(&mut whole, (&rows, dims), 0, batch, &mut late).unwrap();
             pairs.sort_unstable();
             prop_assert_eq!(&pairs, &expected(&rows, length));
             // In two runs, of which the first ends in the middle of a merge.
             let file = SnapshotFile::new(&path).unwrap();
             let mut late = Late { steps: steps.clone(), ..Late::default() };
             let mut one = producer(rules, dims, window, &[], Some(file));
-            let mut of_runs = drive(&mut one, &rows[..cut], 0, batch, &mut late).unwrap();
+            let mut of_runs = drive(&mut one, (&rows[..cut], dims), 0, batch, &mut late).unwrap();
             one.end().unwrap();
             let mut late = Late { steps: steps.clone(), ..Late::default() };
             let mut two = producer(rules, dims, window, &[], None);
             two.restore(&std::fs::read(&path).unwrap()).unwrap();
-            of_runs.extend(drive(&mut two, &rows[cut..], cut, batch, &mut late).unwrap());
+            of_runs.extend(drive(&mut two, (&rows[cut..], dims), cut, batch, &mut late).unwrap());
             of_runs.sort_unstable();
             prop_assert_eq!(of_runs, pairs);
         }
@@ -175,7 +174,7 @@ fn merged_panes_are_few_and_parts_may_expire_before() {
         let rules = rules(EpsilonAlgorithm::Directory, usize::MAX);
         let mut stream = producer(rules, 2, Extent::Items(length), &[], None);
         let mut late = Late { steps: vec![0, 1], ..Late::default() };
-        let mut pairs = drive(&mut stream, &rows, 0, 8, &mut late).unwrap();
+        let mut pairs = drive(&mut stream, (&rows, 2), 0, 8, &mut late).unwrap();
         pairs.sort_unstable();
         assert_eq!(pairs, expected(&rows, length));
         let panes = stream.counters().iter().find(|(name, _)| *name == "panes").unwrap().1;
@@ -185,10 +184,10 @@ fn merged_panes_are_few_and_parts_may_expire_before() {
     let mut stream =
         producer(rules(EpsilonAlgorithm::Directory, usize::MAX), 2, Extent::Items(40), &[], None);
     let mut never = Late::default();
-    drive(&mut stream, &rows[..100], 0, 8, &mut never).unwrap();
+    drive(&mut stream, (&rows[..100], 2), 0, 8, &mut never).unwrap();
     assert_eq!(merges(&stream), 0);
     never.steps = vec![0];
-    drive(&mut stream, &rows[100..200], 100, 8, &mut never).unwrap();
+    drive(&mut stream, (&rows[100..200], 2), 100, 8, &mut never).unwrap();
     assert!(merges(&stream) > 0);
 }
 
@@ -200,7 +199,7 @@ fn a_merge_gives_way_to_vectors() {
     let run = |bytes, steps: &[usize]| {
         let rules = rules(EpsilonAlgorithm::Directory, bytes);
         let mut late = Late { steps: steps.to_vec(), ..Late::default() };
-        drive(&mut producer(rules, 2, window, &[], None), &rows, 0, 8, &mut late)
+        drive(&mut producer(rules, 2, window, &[], None), (&rows, 2), 0, 8, &mut late)
     };
     for steps in [&[][..], &[2], &[7, 3]] {
         let mut pairs = run(bytes, steps).unwrap();

@@ -61,8 +61,8 @@ fn triples_are_those_of_nested_loops() {
             check_triples(&mixed(count), least, Tuning::SMALL);
         }
     }
-    check_triples(&mixed(600), 3, Tuning { batch_rows: 1000, ..Tuning::SMALL });
-    check_triples(&mixed(3000), 30, Tuning::default());
+    check_triples(&mixed(300), 3, Tuning { batch_rows: 1000, ..Tuning::SMALL });
+    check_triples(&mixed(1500), 20, Tuning::default());
 }
 
 /// More items than a block of columns has, in small transactions and a large one.
