@@ -37,7 +37,7 @@ impl Target {
 }
 
 /// An image, and the assembler's report on its kernels.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     pub(crate) image: Vec<u8>,
     pub(crate) ptx: String,
@@ -45,7 +45,7 @@ pub(crate) struct Compiled {
     pub(crate) resources: String,
 }
 
-/// Compiles `file`, which lies in `folder`; other files go to `scratch`.
+/// Compiles `file`, which lies in `folder`; other files are `scratch` with other endings.
 pub(crate) fn compile(
     toolchain: &Toolchain,
     folder: &Path,
@@ -100,7 +100,7 @@ fn assemble(
     machine: &str,
     scratch: &Path,
 ) -> Result<(Vec<u8>, String), Failure> {
-    let [source, image] = ["kernel.ptx", "kernel.cubin"].map(|name| scratch.join(name));
+    let [source, image] = ["source", "image"].map(|ending| scratch.with_added_extension(ending));
     fs::write(&source, ptx).map_err(Failure::file(&source))?;
     let mut ptxas = Command::new(&toolchain.ptxas);
     ptxas.args(["--verbose", "--gpu-name", machine, "--output-file"]).arg(&image).arg(&source);
