@@ -146,6 +146,16 @@ fn modules_import_each_other_in_no_circle() {
     assert!(circles.is_empty(), "circles of modules:\n{}", circles.join("\n"));
 }
 
+/// As `cargo xtask figures --check`.
+#[test]
+fn measurements_of_the_documentation_are_those_of_stored_results() {
+    for page in xtask::figures::pages(root()).unwrap() {
+        let name = page.path.display();
+        assert!(!page.is_stale, "{name}: other tables; run `cargo xtask figures`");
+        assert!(page.faults.is_empty(), "{name}: {:#?}", page.faults);
+    }
+}
+
 /// Fails if a found item is not known, or a known one is not found.
 fn assert_difference<T: Ord + fmt::Debug>(
     thing: &str,

@@ -58,6 +58,9 @@ pub(crate) enum Failure {
     /// Images of the repository are stale.
     #[error("the images {0} are stale; run `cargo xtask cuda`")]
     Stale(String),
+    /// Pages differ from the stored outputs of benchmarks.
+    #[error("pages differ from bench/results:\n{0}")]
+    Pages(String),
 }
 
 impl Failure {

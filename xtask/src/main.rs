@@ -1,5 +1,6 @@
-//! Project commands: `cuda` compiles the CUDA kernels; `house` measures code and prose; `soak`,
-//! `sanitize` and `fuzz` are checks that take longer than a change waits for.
+//! Project commands: `cuda` compiles the CUDA kernels; `figures` takes the tables of the
+//! documentation from results; `house` measures code and prose; `soak`, `sanitize` and `fuzz` are
+//! checks that take longer than a change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 #![expect(clippy::print_stderr, reason = "and so are errors")]
@@ -11,11 +12,13 @@ mod failure;
 mod resources;
 mod toolchain;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use failure::Failure;
+use xtask::figures;
 use xtask::house::House;
 
 /// Project commands.
@@ -64,6 +67,13 @@ enum Command {
         #[arg(long)]
         build: bool,
     },
+    /// Rebuilds the tables of the documentation from stored outputs of benchmarks, and compares
+    /// the numbers of its text with them.
+    Figures {
+        /// Compares the tables too, instead of writing them.
+        #[arg(long)]
+        check: bool,
+    },
     /// Measures Rust code, tests left out: sizes, habits of code and prose, circles of modules.
     House {
         /// Folders below the root; the product, or all of another tree, when none is named.
@@ -83,6 +93,7 @@ fn main() -> ExitCode {
         Command::Soak { graphs, seed, items } => checks::soak(graphs, seed, items),
         Command::Sanitize { sanitizer, filter } => checks::sanitize(sanitizer, filter.as_deref()),
         Command::Fuzz { targets, seconds, build } => checks::fuzz(&targets, seconds, build),
+        Command::Figures { check } => figures(check),
         Command::House { folders, root, by_crate } => {
             house(&folders, root, by_crate).map(|tables| println!("{tables}"))
         }
@@ -94,6 +105,24 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Compares the documentation with stored outputs; writes stale pages unless `check` is set.
+fn figures(check: bool) -> Result<(), Failure> {
+    let (root, _) = toolchain::folders()?;
+    let pages = figures::pages(&root).map_err(Failure::file(&root))?;
+    let mut faults = String::new();
+    for page in pages {
+        let name = page.path.display();
+        page.faults.iter().for_each(|fault| faults += &format!("{name}, {fault}\n"));
+        if page.is_stale && check {
+            faults += &format!("{name}: other tables; run `cargo xtask figures`\n");
+        } else if page.is_stale {
+            fs::write(&page.path, &page.text).map_err(Failure::file(&page.path))?;
+            println!("wrote {name}");
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Pages(faults)) }
 }
 
 /// The tables of the tree at `root`, which is this one when none is given.
