@@ -46,11 +46,14 @@ def install(python, package, limits):
     return (done.stderr.strip().splitlines() or ["no message"])[-1]
 
 
-def repeated(rounds, query):
-    """Seconds of each round, and the last result."""
+def repeated(rounds, query, patience=5):
+    """Seconds of each round after one to warm up, and the last result. A first round of more than
+    `patience` seconds is the only one."""
     seconds = []
-    for _ in range(rounds):
+    for _ in range(rounds + 1):
         start = time.perf_counter()
         result = query()
         seconds.append(time.perf_counter() - start)
-    return seconds, result
+        if seconds[0] > patience:
+            return seconds, result
+    return seconds[1:], result

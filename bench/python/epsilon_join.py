@@ -7,7 +7,7 @@ installed or would not end; `pairs` is a file of pairs of rows, smaller one firs
     [{"name": ..., "build": seconds, "join": seconds, "pairs": path}, {"name": ..., "missing": why}, ...]
 
 The clock covers the join alone, from vectors in memory to pairs of rows as an array, on one thread,
-and is the faster of two runs, or one run if that takes more than 10 s.
+and is the faster of two runs after one to warm up, or that one if it takes more than 10 s.
 """
 
 import argparse
@@ -96,10 +96,7 @@ def measure(vectors, epsilon, prepare, path):
     start = time.perf_counter()
     join = prepare(vectors, epsilon)
     build = time.perf_counter() - start
-    seconds, pairs = environment.repeated(1, join)
-    if seconds[0] < LONG_SECONDS:
-        again, pairs = environment.repeated(1, join)
-        seconds += again
+    seconds, pairs = environment.repeated(2, join, LONG_SECONDS)
     pairs.astype("<u4").tofile(path)
     return {"build": build, "join": min(seconds), "pairs": str(path)}
 

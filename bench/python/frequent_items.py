@@ -11,6 +11,7 @@ in memory. It excludes reading the file and filling the table. The first query w
 
 import argparse
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -30,8 +31,9 @@ def duckdb_rows(path, counters, rounds):
     connection.register("items", {"item": numpy.fromfile(path, dtype="<u4")})
     connection.execute("CREATE TABLE stream AS SELECT item FROM items")
     sql = f"SELECT approx_top_k(item, {-(-counters // 3)}) FROM stream"
-    seconds, row = environment.repeated(rounds + 1, lambda: connection.execute(sql).fetchone())
-    return seconds[1:], [[item, None] for item in row[0]]
+    query = lambda: connection.execute(sql).fetchone()
+    seconds, row = environment.repeated(rounds, query, math.inf)
+    return seconds, [[item, None] for item in row[0]]
 
 
 def clickhouse_rows(path, counters, rounds):
@@ -46,10 +48,10 @@ def clickhouse_rows(path, counters, rounds):
         clickhouse.query(f"INSERT INTO bench.stream SELECT item FROM {file}")
         sql = f"SELECT topK({counters}, 1, 'counts')(item) FROM bench.stream SETTINGS max_threads = 1"
         query = lambda: clickhouse.query(sql, "JSONCompact")
-        seconds, result = environment.repeated(rounds + 1, query)
+        seconds, result = environment.repeated(rounds, query, math.inf)
         rows = json.loads(str(result))["data"][0][0]
         clickhouse.close()
-    return seconds[1:], [[row["item"], int(row["count"])] for row in rows]
+    return seconds, [[row["item"], int(row["count"])] for row in rows]
 
 
 PEERS = {"ClickHouse topK": clickhouse_rows, "DuckDB approx_top_k": duckdb_rows}
