@@ -5,16 +5,22 @@ Creates an environment of its own with pinned packages, once, and runs itself ag
 the versions with `--prepare`, else JSON, with an object per peer and threshold, or for a peer that
 could not be installed:
 
-    [{"name": ..., "threshold": percent, "seconds": [...], "pairs": ...},
+    [{"name": ..., "threshold": percent, "seconds": [...], "pairs": ..., "candidates": ...},
      {"name": ..., "missing": why}, ...]
 
 The clock covers the join alone, from the call to its result in Python. It excludes reading the file
-and filling the tables.
+and filling the tables. A join that takes more than five seconds runs once, else `--rounds` times
+after once to warm up.
+
+MinHash peers find candidates: their clock covers signatures, the index and a query for each set.
+`pairs` is the number of candidates that reach the threshold, counted exactly and outside of the
+clock; `candidates` is null for joins that verify their pairs themselves.
 """
 
 import argparse
 import importlib.metadata
 import json
+import os
 import pathlib
 
 import environment
@@ -22,7 +28,13 @@ import environment
 NUMPY, PANDAS = "numpy==1.26.4", "pandas==2.3.3"
 SET_SIMILARITY_SEARCH, STRING_SIM_JOIN = "SetSimilaritySearch==1.0.1", "py_stringsimjoin==0.3.6"
 STRING_MATCHING, DUCKDB = "py_stringmatching==0.4.7", "duckdb==2.0.0"
-PACKAGES = [NUMPY, PANDAS, STRING_MATCHING, SET_SIMILARITY_SEARCH, STRING_SIM_JOIN, DUCKDB]
+RENSA, DATASKETCH = "rensa==0.5.0", "datasketch==2.0.0"
+PACKAGES = [
+    NUMPY, PANDAS, STRING_MATCHING, SET_SIMILARITY_SEARCH, STRING_SIM_JOIN, DUCKDB, RENSA, DATASKETCH
+]
+
+# Hash functions of a MinHash signature: the default of both packages.
+HASHES = 128
 
 # Later versions have no `distutils.msvccompiler`, which the build of py_stringsimjoin needs.
 CONSTRAINTS = ["setuptools<74", NUMPY, PANDAS]
@@ -101,10 +113,70 @@ def duckdb_sql(lines):
     return lambda threshold: connection.execute(SQL, {"t": threshold}).fetchone()[0]
 
 
+def bands(threshold):
+    """Number of bands of equal length that loses the fewest pairs and finds the fewest false ones,
+    both with equal weight, over all similarities: the criterion of datasketch."""
+
+    def error(count):
+        length = HASHES // count
+        is_found = lambda at: 1 - (1 - (at / 1000) ** length) ** count
+        percent = 10 * threshold
+        return sum(map(is_found, range(percent))) + sum(
+            1 - is_found(at) for at in range(percent, 1000)
+        )
+
+    return min((count for count in range(2, HASHES + 1) if HASHES % count == 0), key=error)
+
+
+def rensa_lsh(lines):
+    """rensa, in Rust; all sets at once."""
+    from rensa import RMinHash, RMinHashLSH
+
+    sets = [line.split() for line in lines]
+
+    def join(threshold):
+        hashes = RMinHash.from_token_sets(sets, HASHES, 1)
+        index = RMinHashLSH(threshold / 100, HASHES, bands(threshold))
+        index.insert_many(hashes)
+        return index.query_all(hashes)
+
+    return join
+
+
+def datasketch_lsh(lines):
+    """datasketch, in Python with NumPy; tokens are their own hash values, which it mixes."""
+    from datasketch import MinHash, MinHashLSH
+
+    sets = [[int(token) for token in line.split()] for line in lines]
+
+    def join(threshold):
+        hashes = MinHash.bulk(sets, num_perm=HASHES, hashfunc=lambda token: token)
+        index = MinHashLSH(threshold / 100, HASHES)
+        with index.insertion_session() as session:
+            for key, signature in enumerate(hashes):
+                session.insert(key, signature)
+        return [index.query(signature) for signature in hashes]
+
+    return join
+
+
+def verified(lines, neighbours, threshold):
+    """The candidates of all sets that reach the threshold, and all candidates, each once."""
+    sets = [frozenset(line.split()) for line in lines]
+    pairs = {(min(a, b), max(a, b)) for a, found in enumerate(neighbours) for b in found if a != b}
+    similar = 0
+    for a, b in pairs:
+        common, sizes = len(sets[a] & sets[b]), len(sets[a]) + len(sets[b])
+        similar += (100 + threshold) * common >= threshold * sizes
+    return similar, len(pairs)
+
+
 PEERS = {
     "SetSimilaritySearch": (SET_SIMILARITY_SEARCH, set_similarity_search),
     "py_stringsimjoin": (STRING_SIM_JOIN, string_sim_join),
     "DuckDB SQL": (DUCKDB, duckdb_sql),
+    "rensa MinHash LSH": (RENSA, rensa_lsh),
+    "datasketch MinHash LSH": (DATASKETCH, datasketch_lsh),
 }
 
 
@@ -116,6 +188,8 @@ def main():
     parser.add_argument("--thresholds", type=int, nargs="+", help="in percent")
     parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
+    # Read by the thread pools of packages when they are imported.
+    os.environ.update(RAYON_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     failed = environment.enter(
         arguments.environment, PACKAGES, CONSTRAINTS, retry=arguments.prepare
     )
@@ -132,8 +206,11 @@ def main():
         join = peer(lines)
         for threshold in arguments.thresholds:
             seconds, pairs = environment.repeated(arguments.rounds, lambda: join(threshold))
+            candidates = None
+            if isinstance(pairs, list):
+                pairs, candidates = verified(lines, pairs, threshold)
             row = {"threshold": threshold, "seconds": seconds, "pairs": pairs}
-            measured.append({"name": name, **row})
+            measured.append({"name": name, **row, "candidates": candidates})
     print(json.dumps(measured))
 
 

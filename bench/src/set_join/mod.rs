@@ -101,7 +101,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     figures: Option<PathBuf>,
     /// Measure Python packages and SQL next to `auto` instead, by Jaccard: SetSimilaritySearch,
-    /// py_stringsimjoin, DuckDB. Downloads the packages once.
+    /// py_stringsimjoin, DuckDB, and MinHash by rensa and datasketch. Downloads them once.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities"])]
     python_peers: bool,
 }
@@ -211,7 +211,7 @@ pub(crate) fn run(arguments: &Arguments) {
     }
     let mut joined = Vec::new();
     for input in inputs {
-        let collection = numbered(&input, arguments.two_sided).0;
+        let collection = numbered(&input, arguments.two_sided);
         let batches = input.batches(arguments.two_sided);
         for &similarity in &arguments.similarities {
             println!();
@@ -285,15 +285,15 @@ fn streams(arguments: &Arguments, isa: Isa, input: &Input) {
     println!();
 }
 
-/// Collects the sets, ready to be joined; prints and returns the time of that.
-fn numbered(input: &Input, is_two_sided: bool) -> (Arc<SetCollection>, Duration) {
+/// Collects the sets, ready to be joined, and prints the time of that.
+fn numbered(input: &Input, is_two_sided: bool) -> Arc<SetCollection> {
     let begin = Instant::now();
     let collection = Arc::new(input.collect(is_two_sided));
     let time = begin.elapsed();
     let (sets, tokens) = (collection.len(), collection.tokens());
     let (mean, seconds) = (tokens / sets.max(1), time.as_secs_f64());
     println!("{}: {sets} sets, mean size {mean}; numbered in {seconds:.4} s", input.name);
-    (collection, time)
+    collection
 }
 
 /// Measures all rows, prints each, then all of them as columns.
@@ -336,21 +336,22 @@ fn draw(summary: &Summary<'_>, folder: &Path, input: &Input, row: &Row<'_>) -> i
 fn beside_python(arguments: &Arguments, isa: Isa, inputs: &[Input]) -> io::Result<()> {
     let python = Python::prepare("set_join")?;
     for input in inputs {
-        let (collection, numbering) = numbered(input, false);
-        println!();
+        println!("{}\n", input.name);
         let similarity = Similarity::Jaccard;
         let ours = arguments.thresholds.iter().map(|&threshold| {
-            let row = Row { collection: &collection, similarity, threshold, answer: None };
             let (mut times, mut pairs) = (Vec::new(), 0);
-            for _ in 0..arguments.rounds.max(1) {
-                let (counters, time) = row.run(JoinAlgorithm::Auto, isa);
-                times.push(time.total + numbering);
-                pairs = counters.results;
+            // The first round warms up.
+            for _ in 0..=arguments.rounds.max(1) {
+                let begin = Instant::now();
+                let collection = Arc::new(input.collect(false));
+                let row = Row { collection: &collection, similarity, threshold, answer: None };
+                pairs = row.run(JoinAlgorithm::Auto, isa).0.results;
+                times.push(begin.elapsed());
             }
-            Ours { threshold, pairs, seconds: median(&mut times).as_secs_f64() }
+            Ours { threshold, pairs, seconds: median(&mut times[1..]).as_secs_f64() }
         });
         let ours: Vec<Ours> = ours.collect();
-        peers::measure(&python, input, &ours)?;
+        peers::measure(&python, input, &ours, arguments.rounds)?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Python packages that join similar sets, over the same sets.
 //!
-//! All of them compare floating-point numbers, except DuckDB, whose query is ours. So they may
-//! lose pairs that reach the threshold exactly; these are shown as missing and do not stop the
-//! program.
+//! Joins compare floating-point numbers, except DuckDB, whose query is ours, and may lose pairs
+//! that reach the threshold exactly. MinHash finds most pairs, and false ones among them, which the
+//! script counts. Missing and false pairs are shown and do not stop the program.
 
 use std::fs;
 use std::io;
@@ -25,39 +25,53 @@ pub(super) struct Ours {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Measured {
-    Joined { name: String, threshold: u32, seconds: Vec<f64>, pairs: u64 },
+    Joined(Joined),
     Missing { name: String, missing: String },
 }
 
-/// Measures all peers of the script on these sets, once at each threshold, and prints a table.
+#[derive(Debug, Deserialize)]
+struct Joined {
+    name: String,
+    threshold: u32,
+    seconds: Vec<f64>,
+    /// Pairs that reach the threshold.
+    pairs: u64,
+    /// All pairs that a peer without verification returns.
+    candidates: Option<u64>,
+}
+
+/// Measures all peers of the script on these sets, `rounds` times at each threshold, and prints a
+/// table.
 ///
 /// # Errors
 /// If the script fails.
-pub(super) fn measure(python: &Python, input: &Input, ours: &[Ours]) -> io::Result<()> {
+pub(super) fn measure(
+    python: &Python,
+    input: &Input,
+    ours: &[Ours],
+    rounds: usize,
+) -> io::Result<()> {
     let path = python.file("sets.txt");
     fs::write(&path, input.lines())?;
     let thresholds: Vec<String> = ours.iter().map(|ours| ours.threshold.to_string()).collect();
-    let measured =
-        python.measure(&[("--sets", &[path.display().to_string()]), ("--thresholds", &thresholds)]);
+    let measured = python.measure(&[
+        ("--sets", &[path.display().to_string()]),
+        ("--thresholds", &thresholds),
+        ("--rounds", &[rounds.to_string()]),
+    ]);
     fs::remove_file(&path)?;
     let measured: Vec<Measured> = measured?;
-    println!("| threshold | join | pairs | missing | seconds | times ours |");
-    println!("|---:|---|---:|---:|---:|---:|");
-    for Ours { threshold, pairs, seconds } in ours {
-        println!("| {threshold} | trommel | {pairs} | | {seconds:.4} | |");
+    println!("| threshold | join | pairs | missing | recall % | false | seconds | times ours |");
+    println!("|---:|---|---:|---:|---:|---:|---:|---:|");
+    for ours in ours {
+        let Ours { threshold, pairs, seconds } = ours;
+        println!("| {threshold} | trommel | {pairs} | 0 | 100 | 0 | {seconds:.4} | |");
         for peer in &measured {
-            let Measured::Joined { name, threshold: at, seconds: times, pairs: found } = peer
-            else {
-                continue;
-            };
-            if at != threshold {
-                continue;
+            if let Measured::Joined(joined) = peer
+                && joined.threshold == *threshold
+            {
+                joined.print(ours);
             }
-            let mut times: Vec<_> = times.iter().copied().map(Duration::from_secs_f64).collect();
-            let time = super::median(&mut times).as_secs_f64();
-            let missing = i128::from(*pairs) - i128::from(*found);
-            let times = time / seconds;
-            println!("| {threshold} | {name} | {found} | {missing} | {time:.3} | {times:.0} |");
         }
     }
     println!();
@@ -67,4 +81,21 @@ pub(super) fn measure(python: &Python, input: &Input, ours: &[Ours]) -> io::Resu
         }
     }
     Ok(())
+}
+
+impl Joined {
+    /// Prints a row of the table.
+    fn print(&self, ours: &Ours) {
+        let Self { name, threshold, pairs, .. } = self;
+        let mut times: Vec<_> = self.seconds.iter().copied().map(Duration::from_secs_f64).collect();
+        let seconds = super::median(&mut times).as_secs_f64();
+        let missing = i128::from(ours.pairs) - i128::from(*pairs);
+        let recall = 100.0 * *pairs as f64 / ours.pairs.max(1) as f64;
+        let false_pairs = self.candidates.map_or(0, |candidates| candidates - pairs);
+        let times = seconds / ours.seconds;
+        println!(
+            "| {threshold} | {name} | {pairs} | {missing} | {recall:.2} | {false_pairs} | \
+             {seconds:.3} | {times:.0} |"
+        );
+    }
 }
