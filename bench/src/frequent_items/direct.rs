@@ -141,19 +141,21 @@ pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> An
     )
 }
 
-/// Share σ of the items that pass the front half of the filter.
+/// Shares of the items that pass the front half of the filter (σ of the paper), and that make it
+/// exchange counters with the back half (σ', §3.1).
 #[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
-pub(super) fn selectivity(stream: &Stream, bins: usize) -> f64 {
+pub(super) fn selectivity(stream: &Stream, bins: usize) -> [f64; 2] {
     let filter = Filter::<u32>::new(isa(), stream.counters, bins).expect("a possible number");
     let (mut front, mut back) = filter.into_halves();
     let mut positions = vec![0; 2048];
-    let mut missed = 0;
+    let (mut missed, mut exchanges) = (0, 0_usize);
     for batch in stream.batches() {
         let mut start = 0;
         while start < batch.len() {
             while front.exchange_due() {
                 let x_min = front.take_min();
                 front.put_max(back.exchange(x_min));
+                exchanges += 1;
             }
             let done = front.absorb(batch, start, &mut positions);
             back.observe_at(batch, &positions[..done.missed]);
@@ -161,5 +163,5 @@ pub(super) fn selectivity(stream: &Stream, bins: usize) -> f64 {
             missed += done.missed;
         }
     }
-    missed as f64 / stream.len() as f64
+    [missed, exchanges].map(|items| items as f64 / stream.len() as f64)
 }

@@ -27,6 +27,9 @@ const PARALLEL: [&str; 3] =
 const ASKED: &str = "Filter, 2,000 queries a second";
 const ASKED_PARALLEL: &str = "Parallel Filter, 2,000 queries a second";
 
+/// Shares of the items by number of bins, at each skew.
+type Shares = BTreeMap<usize, Vec<Option<f64>>>;
+
 /// Numbers by skew.
 type Line = Vec<(f64, f64)>;
 
@@ -37,13 +40,15 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
     println!("The paper's filter: {} items, |X| = {BINS} where nothing is said\n", shape.items);
     let candidates = candidates();
     let mut rows = Rows::default();
-    let mut passed: BTreeMap<usize, Vec<Option<f64>>> = BTreeMap::new();
+    let (mut passed, mut exchanged) = (Shares::new(), Shares::new());
     for (column, &skew) in skews.iter().enumerate() {
         let stream = Stream::zipf(shape, skew);
         rows.measure(&candidates, &stream, column, arguments.rounds);
         asked(&mut rows, &stream, column, arguments.rounds);
         for bins in ALL_BINS {
-            passed.entry(bins).or_default().push(Some(selectivity(&stream, bins)));
+            let [passes, exchanges] = selectivity(&stream, bins);
+            passed.entry(bins).or_default().push(Some(passes));
+            exchanged.entry(bins).or_default().push(Some(exchanges));
         }
     }
     rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
@@ -54,6 +59,17 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
             skews.iter().map(|&skew| Some(equation_5(*bins, skew, shape.alphabet))).collect();
         print_row(&format!("measured, {bins} bins"), skews.len(), passed, share);
         print_row(&format!("equation 5, {bins} bins"), skews.len(), &model, share);
+    }
+    println!();
+    super::table::header("exchanges with the counters, per million items", skews);
+    let per_million = |share: f64| format!("{:.1}", share * 1e6);
+    for (bins, exchanged) in &exchanged {
+        print_row(&format!("measured, {bins} bins"), skews.len(), exchanged, per_million);
+        // §3.3: σ' ≲ σ / |Y|.
+        let counters = (shape.counters - bins) as f64;
+        let bound = passed[bins].iter().map(|share| share.map(|share| share / counters));
+        let bound: Vec<Option<f64>> = bound.collect();
+        print_row(&format!("σ / |Y|, {bins} bins"), skews.len(), &bound, per_million);
     }
     println!();
     let Some(folder) = &arguments.figures else { return Ok(()) };
@@ -141,7 +157,7 @@ fn predicted(filter: &Line, plain: &Line, alphabet: u32) -> Line {
 
 fn plots(
     rows: &Rows,
-    passed: &BTreeMap<usize, Vec<Option<f64>>>,
+    passed: &Shares,
     skews: &[f64],
     alphabet: u32,
     sizes: &str,

@@ -3,25 +3,33 @@
 use trommel::{Algorithm, FrequentItems, Zipf};
 
 use super::Arguments;
-use crate::queries::{Asked, Asking, batches, ingestion, paired};
+use super::pipelines::two_cores;
+use crate::queries::{Asked, Asking, Ingestion, batches, ingestion, paired};
 
 const ASKING: [Asking; 4] =
     [Asking::Never, Asking::PerSecond(2000), Asking::PerSecond(100_000), Asking::Unlimited];
 const NAMES: [&str; 4] = ["none", "2,000 a second", "100,000 a second", "unlimited"];
 
-/// Measures and prints, for the default algorithm and the filter of the paper.
+/// Measures and prints, for the default algorithm on one core and divided among two (§2.3.1 of the
+/// paper: answers have to be merged), and the filter of the paper.
 pub(super) fn run(arguments: &Arguments) {
     let Arguments { query_items: items, query_batch: batch, query_rounds: rounds, .. } = arguments;
     println!(
-        "Fresh queries for the top 10 from another core while one core counts {items} items in \
-         batches of {batch}; {rounds} paired rounds, quartiles of the cost\n"
+        "Fresh queries for the top 10 from another core, or from one of the two that count, while \
+         {items} items are counted in batches of {batch}; {rounds} paired rounds, quartiles of the cost\n"
     );
     for &skew in &arguments.query_skews {
         let mut zipf = Zipf::new(arguments.alphabet, skew, 1).expect("clap checked the numbers");
         let batches = batches(&mut zipf, *batch, *items);
-        for (name, algorithm) in [("sieve", Algorithm::Auto), ("filter", Algorithm::Filter)] {
-            let counting = FrequentItems::new().counters(arguments.counters).algorithm(algorithm);
-            let ingestion = ingestion(counting, &batches, *items);
+        let counting = FrequentItems::new().counters(arguments.counters);
+        let filter = counting.clone().algorithm(Algorithm::Filter);
+        let ways = [
+            ("sieve, 1 core", counting.clone(), Vec::new()),
+            ("sieve, partition, 2 cores", counting, two_cores().to_vec()),
+            ("filter, 1 core", filter, Vec::new()),
+        ];
+        for (name, counting, cores) in ways {
+            let ingestion = Ingestion { cores, ..ingestion(counting, &batches, *items) };
             let asked = paired(&ingestion, ASKING, *rounds);
             print(&format!("{name}, z = {skew}"), &asked);
         }
