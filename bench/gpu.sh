@@ -95,7 +95,11 @@ run() {
     --indexes 200000:4194304:64000000,30000:25000:400000 --figures "$drawn"
   cp "$drawn"/conjunctive-query-*.svg "$out/"
   step epsilon-join 100 "$gpu/trommel-bench" epsilon-join --only device
-  step epsilon-join-paper 300 "$gpu/trommel-bench" epsilon-join --only figure --figures "$drawn"
+  local distribution
+  for distribution in uniform clusters correlated; do
+    step "epsilon-join-$distribution" 200 "$gpu/trommel-bench" epsilon-join --only figure \
+      --distributions $distribution --figures "$drawn"
+  done
   cp "$drawn"/epsilon-join-*.svg "$out/"
   step epsilon-join-tiles 200 "$gpu/trommel-bench" epsilon-join --only device \
     --ways tiles --parts 1 --rounds 3 \

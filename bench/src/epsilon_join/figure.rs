@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use clap::ValueEnum;
 use trommel::Isa;
 use trommel_bench::plot::{Plot, Scale};
 use trommel_kernels::cuda::Device;
@@ -14,12 +15,29 @@ use super::data::{Shape, Workload};
 use super::device::{Gpu, Way};
 use super::processor::{by_directory, by_loop};
 
-/// The distributions, and the epsilon of a million vectors, which makes .7 pairs of a vector.
-const SHAPES: [(Shape, &str, f64); 3] = [
-    (Shape::Uniform, "uniform", 0.1635),
-    (Shape::Clusters(5), "clusters", 0.0344),
-    (Shape::Correlated, "correlated", 0.02225),
-];
+/// Distribution of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Distribution {
+    /// DS1.
+    Uniform,
+    /// DS2.
+    Clusters,
+    /// DS3.
+    Correlated,
+}
+
+impl Distribution {
+    /// The shape, its name, and the epsilon of a million vectors, which makes .7 pairs of a
+    /// vector.
+    const fn parts(self) -> (Shape, &'static str, f64) {
+        match self {
+            Self::Uniform => (Shape::Uniform, "uniform", 0.1635),
+            Self::Clusters => (Shape::Clusters(5), "clusters", 0.0344),
+            Self::Correlated => (Shape::Correlated, "correlated", 0.02225),
+        }
+    }
+}
+
 const DIMS: usize = 8;
 
 /// Pairs of vectors that nested loops compare at most, on one core and on a GPU: seconds.
@@ -39,10 +57,11 @@ const LINES: [&str; 5] = [
 /// If a figure cannot be written.
 pub(super) fn run(
     device: Option<&Device>,
+    distributions: &[Distribution],
     sizes: &[usize],
     folder: Option<&Path>,
 ) -> io::Result<()> {
-    for (shape, name, epsilon) in SHAPES {
+    for (shape, name, epsilon) in distributions.iter().map(|one| one.parts()) {
         println!("Figure 6, {name}, {DIMS} dimensions, seconds\n");
         println!("| vectors | epsilon | pairs | {} |", LINES.join(" | "));
         println!("|---:|---:|---:|{}", "---:|".repeat(LINES.len()));

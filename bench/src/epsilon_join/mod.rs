@@ -24,6 +24,7 @@ use trommel_kernels::cuda::{CopyTimes, Device, DeviceError};
 
 use self::data::Workload;
 use self::device::{Gpu, Way};
+use self::figure::Distribution;
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -84,6 +85,9 @@ pub(crate) struct Arguments {
     /// Vectors of a stream after a full window.
     #[arg(long, default_value_t = 1 << 19)]
     streamed: usize,
+    /// Distributions of the figure, each of which is drawn.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform,clusters,correlated")]
+    distributions: Vec<Distribution>,
     /// Numbers of vectors of the figure.
     #[arg(
         long,
@@ -140,7 +144,10 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         }
     }
     match is_for_device {
-        [_, true] => figure::run(device.as_ref(), &arguments.sizes, arguments.figures.as_deref()),
+        [_, true] => {
+            let Arguments { distributions, sizes, figures, .. } = arguments;
+            figure::run(device.as_ref(), distributions, sizes, figures.as_deref())
+        }
         _ => Ok(()),
     }
 }

@@ -84,9 +84,14 @@ pub(super) fn run(
         print("nested loop", row, count);
     }
     let batches = batches(&values, workload.dims, BATCH);
+    let mut of_cores = Vec::new();
     for cores in 1..=available_cores().len().min(2) {
         let row = fastest(rounds, || by_operator(&batches, workload.epsilon, cores, count));
         print(&format!("operator, {cores} cores"), row, count);
+        of_cores.push(row.whole.as_secs_f64());
+    }
+    if let [one, two] = of_cores[..] {
+        println!("| operator, one core / two | | {:.2} | |", one / two);
     }
     let mut right: Vec<_> = all.iter().map(|pair| (pair.left, pair.right)).collect();
     right.sort_unstable();
