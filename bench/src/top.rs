@@ -42,24 +42,36 @@ enum Unit {
 
 /// Shell commands that print counts and lines, the most frequent ones first. `$1` is the file.
 const SHELL: [(&str, &str, &str); 3] = [
-    ("sort | uniq -c | sort -rn", "sort --version", "sort \"$1\" | uniq -c | sort -rn"),
+    ("sort, uniq -c, sort -rn", "sort --version", "sort \"$1\" | uniq -c | sort -rn"),
     (
-        "sort --parallel=2 -S 2G | uniq -c | sort -rn",
+        "sort --parallel=2 -S 2G, uniq -c, sort -rn",
         "sort --version",
         "sort --parallel=2 -S 2G \"$1\" | uniq -c | sort -rn",
     ),
     (
-        "mawk | sort -rn",
+        "mawk, sort -rn",
         "mawk -W version 2>&1",
         "mawk '{ c[$0]++ } END { for (line in c) print c[line], line }' \"$1\" | sort -rn",
     ),
 ];
 
 /// DuckDB reads each line as one field: no character of a text is its separator.
-const DUCKDB: &str = "duckdb -noheader -list -separator ' ' -c \
-    \"SELECT count(*) AS count, line FROM read_csv('$1', header = false, auto_detect = false, \
-    delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
-    columns = {'line': 'VARCHAR'}) GROUP BY line ORDER BY count DESC LIMIT 1000\"";
+macro_rules! duckdb {
+    ($settings:literal) => {
+        concat!(
+            "duckdb -noheader -list -separator ' ' -c \"",
+            $settings,
+            "SELECT count(*) AS count, line FROM read_csv('$1', header = false, \
+             auto_detect = false, delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
+             columns = {'line': 'VARCHAR'}) GROUP BY line ORDER BY count DESC LIMIT 1000\""
+        )
+    };
+}
+
+const DUCKDB: [(&str, &str, &str); 2] = [
+    ("duckdb, one thread", "duckdb --version", duckdb!("SET threads = 1; ")),
+    ("duckdb, all threads", "duckdb --version", duckdb!("")),
+];
 
 /// Measures and prints.
 ///
@@ -92,8 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     }
     let (time, counts) = lines.expect("lines are measured");
     let mut notes = Vec::new();
-    for (name, version, script) in SHELL.into_iter().chain([("duckdb", "duckdb --version", DUCKDB)])
-    {
+    for (name, version, script) in SHELL.into_iter().chain(DUCKDB) {
         match peer(arguments, &file, script) {
             Some((theirs, found)) => {
                 row(&format!("LC_ALL=C {name}"), theirs, Some(time));
