@@ -55,23 +55,16 @@ const SHELL: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// DuckDB reads each line as one field: no character of a text is its separator.
-macro_rules! duckdb {
-    ($settings:literal) => {
-        concat!(
-            "duckdb -noheader -list -separator ' ' -c \"",
-            $settings,
-            "SELECT count(*) AS count, line FROM read_csv('$1', header = false, \
-             auto_detect = false, delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
-             columns = {'line': 'VARCHAR'}) GROUP BY line ORDER BY count DESC LIMIT 1000\""
-        )
-    };
+/// A command of DuckDB that prints counts and lines. It reads each line as one field: no character
+/// of a text is its separator.
+fn duckdb(settings: &str) -> String {
+    format!(
+        "duckdb -noheader -list -separator ' ' -c \"{settings} \
+         SELECT count(*) AS count, line FROM read_csv('$1', header = false, auto_detect = false, \
+         delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
+         columns = {{'line': 'VARCHAR'}}) GROUP BY line ORDER BY count DESC LIMIT 1000\""
+    )
 }
-
-const DUCKDB: [(&str, &str, &str); 2] = [
-    ("duckdb, one thread", "duckdb --version", duckdb!("SET threads = 1; ")),
-    ("duckdb, all threads", "duckdb --version", duckdb!("")),
-];
 
 /// Measures and prints.
 ///
@@ -104,8 +97,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     }
     let (time, counts) = lines.expect("lines are measured");
     let mut notes = Vec::new();
-    for (name, version, script) in SHELL.into_iter().chain(DUCKDB) {
-        match peer(arguments, &file, script) {
+    let databases = [("duckdb, one thread", "SET threads = 1;"), ("duckdb, all threads", "")];
+    let databases = databases.map(|(name, settings)| (name, "duckdb --version", duckdb(settings)));
+    let shell = SHELL.map(|(name, version, script)| (name, version, script.to_owned()));
+    for (name, version, script) in shell.into_iter().chain(databases) {
+        match peer(arguments, &file, &script) {
             Some((theirs, found)) => {
                 row(&format!("LC_ALL=C {name}"), theirs, Some(time));
                 let is_equal = found == counts;

@@ -192,7 +192,7 @@ __device__ inline u32 lanes_of_digit(u32 digit, bool is_there) {
 
 // Moves keys, with their vectors, to the places of their digits; equal digits keep their order. The
 // vectors of the first pass are numbered by their places. Keys go by way of shared memory, where
-// those of a digit lie together, so that neighbours of a warp are written together.
+// keys of one digit lie together, so that neighbours of a warp are written together.
 //
 // Grid: tiles. Block: SCAN_THREADS. Shared: 2 KiB for a scan, 8 KiB of counts, 32 KiB of keys and
 // vectors. Barriers: 21.

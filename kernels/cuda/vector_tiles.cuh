@@ -305,7 +305,7 @@ struct TileSums {
                 return;
             }
             multiply_steps<PANEL_STEPS, true>(left, shared.columns[ring.stage]);
-            // The products of the panel before are done; those of this one go on.
+            // Products of the panel before are done; products of this one go on.
             wait_for_products<1>(sums);
             release_stage(shared, before);
         }

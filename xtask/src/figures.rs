@@ -1,7 +1,7 @@
 //! Tables and numbers of the documentation, taken from stored outputs of benchmarks.
 //!
-//! `bench/results/NAME.txt` is the output of a benchmark behind the command, the machine and the
-//! date. A page names the outputs that a section is made of:
+//! `bench/results/NAME.txt` holds a command, the date and the machine, then the output of the
+//! command. A page names the outputs of each section:
 //!
 //! ```text
 //! ## On the CPU

@@ -1,4 +1,4 @@
-//! How far `auto` is behind the best algorithm: over a grid of generated sets, or files.
+//! Time of `auto` divided by that of the fastest algorithm, over a grid of generated sets or files.
 //!
 //! A cell is a size, an alphabet and a skew. Its sets are families of six as in
 //! [`generated`](super::data::generated), of tokens with a Zipf distribution; their number follows
@@ -39,7 +39,7 @@ pub(super) fn cells(tokens: usize) -> impl Iterator<Item = Input> {
     })
 }
 
-/// Factors by which `auto` is slower than the best algorithm.
+/// Quotients of the time of `auto` and that of the fastest algorithm.
 #[derive(Debug, Default)]
 pub(super) struct Factors {
     judged: Vec<(f64, String)>,
@@ -58,7 +58,7 @@ impl Factors {
         let collection = numbered(input, false);
         let names = algorithms.iter().map(|algorithm| algorithm.name());
         println!(
-            "\n| threshold | results | auto / best | {} |",
+            "\n| threshold | results | auto / fastest | {} |",
             names.collect::<Vec<_>>().join(" | ")
         );
         println!("|---|---:|---:|{}", "---:|".repeat(algorithms.len()));
@@ -80,14 +80,15 @@ impl Factors {
         println!();
     }
 
-    /// Prints the cells in which `auto` is more than a tenth behind, the worst ones first.
+    /// Prints the cells in which `auto` takes more than 1.1 times as long as the fastest algorithm,
+    /// the worst ones first.
     pub(super) fn print(mut self) {
         self.judged.sort_by(|left, right| right.0.total_cmp(&left.0));
         let behind = self.judged.iter().take_while(|(factor, _)| *factor > 1.1);
         for (factor, cell) in behind.clone() {
             println!("{factor:.2}: {cell}");
         }
-        println!("{} of {} more than 10 % behind", behind.count(), self.judged.len());
+        println!("{} of {} above 1.10", behind.count(), self.judged.len());
     }
 }
 

@@ -90,8 +90,8 @@ pub(crate) struct Arguments {
     /// Jaccard: `auto` and the published algorithms in the same pipeline, on one core and two.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels", "windows", "python_peers"])]
     end_to_end: bool,
-    /// Print how far `auto` is behind the best algorithm instead, by Jaccard: over a grid of
-    /// generated inputs of `--tokens` tokens, or over the files of `--data`.
+    /// Divide the time of `auto` by that of the fastest algorithm instead, by Jaccard: over a grid
+    /// of generated inputs of `--tokens` tokens, or over the files of `--data`.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "similarities", "levels", "windows", "python_peers", "end_to_end"])]
     grid: bool,
     /// Tokens of each generated input of the grid.

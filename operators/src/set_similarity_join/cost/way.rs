@@ -55,7 +55,7 @@ struct Counts {
     pairs: u64,
     /// Words of a signature of postings, or 0.
     words: u64,
-    /// Of `SAMPLE` pairs, those that their signatures do not rule out, of postings and of tiles.
+    /// Pairs out of `SAMPLE` that their signatures, of postings and of tiles, do not rule out.
     survivors: [u64; 2],
 }
 

@@ -296,7 +296,8 @@ pub(crate) struct PostingJoin {
 }
 
 impl PostingJoin {
-    /// An index of `lists`, which are those of `collection`; makes signatures, if they pay.
+    /// An index of `collection`, whose lists are as long as `lists` says, with
+    /// signatures if these pay.
     ///
     /// # Errors
     /// If the index does not fit the memory.

@@ -123,7 +123,7 @@ impl<F: Filters> PrefixIndex<F> {
         })
     }
 
-    /// Replaces the candidates by those of `entry`, and adds `entry` to the index.
+    /// Replaces the candidates by the candidates of `entry`, and adds `entry` to the index.
     #[inline(always)]
     pub(super) fn join(&mut self, entry: Entry, counters: &mut JoinCounters) {
         let Entry { number, set } = entry;
@@ -137,7 +137,7 @@ impl<F: Filters> PrefixIndex<F> {
         self.add(entry);
     }
 
-    /// Replaces the candidates by those of `set`.
+    /// Replaces the candidates by the candidates of `set`.
     #[inline(always)]
     fn look_up(&mut self, set: u32, counters: &mut JoinCounters) {
         let Self {

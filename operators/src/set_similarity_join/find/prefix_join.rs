@@ -17,7 +17,7 @@
 //! Augsten, *PEL: Position-Enhanced Length Filter for Set Similarity Joins*, GvD 2014.
 //!
 //! Departures: all posting lists lie in one array; a first pass counts their lengths. Signatures
-//! are as long as those of `auto`. MPJoin keeps its lists in the order of sizes: postings that
+//! are as long as `auto` makes them. MPJoin keeps its lists in the order of sizes: postings that
 //! stay are moved towards the end of the part that has been read.
 
 use std::sync::Arc;
