@@ -5,7 +5,7 @@
 /// Prefetches the cache line of the element at `index`, which may be past the end of the slice.
 /// Does nothing on architectures without such an instruction.
 #[inline(always)]
-pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -214,7 +214,7 @@ fn text_at(texts: &StringArray, row: usize) -> &str {
 }
 
 fn find_text(table: &TextTable, hash: &TextHash, text: &str) -> u32 {
-    let find = |text: &str| table.find(hash.hash(text), text).unwrap_or(UNKNOWN);
+    let find = |text: &str| table.find(&hash.key(text), text).unwrap_or(UNKNOWN);
     if text.len() > TEXT_BYTES_MAX { find(&long::name(text, TEXT_BYTES_MAX)) } else { find(text) }
 }
 

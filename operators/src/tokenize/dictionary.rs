@@ -15,11 +15,8 @@
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 
 use super::TokenizeError;
-use crate::long;
-use crate::texts::{TextHash, TextTable};
+use crate::texts::{TextHash, TextKey, TextTable};
 
-/// A longer token is kept by a name of this length.
-const TOKEN_BYTES_MAX: usize = 1024;
 /// Memory is reserved in steps of this size.
 const STEP_BYTES: usize = 1 << 20;
 
@@ -63,12 +60,13 @@ struct Generation {
 }
 
 impl Generation {
-    fn number(&self, hash: u64, token: &str) -> Option<u32> {
-        self.tokens.find(hash, token).map(|index| self.numbers[index as usize])
+    #[inline]
+    fn number(&self, key: &TextKey, long: &str) -> Option<u32> {
+        self.tokens.find(key, long).map(|index| self.numbers[index as usize])
     }
 
-    fn add(&mut self, hash: u64, token: &str, number: u32, hasher: &TextHash) {
-        self.tokens.add(hash, token, hasher);
+    fn add(&mut self, key: &TextKey, token: &str, number: u32, hasher: &TextHash) {
+        self.tokens.add(key, token, hasher);
         self.numbers.push(number);
     }
 }
@@ -117,28 +115,35 @@ impl Dictionary {
         self.forgotten
     }
 
-    /// The number of `token`, which is a new one when it is not known.
-    pub(super) fn number(&mut self, token: &str) -> Result<u32, TokenizeError> {
-        if token.len() > TOKEN_BYTES_MAX {
-            return self.number_of(&long::name(token, TOKEN_BYTES_MAX));
-        }
-        self.number_of(token)
+    /// The key of `token`, whose place in the dictionary is fetched into the cache.
+    #[inline(always)]
+    pub(super) fn key(&self, token: &str) -> TextKey {
+        let key = self.hash.key(token);
+        self.young.tokens.prefetch(&key);
+        key
     }
 
-    fn number_of(&mut self, token: &str) -> Result<u32, TokenizeError> {
-        let hash = self.hash.hash(token);
-        if let Some(number) = self.young.number(hash, token) {
-            return Ok(number);
+    /// The number of the token with this key, which is a new one when it is not known. `long` is
+    /// the token, if it is not in the key.
+    #[inline]
+    pub(super) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
+        match self.young.number(key, long) {
+            Some(number) => Ok(number),
+            None => key.with_text(long, |token| self.renew(key, token)),
         }
+    }
+
+    /// Adds a token to the young generation, with its old number if it has one.
+    fn renew(&mut self, key: &TextKey, token: &str) -> Result<u32, TokenizeError> {
         self.make_room(token.len())?;
-        let number = match self.old.number(hash, token) {
+        let number = match self.old.number(key, token) {
             Some(number) => {
                 self.used_again += 1;
                 number
             }
             None => self.new_number(),
         };
-        self.young.add(hash, token, number, &self.hash);
+        self.young.add(key, token, number, &self.hash);
         self.memory_full = self.young.account(&self.memory).err();
         Ok(number)
     }
@@ -202,6 +207,13 @@ impl Dictionary {
 mod tests {
     use super::*;
 
+    impl Dictionary {
+        fn number_of(&mut self, token: &str) -> Result<u32, TokenizeError> {
+            let key = self.key(token);
+            self.number(&key, token)
+        }
+    }
+
     fn of(tokens_max: usize) -> Dictionary {
         let limits = Limits { tokens_max, bytes_max: 1 << 20, forgets: true };
         Dictionary::new(limits, MemoryBudget::new(1 << 30))
@@ -212,7 +224,7 @@ mod tests {
         let mut dictionary = of(100);
         for round in 0..3 {
             for i in 0..100 {
-                assert_eq!(dictionary.number(&format!("t{i}")).unwrap(), i, "{round}");
+                assert_eq!(dictionary.number_of(&format!("t{i}")).unwrap(), i, "{round}");
             }
         }
         assert_eq!((dictionary.numbered(), dictionary.forgotten()), (100, 0));
@@ -221,29 +233,29 @@ mod tests {
     #[test]
     fn tokens_in_use_keep_their_number_and_memory_is_bounded() {
         let mut dictionary = of(100);
-        let hot = dictionary.number("hot").unwrap();
+        let hot = dictionary.number_of("hot").unwrap();
         let mut numbers = std::collections::HashSet::from([hot]);
         for i in 0..100_000 {
-            assert!(numbers.insert(dictionary.number(&format!("t{i}")).unwrap()));
+            assert!(numbers.insert(dictionary.number_of(&format!("t{i}")).unwrap()));
             if i % 90 == 0 {
-                assert_eq!(dictionary.number("hot").unwrap(), hot);
+                assert_eq!(dictionary.number_of("hot").unwrap(), hot);
             }
             assert!(dictionary.young.tokens.len() + dictionary.old.tokens.len() <= 200);
         }
         assert_eq!(dictionary.numbered(), 100_001);
         assert!(dictionary.forgotten() > 99_000);
         // A token that is not used for long comes back as another one.
-        assert!(numbers.insert(dictionary.number("t0").unwrap()));
+        assert!(numbers.insert(dictionary.number_of("t0").unwrap()));
     }
 
     #[test]
-    fn bytes_are_bounded_and_long_tokens_have_names() {
+    fn bytes_are_bounded() {
         let limits = Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
         let mut dictionary = Dictionary::new(limits, MemoryBudget::new(1 << 30));
-        let long = |i: usize| format!("{}{i}", "x".repeat(100_000));
+        let long = |i: usize| format!("{}{i}", "x".repeat(1000));
         for i in 0..1000 {
-            let number = dictionary.number(&long(i)).unwrap();
-            assert_eq!(dictionary.number(&long(i)).unwrap(), number);
+            let number = dictionary.number_of(&long(i)).unwrap();
+            assert_eq!(dictionary.number_of(&long(i)).unwrap(), number);
             let bytes = [&dictionary.young, &dictionary.old].map(|g| g.tokens.text_bytes());
             assert!(bytes.into_iter().all(|bytes| bytes <= 10_000));
         }
@@ -257,7 +269,7 @@ mod tests {
         let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
         let mut dictionary = Dictionary::new(limits, memory.clone());
         for i in 0..500_000 {
-            dictionary.number(&format!("token number {i}")).unwrap();
+            dictionary.number_of(&format!("token number {i}")).unwrap();
         }
         assert_eq!(dictionary.numbered(), 500_000);
         assert!(dictionary.forgotten() > 300_000, "{}", dictionary.forgotten());
@@ -265,7 +277,8 @@ mod tests {
         assert_eq!(memory.reserved(), others.bytes());
 
         let mut strict = Dictionary::new(Limits { forgets: false, ..limits }, memory.clone());
-        let failed = (0..500_000).find_map(|i| strict.number(&format!("token number {i}")).err());
+        let failed =
+            (0..500_000).find_map(|i| strict.number_of(&format!("token number {i}")).err());
         let error = failed.unwrap().to_string();
         assert!(error.contains("(`memory_max`)"), "{error}");
     }
@@ -273,15 +286,16 @@ mod tests {
     #[test]
     fn numbers_that_come_around_again_are_not_those_of_known_tokens() {
         let mut dictionary = of(10);
-        let (zero, one) = (dictionary.number("zero").unwrap(), dictionary.number("one").unwrap());
+        let (zero, one) =
+            (dictionary.number_of("zero").unwrap(), dictionary.number_of("one").unwrap());
         assert_eq!((zero, one), (0, 1));
         dictionary.next = u32::MAX - 1;
         let next: Vec<u32> =
-            ["a", "b", "c"].map(|token| dictionary.number(token).unwrap()).to_vec();
+            ["a", "b", "c"].map(|token| dictionary.number_of(token).unwrap()).to_vec();
         assert_eq!(next, [u32::MAX - 1, u32::MAX, 2]);
         for i in 0..50 {
-            let number = dictionary.number(&format!("t{i}")).unwrap();
-            assert_eq!(dictionary.number("zero").unwrap(), 0);
+            let number = dictionary.number_of(&format!("t{i}")).unwrap();
+            assert_eq!(dictionary.number_of("zero").unwrap(), 0);
             assert_ne!(number, 0);
         }
     }

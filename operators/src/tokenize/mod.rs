@@ -10,6 +10,7 @@
 //! a batch is full, and continues there at the next call.
 
 mod dictionary;
+mod numbers;
 mod tokens;
 mod words;
 
@@ -35,12 +36,11 @@ use trommel_engine::registry::Configured;
 
 use crate::carry::carried_columns;
 use crate::columns::{
-    SetsBuilder, column_batch, column_schema, find_text, sets_of_texts, sets_schema, text_column,
-    text_sets_schema,
+    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column, text_sets_schema,
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
-use crate::texts::{TextHash, TextTable};
 use dictionary::{Dictionary, Limits};
+use numbers::TokenNumbers;
 use tokens::Tokenizer;
 
 /// Definition of a token.
@@ -369,7 +369,7 @@ impl OperatorSpec for Tokenize {
                     TokenizeInto::TextSets => TokenNumbers::of_batch(),
                     _ => {
                         let dictionary = Dictionary::new(self.limits(), context.memory);
-                        TokenNumbers::OfStream(Box::new(dictionary))
+                        TokenNumbers::of_stream(dictionary)
                     }
                 };
                 let state = SetTokens {
@@ -457,48 +457,6 @@ fn row_text(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
-/// Numbers of tokens.
-enum TokenNumbers {
-    /// The same for the whole stream.
-    OfStream(Box<Dictionary>),
-    /// Others for each batch, which carries the texts.
-    OfBatch { texts: TextTable, hash: TextHash },
-}
-
-impl TokenNumbers {
-    fn of_batch() -> Self {
-        Self::OfBatch { texts: TextTable::default(), hash: TextHash::new() }
-    }
-
-    fn number(&mut self, token: &str) -> Result<u32, TokenizeError> {
-        match self {
-            Self::OfStream(dictionary) => dictionary.number(token),
-            Self::OfBatch { texts, hash } => Ok(texts.number(token, hash)),
-        }
-    }
-
-    /// Bytes of the texts that the next batch carries.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::OfStream(_) => 0,
-            Self::OfBatch { texts, .. } => texts.text_bytes(),
-        }
-    }
-
-    /// A batch of sets, with the texts of their tokens if it carries them.
-    fn name(&mut self, sets: RecordBatch) -> RecordBatch {
-        match self {
-            Self::OfStream(_) => sets,
-            Self::OfBatch { texts, .. } => {
-                let count = u32::try_from(texts.len()).expect("fewer than 2^32 texts");
-                let named = sets_of_texts(&sets, texts.column(0..count));
-                texts.clear();
-                named
-            }
-        }
-    }
-}
-
 /// Operator for `into` = `sets` and `text_sets`.
 struct SetTokens {
     column: usize,
@@ -526,10 +484,7 @@ impl SetTokens {
         let mut result = Ok(());
         let (tokens, numbers) = (self.sets.tokens_mut(), &mut self.numbers);
         self.tokenizer.tokens(text, 0, |token| {
-            match numbers.number(token) {
-                Ok(number) => tokens.push(number),
-                Err(full) => result = Err(full),
-            }
+            result = numbers.add(token, tokens);
             result.is_ok()
         });
         self.sets.close(id);
@@ -557,6 +512,7 @@ impl Operator for SetTokens {
             self.add(row_text(&texts, row))?;
             row += 1;
         }
+        self.numbers.finish(self.sets.tokens_mut())?;
         let carried = records.project(&self.carry)?.slice(begin, row - begin);
         let sets = self.numbers.name(self.sets.take());
         let mut columns = sets.columns().to_vec();
@@ -570,12 +526,6 @@ impl Operator for SetTokens {
     }
 
     fn counters(&self) -> Counters {
-        match &self.numbers {
-            TokenNumbers::OfStream(dictionary) => vec![
-                ("distinct_tokens", dictionary.numbered()),
-                ("tokens_forgotten", dictionary.forgotten()),
-            ],
-            TokenNumbers::OfBatch { .. } => Counters::new(),
-        }
+        self.numbers.counters()
     }
 }

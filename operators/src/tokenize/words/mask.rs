@@ -10,12 +10,14 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = EACH << 7;
 
 /// Masks of the block at `base`; bytes past the end are outside of words.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Masks {
     /// Small letters, digits, underscores, and all that is not ASCII.
     pub(super) inside: u64,
     /// All that is not ASCII.
     pub(super) wide: u64,
+    /// Underscores, and the bytes that can join what is beside them.
+    special: u64,
 }
 
 impl Masks {
@@ -25,26 +27,52 @@ impl Masks {
         if let Some(block) = rest.first_chunk::<BLOCK>() {
             return Self::of(block);
         }
+        if rest.is_empty() {
+            return Self::default();
+        }
+        if let Some(block) = bytes.last_chunk::<BLOCK>() {
+            // The last bytes of the block before it move out.
+            return Self::of(block).moved(BLOCK - rest.len());
+        }
         let mut block = [0; BLOCK];
         block[..rest.len()].copy_from_slice(rest);
         Self::of(&block)
     }
 
+    /// The masks without the first `bytes`.
+    #[inline]
+    fn moved(self, bytes: usize) -> Self {
+        let Self { inside, wide, special } = self;
+        Self { inside: inside >> bytes, wide: wide >> bytes, special: special >> bytes }
+    }
+
+    /// Whether words are the runs of ones, for a block after a byte of which `is_inside` tells
+    /// whether it is in a word.
+    #[inline]
+    pub(super) fn is_plain(&self, is_inside: bool) -> bool {
+        let Self { inside, wide, special } = *self;
+        // The byte after the block may be anything.
+        let beside = (inside << 1 | u64::from(is_inside)) & (inside >> 1 | 1 << (BLOCK - 1));
+        wide | (special & (beside | inside)) == 0
+    }
+
     #[inline]
     fn of(block: &[u8; BLOCK]) -> Self {
         let (lanes, _) = block.as_chunks::<LANES>();
-        let mut masks = Self { inside: 0, wide: 0 };
+        let mut masks = Self::default();
         for (place, bytes) in lanes.iter().enumerate() {
             let bytes = u64::from_le_bytes(*bytes);
             let (low, wide) = (bytes & !HIGH, bytes & HIGH);
             // A sum has its highest bit if the byte, which has 7 bits, is at least the limit.
             let at_least = |limit: u8| low + EACH * u64::from(0x80 - limit);
-            let letters = at_least(b'a') & !at_least(b'z' + 1);
-            let digits = at_least(b'0') & !at_least(b'9' + 1);
-            let underscores = at_least(b'_') & !at_least(b'_' + 1);
-            let inside = ((letters | digits | underscores) & HIGH) | wide;
-            masks.inside |= bits(inside) << (LANES * place);
+            let within = |first: u8, last: u8| at_least(first) & !at_least(last + 1);
+            let underscores = within(b'_', b'_');
+            let inside = within(b'a', b'z') | within(b'0', b'9') | underscores;
+            let quotes = within(b'\'', b'\'');
+            let special = within(b':', b';') | within(b',', b',') | within(b'.', b'.') | quotes;
+            masks.inside |= bits(inside & HIGH | wide) << (LANES * place);
             masks.wide |= bits(wide) << (LANES * place);
+            masks.special |= bits((special | underscores) & HIGH & !wide) << (LANES * place);
         }
         masks
     }

@@ -68,15 +68,26 @@ pub(super) fn words(
         let rest = &text[at..];
         at += match window_len(rest) {
             Some(len) => {
-                window.clear();
-                window.push_str(&rest[..len]);
-                window.make_ascii_lowercase();
-                runs::words(&rest[..len], window, word, watched)
+                let text = &rest[..len];
+                runs::words(text, lower_case(text, window), word, watched)
             }
             None => general::words(rest, 0, 0..WINDOW, word, &mut watched).at,
         };
     }
     at
+}
+
+/// The text with its ASCII letters in lower case, in `window` if there are capitals.
+fn lower_case<'a>(text: &'a str, window: &'a mut String) -> &'a str {
+    // Without an end before the last byte, so that the compiler makes vectors of it.
+    let capitals = text.bytes().fold(0, |any, byte| any | u8::from(byte.is_ascii_uppercase()));
+    if capitals == 0 {
+        return text;
+    }
+    window.clear();
+    window.push_str(text);
+    window.make_ascii_lowercase();
+    window
 }
 
 /// Length of a window at the beginning of `text`, up to its end or a cut, in bytes.

@@ -4,6 +4,21 @@ use super::class::{self, BETWEEN, LETTER, of_byte};
 use super::general;
 use super::mask::{BLOCK, Masks};
 
+/// State between two blocks.
+#[derive(Default)]
+struct State {
+    /// Start of the run, or of the word before a byte that joins.
+    start: usize,
+    /// End of the last word.
+    last: usize,
+    /// Whether the last byte is in a run.
+    is_inside: bool,
+    /// Whether the byte after the last run joins it with the next one.
+    is_joined: bool,
+    /// Whether the run has bytes that are not ASCII.
+    is_wide: bool,
+}
+
 /// Words of a window. `lower` is the window with its ASCII letters in lower case.
 pub(super) fn words(
     text: &str,
@@ -12,37 +27,44 @@ pub(super) fn words(
     mut sink: impl FnMut(&str) -> bool,
 ) -> usize {
     let bytes = lower.as_bytes();
-    // Start of the run, or of the word before a byte that joins; and end of the last word.
-    let (mut start, mut last) = (0, 0);
-    let (mut is_inside, mut is_joined, mut is_wide) = (false, false, false);
+    let mut state = State::default();
     let mut base = 0;
     // A block past the end closes a word that ends with the text.
     'blocks: while base <= bytes.len() {
-        let Masks { inside, wide } = Masks::at(bytes, base);
+        let masks = Masks::at(bytes, base);
+        if state.is_plain(masks, bytes) {
+            if !state.plain_words(masks, base, lower, &mut sink) {
+                return state.last;
+            }
+            base += BLOCK;
+            continue;
+        }
+        let State { start, last, is_inside, is_joined, is_wide } = &mut state;
+        let Masks { inside, wide, .. } = masks;
         // Bit `i` is set where byte `i` differs from the byte before it.
-        let mut changes = inside ^ (inside << 1 | u64::from(is_inside));
+        let mut changes = inside ^ (inside << 1 | u64::from(*is_inside));
         while changes != 0 {
             let place = changes.trailing_zeros() as usize;
             let at = base + place;
             changes &= changes - 1;
-            is_inside = !is_inside;
-            if is_inside {
-                if !is_joined {
-                    (start, is_wide) = (at, false);
+            *is_inside = !*is_inside;
+            if *is_inside {
+                if !*is_joined {
+                    (*start, *is_wide) = (at, false);
                 }
                 continue;
             }
-            is_wide |= wide & ones(start.saturating_sub(base)..place) != 0;
-            is_joined = false;
-            if !is_wide {
+            *is_wide |= wide & ones(start.saturating_sub(base)..place) != 0;
+            *is_joined = false;
+            if !*is_wide {
                 match after(bytes, at) {
                     After::Joined => {
-                        is_joined = true;
+                        *is_joined = true;
                         continue;
                     }
                     After::Boundary => {
-                        last = at;
-                        if is_word(&bytes[start..at]) && !sink(&lower[start..at]) {
+                        *last = at;
+                        if is_word(&bytes[*start..at]) && !sink(&lower[*start..at]) {
                             return at;
                         }
                         continue;
@@ -50,21 +72,60 @@ pub(super) fn words(
                     After::Unknown => {}
                 }
             }
-            let stopped = general::words(text, last, start..at, word, &mut sink);
-            last = stopped.last;
+            let stopped = general::words(text, *last, *start..at, word, &mut sink);
+            *last = stopped.last;
             if !stopped.goes_on {
                 return stopped.at;
             }
             if stopped.at > at {
                 // The words have passed the end of the run: masks begin again.
-                (base, is_inside) = (stopped.at, false);
+                (base, *is_inside) = (stopped.at, false);
                 continue 'blocks;
             }
         }
-        is_wide |= is_inside && wide & ones(start.saturating_sub(base)..BLOCK) != 0;
+        *is_wide |= *is_inside && wide & ones(start.saturating_sub(base)..BLOCK) != 0;
         base += BLOCK;
     }
     text.len()
+}
+
+impl State {
+    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII.
+    #[inline]
+    fn is_plain(&self, masks: Masks, bytes: &[u8]) -> bool {
+        let is_word = || !self.is_wide && bytes[self.start] != b'_';
+        masks.is_plain(self.is_inside) && !self.is_joined && (!self.is_inside || is_word())
+    }
+
+    /// Words of a plain block. Returns whether the sink wants more.
+    #[inline]
+    fn plain_words(
+        &mut self,
+        Masks { inside, .. }: Masks,
+        base: usize,
+        lower: &str,
+        sink: &mut impl FnMut(&str) -> bool,
+    ) -> bool {
+        let before = inside << 1 | u64::from(self.is_inside);
+        let (mut starts, mut ends) = (inside & !before, before & !inside);
+        // Past the block, if no run begins in it.
+        let mut next_start = || {
+            let place = starts.trailing_zeros() as usize;
+            starts &= starts.wrapping_sub(1);
+            base + place
+        };
+        let mut start = if self.is_inside { self.start } else { next_start() };
+        while ends != 0 {
+            self.last = base + ends.trailing_zeros() as usize;
+            ends &= ends - 1;
+            if !sink(&lower[start..self.last]) {
+                return false;
+            }
+            start = next_start();
+        }
+        (self.start, self.is_inside, self.is_wide) = (start, inside >> (BLOCK - 1) != 0, false);
+        true
+    }
 }
 
 /// A mask of the bits of a range, which ends at [`BLOCK`] at most.

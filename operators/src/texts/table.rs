@@ -1,68 +1,68 @@
 //! Tables of distinct texts.
 
 use arrow_array::StringArray;
-use hashbrown::HashTable;
-use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
-use crate::secret::random_seed;
-
-/// A hash with a secret of its own, so that nobody can choose texts that collide.
-pub(crate) struct TextHash(RapidSecrets);
-
-impl TextHash {
-    pub(crate) fn new() -> Self {
-        Self(RapidSecrets::seed(random_seed()))
-    }
-
-    #[inline]
-    pub(crate) fn hash(&self, text: &str) -> u64 {
-        rapidhash_v3_seeded(text.as_bytes(), &self.0)
-    }
-}
+use super::index::TextIndex;
+use super::key::{TextHash, TextKey};
 
 /// Distinct texts, numbered in the order in which they are added.
 ///
-/// The texts lie one after the other in one buffer, and the hash table holds their numbers only:
-/// a text that is known costs a look-up and no allocation.
+/// The texts lie one after the other in one buffer. A text that is known costs a look-up and no
+/// allocation.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
-    numbers: HashTable<u32>,
+    numbers: TextIndex,
     text: String,
     /// End of each text.
     ends: Vec<usize>,
 }
 
 impl TextTable {
-    /// The number of `text`, if it is known.
+    /// Fetches into the cache what [`Self::find`] will look at.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, text: &str) -> Option<u32> {
-        self.numbers.find(hash, |&number| self.get(number) == text).copied()
+    pub(crate) fn prefetch(&self, key: &TextKey) {
+        self.numbers.prefetch(key);
+    }
+
+    /// The number of the text with this key, if it is known. `long` is the text, if it is not in
+    /// the key.
+    #[inline]
+    pub(crate) fn find(&self, key: &TextKey, long: &str) -> Option<u32> {
+        self.numbers.find(key, |number| self.get(number) == long)
     }
 
     /// Adds `text`, which is not known.
     ///
     /// # Panics
     /// If there are 2^32 texts.
-    pub(crate) fn add(&mut self, hash: u64, text: &str, hasher: &TextHash) -> u32 {
+    pub(crate) fn add(&mut self, key: &TextKey, text: &str, hasher: &TextHash) -> u32 {
         let number = u32::try_from(self.ends.len()).expect("fewer than 2^32 texts");
         self.text.push_str(text);
         self.ends.push(self.text.len());
-        let Self { numbers, text, ends } = self;
-        numbers.insert_unique(hash, number, |&number| hasher.hash(slice(text, ends, number)));
+        self.numbers.add(key, number, hasher);
         number
+    }
+
+    /// The number of the text with this key, which is added unless it is known. `long` is the text,
+    /// if it is not in the key.
+    #[inline]
+    pub(crate) fn number_of(&mut self, key: &TextKey, long: &str, hasher: &TextHash) -> u32 {
+        self.find(key, long)
+            .unwrap_or_else(|| key.with_text(long, |text| self.add(key, text, hasher)))
     }
 
     /// The number of `text`, which is added unless it is known.
     #[inline]
     pub(crate) fn number(&mut self, text: &str, hasher: &TextHash) -> u32 {
-        let hash = hasher.hash(text);
-        self.find(hash, text).unwrap_or_else(|| self.add(hash, text, hasher))
+        self.number_of(&hasher.key(text), text, hasher)
     }
 
     /// The text with this number.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &str {
-        slice(&self.text, &self.ends, number)
+        let number = number as usize;
+        let begin = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.text[begin..self.ends[number]]
     }
 
     /// Number of texts.
@@ -78,7 +78,7 @@ impl TextTable {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let ends = self.ends.capacity() * size_of::<usize>();
-        self.numbers.allocation_size() + self.text.capacity() + ends
+        self.numbers.bytes() + self.text.capacity() + ends
     }
 
     /// The texts with these numbers, as a column.
@@ -92,13 +92,6 @@ impl TextTable {
         self.text.clear();
         self.ends.clear();
     }
-}
-
-#[inline]
-fn slice<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {
-    let number = number as usize;
-    let begin = if number == 0 { 0 } else { ends[number - 1] };
-    &text[begin..ends[number]]
 }
 
 #[cfg(test)]
@@ -115,7 +108,7 @@ mod tests {
             }
         }
         assert_eq!((table.len(), table.text_bytes()), (6, 9));
-        assert_eq!(table.find(hash.hash("c"), "c"), None);
+        assert_eq!(table.find(&hash.key("c"), "c"), None);
         let column = table.column([4, 1].into_iter());
         assert_eq!(column.iter().flatten().collect::<Vec<_>>(), ["Ä", "a"]);
         table.clear();
