@@ -87,6 +87,8 @@ mod scalar;
 mod search;
 mod select;
 mod sink;
+mod strips;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -1,0 +1,138 @@
+//! The search of the points of a part in strips: pairs of leaves, all points with all points.
+//!
+//! ```text
+//! leaves of the part ─► windows ─► tests `leaf, leaf` ─► candidates
+//!                       (up to 64 tests at a time)
+//! ```
+
+use std::ops::Range;
+
+use super::candidates::Candidates;
+use super::form::{Form, Limits};
+use super::lanes::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
+use super::strips::{Strips, WINDOWS};
+use crate::simd::{Call, RunOn};
+
+/// Tests that are done at once.
+const TESTS: usize = 64;
+/// Pairs of points of all of them.
+pub(super) const CANDIDATES: usize = TESTS * LANES * LANES;
+
+/// A test of the points of a leaf with those of another one, or with later ones of the same.
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    probe: u32,
+    build: u32,
+    /// Points of the leaf `probe`, and a bit for each point of the leaf `build`.
+    probes: u32,
+    builds: u32,
+}
+
+/// The place of a search in the windows of the leaves of a part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sweep {
+    /// Leaves that are left, and the strip of the one before them.
+    leaves: Range<u32>,
+    strip: u32,
+    /// What is left of the windows of the leaf before, the next one last, with its points.
+    windows: [(Range<u32>, u32); WINDOWS],
+    leaf: u32,
+    points: u32,
+    tests: Vec<Test>,
+}
+
+impl Sweep {
+    /// Begins with some leaves.
+    pub(super) fn begin(&mut self, strips: &Strips, leaves: Range<u32>) {
+        self.strip = strips.strip_of(leaves.start);
+        self.leaves = leaves;
+        self.windows = Default::default();
+    }
+
+    /// Fills the list of tests; returns whether there are some.
+    pub(super) fn fill(&mut self, strips: &Strips) -> bool {
+        self.tests.clear();
+        while self.tests.len() < TESTS {
+            let Some((window, strip)) =
+                self.windows.iter_mut().find(|(window, _)| !window.is_empty())
+            else {
+                let Some(leaf) = self.leaves.next() else { break };
+                while strips.is_after(self.strip, leaf) {
+                    self.strip += 1;
+                }
+                self.windows = strips.windows(self.strip, leaf);
+                (self.leaf, self.points) = (leaf, strips.points(self.strip, leaf));
+                continue;
+            };
+            for build in window.take(TESTS - self.tests.len()) {
+                let builds = (1 << strips.points(*strip, build)) - 1;
+                let (probe, probes) = (self.leaf, self.points);
+                self.tests.push(Test { probe, build, probes, builds });
+            }
+        }
+        !self.tests.is_empty()
+    }
+}
+
+/// Tests leaves with leaves and writes the pairs that may join.
+pub(super) struct TestLeaves<'a> {
+    pub(super) form: &'a Form,
+    pub(super) words: usize,
+    pub(super) limits: Limits,
+    pub(super) tiles: &'a [Line],
+    pub(super) sweep: &'a Sweep,
+    pub(super) candidates: &'a mut Candidates,
+}
+
+impl Call for TestLeaves<'_> {
+    type Output = ();
+}
+
+impl<L: Filter> RunOn<L> for TestLeaves<'_> {
+    #[inline(always)]
+    fn run_on(self, level: L) {
+        match (self.form, self.words) {
+            (Form::Short { .. }, 1) => self.run::<L, Short, 1>(level),
+            (Form::Short { .. }, 2) => self.run::<L, Short, 2>(level),
+            (Form::Float { .. }, 1) => self.run::<L, Float, 1>(level),
+            (Form::Float { .. }, 2) => self.run::<L, Float, 2>(level),
+            (Form::Float { .. }, 4) => self.run::<L, Float, 4>(level),
+            (form, words) => unreachable!("strips with {words} words of {form:?}"),
+        }
+    }
+}
+
+impl TestLeaves<'_> {
+    #[inline(always)]
+    fn run<L: Filter + Sixteen<F>, F, const W: usize>(self, level: L) {
+        let limit = Sixteen::<F>::splat_sum(level, self.limits.within);
+        let leaves = self.tiles.as_chunks::<W>().0;
+        for &Test { probe, build, probes, builds } in &self.sweep.tests {
+            let (own, lines) = (&leaves[probe as usize], &leaves[build as usize]);
+            let mut found = [0; LANES];
+            let mut any = 0;
+            // Later points of the same leaf, or all points of another one.
+            let mut kept = if probe == build { u32::MAX << 1 } else { u32::MAX };
+            let step = u32::from(probe == build);
+            for lane in 0..LANES {
+                let mut sums = Sixteen::<F>::zero(level);
+                for word in 0..W {
+                    let point = Sixteen::<F>::splat(level, own[word].0[lane]);
+                    let line = Sixteen::<F>::load(level, &lines[word]);
+                    sums = Sixteen::<F>::add_differences(level, sums, point, line);
+                }
+                found[lane] = Sixteen::<F>::at_most(level, sums, limit) & kept;
+                any |= found[lane];
+                kept <<= step;
+            }
+            if any & builds != 0 {
+                let first = probe * as_u32(LANES);
+                for (position, hits) in (first..first + probes).zip(found) {
+                    if hits & builds != 0 {
+                        self.candidates.add(level, position, build * as_u32(LANES), hits & builds);
+                    }
+                }
+            }
+        }
+    }
+}
