@@ -21,14 +21,16 @@ use std::sync::Arc;
 use super::boxes::{Corners, Level};
 use super::directory::{Directory, PLAIN_DIMS_MAX, firsts_of_groups};
 use super::epsilon::Epsilon;
+use super::filing::{Filed, file};
 use super::form::{Extent, Form};
+use super::grid::Grid;
 use super::lanes::{LANES, Line, as_u32};
 use super::order::{NO_ROW, Run, positions_of};
 use super::parted::{Part, joined, parted};
 use super::plan::Algorithm;
 use super::principal::{Principal, largest};
 use super::rows::Vectors;
-use super::strips::{Grid, STRIP_DIMS_MAX, Strips};
+use super::strips::{STRIP_DIMS_MAX, Strips};
 use super::tree::Tree;
 use crate::Isa;
 
@@ -632,10 +634,10 @@ impl Ordering {
         let order = &mut self.order[..];
         let run = Run { vectors: filtered, buckets, first, counts, order, rows: &mut *rows };
         if let Some(grid) = grid {
-            (self.firsts, self.ranges) = run.order_strips(isa, grid);
             if let Some(stored) = &mut self.stored {
-                let (dims, words, tiles) = (frame.dims, frame.words, &mut stored.tiles);
-                stored.is_exact = frame.form.store(isa, rows, dims, words, tiles);
+                let Filed { firsts, ranges, is_exact } =
+                    file(isa, grid, frame, run, &mut stored.tiles);
+                (self.firsts, self.ranges, stored.is_exact) = (firsts, ranges, is_exact);
             }
             return;
         }

@@ -16,7 +16,6 @@ use std::ops::Range;
 use super::lanes::{Filter, LANES, as_u32};
 use super::rows::{Vectors, by_dims};
 use super::select::select;
-use super::strips::{Grid, StripScratch, order_points};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
@@ -57,10 +56,18 @@ pub(super) fn positions_of(count: u32) -> usize {
 impl Run<'_> {
     /// Brings the points of all buckets into order. Returns the first leaf of each bucket, from the
     /// first one of the run; a bucket that was too large is several now.
-    pub(super) fn order(mut self, isa: Isa) -> Vec<u32> {
-        let ends = self.scatter(isa);
-        let Run { vectors, counts, order, rows, .. } = self;
+    pub(super) fn order(self, isa: Isa) -> Vec<u32> {
+        let Run { vectors, buckets, first, counts, order, rows } = self;
         let dims = vectors.dims();
+        let mut ends = Vec::with_capacity(counts.len());
+        let mut positions = 0;
+        for &count in counts {
+            ends.push(positions);
+            positions += positions_of(count);
+        }
+        order.fill(NO_ROW);
+        let to = (&mut order[..], &mut rows[..]);
+        dispatch::<Base, _>(isa, Scatter { vectors, buckets, first, ends: &mut ends, to });
         let mut firsts = Vec::with_capacity(counts.len());
         let mut scratch = Scratch::new(dims);
         for (&end, &count) in ends.iter().zip(counts).filter(|&(_, &count)| count > 0) {
@@ -83,42 +90,6 @@ impl Run<'_> {
             }
         }
         firsts
-    }
-
-    /// Brings the points of all buckets, which are strips of `grid`, into order. Returns the first
-    /// leaf of each strip, from the first one of the run, and the ranges of leaves.
-    pub(super) fn order_strips(mut self, isa: Isa, grid: &Grid) -> (Vec<u32>, Vec<[f32; 2]>) {
-        let ends = self.scatter(isa);
-        let Run { vectors, counts, order, rows, .. } = self;
-        let dims = vectors.dims();
-        let mut ranges = Vec::with_capacity(order.len() / LANES);
-        let mut firsts = Vec::with_capacity(counts.len());
-        let mut scratch = StripScratch::default();
-        for (&end, &count) in ends.iter().zip(counts) {
-            firsts.push(as_u32(ranges.len()));
-            if count > 0 {
-                let begin = end - count as usize;
-                let order = &mut order[begin..end];
-                let rows = &mut rows[begin * dims..][..positions_of(count) * dims];
-                order_points(isa, grid, order, rows, &mut ranges, &mut scratch);
-            }
-        }
-        (firsts, ranges)
-    }
-
-    /// Moves the points into their buckets, and returns the ends of these.
-    fn scatter(&mut self, isa: Isa) -> Vec<usize> {
-        let mut ends = Vec::with_capacity(self.counts.len());
-        let mut positions = 0;
-        for &count in self.counts {
-            ends.push(positions);
-            positions += positions_of(count);
-        }
-        self.order.fill(NO_ROW);
-        let &mut Run { vectors, buckets, first, .. } = self;
-        let to = (&mut self.order[..], &mut self.rows[..]);
-        dispatch::<Base, _>(isa, Scatter { vectors, buckets, first, ends: &mut ends, to });
-        ends
     }
 }
 

@@ -10,7 +10,8 @@ use std::ops::Range;
 use super::candidates::Candidates;
 use super::form::{Form, Limits};
 use super::lanes::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
-use super::strips::{Strips, WINDOWS};
+use super::grid::NEIGHBOURS;
+use super::strips::{Beside, Strips};
 use crate::simd::{Call, RunOn};
 
 /// Tests that are done at once.
@@ -31,20 +32,21 @@ struct Test {
 /// The place of a search in the windows of the leaves of a part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sweep {
-    /// Leaves that are left, and the strip of the one before them.
+    /// Leaves that are left.
     leaves: Range<u32>,
-    strip: u32,
-    /// What is left of the windows of the leaf before, the next one last, with its points.
-    windows: [(Range<u32>, u32); WINDOWS],
+    /// The strip of the leaf of now, and those beside it.
+    beside: Beside,
     leaf: u32,
-    points: u32,
+    /// What is left of the windows of the leaf.
+    windows: [Range<u32>; NEIGHBOURS],
     tests: Vec<Test>,
 }
 
 impl Sweep {
     /// Begins with some leaves.
     pub(super) fn begin(&mut self, strips: &Strips, leaves: Range<u32>) {
-        self.strip = strips.strip_of(leaves.start);
+        self.leaf = leaves.start;
+        self.beside = strips.beside(strips.strip_of(self.leaf));
         self.leaves = leaves;
         self.windows = Default::default();
     }
@@ -52,25 +54,24 @@ impl Sweep {
     /// Fills the list of tests; returns whether there are some.
     pub(super) fn fill(&mut self, strips: &Strips) -> bool {
         self.tests.clear();
-        while self.tests.len() < TESTS {
-            let Some((window, strip)) =
-                self.windows.iter_mut().find(|(window, _)| !window.is_empty())
-            else {
-                let Some(leaf) = self.leaves.next() else { break };
-                while strips.is_after(self.strip, leaf) {
-                    self.strip += 1;
+        loop {
+            let points = strips.points(self.beside.strip(), self.leaf);
+            for (number, window) in self.windows.iter_mut().enumerate() {
+                for build in window.take(TESTS - self.tests.len()) {
+                    let builds = (1 << strips.points(self.beside.strip_of(number), build)) - 1;
+                    self.tests.push(Test { probe: self.leaf, build, probes: points, builds });
                 }
-                self.windows = strips.windows(self.strip, leaf);
-                (self.leaf, self.points) = (leaf, strips.points(self.strip, leaf));
-                continue;
-            };
-            for build in window.take(TESTS - self.tests.len()) {
-                let builds = (1 << strips.points(*strip, build)) - 1;
-                let (probe, probes) = (self.leaf, self.points);
-                self.tests.push(Test { probe, build, probes, builds });
             }
+            if self.tests.len() == TESTS {
+                return true;
+            }
+            let Some(leaf) = self.leaves.next() else { return !self.tests.is_empty() };
+            if strips.is_after(leaf, self.beside.strip()) {
+                self.beside = strips.beside(strips.strip_of(leaf));
+            }
+            self.windows = strips.windows(&mut self.beside, leaf);
+            self.leaf = leaf;
         }
-        !self.tests.is_empty()
     }
 }
 
