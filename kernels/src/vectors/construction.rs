@@ -5,13 +5,15 @@
 //! measure    the greatest value of some rows                      ┐ in more than
 //! choose     the components of a sample, one task                 │ 16 dimensions
 //! map        the coordinates of some rows                         ┘
+//! survey     the extent of some rows, if points may be in strips: the next round is to sort them
 //! plant      the kd tree of a sample, one task
-//! sort       the extent of some rows, and the bucket of each
-//! order      kd order of some buckets
+//! sort       the extent of some rows, and the bucket of each, or its strip
+//! order      kd order of some buckets; points of some strips and their stored form
 //! store      stored form and boxes of some buckets; of mapped points, a part of their order
 //! ```
 //!
-//! Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
+//! Where strips turn out to be too large or their windows too long, a tree is planted in the next
+//! round. Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
 //! directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
 //! input, which is not needed any more when their stored form is made.
 

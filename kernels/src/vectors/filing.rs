@@ -163,8 +163,7 @@ impl<L> RunOn<L> for FileGroup<'_> {
     fn run_on(self, _: L) {
         if !self.order.is_empty() {
             by_dims!(self.rows.len() / self.order.len(), file_group(self));
-        }
-        else {
+        } else {
             let first = as_u32(self.filed.ranges.len());
             self.filed.firsts.extend(self.counts.iter().map(|_| first));
         }

@@ -151,7 +151,9 @@ fn find_extent<const D: usize>(vectors: Vectors<'_>) -> Extent {
             high[at] = if values[at] > high[at] { values[at] } else { high[at] };
         }
     }
-    for (lows, highs) in low.chunks(dims).zip(high.chunks(dims)).chain(rest.chunks(dims).map(|row| (row, row))) {
+    for (lows, highs) in
+        low.chunks(dims).zip(high.chunks(dims)).chain(rest.chunks(dims).map(|row| (row, row)))
+    {
         for dim in 0..dims {
             extent.low[dim] = extent.low[dim].min(lows[dim]);
             extent.high[dim] = extent.high[dim].max(highs[dim]);

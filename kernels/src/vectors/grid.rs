@@ -166,4 +166,3 @@ fn find_strips<const D: usize>(call: FindStrips<'_>) {
         counts[usize::from(strip)] += 1;
     }
 }
-

@@ -84,8 +84,7 @@ impl Strips {
         counts: &[u32],
         ranges: Vec<[f32; 2]>,
     ) -> Option<Self> {
-        let strips =
-            Self { grid: grid.clone(), reach, firsts, counts: counts.to_vec(), ranges };
+        let strips = Self { grid: grid.clone(), reach, firsts, counts: counts.to_vec(), ranges };
         let limit = strips.leaves() as usize * WINDOW_MAX;
         (strips.has_windows(limit)).then_some(strips)
     }
@@ -169,6 +168,8 @@ impl Strips {
 
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.firsts[..]) + size_of_val(&self.counts[..]) + size_of_val(&self.ranges[..])
+        size_of_val(&self.firsts[..])
+            + size_of_val(&self.counts[..])
+            + size_of_val(&self.ranges[..])
     }
 }

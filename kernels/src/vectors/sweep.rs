@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::candidates::Candidates;
 use super::form::{Form, Limits};
-use super::lanes::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
 use super::grid::NEIGHBOURS;
+use super::lanes::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
 use super::strips::{Beside, Strips};
 use crate::simd::{Call, RunOn};
 
