@@ -115,15 +115,15 @@ impl TestLeaves<'_> {
             // Later points of the same leaf, or all points of another one.
             let mut kept = if probe == build { u32::MAX << 1 } else { u32::MAX };
             let step = u32::from(probe == build);
-            for lane in 0..LANES {
+            for (lane, found) in found.iter_mut().enumerate() {
                 let mut sums = Sixteen::<F>::zero(level);
                 for word in 0..W {
                     let point = Sixteen::<F>::splat(level, own[word].0[lane]);
                     let line = Sixteen::<F>::load(level, &lines[word]);
                     sums = Sixteen::<F>::add_differences(level, sums, point, line);
                 }
-                found[lane] = Sixteen::<F>::at_most(level, sums, limit) & kept;
-                any |= found[lane];
+                *found = Sixteen::<F>::at_most(level, sums, limit) & kept;
+                any |= *found;
                 kept <<= step;
             }
             if any & builds != 0 {
