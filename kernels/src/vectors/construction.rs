@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Where strips turn out to be too large or their windows too long, a tree is planted in the next
-//! round. Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
-//! directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
+//! round. Tasks of a round write to parts of one allocation, so nothing is copied after a round.
+//! The directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
 //! input, which is not needed any more when their stored form is made.
 
 use std::ops::Range;

@@ -58,7 +58,8 @@
 //! | `scalar`, `portable`, `avx2`, `avx512` | the trait for each level |
 //! | `tree`, `select`, `order` | the kd tree of a sample; selection of a rank; the kd order |
 //! | `boxes`, `directory` | boxes of points; the whole directory |
-//! | `grid`, `filing`, `strips`, `sweep` | strips of few dimensions; their order; their windows; their search |
+//! | `grid`, `filing` | strips of points of few dimensions; their order |
+//! | `strips`, `sweep` | windows of leaves in strips; their search |
 //! | `construction`, `parted` | a directory made by several threads; the memory that they share |
 //! | `principal` | principal components and the norm of the rest, with the proof of their bound |
 //! | `batch`, `search` | a batch of tests; the search of a part |

@@ -5,11 +5,9 @@
 //! a leaf, and the partners of a leaf are in few leaves of its own strip and of those beside it:
 //!
 //! ```text
-//!                        points of a strip come one after the other
-//! strip 2    [ leaf ][leaf][   leaf   ][ leaf ]
-//! strip 1  [ leaf ][ LEAF ][leaf][  leaf  ]         windows of LEAF: in its own strip itself
-//!            ·····┌────────────┐·····               and later leaves, above it the leaves
-//! strip 2    [ leaf ][leaf][   leaf   ][ leaf ]     that are within epsilon along the strip
+//! strip 2  [ leaf ][leaf][   leaf   ][ leaf ]     windows of LEAF: itself and later leaves of
+//!               └───────┬──────┘                  its strip, and leaves of the strips after it;
+//! strip 1  [ leaf ][ LEAF ][leaf][  leaf  ]       those within epsilon along the strip
 //! ```
 //!
 //! Strips before have this one in their windows, so each pair of leaves is compared once. Unlike a
@@ -18,15 +16,16 @@
 //!
 //! **No pair is lost.** Let a pair join: its coordinates differ by at most `r` = the reach of
 //! epsilon in each dimension. *Strips:* `p(x) = (x - low) * scale` is computed in float64; it is
-//! below 2^17, and two roundings change it by less than 2^-35. A strip is at least
-//! `r * (1 + 2^-20)` high, so the real values differ by less than `1 - 2^-21`, the computed ones by
-//! less than one, and the strips, which are the nearest whole numbers, by at most one. The last strip
-//! also takes what is rounded over its end, which brings strips no farther apart. *Windows:* a leaf has
+//! below 2^17, and two roundings change it by less than 2^-35. A strip is at least `r * (1 +
+//! 2^-20)` high, so the real values differ by less than `1 - 2^-21`, the computed ones by less than
+//! one, and the strips, which are the nearest whole numbers, by at most one. The last strip also
+//! takes what is rounded over its end, which brings strips no farther apart. *Windows:* a leaf has
 //! the least coordinate `low` of its points and of all later ones of its strip, and the greatest
 //! one `high` of its points and of all earlier ones. If a point of leaf `L` joins one of leaf `M`,
 //! `low(M) - high(L) <= r` and `low(L) - high(M) <= r`. Differences are rounded by a part of 2^-53,
 //! for which the reach has room. Both numbers ascend in a strip, whatever its order is, so windows
-//! are ranges of leaves, whose begins and ends only move forward. A bad order makes windows longer, no more.
+//! are ranges of leaves, whose begins and ends only move forward. A bad order makes windows longer,
+//! no more.
 //!
 //! **No time is lost.** Before the search, the leaves of all windows are counted. If they are more
 //! than [`WINDOW_MAX`] for each leaf, as where points that are far away make strips high or many
@@ -41,6 +40,7 @@ use super::lanes::{LANES, as_u32};
 pub(super) const STRIP_DIMS_MAX: usize = 3;
 /// Leaves of the windows of a leaf, on average, up to which strips are the faster order.
 const WINDOW_MAX: usize = 24;
+
 /// A strip and those beside it, with the leaves that the next leaf of the strip may need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
