@@ -221,7 +221,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Rooms that primitives share.
-const COMMON: &[&str] = &["isa", "sets", "simd"];
+const COMMON: &[&str] = &["compiled", "isa", "sets", "simd"];
 const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",

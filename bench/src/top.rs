@@ -5,8 +5,9 @@
 //! of the others covers the whole process, that of ours the pipeline from opening the file to the
 //! last row. Programs that fail, because they are not installed, are named and left out.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,13 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use trommel::placement::Placement;
-use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Tokenize};
+use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Tokenize, Zipf};
 
 /// Options of `top`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// A text file in UTF-8.
-    file: PathBuf,
+    /// A text file in UTF-8; by default 10 million words of a Zipf distribution, one a line.
+    file: Option<PathBuf>,
     /// Counters of the summary.
     #[arg(long, default_value_t = 10_000)]
     counters: usize,
@@ -41,31 +42,41 @@ enum Unit {
 
 /// Shell commands that print counts and lines, the most frequent ones first. `$1` is the file.
 const SHELL: [(&str, &str, &str); 3] = [
-    ("sort | uniq -c | sort -rn", "sort --version", "sort \"$1\" | uniq -c | sort -rn"),
+    ("sort, uniq -c, sort -rn", "sort --version", "sort \"$1\" | uniq -c | sort -rn"),
     (
-        "sort --parallel=2 -S 2G | uniq -c | sort -rn",
+        "sort --parallel=2 -S 2G, uniq -c, sort -rn",
         "sort --version",
         "sort --parallel=2 -S 2G \"$1\" | uniq -c | sort -rn",
     ),
     (
-        "mawk | sort -rn",
+        "mawk, sort -rn",
         "mawk -W version 2>&1",
         "mawk '{ c[$0]++ } END { for (line in c) print c[line], line }' \"$1\" | sort -rn",
     ),
 ];
 
-/// DuckDB reads each line as one field: no character of a text is its separator.
-const DUCKDB: &str = "duckdb -noheader -list -separator ' ' -c \
-    \"SELECT count(*) AS count, line FROM read_csv('$1', header = false, auto_detect = false, \
-    delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
-    columns = {'line': 'VARCHAR'}) GROUP BY line ORDER BY count DESC LIMIT 1000\"";
+/// A command of DuckDB that prints counts and lines. It reads each line as one field: no character
+/// of a text is its separator.
+fn duckdb(settings: &str) -> String {
+    format!(
+        "duckdb -noheader -list -separator ' ' -c \"{settings} \
+         SELECT count(*) AS count, line FROM read_csv('$1', header = false, auto_detect = false, \
+         delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
+         columns = {{'line': 'VARCHAR'}}) GROUP BY line ORDER BY count DESC LIMIT 1000\""
+    )
+}
 
 /// Measures and prints.
 ///
 /// # Errors
 /// If the file cannot be read.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
-    let bytes = std::fs::metadata(&arguments.file)?.len();
+    let folder = tempfile::tempdir()?;
+    let file = match &arguments.file {
+        Some(file) => file.clone(),
+        None => generated(folder.path())?,
+    };
+    let bytes = std::fs::metadata(&file)?.len();
     println!("{:.1} MB, {} counters\n", bytes as f64 / 1e6, arguments.counters);
     println!("| program | seconds | MB/s | times ours on a core |\n|---|---:|---:|---:|");
     let row = |name: &str, time: Duration, ours: Option<Duration>| {
@@ -77,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let mut lines = None;
     for unit in [Unit::Words, Unit::Lines] {
         for (name, placement) in [("one core", Placement::Fused), ("cores", Placement::Auto)] {
-            let (time, counts) = ours(arguments, unit, placement);
+            let (time, counts) = ours(arguments, &file, unit, placement);
             row(&format!("trommel, {unit:?}, {name}"), time, None);
             if unit == Unit::Lines && placement == Placement::Fused {
                 lines = Some((time, counts));
@@ -86,9 +97,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     }
     let (time, counts) = lines.expect("lines are measured");
     let mut notes = Vec::new();
-    for (name, version, script) in SHELL.into_iter().chain([("duckdb", "duckdb --version", DUCKDB)])
-    {
-        match peer(arguments, script) {
+    let databases = [("duckdb, one thread", "SET threads = 1;"), ("duckdb, all threads", "")];
+    let databases = databases.map(|(name, settings)| (name, "duckdb --version", duckdb(settings)));
+    let shell = SHELL.map(|(name, version, script)| (name, version, script.to_owned()));
+    for (name, version, script) in shell.into_iter().chain(databases) {
+        match peer(arguments, &file, &script) {
             Some((theirs, found)) => {
                 row(&format!("LC_ALL=C {name}"), theirs, Some(time));
                 let is_equal = found == counts;
@@ -104,11 +117,36 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes words of a Zipf distribution, one a line.
+fn generated(folder: &Path) -> io::Result<PathBuf> {
+    let mut items = vec![0; 10_000_000];
+    Zipf::new(100_000, 1.0, 1).expect("a skew within the limits").fill(&mut items);
+    let path = folder.join("words.txt");
+    let mut file = BufWriter::new(File::create(&path)?);
+    for mut item in items {
+        // Letters in place of digits.
+        let mut word = vec![b'e'];
+        while item > 0 {
+            word.push(b'a' + (item % 26) as u8);
+            item /= 26;
+        }
+        word.push(b'\n');
+        file.write_all(&word)?;
+    }
+    file.into_inner()?;
+    Ok(path)
+}
+
 /// Median time of our pipeline, and the highest counts.
-fn ours(arguments: &Arguments, unit: Unit, placement: Placement) -> (Duration, Vec<u64>) {
+fn ours(
+    arguments: &Arguments,
+    file: &Path,
+    unit: Unit,
+    placement: Placement,
+) -> (Duration, Vec<u64>) {
     let run = || {
         let mut graph = Graph::new();
-        let file = arguments.file.display().to_string();
+        let file = file.display().to_string();
         let lines = graph.add("read", Read::new([file], ReadFormat::Lines));
         let (items, column) = match unit {
             Unit::Lines => (lines, "line"),
@@ -140,11 +178,11 @@ fn ours(arguments: &Arguments, unit: Unit, placement: Placement) -> (Duration, V
 }
 
 /// Median time of a shell command, and the highest counts; `None` if it fails.
-fn peer(arguments: &Arguments, script: &str) -> Option<(Duration, Vec<u64>)> {
+fn peer(arguments: &Arguments, file: &Path, script: &str) -> Option<(Duration, Vec<u64>)> {
     let (mut times, mut counts) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds.max(1) {
         let begin = Instant::now();
-        let output = shell(script).arg(&arguments.file).output().ok()?;
+        let output = shell(script).arg(file).output().ok()?;
         times.push(begin.elapsed());
         let text = String::from_utf8_lossy(&output.stdout);
         let count = |line: &str| line.split_ascii_whitespace().next()?.parse().ok();
@@ -184,12 +222,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lines.txt");
         std::fs::write(&file, "a b\nx\na b\nx\na b\ny\n").unwrap();
-        let arguments = Arguments { file, counters: 10, rows: 2, rounds: 1 };
+        let arguments = Arguments { file: None, counters: 10, rows: 2, rounds: 1 };
         for placement in [Placement::Fused, Placement::Auto] {
-            assert_eq!(ours(&arguments, Unit::Lines, placement).1, [3, 2]);
-            assert_eq!(ours(&arguments, Unit::Words, placement).1, [3, 3]);
+            assert_eq!(ours(&arguments, &file, Unit::Lines, placement).1, [3, 2]);
+            assert_eq!(ours(&arguments, &file, Unit::Words, placement).1, [3, 3]);
         }
-        if let Some((_, counts)) = peer(&arguments, SHELL[0].2) {
+        if let Some((_, counts)) = peer(&arguments, &file, SHELL[0].2) {
             assert_eq!(counts, [3, 2]);
         }
     }

@@ -96,6 +96,16 @@ struct GroupUnits {
     static constexpr u32 SUMS = GROUP_SUMS / 2;
     u32 sums[GROUP_SUMS];
 
+    // Multiplies the panels of a stage. The compiler knows whether that adds: products that add by
+    // a condition would wait for each other.
+    template <bool IS_ADDED>
+    __device__ void multiply_stage(const uint4* left, const uint4* right) {
+#pragma unroll
+        for (u32 step = 0; step < PANEL_STEPS; ++step) {
+            multiply_panels(sums, left, right, step, IS_ADDED || step > 0);
+        }
+        close_products();
+    }
     // The supports of a unit's pairs; false if the unit is left. All panels of its stages have been
     // released at the end.
     __device__ bool add_stages(u32 stages, GroupShared& shared, Ring& ring) {
@@ -108,19 +118,16 @@ struct GroupUnits {
             ring.advance();
             return false;
         }
-        u32 before = 0;
-        for (u32 stage = 0; stage < stages; ++stage) {
+        begin_products(sums);
+        multiply_stage<false>(shared.left[ring.stage] + first, shared.right[ring.stage]);
+        u32 before = ring.stage;
+        ring.advance();
+        for (u32 stage = 1; stage < stages; ++stage) {
             shared.full[ring.stage].wait(ring.parity);
-            begin_products(sums);
-#pragma unroll
-            for (u32 step = 0; step < PANEL_STEPS; ++step) {
-                multiply_panels(sums, shared.left[ring.stage] + first, shared.right[ring.stage],
-                                step, stage + step > 0);
-            }
-            close_products();
+            multiply_stage<true>(shared.left[ring.stage] + first, shared.right[ring.stage]);
             // The batch before this one is done.
             wait_for_products<1>(sums);
-            if (stage > 0 && lane_of_warp() == 0) shared.empty[before].arrive();
+            if (lane_of_warp() == 0) shared.empty[before].arrive();
             before = ring.stage;
             ring.advance();
         }

@@ -29,11 +29,13 @@ struct Box {
 };
 
 // Shared memory of a warp. The same size: kernels/src/cuda/vectors/launch.rs.
-// `CHUNKS`: of 16 bytes, of a right leaf, of which some are under way.
+// `CHUNKS`: of 16 bytes, of a right leaf, of which some are under way. The frame of the own leaves
+// has a sixteenth of that.
 template <u32 DIMS, u32 OWN, u32 CHUNKS>
 struct alignas(16) BoxShared {
     static constexpr u32 STAGES = 4;
     uint4 stages[STAGES * CHUNKS + 1];
+    uint4 frame[CHUNKS / 16 + 1];
     Box<DIMS> own[OWN];
     Box<DIMS> whole;
     uint2 queue[QUEUE];
@@ -41,17 +43,30 @@ struct alignas(16) BoxShared {
     u32 groups[WARP];
 };
 
-// The square of the distance of two boxes, the second one `at` in an array of `count`.
-template <u32 DIMS>
-__device__ inline float gap(const Box<DIMS>& own, const float* boxes, u32 count, u32 at) {
-    float sum = 0;
-#pragma unroll 4
-    for (u32 d = 0; d < DIMS; ++d) {
-        const float low = boxes[2 * d * count + at], high = boxes[(2 * d + 1) * count + at];
-        const float apart = fmaxf(fmaxf(low - own.highs[d], own.lows[d] - high), 0);
-        sum = fmaf(apart, apart, sum);
+// The squares of the distances of some boxes, from `own` on, to the one `at` in an array of
+// `count`. All ends of four dimensions are under way at once.
+template <u32 DIMS, u32 OWN>
+__device__ inline void find_gaps(const Box<DIMS>* own, const float* boxes, u32 count, u32 at,
+                                 float (&gaps)[OWN]) {
+    constexpr u32 PART = 4;
+#pragma unroll
+    for (u32 i = 0; i < OWN; ++i) gaps[i] = 0;
+#pragma unroll 1
+    for (u32 first = 0; first < DIMS; first += PART) {
+        float ends[2 * PART];
+#pragma unroll
+        for (u32 i = 0; i < 2 * PART; ++i) ends[i] = boxes[(2 * first + i) * count + at];
+#pragma unroll
+        for (u32 i = 0; i < OWN; ++i) {
+#pragma unroll
+            for (u32 d = 0; d < PART; ++d) {
+                const float before = own[i].lows[first + d] - ends[2 * d + 1];
+                const float after = ends[2 * d] - own[i].highs[first + d];
+                const float apart = fmaxf(fmaxf(after, before), 0);
+                gaps[i] = fmaf(apart, apart, gaps[i]);
+            }
+        }
     }
-    return sum;
 }
 
 // The place of a sum of a lane in 32 x 32: sums of 16 x 8, four by four of the same rows.
@@ -84,15 +99,25 @@ struct HalfFilter {
     u32 left[OWN][2][STEPS][4];
     float begin[OWN][2][4];
     bool is_ready;
-    float scale, shifts[2 * STEPS];
-    u32 clamps[STEPS];
     u32 right[4][STEPS], squares[4][STEPS];
+
+    // A frame for the dimensions of a lane, two of each 8: the scale, shifts and clamps.
+    struct LaneFrame {
+        float scale, shifts[2];
+        u32 clamps;
+
+        __device__ u32 halves(const float2& pair) const {
+            return halves_in_frame(pair.x, pair.y, scale, shifts[0], shifts[1], clamps);
+        }
+    };
+    static_assert(sizeof(LaneFrame) == sizeof(uint4), "frames lie in shared memory");
 
     // Takes over the frame for the dimensions of the lane; returns the threshold of a square, with
     // `slack` for norms and sums.
     template <class Ends>
-    __device__ float set(const Frame<Ends>& frame, u32 dims, float reach, float slack) {
-        scale = frame.scale;
+    __device__ static float set(LaneFrame (&lanes)[STEPS], const Frame<Ends>& frame, u32 dims,
+                                float reach, float slack) {
+        const float scale = frame.scale;
         float squares = 0, moved = 0;
         for (u32 d = 0; d < dims; ++d) {
             const float most = low_half(to_halves(frame.half_width(d) * scale, 0));
@@ -104,30 +129,31 @@ struct HalfFilter {
         for (u32 step = 0; step < STEPS; ++step) {
             const u32 d = 8 * step + lane_of_warp() % 4 * 2;
             const bool is_there = d < dims;
-            clamps[step] = is_there ? frame.clamps(d) : 0;
-            shifts[2 * step] = is_there ? frame.shift(d) : 0;
-            shifts[2 * step + 1] = is_there ? frame.shift(d + 1) : 0;
+            lanes[step] = {scale,
+                           {is_there ? frame.shift(d) : 0, is_there ? frame.shift(d + 1) : 0},
+                           is_there ? frame.clamps(d) : 0};
         }
         const float apart = (reach * scale + 2 * sqrtf(moved)) * (1 + 0x1p-20f);
         return apart * apart * (1 + 0x1p-14f) + squares * slack + ROW * 0x1p-23f;
     }
-    __device__ u32 halves(u32 step, float first, float second) const {
-        return halves_in_frame(first, second, scale, shifts[2 * step], shifts[2 * step + 1],
-                               clamps[step]);
-    }
 
+    // `kept` keeps the frame of rows, for lanes that have the same dimensions.
     template <u32 DIMS>
     __device__ void start(const Boxed& from, const Boxed& to, u32 first, const Box<DIMS>& whole,
-                          float reach) {
+                          float reach, uint4* kept) {
         const Frame<Plan> frame(*to.plan, ROW, 0);
-        float threshold = set(frame, ROW, reach, 0x1p-15f);
-        const float least = reach * scale;
+        LaneFrame lanes[STEPS];
+        float threshold = set(lanes, frame, ROW, reach, 0x1p-15f);
+        const float least = reach * frame.scale;
         is_ready = threshold <= 1.5f * least * least;
+        const u32 lane = lane_of_warp();
         if (!is_ready) {
             const Frame<Box<DIMS>> own(whole, DIMS, 1.5f * reach);
-            threshold = set(own, DIMS, reach, 0x1p-11f + 0x1p-14f);
+            threshold = set(lanes, own, DIMS, reach, 0x1p-11f + 0x1p-14f);
+            for (u32 step = 0; step < STEPS && lane < 4; ++step) {
+                reinterpret_cast<LaneFrame*>(kept)[4 * step + lane] = lanes[step];
+            }
         }
-        const u32 lane = lane_of_warp();
 #pragma unroll
         for (u32 i = 0; i < 4 * OWN; ++i) {
             const u32 row = first * LEAF + i * 8 + lane / 4;
@@ -135,7 +161,7 @@ struct HalfFilter {
 #pragma unroll
             for (u32 step = 0; step < STEPS; ++step) {
                 const float2 pair = pair_of(from.rows, row, step);
-                const u32 values = halves(step, pair.x, pair.y);
+                const u32 values = lanes[step].halves(pair);
                 norm += square_of_halves(values);
                 u32(&own)[4] = left[i / 4][i / 2 % 2][step];
                 own[i % 2] = multiply_halves(values, 0xc000c000);
@@ -156,13 +182,14 @@ struct HalfFilter {
     // Begins to copy a right leaf, its halves or its rows, to a place in shared memory.
     __device__ void copy(const Boxed& to, u32 leaf, uint4* place) const {
         const void* const all = is_ready ? static_cast<const void*>(to.halves) : to.rows;
-        const uint4* const from =
-            static_cast<const uint4*>(all) + static_cast<u64>(leaf) * LEAF_CHUNKS;
+        const u64 first = static_cast<u64>(leaf) * LEAF_CHUNKS + lane_of_warp();
+        const uint4* const from = static_cast<const uint4*>(all) + first;
+        uint4* const own = place + lane_of_warp();
 #pragma unroll
-        for (u32 i = lane_of_warp(); i < LEAF_CHUNKS; i += WARP) copy_async(place + i, from + i);
+        for (u32 i = 0; i < LEAF_CHUNKS; i += WARP) copy_async(own + i, from + i);
     }
-    // Takes the leaf that is there.
-    __device__ void take(const uint4* place) {
+    // Takes the leaf that is there, by the frame that `start` has kept.
+    __device__ void take(const uint4* place, const uint4* kept) {
         if (is_ready) {
 #pragma unroll
             for (u32 i = 0; i < 4 * STEPS; i += 2) {
@@ -174,12 +201,13 @@ struct HalfFilter {
             }
             return;
         }
+        const LaneFrame* const frames = reinterpret_cast<const LaneFrame*>(kept);
 #pragma unroll
         for (u32 i = 0; i < 4 * STEPS; ++i) {
             const u32 part = i / STEPS, step = i % STEPS;
             const float2 pair = pair_of(reinterpret_cast<const float*>(place),
                                         part * 8 + lane_of_warp() / 4, step);
-            right[part][step] = halves(step, pair.x, pair.y);
+            right[part][step] = frames[4 * step + lane_of_warp() % 4].halves(pair);
             squares[part][step] = multiply_halves(right[part][step], right[part][step]);
         }
     }
@@ -237,7 +265,8 @@ struct FloatFilter {
     u32 leaf;
 
     template <u32 DIMS>
-    __device__ void start(const Boxed& from, const Boxed&, u32 first, const Box<DIMS>&, float) {
+    __device__ void start(const Boxed& from, const Boxed&, u32 first, const Box<DIMS>&, float,
+                          const uint4*) {
 #pragma unroll
         for (u32 i = 0; i < OWN; ++i) {
             const float* const row =
@@ -298,7 +327,8 @@ struct BoxJoin {
         first = matches.unit.left * OWN;
         leaves = queued = 0;
         __syncwarp();  // Nobody reads the boxes of the unit before any more.
-        for (u32 i = lane_of_warp(); i < DIMS; i += WARP) {
+        const u32 i = lane_of_warp();
+        if (i < DIMS) {
             float low = FLOAT_MAX, high = -FLOAT_MAX;
             for (u32 own = 0; own < OWN; ++own) {
                 const float* const boxes = left.leaf_boxes + first + own;
@@ -311,7 +341,7 @@ struct BoxJoin {
             shared.whole.highs[i] = high;
         }
         __syncwarp();  // The boxes are there.
-        filter.start(left, right, first, shared.whole, question().reach);
+        filter.start(left, right, first, shared.whole, question().reach, shared.frame);
     }
 
     // Decides the first `len` candidates of the queue, a lane each.
@@ -406,7 +436,7 @@ struct BoxJoin {
     }
     __device__ void take_leaf(u32 i, u32 leaf) {
         if constexpr (Filter::LEAF_CHUNKS > 0) {
-            filter.take(shared.stages + i % Shared::STAGES * Filter::LEAF_CHUNKS);
+            filter.take(shared.stages + i % Shared::STAGES * Filter::LEAF_CHUNKS, shared.frame);
         } else {
             filter.leaf = leaf;
         }
@@ -455,16 +485,28 @@ struct BoxJoin {
         return any;
     }
 
+    // Whether the box of all own leaves is near the one `at` in an array of `count`, if that is
+    // there.
+    __device__ bool is_whole_near(const float* boxes, u32 count, u32 at) const {
+        if (at >= count) return false;
+        float gaps[1];
+        find_gaps(&shared.whole, boxes, count, at, gaps);
+        return gaps[0] <= question().bound;
+    }
+
     // Lists the leaves of four listed groups, from `begin` on, that are near.
     __device__ void list_leaves(u32 begin, u32 groups) {
         const u32 at = begin + lane_of_warp() / LEAVES;
         const u32 leaf = at < groups ? shared.groups[at] * LEAVES + lane_of_warp() % LEAVES : 0;
         u32 near = 0;
-        for (u32 own = 0; own < OWN; ++own) {
-            const bool is_after = !question().is_self || leaf >= first + own;
-            if (at < groups && is_after &&
-                gap(shared.own[own], right.leaf_boxes, right.leaves(), leaf) <= question().bound) {
-                near |= 1u << own;
+        // Two own boxes at a time: registers are full of the rows of all.
+#pragma unroll 1
+        for (u32 own = 0; own < OWN; own += 2) {
+            float gaps[2];
+            find_gaps(shared.own + own, right.leaf_boxes, right.leaves(), leaf, gaps);
+            for (u32 i = 0; i < 2; ++i) {
+                const bool is_after = !question().is_self || leaf >= first + own + i;
+                if (at < groups && is_after && gaps[i] <= question().bound) near |= 1u << (own + i);
             }
         }
         const u32 found = __ballot_sync(FULL_WARP, near);
@@ -476,9 +518,7 @@ struct BoxJoin {
     __device__ u32 list_groups(u32 super) {
         const u32 group = super * GROUPS + lane_of_warp();
         const bool is_after = !question().is_self || (group + 1) * LEAVES > first;
-        const bool is_near =
-            group < right.groups && is_after &&
-            gap(shared.whole, right.group_boxes, right.groups, group) <= question().bound;
+        const bool is_near = is_after && is_whole_near(right.group_boxes, right.groups, group);
         const u32 found = __ballot_sync(FULL_WARP, is_near);
         __syncwarp();  // Nobody reads the list before any more.
         if (is_near) shared.groups[__popc(found & lanes_below())] = group;
@@ -489,10 +529,7 @@ struct BoxJoin {
     // The super-groups from `begin` on, a lane each, that are near.
     __device__ u32 near_supers(u32 begin) const {
         const u32 super = begin + lane_of_warp(), supers = right.supers();
-        const bool is_near =
-            super < supers &&
-            gap(shared.whole, right.super_boxes, supers, super) <= question().bound;
-        return __ballot_sync(FULL_WARP, is_near);
+        return __ballot_sync(FULL_WARP, is_whole_near(right.super_boxes, supers, super));
     }
 
     // Joins a unit, whose `at` is the first super-group. There is one place that joins leaves: more
@@ -547,5 +584,5 @@ __device__ void join_boxes(const Boxed& left, const Boxed& right, const Question
     for (u32 i = blockIdx.x * BOX_WARPS + warp; i < units.count; i += gridDim.x * BOX_WARPS) {
         if (matches.begin(units.units[i])) join.join();
     }
-    matches.finish();
+    matches.flush();
 }

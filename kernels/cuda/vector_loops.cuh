@@ -117,7 +117,7 @@ __device__ void join_nested(const Vectors& left, const Vectors& right, const Que
             is_open = join_tile<DIMS>(left, right, query, place, first, count, tile, matches);
         }
     }
-    matches.finish();
+    matches.flush();
 }
 
 // Whether a warp's vectors can reach a part, in the dimension of its level.
@@ -172,5 +172,5 @@ __device__ void join_pages(const Vectors& left, const Vectors& right, const Dire
             }
         }
     }
-    matches.finish();
+    matches.flush();
 }

@@ -191,13 +191,17 @@ __device__ inline u32 lanes_of_digit(u32 digit, bool is_there) {
 }
 
 // Moves keys, with their vectors, to the places of their digits; equal digits keep their order. The
-// vectors of the first pass are numbered by their places.
+// vectors of the first pass are numbered by their places. Keys go by way of shared memory, where
+// keys of one digit lie together, so that neighbours of a warp are written together.
 //
-// Grid: tiles. Block: SCAN_THREADS. Shared: 2 KiB for a scan, 8 KiB of counts. Barriers: 12.
-__device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, const u32* counts, const u32* totals) {
+// Grid: tiles. Block: SCAN_THREADS. Shared: 2 KiB for a scan, 8 KiB of counts, 32 KiB of keys and
+// vectors. Barriers: 21.
+__device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, const u32* counts,
+                                 const u32* totals) {
     DYNAMIC_SHARED(u32, shared);
     const u32 warp = threadIdx.x / WARP, lane = lane_of_warp();
     u32* const of_warps = shared + 2 * SCAN_THREADS;
+    uint2* const sorted = reinterpret_cast<uint2*>(of_warps + SCAN_THREADS / WARP * DIGITS);
     u32* const own = of_warps + warp * DIGITS;
     for (u32 i = lane; i < DIGITS; i += WARP) own[i] = 0;
     const u32 total = totals[threadIdx.x];
@@ -205,13 +209,18 @@ __device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, con
     // Its barriers are also those after which the warp's counts are zero.
     const u32 digit_begin = sum_up_to_thread(total, shared, all) - total;
     // A warp has consecutive keys, by rounds of one a lane.
-    const u32 first = blockIdx.x * SORT_TILE + warp * (WARP * SORT_ROUNDS) + lane;
-    u32 ranks[SORT_ROUNDS];
+    const u32 tile = blockIdx.x * SORT_TILE, there = smaller(len - tile, SORT_TILE);
+    const u32 first = warp * (WARP * SORT_ROUNDS) + lane;
+    u32 keys[SORT_ROUNDS], ranks[SORT_ROUNDS];
 #pragma unroll
     for (u32 round = 0; round < SORT_ROUNDS; ++round) {
         const u32 at = first + round * WARP;
-        const bool is_there = at < len;
-        const u32 digit = is_there ? digit_of(from.keys[at], shift) : 0;
+        keys[round] = at < there ? from.keys[tile + at] : 0;
+    }
+#pragma unroll
+    for (u32 round = 0; round < SORT_ROUNDS; ++round) {
+        const bool is_there = first + round * WARP < there;
+        const u32 digit = digit_of(keys[round], shift);
         const u32 same = lanes_of_digit(digit, is_there);
         const u32 before = is_there ? own[digit] : 0;
         ranks[round] = before + __popc(same & lanes_below());
@@ -220,20 +229,30 @@ __device__ inline void move_keys(Sorted from, Sorted to, u32 len, u32 shift, con
         __syncwarp();  // It is written.
     }
     __syncthreads();  // The counts of all warps are there.
-    u32 place = digit_begin + counts[threadIdx.x * gridDim.x + blockIdx.x];
+    u32 in_tile = 0;
+    for (u32 i = 0; i < SCAN_THREADS / WARP; ++i) in_tile += of_warps[i * DIGITS + threadIdx.x];
+    u32 place = sum_up_to_thread(in_tile, shared, all) - in_tile;
+    const u32 target = digit_begin + counts[threadIdx.x * gridDim.x + blockIdx.x] - place;
     for (u32 i = 0; i < SCAN_THREADS / WARP; ++i) {
         const u32 count = of_warps[i * DIGITS + threadIdx.x];
         of_warps[i * DIGITS + threadIdx.x] = place;
         place += count;
     }
-    __syncthreads();  // So are their places.
+    __syncthreads();  // So are the places of warps, and the sums are read.
+    shared[threadIdx.x] = target;
 #pragma unroll
     for (u32 round = 0; round < SORT_ROUNDS; ++round) {
         const u32 at = first + round * WARP;
-        if (at >= len) continue;
-        const u32 key = from.keys[at], target = own[digit_of(key, shift)] + ranks[round];
-        to.keys[target] = key;
-        to.ids[target] = from.ids ? from.ids[at] : at;
+        if (at >= there) continue;
+        const u32 id = from.ids ? from.ids[tile + at] : tile + at;
+        sorted[own[digit_of(keys[round], shift)] + ranks[round]] = make_uint2(keys[round], id);
+    }
+    __syncthreads();  // The tile is sorted, and the targets of its digits are there.
+    for (u32 at = threadIdx.x; at < there; at += SCAN_THREADS) {
+        const uint2 one = sorted[at];
+        const u32 to_place = shared[digit_of(one.x, shift)] + at;
+        to.keys[to_place] = one.x;
+        to.ids[to_place] = one.y;
     }
 }
 
@@ -294,11 +313,13 @@ struct Boxed {
     __device__ u32 supers() const { return (groups + GROUPS - 1) / GROUPS; }
 };
 
-// Writes a row as the right side of products, in the frame of the sample: the norm, in two parts,
-// follows the first eight coordinates.
+// Writes the rows of a leaf as the right side of products, in the frame of the sample, a row a
+// lane: the norm, in two parts, follows the first eight coordinates. They go by way of `shared`,
+// with room for the leaf, so that lanes write places one after the other.
 template <u32 DIMS>
-__device__ inline void write_halves(const float (&row)[DIMS], u32 at, const Boxed& boxed) {
-    constexpr u32 STEPS = DIMS / 8;
+__device__ inline void write_halves(const float (&row)[DIMS], u32 leaf, const Boxed& boxed,
+                                    uint2* shared) {
+    constexpr u32 STEPS = DIMS / 8, CHUNKS = DIMS * LEAF / 4;  // of 16 bytes
     const Frame<Plan> frame(*boxed.plan, DIMS, 0);
     u32 words[DIMS / 2];
     float norm = 0;
@@ -310,19 +331,44 @@ __device__ inline void write_halves(const float (&row)[DIMS], u32 at, const Boxe
     }
     const u32 high = to_halves(norm, 0);
     const u32 parts = to_halves(norm, norm - low_half(high));
-    const u32 part = at % LEAF / 8, first_lane = at % 8 * 4;
+    const u32 part = lane_of_warp() / 8, first_lane = lane_of_warp() % 8 * 4;
 #pragma unroll
     for (u32 i = 0; i < DIMS / 2; ++i) {
         const u32 lane = first_lane + i % 4, step = i / 4;
         const u32 chunk = part * STEPS + step;
-        const u64 place = (static_cast<u64>(at / LEAF) * 2 * STEPS + chunk / 2) * WARP + lane;
-        boxed.halves[2 * place + chunk % 2] = make_uint2(words[i], i == 0 ? parts : 0);
+        shared[2 * (chunk / 2 * WARP + lane) + chunk % 2] =
+            make_uint2(words[i], i == 0 ? parts : 0);
     }
+    __syncwarp();  // The leaf is there.
+    uint4* const to = reinterpret_cast<uint4*>(boxed.halves) + static_cast<u64>(leaf) * CHUNKS;
+    const uint4* const from = reinterpret_cast<const uint4*>(shared);
+    for (u32 i = lane_of_warp(); i < CHUNKS; i += WARP) to[i] = from[i];
 }
 
-// Rows of DIMS numbers, DIMS a multiple of 8; vectors of fewer dimensions are filled up with zeros.
+// The least of each of COUNT numbers over the lanes of a warp: lane `l` gets the one at
+// `l * COUNT / WARP`. COUNT is a power of two up to WARP. Lanes exchange halves of what they have.
+template <u32 COUNT>
+__device__ inline float least_of_lanes(float (&values)[COUNT]) {
+    u32 distance = WARP / 2;
+#pragma unroll
+    for (u32 half = COUNT / 2; half > 0; half /= 2, distance /= 2) {
+        const bool is_upper = lane_of_warp() & distance;
+#pragma unroll
+        for (u32 i = 0; i < half; ++i) {
+            const float given = is_upper ? values[i] : values[i + half];
+            const float kept = is_upper ? values[i + half] : values[i];
+            values[i] = fminf(kept, __shfl_xor_sync(FULL_WARP, given, distance));
+        }
+    }
+    for (; distance > 0; distance /= 2) {
+        values[0] = fminf(values[0], __shfl_xor_sync(FULL_WARP, values[0], distance));
+    }
+    return values[0];
+}
+
+// Rows of DIMS numbers, 8 or 16; vectors of fewer dimensions are filled up with zeros.
 //
-// Grid: groups. Block: GROUP. Shared: 2 DIMS numbers a leaf. Barriers: 1.
+// Grid: groups. Block: GROUP. Shared: 2 DIMS numbers a leaf, and its halves. Barriers: 1.
 template <u32 DIMS>
 __device__ void arrange(const Vectors& vectors, const Boxed& boxed) {
     DYNAMIC_SHARED(float, ends);
@@ -349,18 +395,22 @@ __device__ void arrange(const Vectors& vectors, const Boxed& boxed) {
         row[d + 3] = part.w;
         to[d / 4] = part;
     }
-    write_halves<DIMS>(row, at, boxed);
     const u32 leaves = boxed.leaves(), number = at / LEAF;
+    uint2* const halves = reinterpret_cast<uint2*>(ends + LEAVES * 2 * DIMS);
+    write_halves<DIMS>(row, number, boxed, halves + leaf * (DIMS * LEAF / 2));
+    // Of each dimension the low end, and the high one as a negative number.
+    float own[2 * DIMS];
 #pragma unroll
     for (u32 d = 0; d < DIMS; ++d) {
-        const float low = warp_min(is_there ? row[d] : FLOAT_MAX);
-        const float high = warp_max(is_there ? row[d] : -FLOAT_MAX);
-        if (lane_of_warp() == 0) {
-            boxed.leaf_boxes[2 * d * leaves + number] = low;
-            boxed.leaf_boxes[(2 * d + 1) * leaves + number] = high;
-            ends[leaf * 2 * DIMS + 2 * d] = low;
-            ends[leaf * 2 * DIMS + 2 * d + 1] = -high;
-        }
+        own[2 * d] = is_there ? row[d] : FLOAT_MAX;
+        own[2 * d + 1] = is_there ? -row[d] : FLOAT_MAX;
+    }
+    constexpr u32 LANES = WARP / (2 * DIMS);  // that have the same end
+    const u32 of = lane_of_warp() / LANES;
+    const float least = least_of_lanes(own);
+    if (lane_of_warp() % LANES == 0) {
+        boxed.leaf_boxes[of * leaves + number] = of % 2 ? -least : least;
+        ends[leaf * 2 * DIMS + of] = least;
     }
     __syncthreads();  // The ends of all leaves are there.
     if (threadIdx.x < 2 * DIMS) {

@@ -9,8 +9,9 @@
 //   vectors_blocks     pairs of blocks that found no room   a warp 16 x 128 pairs
 //
 // A block keeps the panels of 64 G left rows in shared memory; panels of 128 right rows stream past.
-// While one group tests its sums, others multiply. A sum is compared with two heights by an addition
-// and a maximum.
+// While one group tests its sums, others multiply. The largest sum of a row is compared with its
+// height and the least one of the tile's columns; only where that passes, each sum with its own two
+// heights, by an addition and a maximum.
 //
 // A warp whose candidates of a tile find no room leaves those 16 x 128 pairs as a unit, and the
 // copier leaves the rest of the strip.
@@ -23,9 +24,11 @@ constexpr u32 TILE_ROWS = 128;
 constexpr u32 TILE_PANEL = TILE_ROWS * PANEL_CHUNKS;
 constexpr u32 TILE_PANEL_BYTES = TILE_PANEL * sizeof(uint4);
 constexpr u32 TILE_SUMS = 64;
+// Numbers of the columns of a tile: negative heights, and the largest as one of `ordered_height`.
+constexpr u32 TILE_COLUMNS = TILE_ROWS + 4;
 constexpr u32 BYTES_MAX = 127;
 // Heights are within this, so that a sum of two, or of one and a product, does not overflow.
-constexpr int HEIGHT_MAX = 1 << 30;
+constexpr int HEIGHT_MAX = (1 << 30) - 1;
 // Units of 16 x 128 pairs have this bit, others are strips, whose end is `skip`.
 constexpr u32 BLOCK_UNIT = 1u << 31;
 constexpr u32 BLOCK_ROWS = 16;
@@ -34,7 +37,7 @@ constexpr u32 BLOCK_ROWS = 16;
 struct ByteRows {
     uint4* panels;
     int* heights;   // by row
-    int* columns;   // negative ones, by tile, in the order of `column_place`
+    int* columns;   // negative ones, by tile, in the order of `column_place`, and the largest one
     const u32* extent;
     const float* rows;
     u32 len, dims, panel_count;
@@ -50,6 +53,9 @@ struct ByteRows {
 __device__ inline u32 column_place(u32 column) {
     return column / 16 * 16 + column % 8 / 2 * 4 + column / 8 % 2 * 2 + column % 2;
 }
+
+// Heights as numbers in the same order, above the zeros of a column that is not there yet.
+__device__ inline u32 ordered_height(int height) { return static_cast<u32>(height) ^ 1u << 31; }
 
 // Floats as numbers in the same order.
 __device__ inline u32 ordered(float value) {
@@ -138,7 +144,9 @@ __device__ inline void make_bytes(const ByteRows& bytes, u32 row_count, double r
         if (height > -HEIGHT_MAX) whole = static_cast<int>(floor(height));
         if (!is_there) whole = HEIGHT_MAX;
         bytes.heights[row] = whole;
-        bytes.columns[row / TILE_ROWS * TILE_ROWS + column_place(row % TILE_ROWS)] = -whole;
+        int* const columns = bytes.columns + row / TILE_ROWS * TILE_COLUMNS;
+        columns[column_place(row % TILE_ROWS)] = -whole;
+        atomicMax(reinterpret_cast<u32*>(columns + TILE_ROWS), ordered_height(-whole));
     }
 }
 
@@ -146,7 +154,7 @@ __device__ inline void make_bytes(const ByteRows& bytes, u32 row_count, double r
 struct alignas(1024) TileShared {
     static constexpr u32 STAGES = 6;
     uint4 columns[STAGES][TILE_PANEL];
-    int4 heights[STAGES][TILE_ROWS / 4];
+    int4 heights[STAGES][TILE_COLUMNS / 4];
     Barrier full[STAGES], empty[STAGES], ready, done;
     u32 is_left[STAGES];
     u32 is_closed;
@@ -213,7 +221,7 @@ __device__ void copy_strips(const TileQuestion& question, const JoinUnits& units
             for (u32 panel = 0; panel < panels; ++panel, ring.advance()) {
                 Barrier& full = shared.full[ring.stage];
                 const bool is_last = panel + 1 == panels;
-                const u32 heights = is_last ? TILE_ROWS * sizeof(int) : 0;
+                const u32 heights = is_last ? TILE_COLUMNS * sizeof(int) : 0;
                 shared.empty[ring.stage].wait(ring.parity ^ 1);
                 atomicExch(&shared.is_left[ring.stage], 0u);
                 full.arrive_and_expect(TILE_PANEL_BYTES + heights);
@@ -221,7 +229,7 @@ __device__ void copy_strips(const TileQuestion& question, const JoinUnits& units
                            full);
                 if (!is_last) continue;
                 copy_block(reinterpret_cast<uint4*>(shared.heights[ring.stage]),
-                           reinterpret_cast<const uint4*>(bytes.columns + tile * TILE_ROWS),
+                           reinterpret_cast<const uint4*>(bytes.columns + tile * TILE_COLUMNS),
                            heights, full);
             }
         }
@@ -244,38 +252,78 @@ struct TileSums {
     u32 row;
     int heights[2];
 
-    // Multiplies all panels of a tile. The last stage is not released; false at the end of a strip.
-    template <u32 GROUPS>
-    __device__ bool multiply(const ByteRows& bytes, TileShared& shared, const uint4* own,
-                             TileRing& ring) {
-        const u32 group = threadIdx.x / GROUP_THREADS;
-        const u32 steps = bytes.steps();
-        u32 before = 0;
-        for (u32 panel = 0; panel < bytes.panel_count; ++panel) {
-            shared.full[ring.stage].wait(ring.parity);
-            if (panel == 0) {
-                const bool is_first = lane_of_warp() == 0;
-                const u32 is_left = is_first ? atomicAdd(&shared.is_left[ring.stage], 0u) : 0;
-                if (__any_sync(FULL_WARP, is_left)) return false;
-            } else {
-                release_stage(shared, before);
-            }
-            const uint4* const left = own + (panel * GROUPS + group) * (TILE_PANEL / 2);
-            begin_products(sums);
+    // Multiplies STEPS steps of a panel. The compiler knows all that says which ones: products that
+    // begin by a condition would wait for each other.
+    template <u32 STEPS, bool IS_ADDED>
+    __device__ void multiply_steps(const uint4* left, const uint4* right) {
 #pragma unroll
-            for (u32 step = 0; step < PANEL_STEPS; ++step) {
-                if (panel * PANEL_STEPS + step < steps) {
-                    multiply_bytes(sums, left, shared.columns[ring.stage], step, panel + step > 0);
-                }
-            }
-            close_products();
-            if (panel + 1 == bytes.panel_count) break;
-            wait_for_products<0>(sums);
-            before = ring.stage;
-            ring.advance();
+        for (u32 step = 0; step < STEPS; ++step) {
+            multiply_bytes(sums, left, right, step, IS_ADDED || step > 0);
+        }
+        close_products();
+    }
+    // The same of the last panel, waited for.
+    template <bool IS_ADDED>
+    __device__ void multiply_last(const uint4* left, const uint4* right, u32 steps) {
+        switch (steps) {
+            case 1:
+                multiply_steps<1, IS_ADDED>(left, right);
+                break;
+            case 2:
+                multiply_steps<2, IS_ADDED>(left, right);
+                break;
+            case 3:
+                multiply_steps<3, IS_ADDED>(left, right);
+                break;
+            default:
+                multiply_steps<4, IS_ADDED>(left, right);
         }
         wait_for_products<0>(sums);
-        return true;
+    }
+    // Multiplies all panels of a tile, of which the first is there. The last stage is not released.
+    template <u32 GROUPS>
+    __device__ void multiply(const ByteRows& bytes, TileShared& shared, const uint4* own,
+                             TileRing& ring) {
+        constexpr u32 PANEL = GROUPS * (TILE_PANEL / 2);
+        const uint4* left = own + threadIdx.x / GROUP_THREADS * (TILE_PANEL / 2);
+        const u32 last = bytes.panel_count - 1, rest = bytes.steps() - last * PANEL_STEPS;
+        begin_products(sums);
+        if (last == 0) {
+            multiply_last<false>(left, shared.columns[ring.stage], rest);
+            return;
+        }
+        multiply_steps<PANEL_STEPS, false>(left, shared.columns[ring.stage]);
+#pragma unroll 1
+        for (u32 panel = 1;; ++panel) {
+            const u32 before = ring.stage;
+            ring.advance();
+            left += PANEL;
+            shared.full[ring.stage].wait(ring.parity);
+            if (panel == last) {
+                multiply_last<true>(left, shared.columns[ring.stage], rest);
+                release_stage(shared, before);
+                return;
+            }
+            multiply_steps<PANEL_STEPS, true>(left, shared.columns[ring.stage]);
+            // Products of the panel before are done; products of this one go on.
+            wait_for_products<1>(sums);
+            release_stage(shared, before);
+        }
+    }
+    // Whether a pair of the warp may be near, if all columns had the least height of them.
+    __device__ bool is_any_by_least(const int4* columns) const {
+        constexpr int NONE = -2147483647;
+        // Of each row some numbers, so that comparisons do not wait for each other.
+        int most[8] = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+#pragma unroll
+        for (u32 i = 0; i < TILE_SUMS; ++i) {
+            int& of_row = most[i / 2 % 2 * 4 + i / 4 % 4];
+            of_row = max(static_cast<int>(sums[i]), of_row);
+        }
+        const int top = static_cast<int>(ordered_height(columns[TILE_ROWS / 4].x));
+        const int first = max(max(most[0], most[1]), max(most[2], most[3]));
+        const int second = max(max(most[4], most[5]), max(most[6], most[7]));
+        return __any_sync(FULL_WARP, first + top >= heights[0] || second + top >= heights[1]);
     }
     // Whether a pair of the warp may be near.
     __device__ bool is_any(const int4* columns) const {
@@ -302,8 +350,11 @@ struct TileSums {
             const int negative[4] = {of.x, of.y, of.z, of.w};
 #pragma unroll
             for (u32 k = 0; k < 8; ++k) {
-                const int sum = static_cast<int>(sums[8 * i + k]) + negative[k / 4 * 2 + k % 2];
-                if (sum >= heights[k / 2 % 2]) words[i / 4] |= 1u << (8 * i + k) % 32;
+                // Another sum than that of `is_any`, which the compiler would keep otherwise: there
+                // are no registers for it.
+                const int least = heights[k / 2 % 2] - negative[k / 4 * 2 + k % 2];
+                const bool is_near = static_cast<int>(sums[8 * i + k]) >= least;
+                if (is_near) words[i / 4] |= 1u << (8 * i + k) % 32;
             }
         }
         u64 bits = static_cast<u64>(words[1]) << 32 | words[0];
@@ -347,6 +398,12 @@ __device__ inline void write_candidates(const TileSums& sums, u64 bits, u32 tile
     }
 }
 
+// Waits for a stage. False at the end of a strip.
+__device__ inline bool has_tile(TileShared& shared, const TileRing& ring) {
+    shared.full[ring.stage].wait(ring.parity);
+    return !__any_sync(FULL_WARP, read_flag(shared.is_left[ring.stage]));
+}
+
 // Multiplies and tests the tiles of strips. All threads of the groups call it.
 template <u32 GROUPS>
 __device__ void join_strips(const TileQuestion& question, const JoinUnits& units,
@@ -361,12 +418,11 @@ __device__ void join_strips(const TileQuestion& question, const JoinUnits& units
         sums.heights[0] = bytes.heights[sums.row];
         sums.heights[1] = bytes.heights[sums.row + 8];
         shared.ready.wait(turn);
-        for (u32 tile = strip.at; sums.multiply<GROUPS>(bytes, shared, own, ring); ++tile) {
+        for (u32 tile = strip.at; has_tile(shared, ring); ++tile) {
+            sums.multiply<GROUPS>(bytes, shared, own, ring);
             const int4* const columns = shared.heights[ring.stage];
-            if (sums.is_any(columns)) {
-                // The sums as if they were new: the compiler would keep the differences otherwise, for
-                // which there are no registers.
-                begin_products(sums.sums);
+            // Most tiles end here.
+            if (sums.is_any_by_least(columns) && sums.is_any(columns)) {
                 const u64 bits = sums.find(columns, tile, bytes.len);
                 write_candidates(sums, bits, tile, question, shared);
             }
@@ -398,13 +454,13 @@ __device__ void find_candidates(const TileQuestion& question, const JoinUnits& u
     }
     __syncthreads();  // The barriers are there.
     if (threadIdx.x >= GROUPS * GROUP_THREADS) {
-        give_up_registers<40>();
+        give_up_registers<32>();
         if (threadIdx.x == GROUPS * GROUP_THREADS) {
             copy_strips<GROUPS>(question, units, shared, own);
         }
     } else {
         // Together no more than at the start: the last groups would wait for ever.
-        take_registers<GROUPS == 4 ? 104 : 208>();
+        take_registers<GROUPS == 4 ? 112 : 208>();
         join_strips<GROUPS>(question, units, shared, own);
     }
 }
@@ -424,7 +480,7 @@ constexpr u32 PART = 32;
 // Grid: any. Block: DECIDE_WARPS warps. Shared: 2 x 32 x 33 numbers a warp. Barriers: none.
 __device__ inline void decide_candidates(const TileQuestion& question, const Question& asked) {
     DYNAMIC_SHARED(float, tile);
-    constexpr u32 STRIDE = PART + 1;
+    constexpr u32 STRIDE = PART + 1, ROWS = 16;
     const u32 warp = threadIdx.x / WARP, lane = lane_of_warp();
     float* const parts = tile + warp * 2 * WARP * STRIDE;
     const ByteRows& bytes = question.bytes;
@@ -437,13 +493,18 @@ __device__ inline void decide_candidates(const TileQuestion& question, const Que
         double square = 0;
         for (u32 begin = 0; begin < bytes.dims; begin += PART) {
             const u32 d = begin + lane;
-            for (u32 i = 0; i < WARP; ++i) {
-                const u64 left = __shfl_sync(FULL_WARP, pair.x, i);
-                const u64 right = __shfl_sync(FULL_WARP, pair.y, i);
-                const bool is_inside = d < bytes.dims;
-                parts[i * STRIDE + lane] = is_inside ? bytes.rows[left * bytes.dims + d] : 0;
-                parts[(WARP + i) * STRIDE + lane] =
-                    is_inside ? bytes.rows[right * bytes.dims + d] : 0;
+            const bool is_inside = d < bytes.dims;
+            // `ROWS` rows at a time are under way.
+            for (u32 first = 0; first < 2 * WARP; first += ROWS) {
+                const u32 of = first < WARP ? pair.x : pair.y;
+                float values[ROWS];
+#pragma unroll
+                for (u32 i = 0; i < ROWS; ++i) {
+                    const u64 row = __shfl_sync(FULL_WARP, of, (first + i) % WARP);
+                    values[i] = is_inside ? bytes.rows[row * bytes.dims + d] : 0;
+                }
+#pragma unroll
+                for (u32 i = 0; i < ROWS; ++i) parts[(first + i) * STRIDE + lane] = values[i];
             }
             __syncwarp();  // The parts are there.
             // Zeros past the last dimension change no sum.
@@ -456,7 +517,7 @@ __device__ inline void decide_candidates(const TileQuestion& question, const Que
         // There is room for as many pairs as candidates.
         matches.take(is_there && square <= asked.limit, pair.x, pair.y, square);
     }
-    matches.finish();
+    matches.flush();
 }
 
 // Joins blocks of 16 x 128 pairs, a pair a lane.
@@ -481,5 +542,5 @@ __device__ inline void join_blocks(const TileQuestion& question, const Question&
             if (!matches.take(is_pair && square <= asked.limit, left, right, square)) break;
         }
     }
-    matches.finish();
+    matches.flush();
 }

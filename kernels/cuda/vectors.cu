@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_digits(counts, tiles, totals);
 }
 
-extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS, 3)
     vectors_move(Sorted from, Sorted to, u32 len, u32 shift, const u32* counts,
                  const u32* totals) {
     move_keys(from, to, len, shift, counts, totals);
@@ -78,12 +78,12 @@ extern "C" __global__ void __launch_bounds__(GROUP)
     arrange<16>(vectors, boxed);
 }
 
-static_assert(sizeof(BoxShared<4, 2, 64>) == 5104, "as the launcher has it");
-static_assert(sizeof(BoxShared<8, 2, 64>) == 5200, "as the launcher has it");
-static_assert(sizeof(BoxShared<8, 4, 64>) == 5328, "as the launcher has it");
-static_assert(sizeof(BoxShared<16, 2, 128>) == 9488, "as the launcher has it");
-static_assert(sizeof(BoxShared<8, 2, 0>) == 1104, "as the launcher has it");
-static_assert(sizeof(BoxShared<16, 2, 0>) == 1296, "as the launcher has it");
+static_assert(sizeof(BoxShared<4, 2, 64>) == 5184, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 2, 64>) == 5280, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 4, 64>) == 5408, "as the launcher has it");
+static_assert(sizeof(BoxShared<16, 2, 128>) == 9632, "as the launcher has it");
+static_assert(sizeof(BoxShared<8, 2, 0>) == 1120, "as the launcher has it");
+static_assert(sizeof(BoxShared<16, 2, 0>) == 1312, "as the launcher has it");
 
 extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_half_4_2(Boxed left, Boxed right, Question question, JoinUnits units,
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 3)
+extern "C" __global__ void __launch_bounds__(BOX_WARPS * WARP, 4)
     vectors_half_8_4(Boxed left, Boxed right, Question question, JoinUnits units,
                      NearOutput output) {
     if constexpr (BITS_ON_TENSOR_CORES) {

@@ -9,8 +9,8 @@
 
 #include "output.cuh"
 
-// The same layout: kernels/src/cuda/vectors/pair.rs.
-struct NearPair {
+// Aligned so that a lane writes a pair at once. The same layout: kernels/src/cuda/vectors/pair.rs.
+struct alignas(16) NearPair {
     u32 left, right;
     double square;
 };
@@ -74,7 +74,7 @@ struct Matches {
     // lanes.
     JoinUnit unit;
     u32 seen;
-    u64 count;
+    u32 count;  // that are not in the counter yet
 
     __device__ Matches(const NearOutput& to, const Question& asked)
         : output(to), question(asked), unit{}, seen(0), count(0) {}
@@ -102,6 +102,7 @@ struct Matches {
         if (matched == 0) return true;
         if (question.answer != PAIRS) {
             count += __popc(matched);
+            if (count >> 31) flush();
             if (is_match && question.answer == PARTNERS) {
                 atomicAdd(&output.left_partners[left], 1u);
                 atomicAdd(&output.right_partners[right], 1u);
@@ -124,8 +125,11 @@ struct Matches {
         if (lane_of_warp() == 0) output.pairs.leave_unfinished(unit);
     }
 
-    // Adds the matches that were only counted. Once, at the end.
-    __device__ void finish() const {
-        if (lane_of_warp() == 0 && count > 0) atomicAdd(&output.pairs.counters[MATCHES], count);
+    // Adds the matches that were only counted.
+    __device__ void flush() {
+        if (lane_of_warp() == 0 && count > 0) {
+            atomicAdd(&output.pairs.counters[MATCHES], static_cast<u64>(count));
+        }
+        count = 0;
     }
 };

@@ -77,6 +77,10 @@ struct alignas(8) Barrier {
     }
 };
 
+// Reads a word of shared memory that another thread has written before it arrived at a barrier that
+// the calling one has waited for.
+__device__ inline u32 read_flag(const u32& flag) { return *const_cast<const volatile u32*>(&flag); }
+
 // Starts a copy of `bytes` bytes to shared memory, both sides aligned to 16, and tells a barrier
 // of them.
 __device__ inline void copy_block(uint4* to, const uint4* from, u32 bytes, Barrier& barrier) {

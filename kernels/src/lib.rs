@@ -21,9 +21,12 @@
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
 //!
+//! [`run_compiled_for`] runs loops of other crates, compiled for a level.
+//!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
 pub mod batmap;
+mod compiled;
 pub mod cuda;
 pub mod filter;
 pub mod inverted;
@@ -39,4 +42,5 @@ pub mod stream_postings;
 pub mod supports;
 pub mod vectors;
 
+pub use compiled::{Routine, run_compiled_for};
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

@@ -1,7 +1,7 @@
 //! Tables and numbers of the documentation, taken from stored outputs of benchmarks.
 //!
-//! `bench/results/NAME.txt` is the output of a benchmark behind the command, the machine and the
-//! date. A page names the outputs that a section is made of:
+//! `bench/results/NAME.txt` holds a command, the date and the machine, then the output of the
+//! command. A page names the outputs of each section:
 //!
 //! ```text
 //! ## On the CPU
@@ -133,7 +133,12 @@ impl Outputs {
             if let Some(table) = tables.last_mut().filter(|_| is_row) {
                 let cells: Vec<&str> =
                     line.trim().trim_matches('|').split('|').map(str::trim).collect();
-                table.push(format!("| {} |\n", cells.join(" | ")));
+                let is_rule =
+                    cells.iter().all(|cell| cell.trim_matches(':').trim_matches('-').is_empty());
+                let is_rule = is_rule && line.contains("---");
+                let row =
+                    if is_rule { cells.join("|") } else { format!(" {} ", cells.join(" | ")) };
+                table.push(format!("|{row}|\n"));
             }
         }
         let at = number.checked_sub(1).filter(|at| *at < tables.len());
@@ -291,7 +296,7 @@ mod tests {
     fn tables_are_those_of_the_output() {
         let page = "# T\n<!-- table: run 1 -->\n| old |\n|---|\n\nend\n";
         let read = checked(page, OUTPUT);
-        let table = "| a | b |\n| --- | --: |\n| x | 0.4684 |\n";
+        let table = "| a | b |\n|---|--:|\n| x | 0.4684 |\n";
         assert_eq!(read.text, format!("# T\n<!-- table: run 1 -->\n{table}\nend\n"));
         assert!(read.is_stale && read.faults.is_empty());
         let read = checked(&read.text, OUTPUT);

@@ -38,7 +38,8 @@ pub(super) struct Measured {
 /// A workload in pinned memory, with the kernels and the streams.
 pub(super) struct Gpu {
     memory: Arc<Memory>,
-    lane: Arc<Lane>,
+    /// Parts take turns, so that the next one fills the device when few warps of one still work.
+    lanes: [Arc<Lane>; 2],
     kernels: Arc<Kernels<VectorJoin>>,
     workload: Workload,
     values: PinnedBuffer<f32>,
@@ -78,8 +79,9 @@ impl Gpu {
         let memory = Memory::new(device, budget, 24 << 30);
         let mut values = memory.pinned_buffer(workload.len * workload.dims)?;
         workload.fill(&mut values);
-        let (lane, kernels) = (Arc::new(Lane::new(device)?), Kernels::load(device)?);
-        Ok(Self { memory, lane, kernels, workload, values })
+        let lanes = [Arc::new(Lane::new(device)?), Arc::new(Lane::new(device)?)];
+        let kernels = Kernels::load(device)?;
+        Ok(Self { memory, lanes, kernels, workload, values })
     }
 
     /// Seconds that plain copies of the vectors and of `pairs` pairs take.
@@ -156,11 +158,11 @@ impl Gpu {
         let units = vectors.units(None, &way.policy);
         let mut parts = units.chunks(units.len().div_ceil(way.parts).max(1));
         let mut flights = Vec::with_capacity(slots.len());
-        for slot in slots {
+        for (slot, lane) in slots.into_iter().zip(self.lanes.iter().cycle()) {
             let units = parts.next().unwrap_or_default();
             let Way { policy, answer, .. } = way;
             let job = JoinJob { units, left: vectors, right: None, epsilon, policy, answer };
-            flights.push(slot.submit(&self.lane, &self.kernels, &job)?);
+            flights.push(slot.submit(lane, &self.kernels, &job)?);
         }
         let (mut slots, mut rest) = (Vec::with_capacity(flights.len()), Vec::new());
         for flight in flights {

@@ -200,23 +200,34 @@ fn read(name: &str, text: &str) -> Input {
 pub(super) fn generated() -> Vec<Input> {
     [("small", 200_000, 12, 60_000), ("large", 50_000, 80, 200_000)]
         .map(|(name, sets, size, alphabet)| {
-            let mut input = Input::new(name);
-            let mut numbers = Numbers::default();
-            for _ in 0..sets / FAMILY {
-                let len = size / 2 + numbers.below(size + 1);
-                let base: Vec<u32> = (0..len).map(|_| numbers.token(alphabet)).collect();
-                for _ in 0..FAMILY {
-                    let changed = numbers.below(40);
-                    let token = |&token: &u32| {
-                        let is_changed = numbers.below(100) < changed;
-                        if is_changed { numbers.token(alphabet) } else { token }
-                    };
-                    input.push(base.iter().map(token).collect());
-                }
-            }
-            input
+            families(name, sets, size, |numbers| numbers.token(alphabet))
         })
         .into()
+}
+
+/// Generates families of six sets of `size` tokens on average: each is made from one set by
+/// changing less than 40 % of its tokens.
+pub(super) fn families(
+    name: &str,
+    sets: usize,
+    size: usize,
+    mut token: impl FnMut(&mut Numbers) -> u32,
+) -> Input {
+    let mut input = Input::new(name);
+    let mut numbers = Numbers::default();
+    for _ in 0..sets / FAMILY {
+        let len = size / 2 + numbers.below(size + 1);
+        let base: Vec<u32> = (0..len).map(|_| token(&mut numbers)).collect();
+        for _ in 0..FAMILY {
+            let changed = numbers.below(40);
+            let change = |&known: &u32| {
+                let is_changed = numbers.below(100) < changed;
+                if is_changed { token(&mut numbers) } else { known }
+            };
+            input.push(base.iter().map(change).collect());
+        }
+    }
+    input
 }
 
 /// Correct answers by file, similarity and threshold: of the self-join, and of the join of even

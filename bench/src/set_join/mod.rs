@@ -7,6 +7,7 @@
 
 mod data;
 mod figures;
+mod grid;
 mod joins;
 mod peers;
 mod streams;
@@ -29,6 +30,7 @@ use trommel::set_similarity_join::{
 use trommel::{Isa, JoinOutput};
 
 use self::data::{Input, Truth, files, generated};
+use self::grid::Factors;
 use self::joins::Joins;
 use self::peers::Ours;
 use self::streams::{Stream, Streamed};
@@ -54,8 +56,8 @@ pub(crate) struct Arguments {
     /// Thresholds in percent, or in tokens for the overlap.
     #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
     thresholds: Vec<u32>,
-    /// Algorithms: `auto`, `all_pairs`, `pp_join`, `group_join`, `gpu_signatures`; by default
-    /// all.
+    /// Algorithms: `auto`, `all_pairs`, `pp_join`, `pp_join_bitmap`, `mp_join_pel`, `group_join`,
+    /// `gpu_signatures`; by default all.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,
     /// Levels of the processor; by default the best one.
@@ -88,6 +90,13 @@ pub(crate) struct Arguments {
     /// Jaccard: `auto` and the published algorithms in the same pipeline, on one core and two.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels", "windows", "python_peers"])]
     end_to_end: bool,
+    /// Divide the time of `auto` by that of the fastest algorithm instead, by Jaccard: over a grid
+    /// of generated inputs of `--tokens` tokens, or over the files of `--data`.
+    #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "similarities", "levels", "windows", "python_peers", "end_to_end"])]
+    grid: bool,
+    /// Tokens of each generated input of the grid.
+    #[arg(long, default_value_t = 1_000_000, requires = "grid")]
+    tokens: usize,
     /// Number of sets to take of each input, evenly spaced; by default all.
     #[arg(long)]
     sets: Option<usize>,
@@ -176,6 +185,9 @@ impl Patience {
 pub(crate) fn run(arguments: &Arguments) {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
+    if arguments.grid && arguments.data.is_none() {
+        return measure_factors(arguments, isa, grid::cells(arguments.tokens));
+    }
     let mut inputs = match &arguments.data {
         Some(folder) => files(folder, &arguments.files),
         None => generated(),
@@ -188,6 +200,9 @@ pub(crate) fn run(arguments: &Arguments) {
             println!("without Python peers: {error}\n");
         }
         return;
+    }
+    if arguments.grid {
+        return measure_factors(arguments, isa, inputs.into_iter());
     }
     if arguments.end_to_end {
         for input in &inputs {
@@ -257,6 +272,16 @@ fn in_waves(
         figures::draw(&joins, folder).expect("the figures can be written");
     }
     joins
+}
+
+/// Compares `auto` with the best algorithm on each input.
+fn measure_factors(arguments: &Arguments, isa: Isa, inputs: impl Iterator<Item = Input>) {
+    let (mut factors, algorithms) = (Factors::default(), chosen_algorithms(arguments));
+    for input in inputs {
+        let patience = patience(arguments);
+        factors.measure(&input, &arguments.thresholds, &algorithms, isa, patience);
+    }
+    factors.print();
 }
 
 fn patience(arguments: &Arguments) -> Patience {

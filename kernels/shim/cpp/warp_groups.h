@@ -129,6 +129,10 @@ struct alignas(8) Barrier {
     }
 };
 
+SHIM_UNCHECKED inline unsigned read_flag(const unsigned& flag) {
+    return *const_cast<const volatile unsigned*>(&flag);
+}
+
 SHIM_UNCHECKED inline void copy_block(uint4* to, const uint4* from, unsigned bytes,
                                       Barrier& barrier) {
     std::memset(static_cast<void*>(to), 0xcb, bytes);

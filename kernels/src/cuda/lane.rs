@@ -1,10 +1,15 @@
 //! The streams of a pipeline of chunks, and the course of one chunk over them.
 
-use std::time::Duration;
+use std::hint;
+use std::time::{Duration, Instant};
 
 use super::device::Device;
 use super::error::DeviceError;
 use super::stream::{Event, Stream};
+
+/// Longest time to look for the end of copies before a thread sleeps: to wake up takes longer than
+/// most of them.
+const LOOK_MAX: Duration = Duration::from_micros(500);
 
 /// Streams for copies in, kernels and copies out, so that the three overlap for different chunks.
 ///
@@ -148,6 +153,22 @@ impl Timeline {
     /// If any step failed.
     pub fn wait(&self) -> Result<(), DeviceError> {
         self.copy_out[1].synchronize()
+    }
+
+    /// Waits for copies that have begun: looks for their end at first.
+    ///
+    /// # Errors
+    ///
+    /// If any step failed.
+    pub fn wait_for_copies(&self) -> Result<(), DeviceError> {
+        let begin = Instant::now();
+        while begin.elapsed() < LOOK_MAX {
+            if self.is_done()? {
+                return Ok(());
+            }
+            hint::spin_loop();
+        }
+        self.wait()
     }
 
     /// The times of the steps, when the third one is done.

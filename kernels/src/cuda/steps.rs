@@ -162,7 +162,7 @@ impl<'a> Landing<'a> {
             self.bytes += step.bytes();
             Ok(())
         })?;
-        self.timeline.wait()
+        self.timeline.wait_for_copies()
     }
 
     /// The bytes that were fetched.

@@ -10,8 +10,10 @@ use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
 use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
+use super::find::auto_join::{AutoOptions, auto_join};
+use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
-use super::find::posting_join::{PostingJoin, PostingOptions};
+use super::find::posting_join::{ListLengths, PostingJoin, PostingOptions};
 use super::find::prefix_join::PrefixJoin;
 use super::find::tile_join::TileJoin;
 use super::find::{EmptyFinder, Find, JoinCounters};
@@ -28,6 +30,12 @@ pub(crate) struct JoinQuestion {
     pub(crate) algorithm: JoinAlgorithm,
     pub(crate) isa: Isa,
     pub(crate) tuning: Tuning,
+}
+
+/// The sizes whose probes are tiles for a device, by rank.
+struct PlannedTiles {
+    question: JoinQuestion,
+    ranks: Vec<bool>,
 }
 
 /// A join of a collection of sets to itself, or of its two sides.
@@ -62,9 +70,12 @@ pub struct SetJoin {
     isa: Isa,
     similarity: Similarity,
     finder: Box<dyn Find>,
-    is_exhausted: bool,
     /// Makes the tiles of the probes that are joined by tiles.
     tiler: Option<Tiler>,
+    /// The sizes whose probes `auto` has planned as tiles for a device.
+    planned_for_device: Option<PlannedTiles>,
+    /// Finds what is left when `finder` is exhausted.
+    rest: Option<Box<dyn Find>>,
     counters: JoinCounters,
 }
 
@@ -110,21 +121,38 @@ impl SetJoin {
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
                 let slice_min = tuning.slice_postings_min;
-                let options = PostingOptions { isa, not_probed: &[], slice_min };
-                Box::new(PostingJoin::new(collection, bounds, options, budget)?)
+                let options = AutoOptions { isa, slice_min, only: None };
+                auto_join(collection, bounds, options, budget)?
             }
             JoinAlgorithm::AllPairs => {
-                Box::new(PrefixJoin::<false>::new(collection, bounds, budget)?)
+                Box::new(PrefixJoin::<SizesOnly>::new(collection, bounds, isa, budget)?)
             }
-            JoinAlgorithm::PpJoin => Box::new(PrefixJoin::<true>::new(collection, bounds, budget)?),
-            JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds, budget)?),
+            JoinAlgorithm::PpJoin => {
+                Box::new(PrefixJoin::<Positions>::new(collection, bounds, isa, budget)?)
+            }
+            JoinAlgorithm::PpJoinBitmap => Box::new(PrefixJoin::<PositionsAndSignatures>::new(
+                collection, bounds, isa, budget,
+            )?),
+            JoinAlgorithm::MpJoinPel => {
+                Box::new(PrefixJoin::<MinimalPrefixes>::new(collection, bounds, isa, budget)?)
+            }
+            JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds, isa, budget)?),
             JoinAlgorithm::GpuSignatures => {
-                Box::new(TileJoin::new(collection, bounds, isa, budget)?)
+                let ranks = TiledRanks::all(collection).ranks;
+                Box::new(TileJoin::new(collection, bounds, ranks, isa, budget)?)
             }
         };
         let sets = JoinedSets::Collection(Arc::clone(collection));
-        let (tiler, counters) = (None, JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
+        Ok(Self {
+            sets,
+            isa,
+            similarity,
+            finder,
+            tiler: None,
+            planned_for_device: None,
+            rest: None,
+            counters: JoinCounters::default(),
+        })
     }
 
     /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
@@ -157,9 +185,10 @@ impl SetJoin {
     /// As for [`Self::new`].
     pub(super) fn with_tiles(
         collection: &Arc<SetCollection>,
-        JoinQuestion { similarity, threshold, isa, tuning, .. }: JoinQuestion,
+        question: JoinQuestion,
         TiledRanks { ranks, has_others }: TiledRanks,
     ) -> Result<Self, JoinError> {
+        let JoinQuestion { similarity, threshold, algorithm, isa, tuning } = question;
         let bounds = Bounds::new(similarity, threshold)?;
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
@@ -168,12 +197,42 @@ impl SetJoin {
         let finder: Box<dyn Find> = if has_others {
             let slice_min = tuning.slice_postings_min;
             let options = PostingOptions { isa, not_probed: &ranks, slice_min };
-            Box::new(PostingJoin::new(collection, bounds, options, budget)?)
+            let lists = ListLengths::count(collection, bounds, budget)?;
+            Box::new(PostingJoin::new(collection, bounds, options, lists, budget)?)
         } else {
             Box::new(EmptyFinder)
         };
-        let (tiler, counters) = (Some(tiler), JoinCounters::default());
-        Ok(Self { sets, isa, similarity, finder, is_exhausted: false, tiler, counters })
+        let is_planned = algorithm == JoinAlgorithm::Auto;
+        let planned_for_device = is_planned.then_some(PlannedTiles { question, ranks });
+        Ok(Self {
+            sets,
+            isa,
+            similarity,
+            finder,
+            tiler: Some(tiler),
+            planned_for_device,
+            rest: None,
+            counters: JoinCounters::default(),
+        })
+    }
+
+    /// Finds the probes of all tiles on the CPU; none has been answered. False if it stays as it
+    /// is: tiles were asked for, or the index does not fit the memory.
+    pub(super) fn plan_for_cpu(&mut self) -> bool {
+        let (Some(planned), JoinedSets::Collection(sets)) = (&self.planned_for_device, &self.sets)
+        else {
+            return false;
+        };
+        let PlannedTiles { question: JoinQuestion { similarity, threshold, .. }, .. } = *planned;
+        let JoinQuestion { isa, tuning, .. } = planned.question;
+        let only = Some(&planned.ranks[..]);
+        let options = AutoOptions { isa, slice_min: tuning.slice_postings_min, only };
+        let found = Bounds::new(similarity, threshold)
+            .and_then(|bounds| auto_join(sets, bounds, options, &mut sets.budget()));
+        let Ok(found) = found else { return false };
+        self.tiler = None;
+        self.rest = Some(found);
+        true
     }
 
     /// Replaces the content of `list` by the next tiles, and returns their sets; `None` if there
@@ -226,8 +285,10 @@ impl SetJoin {
     /// ```
     pub fn next_chunk(&mut self, chunk: &mut CandidateChunk) -> bool {
         chunk.clear();
-        if !self.is_exhausted {
-            self.is_exhausted = !self.finder.fill(chunk, &mut self.counters);
+        while !self.finder.fill(chunk, &mut self.counters)
+            && let Some(rest) = self.rest.take()
+        {
+            self.finder = rest;
         }
         self.counters.verified += chunk.len() as u64;
         !chunk.is_empty()

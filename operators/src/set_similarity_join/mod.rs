@@ -7,9 +7,10 @@
 //!
 //! **Collection.** When the inputs have ended, tokens are numbered by ascending frequency, so
 //! that rare tokens come first in each set. In the published joins, each set looks the tokens of
-//! its prefix up in an index of the sets before it, which are not larger. `auto` joins the
-//! posting list of each token to itself, and `gpu_signatures` has no index. The candidate pairs
-//! that pass the filters are verified in chunks of bounded size. A chunk needs nothing but its
+//! its prefix up in an index of the sets before it, which are not larger. `auto` takes what costs
+//! least by its model: the posting list of each token joined to itself, the signatures of all
+//! pairs, or PPJoin. `gpu_signatures` has no index. The candidate pairs that pass the filters are
+//! verified in chunks of bounded size. A chunk needs nothing but its
 //! sets, so another part, or a device, can verify it while the next one is filled.
 //!
 //! **Stream.** With a `window`, or to deduplicate, each set is joined on arrival to the sets

@@ -33,14 +33,18 @@ pub enum JoinMode {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JoinAlgorithm {
-    /// Prefix, size, positional and signature filters, on sixteen postings at a time. The
-    /// fastest.
+    /// The fastest for these sets, by a cost model: prefix, size, positional and signature filters,
+    /// on sixteen postings at a time; signatures of all pairs; or PPJoin.
     #[default]
     Auto,
     /// Prefix and size filters (AllPairs).
     AllPairs,
     /// Prefix, size and positional filters (PPJoin).
     PpJoin,
+    /// PPJoin that tests signatures, too (bitmap filter).
+    PpJoinBitmap,
+    /// Prefixes of each pair as short as possible, and sizes bounded by position (MPJoin-PEL).
+    MpJoinPel,
     /// PPJoin over groups of sets with equal prefixes (GroupJoin).
     GroupJoin,
     /// No index: all pairs whose sizes fit are tested by signatures. Made for a GPU, where it
@@ -50,8 +54,15 @@ pub enum JoinAlgorithm {
 
 impl JoinAlgorithm {
     /// All algorithms.
-    pub const ALL: [Self; 5] =
-        [Self::Auto, Self::AllPairs, Self::PpJoin, Self::GroupJoin, Self::GpuSignatures];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::AllPairs,
+        Self::PpJoin,
+        Self::PpJoinBitmap,
+        Self::MpJoinPel,
+        Self::GroupJoin,
+        Self::GpuSignatures,
+    ];
 
     /// Name in configurations.
     #[must_use]
@@ -60,6 +71,8 @@ impl JoinAlgorithm {
             Self::Auto => "auto",
             Self::AllPairs => "all_pairs",
             Self::PpJoin => "pp_join",
+            Self::PpJoinBitmap => "pp_join_bitmap",
+            Self::MpJoinPel => "mp_join_pel",
             Self::GroupJoin => "group_join",
             Self::GpuSignatures => "gpu_signatures",
         }

@@ -32,6 +32,10 @@ pub(super) struct CollectionProducer {
     question: JoinQuestion,
     size_min: usize,
     tiling: Tiling,
+    /// Whether a chunk of tiles has come back.
+    has_answered_tiles: bool,
+    /// Whether tiles were planned for a device that is lost, and have been dropped.
+    is_planned_anew: bool,
     sets: u64,
     empty_sets: u64,
     nulls: u64,
@@ -54,6 +58,26 @@ impl CollectionProducer {
             question,
             size_min,
             tiling,
+            has_answered_tiles: false,
+            is_planned_anew: false,
+            sets: 0,
+            empty_sets: 0,
+            nulls: 0,
+        }
+    }
+
+    /// A producer whose inputs have ended.
+    #[cfg(test)]
+    pub(super) fn of_join(join: SetJoin, question: JoinQuestion) -> Self {
+        Self {
+            phase: Some(Phase::Joining(join)),
+            carrier: None,
+            columns: Vec::new(),
+            question,
+            size_min: 1,
+            tiling: Tiling::Never,
+            has_answered_tiles: false,
+            is_planned_anew: false,
             sets: 0,
             empty_sets: 0,
             nulls: 0,
@@ -133,8 +157,17 @@ impl Producer for CollectionProducer {
     }
 
     fn landed(&mut self, chunk: &mut JoinChunk) {
-        if let Some(Phase::Joining(join)) = &mut self.phase {
-            join.count_survivors(chunk.survivors());
+        let Some(Phase::Joining(join)) = &mut self.phase else { return };
+        join.count_survivors(chunk.survivors());
+        if chunk.has_tiles() {
+            // Chunks land in the order in which they were sent. If the first one is given back,
+            // its device has answered none, and each later chunk of tiles is given back, too.
+            self.is_planned_anew |=
+                chunk.is_given_back() && !self.has_answered_tiles && join.plan_for_cpu();
+            if self.is_planned_anew {
+                chunk.drop_tiles();
+            }
+            self.has_answered_tiles = true;
         }
     }
 

@@ -18,6 +18,15 @@ pub trait Kernel: Send + 'static {
     /// Answers `chunk` on the CPU before it returns.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
+    /// Gives `chunk` back without an answer, if it was made for a device that is not there and its
+    /// producer may have a better plan for a CPU; returns whether it does.
+    ///
+    /// All items of the chunk become unfinished. [`Producer::landed`](super::Producer::landed)
+    /// comes first: if it leaves them, the chunk is resubmitted and answered on the CPU.
+    fn give_back(&mut self, _chunk: &mut Self::Chunk) -> bool {
+        false
+    }
+
     /// Opens the device and allocates buffers for chunks like `first`. Called at most once,
     /// before the first chunk is submitted. `first` is `None` if the stream has no chunk.
     ///

@@ -148,13 +148,16 @@ impl<K: Kernel> KernelPart<K> {
         })
     }
 
-    /// Answers a chunk on the CPU.
+    /// Answers a chunk on the CPU, or gives it back.
     fn run(&mut self, mut held: Held<K::Chunk>, out: &mut Output) {
         let begin = Instant::now();
-        self.kernel.run(&mut held.chunk.chunk);
-        self.ledger.ran(begin.elapsed());
         // A chunk for the device that there is not.
-        held.chunk.has_lost_device = mem::take(&mut held.chunk.device_pays);
+        let has_lost_device = mem::take(&mut held.chunk.device_pays);
+        if !(has_lost_device && self.kernel.give_back(&mut held.chunk.chunk)) {
+            self.kernel.run(&mut held.chunk.chunk);
+        }
+        self.ledger.ran(begin.elapsed());
+        held.chunk.has_lost_device = has_lost_device;
         send(held, out);
     }
 

@@ -55,8 +55,9 @@
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
 //! used again. The chunks in flight still have their input, so the CPU answers them and all later
-//! chunks, in the same order; several kernels share them. Counters of the report show it. With
-//! [`Device::Cuda`], it is an error.
+//! chunks, in the same order; several kernels share them. A kernel may [give such a chunk
+//! back](Kernel::give_back), for prepare to make another plan. Counters of the report show it.
+//! With [`Device::Cuda`], it is an error.
 //!
 //! # Examples
 //!

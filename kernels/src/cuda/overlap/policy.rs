@@ -49,6 +49,19 @@ impl Policy {
         Self { variant, grid, tokens_max }
     }
 
+    /// The policy of a kernel for sets of a mean size of `tokens` tokens. Alternative C shares each
+    /// pair among all threads of a block, so it needs more of them for larger sets (docs/gpu.md).
+    #[must_use]
+    pub fn for_mean_size(variant: Variant, tokens: usize) -> Self {
+        let policy = Self::of(variant);
+        let threads = match variant {
+            Variant::BlockPerPair if tokens >= 2500 => 256,
+            Variant::BlockPerPair if tokens >= 1200 => 128,
+            _ => return policy,
+        };
+        policy.with_grid(policy.grid.with_threads(threads))
+    }
+
     /// The kernel.
     #[must_use]
     pub const fn variant(&self) -> Variant {
@@ -147,6 +160,16 @@ mod tests {
         let tokens = largest.tokens(1 << 20);
         let launch = largest.launch("k", &small_device(), [1, 1], tokens);
         assert!(launch.shared_bytes <= SHARED_BYTES_MAX, "{launch}");
+    }
+
+    #[test]
+    fn larger_sets_give_alternative_c_more_threads() {
+        let threads = |variant, tokens| Policy::for_mean_size(variant, tokens).grid().threads();
+        let of_pairs = [100, 2000, 8000].map(|tokens| threads(Variant::BlockPerPair, tokens));
+        assert_eq!(of_pairs, [64, 128, 256]);
+        for variant in Variant::ALL.into_iter().filter(|&kind| kind != Variant::BlockPerPair) {
+            assert_eq!(Policy::for_mean_size(variant, 8000), Policy::of(variant));
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ const PLAN_WORDS: usize = 1 + 6 * BOX_DIMS_MAX;
 const PLAN_BYTES: u32 = 2 * 16 * 16 * 4;
 const COUNT_BYTES: u32 = 256 * 4;
 const SCAN_BYTES: u32 = 4 * 256 * 4;
-const MOVE_BYTES: u32 = (2 + 8) * 256 * 4;
+const MOVE_BYTES: u32 = (2 + 8) * 256 * 4 + 4_096 * 8;
 
 const _: () = assert!(BOX_DIMS_MAX == 16, "as the shared memory of `vectors_plan`");
 
@@ -263,7 +263,7 @@ impl<P: Primitive> Steps<'_, P> {
         let groups = self.len.div_ceil(GROUP);
         let ends = narrow(2 * row_len);
         let boxed = self.room.argument(self.len);
-        let launch = self.launch(name, groups, ends * 8 * 4);
+        let launch = self.launch(name, groups, (ends * 8 + narrow(row_len * GROUP)) * 4);
         // SAFETY: as in `make_keys`; there is room for the rows of whole groups.
         unsafe { self.kernels.queue(self.stream, launch, (vectors, boxed)) }?;
         let warps = groups.div_ceil(GROUPS);

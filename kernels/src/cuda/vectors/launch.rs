@@ -110,12 +110,12 @@ const BOX_KERNELS: [BoxKernel; 6] = {
         BoxKernel { filter, dims: shape[0], leaves: shape[1], name, shared_bytes }
     }
     [
-        kernel(Filter::Half, [4, 2], "vectors_half_4_2", 5104),
-        kernel(Filter::Half, [8, 2], "vectors_half_8_2", 5200),
-        kernel(Filter::Half, [8, 4], "vectors_half_8_4", 5328),
-        kernel(Filter::Half, [16, 2], "vectors_half_16_2", 9488),
-        kernel(Filter::Float, [8, 2], "vectors_float_8_2", 1104),
-        kernel(Filter::Float, [16, 2], "vectors_float_16_2", 1296),
+        kernel(Filter::Half, [4, 2], "vectors_half_4_2", 5184),
+        kernel(Filter::Half, [8, 2], "vectors_half_8_2", 5280),
+        kernel(Filter::Half, [8, 4], "vectors_half_8_4", 5408),
+        kernel(Filter::Half, [16, 2], "vectors_half_16_2", 9632),
+        kernel(Filter::Float, [8, 2], "vectors_float_8_2", 1120),
+        kernel(Filter::Float, [16, 2], "vectors_float_16_2", 1312),
     ]
 };
 

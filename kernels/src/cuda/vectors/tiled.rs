@@ -24,6 +24,9 @@
 //! 2^-11. The kernel adds 2^-8 and 2^-10. An m that overflows makes the height the least one,
 //! which lets all pairs of the vector pass.
 //!
+//! Most tiles are left after a test of the largest q q' of a row against h and the least h' of the
+//! tile, which is at most that of each of its pairs.
+//!
 //! Candidates are decided in float64 in the order of the dimensions, a lane each.
 
 #![expect(unsafe_code, reason = "kernels that make the rows")]
@@ -106,6 +109,11 @@ fn rows(len: usize) -> usize {
     len.max(1).next_multiple_of(BLOCK)
 }
 
+/// Numbers of the columns of all tiles: heights, and four in which the largest is.
+fn columns(len: usize) -> usize {
+    rows(len) / TILE * (TILE + 4)
+}
+
 /// Chunks of all panels.
 fn chunks(len: usize, dims: usize) -> usize {
     rows(len) * dims.div_ceil(PANEL) * PANEL / size_of::<Chunk>()
@@ -116,14 +124,14 @@ impl TiledRoom {
         Ok(Self {
             panels: memory.device_buffer(chunks(len, dims))?,
             heights: memory.device_buffer(rows(len))?,
-            columns: memory.device_buffer(rows(len))?,
+            columns: memory.device_buffer(columns(len))?,
             extent: memory.device_buffer(2)?,
         })
     }
 
     /// The bytes of that room.
     pub(super) fn bytes(len: usize, dims: usize) -> usize {
-        chunks(len, dims) * size_of::<Chunk>() + (2 * rows(len) + 2) * size_of::<u32>()
+        chunks(len, dims) * size_of::<Chunk>() + (rows(len) + columns(len) + 2) * size_of::<u32>()
     }
 
     /// Queues the kernels that make the rows, for values that are on the device when the stream
@@ -138,6 +146,8 @@ impl TiledRoom {
     ) -> Result<(), DeviceError> {
         // SAFETY: the caller keeps the room until the stream is done, and no join uses it.
         unsafe { stream.clear(&self.extent) }?;
+        // SAFETY: as above.
+        unsafe { stream.clear(&self.columns) }?;
         let device = kernels.device().properties();
         let numbers = (len * dims) as u64;
         let blocks = narrow((len * dims).div_ceil(4096).min(1 << 20));

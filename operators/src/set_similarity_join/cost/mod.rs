@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `constants` | measured costs |
 //! | `verification` | cost of verifying a chunk |
-//! | `tiling` | the sizes that `auto` joins by tiles |
+//! | `tiling` | the sizes that `auto` joins by tiles on a device |
+//! | `way` | the way of `auto` on a CPU |
 //! | `plan` | device and kernel, from `verify` and `device` |
 
 pub(crate) mod constants;
 pub(crate) mod plan;
 pub(crate) mod tiling;
 pub(crate) mod verification;
+pub(crate) mod way;

@@ -9,7 +9,8 @@ use trommel_kernels::cuda::DeviceSets;
 use trommel_kernels::cuda::signatures::SignedSets;
 use trommel_kernels::signatures::words_for_mean_size;
 
-use super::constants::{DEVICE_PAIR_PS, POSTING_PS};
+use super::constants::DEVICE_PAIR_PS;
+use super::way::saved_posting_ps;
 use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
@@ -41,11 +42,10 @@ impl TiledRanks {
     }
 }
 
-/// Rule by which `auto` joins sizes by tiles.
+/// Rule by which `auto` joins sizes by tiles of a device.
 #[derive(Debug, Clone)]
 pub(crate) enum Tiling {
-    /// No size: on a CPU, postings cost less (`trommel-bench set-join --algorithms
-    /// auto,gpu_signatures`).
+    /// No size: candidate pairs are asked for, or a CPU answers.
     Never,
     /// Each size for which it costs less, if that saves more in all than opening the device
     /// costs, and the device can be opened: on a CPU, the same tiles would cost more than
@@ -65,7 +65,10 @@ impl Tiling {
             Self::Always => 1,
         };
         let words = words_for_mean_size(collection.block().mean_size());
-        let (tiled, saved_ns) = choose(&buckets(collection, bounds), words);
+        let pair_ps = DEVICE_PAIR_PS * words as u64;
+        let posting_ps = saved_posting_ps(collection, bounds);
+        let cost = TileCost { pair_ps, posting_ps };
+        let (tiled, saved_ns) = choose(&buckets(collection, bounds), cost);
         let has_device = match self {
             Self::IfItPays(session) if saved_ns >= saved_min_ns => {
                 has_room(session, collection, words)
@@ -85,19 +88,26 @@ fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -
     sets + SignedSets::bytes(collection.len(), words) <= free
 }
 
+/// Costs that are compared.
+#[derive(Debug, Clone, Copy)]
+struct TileCost {
+    /// Picoseconds per pair of a tile.
+    pair_ps: u64,
+    /// Picoseconds per posting.
+    posting_ps: u64,
+}
+
 impl Bucket {
-    /// Picoseconds that tiles with signatures of `words` words save on a device; 0 if they cost
-    /// more than postings.
-    fn saved_ps(self, words: usize) -> u64 {
-        let by_postings = self.postings.saturating_mul(POSTING_PS);
-        by_postings.saturating_sub(self.pairs.saturating_mul(DEVICE_PAIR_PS * words as u64))
+    /// Picoseconds that tiles save; 0 if they cost more than postings.
+    fn saved_ps(self, cost: TileCost) -> u64 {
+        let by_postings = self.postings.saturating_mul(cost.posting_ps);
+        by_postings.saturating_sub(self.pairs.saturating_mul(cost.pair_ps))
     }
 }
 
-/// The sizes for which tiles with signatures of `words` words cost less, and the nanoseconds that
-/// they save.
-fn choose(buckets: &[Bucket], words: usize) -> (TiledRanks, u64) {
-    let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(words)).collect();
+/// The sizes for which tiles cost less, and the nanoseconds that they save.
+fn choose(buckets: &[Bucket], cost: TileCost) -> (TiledRanks, u64) {
+    let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(cost)).collect();
     let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0).collect();
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
@@ -198,12 +208,13 @@ mod tests {
         // 1 ps a pair and word against 2400 a posting.
         let buckets =
             [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
-        let (tiled, saved_ns) = choose(&buckets, 1);
+        let cost = |words| TileCost { pair_ps: words, posting_ps: 2400 };
+        let (tiled, saved_ns) = choose(&buckets, cost(1));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false, true], true));
         assert_eq!(saved_ns, 2 + 1000);
-        let (tiled, saved_ns) = choose(&buckets[1..], 1);
+        let (tiled, saved_ns) = choose(&buckets[1..], cost(1));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![true, false, true], false));
         assert_eq!(saved_ns, 2 + 1000);
-        assert_eq!(choose(&buckets, 3).0.ranks, [false; 4]);
+        assert_eq!(choose(&buckets, cost(3)).0.ranks, [false; 4]);
     }
 }

@@ -19,7 +19,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::overlap::Start;
+use trommel_kernels::{Isa, Routine, run_compiled_for};
 
+use super::filters::Positions;
 use super::prefix_index::{Entry, PrefixIndex, Verification};
 use super::{Find, JoinCounters};
 use crate::budget::Budget;
@@ -55,9 +57,10 @@ struct Expansion {
 
 /// The finder of GroupJoin.
 pub(crate) struct GroupJoin {
+    isa: Isa,
     is_two_sided: bool,
     groups: Vec<SetGroup>,
-    index: PrefixIndex<true>,
+    index: PrefixIndex<Positions>,
     /// Next probing group.
     next: usize,
     /// Candidates of the last probing group.
@@ -89,6 +92,7 @@ impl GroupJoin {
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
+        isa: Isa,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
         let of_group = size_of::<SetGroup>() + size_of::<CandidateGroup>();
@@ -96,8 +100,9 @@ impl GroupJoin {
         let groups = groups(collection, bounds);
         let first_sets = groups.iter().map(|group| group.begin);
         Ok(Self {
+            isa,
             is_two_sided: collection.is_two_sided(),
-            index: PrefixIndex::new(collection, bounds, first_sets, budget)?,
+            index: PrefixIndex::new(collection, bounds, isa, first_sets, budget)?,
             groups,
             next: 0,
             found: Vec::new(),
@@ -106,6 +111,7 @@ impl GroupJoin {
     }
 
     /// Finds the candidates of the next group.
+    #[inline(always)]
     fn probe(&mut self, counters: &mut JoinCounters) {
         let Self { index, groups, next, found, .. } = self;
         let group = groups[*next];
@@ -133,6 +139,7 @@ impl GroupJoin {
     }
 
     /// Adds pairs to `chunk` until it is full; true if there are more.
+    #[inline(always)]
     fn expand(&mut self, chunk: &mut CandidateChunk) -> bool {
         let Expansion { probes, place, taken } = &mut self.expansion;
         while probes.start < probes.end {
@@ -157,16 +164,33 @@ impl GroupJoin {
     }
 }
 
-impl Find for GroupJoin {
-    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+/// Fills a chunk.
+struct Fill<'a> {
+    join: &'a mut GroupJoin,
+    chunk: &'a mut CandidateChunk,
+    counters: &'a mut JoinCounters,
+}
+
+impl Routine for Fill<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Self { join, chunk, counters } = self;
         loop {
-            if self.expand(chunk) {
+            if join.expand(chunk) {
                 return true;
             }
-            if self.next == self.groups.len() {
+            if join.next == join.groups.len() {
                 return false;
             }
-            self.probe(counters);
+            join.probe(counters);
         }
+    }
+}
+
+impl Find for GroupJoin {
+    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+        run_compiled_for(self.isa, Fill { join: self, chunk, counters })
     }
 }

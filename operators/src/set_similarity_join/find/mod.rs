@@ -3,17 +3,23 @@
 //! | file | contents |
 //! |---|---|
 //! | `prefix` | prefix lengths, ranges of partner sizes, posting lists |
-//! | `prefix_index` | the index of the three joins below |
-//! | `prefix_join` | AllPairs, PPJoin |
+//! | `filters` | the filters of published joins, as constants of one loop |
+//! | `prefix_index` | the index of the published joins |
+//! | `prefix_join` | AllPairs, PPJoin, PPJoin with the bitmap filter, MPJoin-PEL |
 //! | `group_join` | GroupJoin |
-//! | `posting_join` | `auto`, on the kernels of `postings` |
+//! | `signatures` | signatures of all sets, and their length |
+//! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |
+//! | `posting_join` | postings, on the kernels of `postings` |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 
+pub(crate) mod auto_join;
+pub(crate) mod filters;
 pub(crate) mod group_join;
 pub(crate) mod posting_join;
 pub(crate) mod prefix;
 mod prefix_index;
 pub(crate) mod prefix_join;
+pub(crate) mod signatures;
 pub(crate) mod tile_join;
 
 use super::candidates::chunk::CandidateChunk;

@@ -1,5 +1,5 @@
-//! The algorithm `auto`: prefix, size, positional and signature filters, by the kernels of
-//! [`postings`].
+//! The algorithm `auto` by postings: prefix, size, positional and signature filters, by the kernels
+//! of [`postings`].
 //!
 //! ```text
 //! posting lists, one per token ──► 16 postings at a time: size, position, signature ──► hits
@@ -26,11 +26,11 @@ use trommel_kernels::postings::{
     Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
     SIDE_BIT, scan_lists,
 };
-use trommel_kernels::sets::sign_sets;
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::find::signatures::{SetSignatures, words_for};
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, Side, SizeRun, TOKENS_MAX};
@@ -44,9 +44,6 @@ const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 /// Tokens that can be hashed in the time that a pair of postings costs without a signature to
 /// drop it.
 const TOKENS_PER_PAIR: u64 = 8;
-
-/// Bits of a signature per token in which two similar sets can differ.
-const BITS_PER_DIFFERENCE: u32 = 5;
 
 /// Tokens of the sets per posting of a slice.
 const TOKENS_PER_POSTING: usize = 4;
@@ -125,6 +122,59 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
     })
 }
 
+/// The numbers of postings of all tokens that can be common to a pair.
+pub(crate) struct ListLengths {
+    /// Token of the first list.
+    token_min: u32,
+    lens: Vec<u32>,
+    /// Number of postings.
+    pub(crate) postings: u64,
+    /// Number of pairs of postings of one list, over all lists.
+    pub(crate) posting_pairs: u64,
+}
+
+impl ListLengths {
+    /// Counts the postings of all probing prefixes.
+    ///
+    /// # Errors
+    /// If the counts do not fit the memory.
+    pub(crate) fn count(
+        collection: &SetCollection,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        // Tokens below occur in no two sets of a pair, so their lists would find nothing.
+        let token_min = collection.unshared();
+        let lists = (collection.distinct() - token_min) as usize;
+        budget.take("the index", lists * size_of::<u32>())?;
+        let mut lens = vec![0_u32; lists];
+        for run in collection.sizes() {
+            let prefix = bounds.probe_prefix(run.size) as usize;
+            for set in run.begin..run.end {
+                for &token in &collection.set(set)[..prefix] {
+                    if token >= token_min {
+                        lens[(token - token_min) as usize] += 1;
+                    }
+                }
+            }
+        }
+        let (mut postings, mut posting_pairs) = (0, 0);
+        for len in lens.iter().map(|len| u64::from(*len)) {
+            postings += len;
+            posting_pairs += len * len / 2;
+        }
+        Ok(Self { token_min, lens, postings, posting_pairs })
+    }
+
+    /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
+    /// token that has to be hashed.
+    pub(crate) fn words(&self, collection: &SetCollection, bounds: Bounds) -> usize {
+        let tokens = collection.tokens() as u64;
+        let pays = self.posting_pairs.saturating_mul(TOKENS_PER_PAIR) >= tokens;
+        if pays { words_for(collection, bounds) } else { 0 }
+    }
+}
+
 /// Posting lists of all tokens that can be common to a pair, built one slice of the tokens at a
 /// time. A slice takes at most 3/4 of the memory of the sets' tokens, unless its minimum or one
 /// list needs more.
@@ -140,42 +190,24 @@ struct SlicedIndex {
     postings: Vec<Posting>,
     /// Number of postings of the longest list.
     len_max: usize,
-    /// Number of pairs of postings of one list, over all lists.
-    posting_pairs: u64,
 }
 
 impl SlicedIndex {
-    /// Counts the postings of all lists. A slice has at least `slice_min` postings if there are
-    /// as many; the first one is empty.
+    /// The empty slice before the first list. A slice has at least `slice_min` postings if there
+    /// are as many.
     fn new(
         collection: &SetCollection,
-        bounds: Bounds,
+        ListLengths { token_min, lens: ends, .. }: ListLengths,
         slice_min: usize,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Tokens below occur in no two sets of a pair, so their lists would find nothing.
-        let token_min = collection.unshared();
-        let lists = (collection.distinct() - token_min) as usize;
-        budget.take("the index", lists * size_of::<u32>())?;
-        let mut ends = vec![0_u32; lists];
-        for run in collection.sizes() {
-            let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
-                for &token in &collection.set(set)[..prefix] {
-                    if token >= token_min {
-                        ends[(token - token_min) as usize] += 1;
-                    }
-                }
-            }
-        }
         let len_max = ends.iter().max().map_or(0, |len| *len as usize);
-        let posting_pairs = ends.iter().map(|len| u64::from(*len) * u64::from(*len) / 2).sum();
         let all: usize = ends.iter().map(|len| *len as usize).sum();
         let slice_max = slice_min.max(collection.tokens() / TOKENS_PER_POSTING);
         let slice_max = slice_max.max(len_max).min(all);
         budget.take("the index", slice_max * size_of::<Posting>())?;
         let postings = vec![Posting::default(); slice_max];
-        Ok(Self { token_min, ends, slice: 0..0, postings, len_max, posting_pairs })
+        Ok(Self { token_min, ends, slice: 0..0, postings, len_max })
     }
 
     /// Builds the next slice; false if there is none.
@@ -236,22 +268,6 @@ impl SlicedIndex {
     }
 }
 
-/// Length of signatures in words of 64 bits.
-///
-/// Signatures pay if there are enough pairs of postings to test per token that has to be hashed.
-/// They must be longer the more tokens two similar sets of the mean size can have of their own.
-/// Measured by `trommel-bench set-join`.
-fn words(collection: &SetCollection, bounds: Bounds, index: &SlicedIndex) -> usize {
-    let tokens = collection.tokens() as u64;
-    if index.posting_pairs.saturating_mul(TOKENS_PER_PAIR) < tokens {
-        return 0;
-    }
-    let size = narrow(collection.tokens() / collection.len().max(1));
-    let difference = 2 * size.saturating_sub(bounds.required(size, size));
-    let bits = difference.saturating_mul(BITS_PER_DIFFERENCE);
-    bits.div_ceil(u64::BITS).next_power_of_two().clamp(1, 8) as usize
-}
-
 /// Options of a [`PostingJoin`].
 pub(crate) struct PostingOptions<'a> {
     pub(crate) isa: Isa,
@@ -262,15 +278,14 @@ pub(crate) struct PostingOptions<'a> {
     pub(crate) slice_min: usize,
 }
 
-/// The finder of `auto`.
+/// The finder of `auto` by postings.
 pub(crate) struct PostingJoin {
     collection: Arc<SetCollection>,
     bounds: Bounds,
     isa: Isa,
     limits: Limits,
     index: SlicedIndex,
-    words: usize,
-    signatures: Vec<u64>,
+    signatures: SetSignatures,
     progress: Progress,
     hits: Hits,
     /// Whether the slice has more probes.
@@ -281,7 +296,8 @@ pub(crate) struct PostingJoin {
 }
 
 impl PostingJoin {
-    /// Counts the postings of `collection` and makes signatures, if they pay.
+    /// An index of `collection`, whose lists are as long as `lists` says, with
+    /// signatures if these pay.
     ///
     /// # Errors
     /// If the index does not fit the memory.
@@ -289,21 +305,16 @@ impl PostingJoin {
         collection: &Arc<SetCollection>,
         bounds: Bounds,
         PostingOptions { isa, not_probed, slice_min }: PostingOptions<'_>,
+        lists: ListLengths,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let index = SlicedIndex::new(collection, bounds, slice_min, budget)?;
-        let words = words(collection, bounds, &index);
+        let words = lists.words(collection, bounds);
+        let index = SlicedIndex::new(collection, lists, slice_min, budget)?;
         let two_sided = collection.is_two_sided();
         let limits = limits(collection, bounds, not_probed, budget)?;
         budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
         let matches = HITS_PER_CALL + index.len_max;
         budget.take("the index", Hits::bytes(matches) + ChunkStore::bytes(matches))?;
-        budget.take("the index", words * size_of::<u64>() * collection.len())?;
-        let mut signatures = vec![0; words * collection.len()];
-        if words > 0 {
-            let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
-            sign_sets(isa, offsets, tokens, words, &mut signatures);
-        }
         Ok(Self {
             limits,
             progress: Progress::new(index.len_max, words, two_sided),
@@ -311,8 +322,7 @@ impl PostingJoin {
             collection: Arc::clone(collection),
             bounds,
             isa,
-            words,
-            signatures,
+            signatures: SetSignatures::new(collection, words, isa, budget)?,
             hits: Hits::default(),
             has_more: false,
             matches: ChunkStore::default(),
@@ -331,13 +341,16 @@ impl PostingJoin {
         let lists = Lists {
             ends: &self.index.ends[self.index.slice.clone()],
             postings: &self.index.postings,
-            words: self.words,
-            signatures: &self.signatures,
+            words: self.signatures.words,
+            signatures: &self.signatures.bits,
             is_two_sided: self.collection.is_two_sided(),
         };
         let Self { limits, progress, hits, .. } = self;
+        let before = progress.tested();
         self.has_more = scan_lists(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
-        (counters.postings, counters.pre_candidates) = progress.tested();
+        let (tested, passed) = progress.tested();
+        counters.postings += tested - before.0;
+        counters.pre_candidates += passed - before.1;
         let sets = self.collection.sets();
         // `write_matches` applies the positional filter with the exact bounds of each pair. A
         // pair is taken from the list of its first common token: `retain_first` drops the others.

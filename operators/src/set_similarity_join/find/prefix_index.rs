@@ -1,15 +1,22 @@
-//! The index of AllPairs, PPJoin and GroupJoin: each entry is looked up among the entries before
-//! it, and then added.
+//! The index of the published joins: each entry is looked up among the entries before it, and
+//! then added.
 //!
 //! An *entry* is a set, or a group of sets with equal sizes and equal prefixes, of which the
 //! first set is read. Entries come by ascending size.
+//!
+//! The loop is compiled for the level of the join
+//! ([`run_compiled_for`](trommel_kernels::run_compiled_for)), and has no code for any of them.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::overlap::Start;
 
 use super::JoinCounters;
+use super::filters::Filters;
 use super::prefix::{PostingRange, SizeRange, empty_lists, list_of, lists_bytes};
+use super::signatures::{SetSignatures, words_for};
 use crate::budget::Budget;
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
@@ -49,10 +56,11 @@ pub(super) struct Verification {
     pub(super) start: Start,
 }
 
+/// Value of `matches` of an entry that its signature has ruled out for the last entry.
+const RULED_OUT: u32 = 1 << 31;
+
 /// Posting lists of the prefixes of all entries so far.
-///
-/// Without `POSITIONAL`, only the size filter is applied.
-pub(super) struct PrefixIndex<const POSITIONAL: bool> {
+pub(super) struct PrefixIndex<F> {
     collection: Arc<SetCollection>,
     bounds: Bounds,
     /// By rank of the size: prefix length by which an entry is indexed.
@@ -61,14 +69,18 @@ pub(super) struct PrefixIndex<const POSITIONAL: bool> {
     postings: Vec<PrefixPosting>,
     /// Partner sizes of the last entry.
     pub(super) range: SizeRange,
-    /// By entry: number of tokens that its prefix and the last entry's have in common. 0 unless
-    /// the entry is in `found`.
+    /// By entry: number of tokens that its prefix and the last entry's have in common, or more
+    /// than `RULED_OUT`. 0 unless the entry is in `found` or in `ruled_out`.
     matches: Vec<u32>,
     /// Candidates of the last entry.
     pub(super) found: Vec<Candidate>,
+    /// Entries that their signatures have ruled out.
+    ruled_out: Vec<u32>,
+    signatures: SetSignatures,
+    filters: PhantomData<F>,
 }
 
-impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
+impl<F: Filters> PrefixIndex<F> {
     /// An empty index with room for `entries`, which are first sets.
     ///
     /// # Errors
@@ -76,10 +88,11 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
     pub(super) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
+        isa: Isa,
         entries: impl ExactSizeIterator<Item = u32>,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Per entry: its matches, and a place among the candidates.
+        // Per entry: its matches, and a place among the candidates or those ruled out.
         let of_entry = size_of::<u32>() + size_of::<Candidate>();
         budget.take("the index", lists_bytes(collection) + of_entry * entries.len())?;
         let prefix = |run: &SizeRun| bounds.index_prefix(run.size) as usize;
@@ -94,6 +107,7 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
         };
         let (lists, room) = empty_lists(collection, entries.map(with_prefix));
         budget.take("the index", room * size_of::<PrefixPosting>())?;
+        let words = if F::TESTS_SIGNATURES { words_for(collection, bounds) } else { 0 };
         Ok(Self {
             collection: Arc::clone(collection),
             bounds,
@@ -103,52 +117,106 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
             range: SizeRange::default(),
             matches,
             found: Vec::new(),
+            ruled_out: Vec::new(),
+            signatures: SetSignatures::new(collection, words, isa, budget)?,
+            filters: PhantomData,
         })
     }
 
-    /// Replaces the candidates by those of `entry`, and adds `entry` to the index.
-    pub(super) fn join(&mut self, Entry { number, set }: Entry, counters: &mut JoinCounters) {
-        let Self { collection, range, lists, postings, matches, found, .. } = self;
-        found.clear();
-        let sizes = collection.sizes();
+    /// Replaces the candidates by the candidates of `entry`, and adds `entry` to the index.
+    #[inline(always)]
+    pub(super) fn join(&mut self, entry: Entry, counters: &mut JoinCounters) {
+        let Entry { number, set } = entry;
+        let sizes = self.collection.sizes();
         if number == 0 {
-            range.move_to(0, sizes, self.bounds);
-        } else if set == sizes[range.rank].end {
-            range.move_to(range.rank + 1, sizes, self.bounds);
+            self.range.move_to(0, sizes, self.bounds);
+        } else if set == sizes[self.range.rank].end {
+            self.range.move_to(self.range.rank + 1, sizes, self.bounds);
         }
-        let side = collection.side(set);
-        let partner_side = collection.partner_side(side);
-        let tokens = collection.set(set);
-        let rank_of = |rank: usize| u32::try_from(rank).expect("below the number of sets");
-        let (rank, rank_min) = (rank_of(range.rank), rank_of(range.rank_min));
-        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.probe_prefix]) {
+        self.look_up(set, counters);
+        self.add(entry);
+    }
+
+    /// Replaces the candidates by the candidates of `set`.
+    #[inline(always)]
+    fn look_up(&mut self, set: u32, counters: &mut JoinCounters) {
+        let Self {
+            collection, range, lists, postings, matches, found, ruled_out, signatures, ..
+        } = self;
+        found.clear();
+        let partner_side = collection.partner_side(collection.side(set));
+        let rank_min = narrow(range.rank_min);
+        // Exclusive. The largest partner shrinks along the prefix, as fewer tokens are left.
+        let mut rank_end = range.rank + 1;
+        for (left, &token) in (0..=range.size).rev().zip(&collection.set(set)[..range.probe_prefix])
+        {
+            while F::HAS_MINIMAL_PREFIXES
+                && rank_end > range.rank_min
+                && range.required[rank_end - 1] > left
+            {
+                rank_end -= 1;
+            }
             let list = &mut lists[list_of(collection, partner_side, token)];
             let of_list = &postings[list.begin as usize..list.end as usize];
             // Entries are added and looked up by ascending size. So the entries that are too
             // small are at the front of the list, and too small for all that follow: they are
             // dropped.
             let small = of_list.iter().take_while(|posting| posting.rank < rank_min).count();
-            list.begin += u32::try_from(small).expect("lists have 32-bit ends");
-            counters.postings += of_list.len() as u64;
-            counters.pre_candidates += (of_list.len() - small) as u64;
+            let (mut read, mut obsolete) = (small, 0);
             for posting in &of_list[small..] {
+                if F::HAS_MINIMAL_PREFIXES && posting.rank as usize >= rank_end {
+                    break;
+                }
+                read += 1;
+                let required = range.required[posting.rank as usize];
+                if F::HAS_MINIMAL_PREFIXES && posting.left < required {
+                    obsolete += 1;
+                    continue;
+                }
                 let matches = &mut matches[posting.entry as usize];
-                // The positional filter is applied at the first common token only. A pair that
-                // passes goes on being counted, because its verification begins after the counted
-                // tokens. A pair that fails has fewer tokens left at each later match, so it
-                // fails there, too.
+                // These filters are applied at the first common token only. A pair that passes
+                // goes on being counted, because its verification begins after the counted
+                // tokens. A pair that fails by its positions has fewer tokens left at each later
+                // match, so it fails there, too.
                 if *matches == 0 {
-                    let is_lost = POSITIONAL
-                        && left.min(posting.left) < range.required[posting.rank as usize];
-                    if is_lost {
+                    if F::TESTS_POSITIONS && left.min(posting.left) < required {
                         continue;
+                    }
+                    if F::TESTS_SIGNATURES {
+                        let size = collection.sizes()[posting.rank as usize].size;
+                        let distance = u64::from(signatures.distance(set, posting.entry));
+                        let sizes = u64::from(range.size) + u64::from(size);
+                        if distance + 2 * u64::from(required) > sizes {
+                            *matches = RULED_OUT;
+                            ruled_out.push(posting.entry);
+                            continue;
+                        }
                     }
                     found.push(Candidate { entry: posting.entry, rank: posting.rank });
                 }
                 *matches += 1;
             }
+            counters.postings += read as u64;
+            counters.pre_candidates += (read - small - obsolete) as u64;
+            let first = list.begin as usize + small;
+            let end = list.begin as usize + read;
+            list.begin = narrow(first + obsolete);
+            if obsolete > 0 {
+                drop_obsolete(&mut postings[first..end], &range.required);
+            }
         }
-        for (left, &token) in (0..=range.size).rev().zip(&tokens[..range.index_prefix]) {
+        for entry in ruled_out.drain(..) {
+            matches[entry as usize] = 0;
+        }
+    }
+
+    /// Adds `entry`, which has just been looked up, to the lists of its prefix.
+    #[inline(always)]
+    fn add(&mut self, Entry { number, set }: Entry) {
+        let Self { collection, range, lists, postings, .. } = self;
+        let (side, rank) = (collection.side(set), narrow(range.rank));
+        for (left, &token) in (0..=range.size).rev().zip(&collection.set(set)[..range.index_prefix])
+        {
             let list = &mut lists[list_of(collection, side, token)];
             postings[list.end as usize] = PrefixPosting { entry: number, rank, left };
             list.end += 1;
@@ -157,16 +225,41 @@ impl<const POSITIONAL: bool> PrefixIndex<POSITIONAL> {
 
     /// Takes the matches of `candidate` with the last entry: from these follows the verification
     /// of `probe`, a set of that entry, with `set`, one of the candidate.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, candidate: Candidate, probe: u32, set: u32) -> Verification {
         let matches = std::mem::take(&mut self.matches[candidate.entry as usize]);
         let rank = candidate.rank as usize;
+        let required = self.range.required[rank];
+        let lens = if F::HAS_MINIMAL_PREFIXES {
+            let minimal = |size: u32| (size - required + 1) as usize;
+            [self.range.size, self.collection.sizes()[rank].size].map(minimal)
+        } else {
+            [self.range.probe_prefix, self.prefixes[rank]]
+        };
         let start = start_after_prefix(
-            Prefix { set: self.collection.set(probe), len: self.range.probe_prefix },
-            Prefix { set: self.collection.set(set), len: self.prefixes[rank] },
+            Prefix { set: self.collection.set(probe), len: lens[0] },
+            Prefix { set: self.collection.set(set), len: lens[1] },
             matches,
         );
-        Verification { required: self.range.required[rank], start }
+        Verification { required, start }
+    }
+}
+
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).expect("sets and postings have 32-bit numbers")
+}
+
+/// Moves the postings that stay to the end, in their order. The others have fewer tokens left
+/// than the pair requires; larger probes require no fewer.
+#[inline(always)]
+fn drop_obsolete(postings: &mut [PrefixPosting], required: &[u32]) {
+    let mut to = postings.len();
+    for from in (0..postings.len()).rev() {
+        let posting = postings[from];
+        if posting.left >= required[posting.rank as usize] {
+            to -= 1;
+            postings[to] = posting;
+        }
     }
 }
 

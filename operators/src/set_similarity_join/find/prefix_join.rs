@@ -1,5 +1,5 @@
-//! AllPairs and PPJoin: each set is looked up in an index of the prefixes of all sets before it,
-//! and then added to it.
+//! AllPairs, PPJoin with and without the bitmap filter, and MPJoin-PEL: each set is looked up in an
+//! index of the prefixes of all sets before it, and then added to it.
 //!
 //! ```text
 //! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► size filter ──► PPJoin: positional filter
@@ -10,12 +10,21 @@
 //! (prefixes, sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate
 //! Detection*, WWW 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016,
 //! §2: matches in the prefixes are counted, and verification begins after the prefix that ends
-//! first (§3).
+//! first (§3). The bitmap filter is that of Sandes, Teodoro, Melo, *Bitmap Filter: Speeding up
+//! Exact Set Similarity Joins with Bitwise Operations*, Information Systems 88, 2020, with
+//! parities (Bitmap-Xor), in the generation of candidates. MPJoin: Ribeiro, Härder, *Generalizing
+//! Prefix Filtering to Improve Set Similarity Joins*, Information Systems 36(1), 2011; PEL: Mann,
+//! Augsten, *PEL: Position-Enhanced Length Filter for Set Similarity Joins*, GvD 2014.
 //!
-//! Departure: all posting lists lie in one array; a first pass counts their lengths.
+//! Departures: all posting lists lie in one array; a first pass counts their lengths. Signatures
+//! are as long as `auto` makes them. MPJoin keeps its lists in the order of sizes: postings that
+//! stay are moved towards the end of the part that has been read.
 
 use std::sync::Arc;
 
+use trommel_kernels::{Isa, Routine, run_compiled_for};
+
+use super::filters::Filters;
 use super::prefix_index::{Entry, PrefixIndex, Verification};
 use super::{Find, JoinCounters};
 use crate::budget::Budget;
@@ -24,9 +33,10 @@ use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
 
-/// The finder of AllPairs, or with `POSITIONAL` of PPJoin.
-pub(crate) struct PrefixJoin<const POSITIONAL: bool> {
-    index: PrefixIndex<POSITIONAL>,
+/// The finder of the published joins of single sets.
+pub(crate) struct PrefixJoin<F> {
+    isa: Isa,
+    index: PrefixIndex<F>,
     sets: u32,
     /// Next probe.
     next: u32,
@@ -34,37 +44,55 @@ pub(crate) struct PrefixJoin<const POSITIONAL: bool> {
     emitted: usize,
 }
 
-impl<const POSITIONAL: bool> PrefixJoin<POSITIONAL> {
+impl<F: Filters> PrefixJoin<F> {
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
+        isa: Isa,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
         let sets = u32::try_from(collection.len()).expect("sets have 32-bit numbers");
-        let index = PrefixIndex::new(collection, bounds, 0..sets, budget)?;
-        Ok(Self { index, sets, next: 0, emitted: 0 })
+        let index = PrefixIndex::new(collection, bounds, isa, 0..sets, budget)?;
+        Ok(Self { isa, index, sets, next: 0, emitted: 0 })
     }
 }
 
-impl<const POSITIONAL: bool> Find for PrefixJoin<POSITIONAL> {
-    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+/// Fills a chunk.
+struct Fill<'a, F> {
+    join: &'a mut PrefixJoin<F>,
+    chunk: &'a mut CandidateChunk,
+    counters: &'a mut JoinCounters,
+}
+
+impl<F: Filters> Routine for Fill<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let PrefixJoin { index, sets, next, emitted, .. } = self.join;
         loop {
-            while let Some(&candidate) = self.index.found.get(self.emitted) {
-                if chunk.is_full() {
+            while let Some(&candidate) = index.found.get(*emitted) {
+                if self.chunk.is_full() {
                     return true;
                 }
-                self.emitted += 1;
-                let (probe, set) = (self.next - 1, candidate.entry);
-                let Verification { required, start } = self.index.take(candidate, probe, set);
-                chunk.push(probe, set, required, start);
+                *emitted += 1;
+                let (probe, set) = (*next - 1, candidate.entry);
+                let Verification { required, start } = index.take(candidate, probe, set);
+                self.chunk.push(probe, set, required, start);
             }
-            if self.next == self.sets {
+            if next == sets {
                 return false;
             }
-            self.index.join(Entry { number: self.next, set: self.next }, counters);
-            counters.candidates += self.index.found.len() as u64;
-            self.next += 1;
-            self.emitted = 0;
+            index.join(Entry { number: *next, set: *next }, self.counters);
+            self.counters.candidates += index.found.len() as u64;
+            *next += 1;
+            *emitted = 0;
         }
+    }
+}
+
+impl<F: Filters> Find for PrefixJoin<F> {
+    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+        run_compiled_for(self.isa, Fill { join: self, chunk, counters })
     }
 }

@@ -1,6 +1,6 @@
-//! The algorithm `gpu_signatures` on a CPU: all pairs whose sizes fit are tested by signatures,
-//! in [tiles](crate::set_similarity_join::candidates), by the kernels of [`signatures`]. There is
-//! no index.
+//! Tiles on a CPU, for `gpu_signatures` and for sizes that `auto` joins so: all pairs whose sizes
+//! fit are tested by signatures, in [tiles](crate::set_similarity_join::candidates), by the
+//! kernels of [`signatures`]. There is no index.
 
 use std::sync::Arc;
 
@@ -34,13 +34,17 @@ pub(crate) struct TileJoin {
 }
 
 impl TileJoin {
+    /// The tiles of the probes whose sizes are `true` in `ranks`.
+    ///
+    /// # Errors
+    /// If the signatures do not fit the memory.
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
+        ranks: Vec<bool>,
         isa: Isa,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let ranks = vec![true; collection.sizes().len()];
         let sets = Arc::new(TiledSets::new(collection, budget)?);
         Ok(Self {
             tiler: Tiler::new(&sets, bounds, ranks),

@@ -2,6 +2,7 @@
 //! runs the CUDA kernels on a CPU and fails when it is told to. Chunks stay few when nobody reads
 //! rows.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,12 +21,13 @@ use super::*;
 use crate::set_similarity_join::cost::plan::PairKernel;
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::join::JoinQuestion;
+use crate::set_similarity_join::prepare::CollectionProducer;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
 use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
 use crate::testing::children::{self, Child};
 use crate::testing::sets;
-use crate::wave::{Device, DeviceSession, Kernel, OnDevice, WaveChunk};
+use crate::wave::{Device, DeviceSession, Filled, Kernel, OnDevice, Producer, WaveChunk};
 use crate::{Collect, ForEach, Memory};
 
 /// Longer than any of these runs takes.
@@ -168,8 +170,14 @@ const JACCARD_HALF: Question = Question::jaccard(50);
 const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
 
 /// Algorithms whose chunks are candidate pairs.
-const PAIRWISE: [JoinAlgorithm; 4] =
-    [JoinAlgorithm::Auto, JoinAlgorithm::AllPairs, JoinAlgorithm::PpJoin, JoinAlgorithm::GroupJoin];
+const PAIRWISE: [JoinAlgorithm; 6] = [
+    JoinAlgorithm::Auto,
+    JoinAlgorithm::AllPairs,
+    JoinAlgorithm::PpJoin,
+    JoinAlgorithm::PpJoinBitmap,
+    JoinAlgorithm::MpJoinPel,
+    JoinAlgorithm::GroupJoin,
+];
 
 const CHILD: Child = Child { module: module_path!() };
 
@@ -452,6 +460,55 @@ fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
         let failing = StandIn::new(Form::Plain).failure(call, nth, 719);
         let said = CHILD.on(&failing, "cuda", "until it fails");
         assert_eq!(said, "1", "{call} {nth}");
+    }
+}
+
+/// A join of both kinds of sets, with chunks of tiles for a device that is lost after `answered` of
+/// them. Pairs come before the first chunk of tiles lands, as from a fast prepare.
+fn pairs_without_a_device(answered: usize) -> Pairs {
+    let sets = of_both_kinds();
+    let collection = collect(&sets, None);
+    let isa = Isa::selected().unwrap();
+    let question = asked(JACCARD_HALF, JoinAlgorithm::Auto, isa);
+    let join = SetJoin::in_waves(&collection, question, &Tiling::Always).unwrap();
+    let mut producer = CollectionProducer::of_join(join, question);
+    let session = DeviceSession::new(Device::Auto);
+    let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1 << 9, 1, 1 << 20);
+    let mut pairs = Pairs::new();
+    let (mut begun, mut in_wave) = (0, VecDeque::new());
+    loop {
+        let mut chunk = JoinChunk::new(JoinOutput::Pairs);
+        chunk.clear(1 << 9);
+        let is_filled = producer.fill(&mut chunk).unwrap() == Filled::Chunk;
+        if is_filled {
+            in_wave.push_back(chunk);
+        }
+        if is_filled && in_wave.len() < 9 {
+            continue;
+        }
+        let Some(mut chunk) = in_wave.pop_front() else { return pairs };
+        begun += usize::from(chunk.has_tiles());
+        if !(begun > answered && kernel.give_back(&mut chunk)) {
+            kernel.run(&mut chunk);
+        }
+        for found in chunk.matches() {
+            let SimilarPair { left, right, overlap, .. } = found.pair(Similarity::Jaccard);
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+        chunk.release();
+        producer.landed(&mut chunk);
+        if chunk.retain_unfinished() {
+            assert!(answered > 0, "no tiles are left of the plan for the device");
+            in_wave.push_front(chunk);
+        }
+    }
+}
+
+#[test]
+fn tiles_of_a_device_that_is_lost_are_planned_anew() {
+    let expected = JACCARD_HALF.pairs(&of_both_kinds(), None);
+    for answered in [0, 1, 3] {
+        assert_eq!(pairs_without_a_device(answered), expected, "after {answered} chunks");
     }
 }
 

@@ -25,6 +25,18 @@ pub(crate) struct JoinChunk {
     pub(super) pairs_answer: OverlapAnswer,
     pub(super) tiles: TileList,
     pub(super) tiles_answer: TilesAnswer,
+    progress: TileProgress,
+}
+
+/// Progress of the tiles of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TileProgress {
+    /// No tile has been tested.
+    New,
+    /// No tile has been tested, and the chunk comes back from a kernel without its device.
+    GivenBack,
+    /// Tiles have been tested, or are not to be given back.
+    Begun,
 }
 
 /// Kind of the candidates, and their sets.
@@ -46,7 +58,37 @@ impl JoinChunk {
             pairs_answer: OverlapAnswer::default(),
             tiles: TileList::with_bytes(0),
             tiles_answer: TilesAnswer::default(),
+            progress: TileProgress::New,
         }
+    }
+
+    /// Leaves all tiles unfinished, if none has been tested; false if they have to be tested here.
+    pub(super) fn give_back(&mut self) -> bool {
+        let can_be =
+            matches!(self.content, Content::Tiles(_)) && self.progress == TileProgress::New;
+        if can_be {
+            self.progress = TileProgress::GivenBack;
+            self.tiles_answer.counted = Counted::default();
+            self.tiles_answer.joined.clear();
+            self.tiles_answer.joined.unfinished.extend_from_slice(&self.tiles.tiles);
+        }
+        can_be
+    }
+
+    /// Whether it comes back with tiles of which none has been tested.
+    pub(crate) fn is_given_back(&self) -> bool {
+        self.progress == TileProgress::GivenBack
+    }
+
+    /// Whether it has been filled with tiles.
+    pub(crate) fn has_tiles(&self) -> bool {
+        !self.tiles.tiles.is_empty()
+    }
+
+    /// Drops tiles that were given back.
+    pub(crate) fn drop_tiles(&mut self) {
+        self.tiles_answer.joined.clear();
+        self.content = Content::Empty;
     }
 
     pub(super) fn content(&self) -> &Content {
@@ -145,6 +187,7 @@ impl WaveChunk for JoinChunk {
         self.tiles.clear();
         self.tiles.set_bytes(bytes_max);
         self.tiles_answer.counted = Counted::default();
+        self.progress = TileProgress::New;
     }
 
     fn cost(&self) -> Cost {
@@ -163,6 +206,7 @@ impl WaveChunk for JoinChunk {
     fn retain_unfinished(&mut self) -> bool {
         let has_unfinished = self.has_unfinished();
         if has_unfinished {
+            self.progress = TileProgress::Begun;
             self.tiles.replace(&mut self.tiles_answer.joined.unfinished);
         }
         has_unfinished

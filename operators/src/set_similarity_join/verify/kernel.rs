@@ -63,6 +63,10 @@ impl Kernel for JoinKernel {
         }
     }
 
+    fn give_back(&mut self, chunk: &mut JoinChunk) -> bool {
+        chunk.give_back()
+    }
+
     fn open(&mut self, first: Option<&JoinChunk>) -> Result<JoinFlights, NoDevice> {
         let device = self.session.open()?;
         let kernel = self.clone();

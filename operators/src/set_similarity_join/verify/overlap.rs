@@ -80,12 +80,13 @@ impl OverlapFlights {
         let stores = stores(sets);
         let UploadedSets { sets: on_device, bytes } =
             self.cache.send(self.flights.memory(), stores)?;
-        let variant = self.kernel.for_mean_size(sets.candidates().mean_size());
+        let mean_size = sets.candidates().mean_size();
+        let variant = self.kernel.for_mean_size(mean_size);
         let job = Job {
             chunk: chunk.pairs.chunk(),
             sets: stores,
             on_device: on_device.each_ref(),
-            policy: Policy::of(variant),
+            policy: Policy::for_mean_size(variant, mean_size),
             answer: match chunk.output {
                 JoinOutput::Pairs => Answer::Overlaps,
                 JoinOutput::Count => Answer::Count,

@@ -1,0 +1,62 @@
+//! Code of other crates, compiled for each level.
+//!
+//! For loops without a primitive of their own: the compiler may use the instructions of the
+//! level, and code is written for none of them. The published joins of sets run so, beside `auto`,
+//! whose loops are primitives.
+
+use crate::Isa;
+use crate::simd::{Call, Popcount, RunOn, dispatch};
+
+/// Code with its arguments.
+pub trait Routine {
+    /// The answer.
+    type Output;
+
+    /// Runs it. Only code that is inlined is compiled for the level, so this method and the hot
+    /// functions that it calls are `#[inline(always)]`.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs `routine`, compiled for the level `isa`.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::{Isa, Routine, run_compiled_for};
+///
+/// struct Bits<'a>(&'a [u64]);
+///
+/// impl Routine for Bits<'_> {
+///     type Output = u32;
+///
+///     #[inline(always)]
+///     fn run(self) -> u32 {
+///         self.0.iter().map(|word| word.count_ones()).sum()
+///     }
+/// }
+///
+/// for isa in Isa::available() {
+///     assert_eq!(run_compiled_for(isa, Bits(&[7, 1])), 4);
+/// }
+/// ```
+///
+/// # Panics
+///
+/// If `isa` is not available.
+#[inline]
+pub fn run_compiled_for<R: Routine>(isa: Isa, routine: R) -> R::Output {
+    dispatch::<Popcount, _>(isa, Compiled(routine))
+}
+
+struct Compiled<R>(R);
+
+impl<R: Routine> Call for Compiled<R> {
+    type Output = R::Output;
+}
+
+impl<L, R: Routine> RunOn<L> for Compiled<R> {
+    #[inline(always)]
+    fn run_on(self, _: L) -> R::Output {
+        self.0.run()
+    }
+}

@@ -1,0 +1,58 @@
+//! The algorithm `auto` on a CPU: by postings, by tiles or as PPJoin, whichever costs least.
+
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+
+use super::Find;
+use super::filters::Positions;
+use super::posting_join::{ListLengths, PostingJoin, PostingOptions};
+use super::prefix_join::PrefixJoin;
+use super::tile_join::TileJoin;
+use crate::budget::Budget;
+use crate::set_similarity_join::cost::tiling::TiledRanks;
+use crate::set_similarity_join::cost::way::{self, Way};
+use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::SetCollection;
+
+/// Options of [`auto_join`].
+pub(crate) struct AutoOptions<'a> {
+    pub(crate) isa: Isa,
+    /// Minimum number of postings of a slice of the index.
+    pub(crate) slice_min: usize,
+    /// By rank: whether the sets of this size are probes; by default all are.
+    pub(crate) only: Option<&'a [bool]>,
+}
+
+/// Makes the finder of `auto`: counts postings, and chooses the way that costs least.
+///
+/// # Errors
+/// If the index does not fit the memory.
+pub(crate) fn auto_join(
+    collection: &Arc<SetCollection>,
+    bounds: Bounds,
+    AutoOptions { isa, slice_min, only }: AutoOptions<'_>,
+    budget: &mut Budget,
+) -> Result<Box<dyn Find>, JoinError> {
+    let lists = ListLengths::count(collection, bounds, budget)?;
+    match way::choose(collection, bounds, &lists, isa) {
+        Way::Tiles => {
+            let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
+            // Without room for the signatures of tiles, postings take their place.
+            if let Ok(tiles) = TileJoin::new(collection, bounds, ranks, isa, budget) {
+                return Ok(Box::new(tiles));
+            }
+        }
+        Way::Prefixes if only.is_none() => {
+            let spare = &mut budget.clone();
+            if let Ok(join) = PrefixJoin::<Positions>::new(collection, bounds, isa, spare) {
+                return Ok(Box::new(join));
+            }
+        }
+        Way::Prefixes | Way::Postings => {}
+    }
+    let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
+    let options = PostingOptions { isa, not_probed: &not_probed, slice_min };
+    Ok(Box::new(PostingJoin::new(collection, bounds, options, lists, budget)?))
+}

@@ -1,0 +1,43 @@
+//! Filters of the published joins, as constants of one loop.
+
+/// Filters of a look-up beyond prefixes and sizes.
+///
+/// `left` is the number of tokens of a set from a common token on.
+pub(crate) trait Filters: Send + 'static {
+    /// Whether the first common token of a pair is tested: enough tokens must be left in both
+    /// sets (positional filter).
+    const TESTS_POSITIONS: bool = false;
+    /// Whether the signatures of a pair are tested at its first common token (bitmap filter).
+    const TESTS_SIGNATURES: bool = false;
+    /// Whether each pair has prefixes of its own, as short as its required overlap allows. In the
+    /// probe, they bound the sizes of partners by position (PEL). In the partner, they shrink as
+    /// probes grow, so that postings leave their lists (MPJoin).
+    const HAS_MINIMAL_PREFIXES: bool = false;
+}
+
+/// AllPairs: no more filters.
+pub(crate) struct SizesOnly;
+
+/// PPJoin and GroupJoin.
+pub(crate) struct Positions;
+
+/// PPJoin with the bitmap filter.
+pub(crate) struct PositionsAndSignatures;
+
+/// MPJoin with PEL.
+pub(crate) struct MinimalPrefixes;
+
+impl Filters for SizesOnly {}
+
+impl Filters for Positions {
+    const TESTS_POSITIONS: bool = true;
+}
+
+impl Filters for PositionsAndSignatures {
+    const TESTS_POSITIONS: bool = true;
+    const TESTS_SIGNATURES: bool = true;
+}
+
+impl Filters for MinimalPrefixes {
+    const HAS_MINIMAL_PREFIXES: bool = true;
+}
