@@ -32,7 +32,7 @@ use super::parted::{Part, joined, parted};
 use super::plan::Algorithm;
 use super::principal::{Principal, largest};
 use super::rows::Vectors;
-use super::strips::{STRIP_DIMS_MAX, Strips};
+use super::strips::{Bounds, STRIP_DIMS_MAX, Strips};
 use super::tree::Tree;
 use crate::Isa;
 
@@ -170,8 +170,8 @@ struct Ordering {
     /// The stored form of mapped points, of which only this task knows the coordinates, and of
     /// points in strips.
     stored: Option<Stored>,
-    /// The ranges of leaves of strips.
-    ranges: Vec<[f32; 2]>,
+    /// The bounds of leaves of strips.
+    bounds: Vec<Bounds>,
 }
 
 /// The stored form of the points of some buckets.
@@ -330,8 +330,8 @@ impl Construction {
         let ordering = |(buckets, ((order, rows), tiles))| {
             let (places, firsts) = (Arc::clone(places), Vec::new());
             let stored = is_stored.then(|| Stored::new(tiles));
-            let ranges = Vec::new();
-            Work::Order(Box::new(Ordering { places, buckets, order, rows, firsts, stored, ranges }))
+            let bounds = Vec::new();
+            Work::Order(Box::new(Ordering { places, buckets, order, rows, firsts, stored, bounds }))
         };
         runs.iter().map(|(buckets, _)| buckets.clone()).zip(parts).map(ordering).collect()
     }
@@ -432,7 +432,7 @@ impl Construction {
     fn take_ordered(&mut self, works: impl Iterator<Item = Work>) -> Option<Directory> {
         let (mut orders, mut rows, mut stored) = (Vec::new(), Vec::new(), Vec::new());
         let (mut firsts, mut runs, mut leaves) = (Vec::new(), Vec::new(), 0);
-        let mut ranges = Vec::new();
+        let mut bounds = Vec::new();
         for work in works {
             let Work::Order(ordered) = work else { continue };
             let end = leaves + ordered.order.len() / LANES;
@@ -442,7 +442,7 @@ impl Construction {
             orders.push(ordered.order);
             rows.push(ordered.rows);
             stored.extend(ordered.stored);
-            ranges.extend(ordered.ranges);
+            bounds.extend(ordered.bounds);
         }
         firsts.push(as_u32(leaves));
         let Step::Order(places) = std::mem::replace(&mut self.step, Step::Plant) else {
@@ -453,7 +453,7 @@ impl Construction {
         if let Some(grid) = &places.grid {
             let reach = self.epsilon.reach();
             // Else the step is to plant a tree.
-            let strips = Strips::new(grid, reach, firsts, &places.counts, ranges)?;
+            let strips = Strips::new(grid, reach, firsts, &places.counts, bounds)?;
             directory.strips = Some(strips);
             directory.set_points(self.len, joined(orders), joined(rows), Vec::new());
             return Some(self.with_stored(directory, stored.into_iter()));
@@ -637,9 +637,9 @@ impl Ordering {
         let run = Run { vectors: filtered, buckets, first, counts, order, rows: &mut *rows };
         if let Some(grid) = grid {
             if let Some(stored) = &mut self.stored {
-                let Filed { firsts, ranges, is_exact } =
+                let Filed { firsts, bounds, is_exact } =
                     file(isa, grid, frame, run, &mut stored.tiles);
-                (self.firsts, self.ranges, stored.is_exact) = (firsts, ranges, is_exact);
+                (self.firsts, self.bounds, stored.is_exact) = (firsts, bounds, is_exact);
             }
             return;
         }

@@ -1,21 +1,21 @@
 //! The grid of strips: cuts of the widest dimensions, and the strip of each point.
 //!
-//! A number of strips is such that they have some tens of points on average, and such that none is
-//! lower than epsilon reaches; that of two dimensions are about as high as wide. The proof that
-//! pairs are in strips beside each other is in [`strips`](super::strips).
+//! Strips are such that sixteen points of one, a leaf, are about as long as the strip is high, and
+//! that none is lower than epsilon reaches. The proof that pairs are in strips beside each other is
+//! in [`strips`](super::strips).
 
 use super::form::Extent;
+use super::lanes::LANES;
 use super::rows::{Vectors, by_dims};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Points of a strip, on average, at least.
-const STRIP_POINTS: usize = 64;
-/// Maximum points of a strip: more are not ordered in the cache, and are a part of the points that
-/// strips do not tell apart.
-const STRIP_POINTS_MAX: u32 = 1 << 15;
-/// Maximum number of strips.
-const STRIPS_MAX: usize = 1 << 16;
+const STRIP_POINTS_MIN: usize = 128;
+/// Maximum points of a strip. More are not ordered in the cache.
+pub(super) const STRIP_POINTS_MAX: u32 = 1 << 17;
+/// Maximum number of strips: a pass over the points writes to all of them.
+const STRIPS_MAX: usize = 1 << 12;
 /// Height of a strip, at least, in the reach of epsilon.
 const HEIGHT_MIN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
 /// A strip and those after it that are beside it.
@@ -51,49 +51,59 @@ pub(super) fn nearest(number: f64) -> u32 {
 impl Axis {
     fn new(extent: &Extent, dim: usize, strips: f64) -> Self {
         let low = f64::from(extent.low[dim]);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2^16")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2^12")]
         let strips = strips.max(1.0) as u32;
         let side = f64::from(extent.high[dim]) - low;
         let scale = if strips > 1 { f64::from(strips) / side } else { 0.0 };
         Self { dim, low, scale, strips }
     }
 
-    /// The strip of a coordinate.
+    /// The strips of the coordinates of some rows.
     #[inline(always)]
-    fn find(&self, value: f32) -> u32 {
-        nearest((f64::from(value) - self.low) * self.scale).min(self.strips - 1)
+    fn find<const N: usize>(&self, rows: &[f32], dims: usize) -> [u32; N] {
+        std::array::from_fn(
+            #[inline(always)]
+            |row| {
+                let value = f64::from(rows[row * dims + self.dim]);
+                nearest((value - self.low) * self.scale).min(self.strips - 1)
+            },
+        )
     }
 }
 
 impl Grid {
-    /// A grid for `len` points of an extent, at least one, of at most three
-    /// dimensions.
+    /// A grid for `len` points of an extent, at least one, of at most three dimensions.
     pub(super) fn new(extent: &Extent, reach: f64, len: usize) -> Self {
-        let height = reach * HEIGHT_MIN;
-        let most = (len / STRIP_POINTS).clamp(1, STRIPS_MAX) as f64;
         let side = |dim: usize| f64::from(extent.high[dim]) - f64::from(extent.low[dim]);
-        // Strips of a side. A quotient of two zeros is no number, which the minimum leaves out.
-        let strips = |dim, height: f64, most: f64| (side(dim) / height).floor().min(most).max(1.0);
         let mut dims: Vec<usize> = (0..extent.low.len()).collect();
         dims.sort_by(|&one, &other| side(other).total_cmp(&side(one)));
-        let (first, second) = match dims[..] {
-            [first, second, _] => {
-                // About as high as wide.
-                let square = (side(first) * side(second) / most).sqrt();
-                let strips = strips(second, height.max(square), most);
-                (first, Axis::new(extent, second, if side(second) > 0.0 { strips } else { 1.0 }))
-            }
-            _ => (dims[0], Axis::new(extent, dims[0], 1.0)),
+        let most = (len / STRIP_POINTS_MIN).clamp(1, STRIPS_MAX) as f64;
+        // The edge of a leaf that is a cube, and of strips that are not too many.
+        let leaves = len.div_ceil(LANES) as f64;
+        let volume = dims.iter().map(|&dim| side(dim)).product::<f64>();
+        let edge = (volume / leaves).powf(1.0 / dims.len() as f64);
+        let cut = &dims[..dims.len().saturating_sub(1).max(1)];
+        let area = cut.iter().map(|&dim| side(dim)).product::<f64>();
+        let edge = edge.max((area / most).powf(1.0 / cut.len() as f64));
+        let height = edge.max(reach * HEIGHT_MIN);
+        let strips = |dim, most: f64| {
+            let strips = if side(dim) > 0.0 { (side(dim) / height).floor() } else { 1.0 };
+            strips.min(most).max(1.0)
         };
-        let most = (most / f64::from(second.strips)).floor();
-        let strips = if side(first) > 0.0 { strips(first, height, most) } else { 1.0 };
-        let along = dims[dims.len() - 1];
-        Self { axes: [Axis::new(extent, first, strips), second], along }
+        let second = cut.get(1).map_or(1.0, |&dim| strips(dim, most));
+        let first = strips(dims[0], (most / second).floor());
+        let axis = |at: usize, strips| Axis::new(extent, *cut.get(at).unwrap_or(&dims[0]), strips);
+        Self { axes: [axis(0, first), axis(1, second)], along: dims[dims.len() - 1] }
     }
 
     /// The dimension along which points of a strip are ordered.
     pub(super) fn along(&self) -> usize {
         self.along
+    }
+
+    /// The dimensions that are cut; the same one twice if there is one.
+    pub(super) fn across(&self) -> [usize; 2] {
+        self.axes.map(|axis| axis.dim)
     }
 
     /// Number of strips.
@@ -108,11 +118,17 @@ impl Grid {
         counts
     }
 
-    /// The strip of a point.
+    /// The strips of some rows.
     #[inline(always)]
-    pub(super) fn strip_of(&self, row: &[f32]) -> u32 {
+    fn strips_of<const N: usize>(&self, rows: &[f32], dims: usize) -> [u32; N] {
         let [first, second] = &self.axes;
-        first.find(row[first.dim]) * second.strips + second.find(row[second.dim])
+        let mut strips = first.find(rows, dims);
+        if second.strips > 1 {
+            for (strip, column) in strips.iter_mut().zip(second.find::<N>(rows, dims)) {
+                *strip = *strip * second.strips + column;
+            }
+        }
+        strips
     }
 
     /// Whether each strip has few enough points to be ordered.
@@ -155,14 +171,23 @@ impl<L> RunOn<L> for FindStrips<'_> {
 }
 
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "at most 2^16 strips")]
+#[expect(clippy::cast_possible_truncation, reason = "at most 2^12 strips")]
 fn find_strips<const D: usize>(call: FindStrips<'_>) {
     let FindStrips { vectors, grid, strips, counts } = call;
     let dims = if D == 0 { vectors.dims() } else { D };
-    for (row, strip) in vectors.values().chunks_exact(dims).zip(&mut *strips) {
-        *strip = grid.strip_of(row) as u16;
+    let (lines, rest) = strips.as_chunks_mut();
+    let blocks = vectors.values().chunks_exact(LANES * dims);
+    let last = blocks.remainder().chunks_exact(dims);
+    for (line, rows) in lines.iter_mut().zip(blocks) {
+        let line: &mut [u16; LANES] = line;
+        *line = grid.strips_of(rows, dims).map(|strip| strip as u16);
+        for &strip in &*line {
+            counts[usize::from(strip)] += 1;
+        }
     }
-    for &strip in &*strips {
-        counts[usize::from(strip)] += 1;
+    for (strip, row) in rest.iter_mut().zip(last) {
+        let [found] = grid.strips_of(row, dims);
+        *strip = found as u16;
+        counts[found as usize] += 1;
     }
 }

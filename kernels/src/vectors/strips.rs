@@ -10,22 +10,27 @@
 //! strip 1  [ leaf ][ LEAF ][leaf][  leaf  ]       those within epsilon along the strip
 //! ```
 //!
-//! Strips before have this one in their windows, so each pair of leaves is compared once. Unlike a
-//! [`Tree`](super::tree::Tree) with boxes this needs one pass to find the strips, one to move the
-//! points, and one to order each strip in the cache; no test but those of points with points.
+//! Strips before have this one in their windows, so each pair of leaves is compared once. Leaves are
+//! about as long as strips are high, so that most pairs of leaves of two strips are farther apart
+//! than epsilon across them, which the bounds of leaves tell. Unlike a [`Tree`](super::tree::Tree)
+//! with boxes this needs one pass to find the strips, one to move the points, and one to order each
+//! strip in the cache; and no tests of points with boxes.
 //!
 //! **No pair is lost.** Let a pair join: its coordinates differ by at most `r` = the reach of
 //! epsilon in each dimension. *Strips:* `p(x) = (x - low) * scale` is computed in float64; it is
-//! below 2^17, and two roundings change it by less than 2^-35. A strip is at least `r * (1 +
-//! 2^-20)` high, so the real values differ by less than `1 - 2^-21`, the computed ones by less than
-//! one, and the strips, which are the nearest whole numbers, by at most one. The last strip also
-//! takes what is rounded over its end, which brings strips no farther apart. *Windows:* a leaf has
-//! the least coordinate `low` of its points and of all later ones of its strip, and the greatest
-//! one `high` of its points and of all earlier ones. If a point of leaf `L` joins one of leaf `M`,
-//! `low(M) - high(L) <= r` and `low(L) - high(M) <= r`. Differences are rounded by a part of 2^-53,
-//! for which the reach has room. Both numbers ascend in a strip, whatever its order is, so windows
-//! are ranges of leaves, whose begins and ends only move forward. A bad order makes windows longer,
-//! no more.
+//! below 2^13, and two roundings, and those of `scale`, change it by less than 2^-35. A strip is at
+//! least `r * (1 + 2^-20)` high, so the real values differ by less than `1 - 2^-21`, the computed
+//! ones by less than one, and the strips, which are the nearest whole numbers, by at most one. The
+//! last strip also takes what is rounded over its end, which brings strips no farther apart.
+//!
+//! *Windows:* along its strip a leaf has the least coordinate `low` of its points and of those of
+//! all later leaves, and the greatest one `high` of its points and of those of all earlier ones. If
+//! a point of leaf `L` joins one of leaf `M`, the real values fulfil `low(M) - high(L) <= r` and
+//! `low(L) - high(M) <= r`. They are computed in float32 and compared with a float32 `s >= r`.
+//! Rounding is monotone and does not change `s`: what is at most `s` is at most `s` when rounded,
+//! even where it overflows. Bounds across the strip are compared in the same way. Both numbers
+//! ascend in a strip, whatever its order is, so windows are ranges of leaves, whose begins and ends
+//! only move forward. A bad order makes windows longer, no more.
 //!
 //! **No time is lost.** Before the search, the leaves of all windows are counted. If they are more
 //! than [`WINDOW_MAX`] for each leaf, as where points that are far away make strips high or many
@@ -60,19 +65,28 @@ impl Beside {
     }
 }
 
+/// The places of the points of a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Along its strip the least coordinate of its points and of those of later leaves, and the
+    /// greatest one of its points and of those of earlier leaves.
+    pub(super) along: [f32; 2],
+    /// The least and greatest coordinate of its points in each dimension that is cut.
+    pub(super) across: [(f32, f32); 2],
+}
+
 /// The strips of the points of a directory.
 #[derive(Clone, Debug)]
 pub(super) struct Strips {
     grid: Grid,
-    /// The distance of points of a pair along a strip, at most.
-    reach: f64,
+    /// The distance of points of a pair in a dimension, at most.
+    reach: f32,
     /// The first leaf of each strip, and the number of leaves.
     firsts: Vec<u32>,
     /// The points of each strip.
     counts: Vec<u32>,
-    /// For each leaf the least coordinate along its strip of its points and of later ones, and the
-    /// greatest one of its points and of earlier ones.
-    ranges: Vec<[f32; 2]>,
+    /// The bounds of each leaf.
+    bounds: Vec<Bounds>,
 }
 
 impl Strips {
@@ -82,16 +96,18 @@ impl Strips {
         reach: f64,
         firsts: Vec<u32>,
         counts: &[u32],
-        ranges: Vec<[f32; 2]>,
+        bounds: Vec<Bounds>,
     ) -> Option<Self> {
-        let strips = Self { grid: grid.clone(), reach, firsts, counts: counts.to_vec(), ranges };
-        let limit = strips.leaves() as usize * WINDOW_MAX;
-        (strips.has_windows(limit)).then_some(strips)
+        // Rounded to nearest, so the neighbour is on the safe side.
+        #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+        let reach = (reach as f32).next_up();
+        let strips = Self { grid: grid.clone(), reach, firsts, counts: counts.to_vec(), bounds };
+        strips.has_short_windows().then_some(strips)
     }
 
     /// Number of leaves.
     pub(super) fn leaves(&self) -> u32 {
-        as_u32(self.ranges.len())
+        as_u32(self.bounds.len())
     }
 
     /// The leaves of a strip.
@@ -99,28 +115,18 @@ impl Strips {
         self.firsts[strip as usize]..self.firsts[strip as usize + 1]
     }
 
-    /// Whether all windows together have at most `limit` leaves.
-    fn has_windows(&self, limit: usize) -> bool {
-        let strips = 0..as_u32(self.counts.len());
-        // An upper limit, all leaves of the strips with windows, often tells.
-        let product = |strip| {
-            let beside: usize = self.beside(strip).leaves.iter().map(Range::len).sum();
-            self.leaves_of(strip).len() * beside
-        };
-        if strips.clone().map(product).sum::<usize>() <= limit {
-            return true;
-        }
-        let mut sum = 0;
-        for strip in strips {
+    /// Whether all windows together have few enough leaves.
+    fn has_short_windows(&self) -> bool {
+        let mut left = self.bounds.len() * WINDOW_MAX;
+        (0..as_u32(self.counts.len())).all(|strip| {
             let mut beside = self.beside(strip);
-            for leaf in self.leaves_of(strip) {
-                sum += self.windows(&mut beside, leaf).iter().map(Range::len).sum::<usize>();
-            }
-            if sum > limit {
-                return false;
-            }
-        }
-        true
+            self.leaves_of(strip).all(|leaf| {
+                let leaves = self.windows(&mut beside, leaf).iter().map(Range::len).sum();
+                let is_short = leaves <= left;
+                left = left.saturating_sub(leaves);
+                is_short
+            })
+        })
     }
 
     /// The strip of a leaf.
@@ -150,26 +156,36 @@ impl Strips {
     /// ones, and of each strip beside it. Leaves of a strip come in their order.
     #[inline(always)]
     pub(super) fn windows(&self, beside: &mut Beside, leaf: u32) -> [Range<u32>; NEIGHBOURS] {
-        let [low, high] = self.ranges[leaf as usize].map(f64::from);
+        let [low, high] = self.bounds[leaf as usize].along;
         beside.leaves[0].start = leaf;
         let mut windows = beside.leaves.clone();
         for (leaves, window) in beside.leaves.iter_mut().zip(&mut windows) {
-            let ranges = &self.ranges[leaves.start as usize..leaves.end as usize];
+            let bounds = &self.bounds[leaves.start as usize..leaves.end as usize];
             // What is before this leaf is before later ones.
-            let is_before = |range: &&[f32; 2]| low - f64::from(range[1]) > self.reach;
-            let before = ranges.iter().take_while(is_before).count();
-            let is_within = |range: &&[f32; 2]| f64::from(range[0]) - high <= self.reach;
-            let within = ranges[before..].iter().take_while(is_within).count();
+            let is_before = |other: &&Bounds| low - other.along[1] > self.reach;
+            let before = bounds.iter().take_while(is_before).count();
+            let is_within = |other: &&Bounds| other.along[0] - high <= self.reach;
+            let within = bounds[before..].iter().take_while(is_within).count();
             leaves.start += as_u32(before);
             *window = leaves.start..leaves.start + as_u32(within);
         }
         windows
     }
 
+    /// Whether points of two leaves may join, as far as the dimensions tell that are cut.
+    #[inline(always)]
+    pub(super) fn are_beside(&self, leaf: u32, other: u32) -> bool {
+        let [one, other] = [leaf, other].map(|leaf| self.bounds[leaf as usize].across);
+        let is_far = |(one, other): ((f32, f32), (f32, f32))| {
+            (one.0 - other.1 > self.reach) | (other.0 - one.1 > self.reach)
+        };
+        !(is_far((one[0], other[0])) | is_far((one[1], other[1])))
+    }
+
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.firsts[..])
             + size_of_val(&self.counts[..])
-            + size_of_val(&self.ranges[..])
+            + size_of_val(&self.bounds[..])
     }
 }

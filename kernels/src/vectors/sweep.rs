@@ -57,13 +57,16 @@ impl Sweep {
         loop {
             let points = strips.points(self.beside.strip(), self.leaf);
             for (number, window) in self.windows.iter_mut().enumerate() {
-                for build in window.take(TESTS - self.tests.len()) {
+                for build in window {
+                    if !strips.are_beside(self.leaf, build) {
+                        continue;
+                    }
                     let builds = (1 << strips.points(self.beside.strip_of(number), build)) - 1;
                     self.tests.push(Test { probe: self.leaf, build, probes: points, builds });
+                    if self.tests.len() == TESTS {
+                        return true;
+                    }
                 }
-            }
-            if self.tests.len() == TESTS {
-                return true;
             }
             let Some(leaf) = self.leaves.next() else { return !self.tests.is_empty() };
             if strips.is_after(leaf, self.beside.strip()) {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 
 use super::form::{Extent, Form};
+use super::grid::STRIP_POINTS_MAX;
 use super::lanes::as_u32;
 use super::principal::{Principal, largest};
 use super::*;
@@ -393,6 +394,17 @@ fn strips_are_left_where_windows_are_long() {
             assert!(counts == expected, "{name}, {dims} dimensions");
         }
     }
+}
+
+#[test]
+fn strips_are_left_where_one_has_too_many_points() {
+    let mut values = Random(13).rows(STRIP_POINTS_MAX as usize + 2, 1);
+    values[0] = 1e9;
+    let vectors = Vectors::new(&values, 1);
+    let isa = Isa::selected().unwrap();
+    let directory = Directory::within(isa, vectors, Epsilon::new(1e-9).unwrap());
+    assert!(directory.strips.is_none());
+    assert_eq!(directory.len(), values.len());
 }
 
 #[test]
