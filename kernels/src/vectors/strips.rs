@@ -10,11 +10,11 @@
 //! strip 1  [ leaf ][ LEAF ][leaf][  leaf  ]       those within epsilon along the strip
 //! ```
 //!
-//! Strips before have this one in their windows, so each pair of leaves is compared once. Leaves are
-//! about as long as strips are high, so that most pairs of leaves of two strips are farther apart
-//! than epsilon across them, which the bounds of leaves tell. Unlike a [`Tree`](super::tree::Tree)
-//! with boxes this needs one pass to find the strips, one to move the points, and one to order each
-//! strip in the cache; and no tests of points with boxes.
+//! Strips before have this one in their windows, so each pair of leaves is compared once. Leaves
+//! are about as long as strips are high, so that most pairs of leaves of two strips are farther
+//! apart than epsilon across them, which the bounds of leaves tell. Unlike a
+//! [`Tree`](super::tree::Tree) with boxes this needs one pass to find the strips, one to move the
+//! points, and one to order each strip in the cache; and no tests of points with boxes.
 //!
 //! **No pair is lost.** Let a pair join: its coordinates differ by at most `r` = the reach of
 //! epsilon in each dimension. *Strips:* `p(x) = (x - low) * scale` is computed in float64; it is
