@@ -161,7 +161,7 @@ impl Strips {
         let mut windows = beside.leaves.clone();
         for (leaves, window) in beside.leaves.iter_mut().zip(&mut windows) {
             let bounds = &self.bounds[leaves.start as usize..leaves.end as usize];
-            // What is before this leaf is before later ones.
+            // Leaves before this one are before later ones, too.
             let is_before = |other: &&Bounds| low - other.along[1] > self.reach;
             let before = bounds.iter().take_while(is_before).count();
             let is_within = |other: &&Bounds| other.along[0] - high <= self.reach;

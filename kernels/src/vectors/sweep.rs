@@ -37,7 +37,7 @@ pub(super) struct Sweep {
     /// The strip of the leaf of now, and those beside it.
     beside: Beside,
     leaf: u32,
-    /// What is left of the windows of the leaf.
+    /// The rest of the windows of the leaf.
     windows: [Range<u32>; NEIGHBOURS],
     tests: Vec<Test>,
 }
