@@ -5,7 +5,7 @@
 //!         in the cache, moved when full             counted             stored form, bounds
 //! ```
 //!
-//! Points that are moved one by one, each to another page, were half of the time.
+//! Points are moved a line at a time, since one by one each of them goes to another page.
 
 use std::mem::replace;
 
