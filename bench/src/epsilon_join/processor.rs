@@ -136,7 +136,7 @@ pub(super) fn by_directory(
 ) -> Row {
     all.clear();
     let begin = Instant::now();
-    let directory = Directory::new(isa, vectors, epsilon);
+    let directory = Directory::within(isa, vectors, epsilon);
     let build = begin.elapsed();
     let join = Join::within(&directory);
     let (mut search, mut found) = (Search::default(), FoundPairs::new(ROOM));

@@ -5,14 +5,16 @@
 //! measure    the greatest value of some rows                      ┐ in more than
 //! choose     the components of a sample, one task                 │ 16 dimensions
 //! map        the coordinates of some rows                         ┘
+//! survey     the extent of some rows, if points may be in strips: the next round is to sort them
 //! plant      the kd tree of a sample, one task
-//! sort       the extent of some rows, and the bucket of each
-//! order      kd order of some buckets
+//! sort       the extent of some rows, and the bucket of each, or its strip
+//! order      kd order of some buckets; points of some strips and their stored form
 //! store      stored form and boxes of some buckets; of mapped points, a part of their order
 //! ```
 //!
-//! Tasks of a round write to parts of one allocation, so nothing is copied after a round. The
-//! directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
+//! Where strips turn out to be too large or their windows too long, a tree is planted in the next
+//! round. Tasks of a round write to parts of one allocation, so nothing is copied after a round.
+//! The directory is the same for any number of tasks, bit for bit. Ordered points are a copy of the
 //! input, which is not needed any more when their stored form is made.
 
 use std::ops::Range;
@@ -21,13 +23,16 @@ use std::sync::Arc;
 use super::boxes::{Corners, Level};
 use super::directory::{Directory, PLAIN_DIMS_MAX, firsts_of_groups};
 use super::epsilon::Epsilon;
+use super::filing::{Filed, file};
 use super::form::{Extent, Form};
+use super::grid::Grid;
 use super::lanes::{LANES, Line, as_u32};
 use super::order::{NO_ROW, Run, positions_of};
 use super::parted::{Part, joined, parted};
 use super::plan::Algorithm;
 use super::principal::{Principal, largest};
 use super::rows::Vectors;
+use super::strips::{Bounds, STRIP_DIMS_MAX, Strips};
 use super::tree::Tree;
 use crate::Isa;
 
@@ -77,10 +82,19 @@ enum Step {
     Measure,
     Choose { largest: f32 },
     Map,
+    Survey,
     Plant,
-    Sort(Arc<Tree>),
+    Sort(Arc<Sorter>),
     Order(Arc<Places>),
     Store(Arc<Ordered>),
+}
+
+/// The way to find the buckets of rows.
+#[derive(Debug)]
+enum Sorter {
+    Tree(Tree),
+    /// Strips of points of this extent.
+    Grid(Grid, Extent),
 }
 
 /// Rows that take the place of the input.
@@ -102,6 +116,8 @@ struct Places {
     /// The bucket of each row, and the number of rows of each bucket.
     buckets: Vec<u16>,
     counts: Vec<u32>,
+    /// The grid, if the buckets are its strips.
+    grid: Option<Grid>,
 }
 
 /// Ordered points, whose stored form and boxes are missing.
@@ -127,6 +143,7 @@ enum Work {
     Measure { rows: Range<usize>, largest: f32 },
     Choose { largest: f32, reach: f64, chosen: Option<(Principal, f64)> },
     Map { rows: Range<usize>, principal: Arc<Principal>, mapped: Part<f32>, moved: f64 },
+    Survey { rows: Range<usize>, extent: Option<Extent> },
     Plant(Option<Tree>),
     Sort(Sorting),
     Order(Box<Ordering>),
@@ -135,7 +152,7 @@ enum Work {
 
 #[derive(Debug)]
 struct Sorting {
-    tree: Arc<Tree>,
+    sorter: Arc<Sorter>,
     rows: Range<usize>,
     buckets: Part<u16>,
     counts: Vec<u32>,
@@ -150,8 +167,11 @@ struct Ordering {
     rows: Part<f32>,
     /// The first leaf of each bucket, from the first one of the task.
     firsts: Vec<u32>,
-    /// The stored form of mapped points, of which only this task knows the coordinates.
+    /// The stored form of mapped points, of which only this task knows the coordinates, and of
+    /// points in strips.
     stored: Option<Stored>,
+    /// The bounds of leaves of strips.
+    bounds: Vec<Bounds>,
 }
 
 /// The stored form of the points of some buckets.
@@ -191,6 +211,19 @@ impl Construction {
     pub fn like(isa: Isa, len: usize, other: &Directory) -> Self {
         let map = other.map.as_ref().map(|(principal, _)| principal.clone());
         Self::new(isa, other.dims, len, other.epsilon).with_map(map)
+    }
+
+    /// As [`Self::new`], for a directory that is only joined with itself: points of few dimensions
+    /// are ordered faster then.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn within(isa: Isa, dims: usize, len: usize, epsilon: Epsilon) -> Self {
+        let construction = Self::new(isa, dims, len, epsilon);
+        let has_strips = dims <= STRIP_DIMS_MAX && len > 0;
+        Self { step: if has_strips { Step::Survey } else { construction.step }, ..construction }
     }
 
     /// With this map, or none.
@@ -246,12 +279,13 @@ impl Construction {
                 vec![Work::Choose { largest, reach: self.epsilon.reach(), chosen: None }]
             }
             Step::Map => self.mappings(rows),
+            Step::Survey => rows.map(|rows| Work::Survey { rows, extent: None }).collect(),
             Step::Plant => vec![Work::Plant(None)],
-            Step::Sort(tree) => {
+            Step::Sort(sorter) => {
                 let parts = parted(rows.clone().map(|rows| rows.len()));
                 let sorting = |(rows, buckets)| {
-                    let (tree, counts) = (Arc::clone(tree), Vec::new());
-                    Work::Sort(Sorting { tree, rows, buckets, counts, extent: None })
+                    let (sorter, counts) = (Arc::clone(sorter), Vec::new());
+                    Work::Sort(Sorting { sorter, rows, buckets, counts, extent: None })
                 };
                 rows.zip(parts).map(sorting).collect()
             }
@@ -289,14 +323,15 @@ impl Construction {
         let positions = || runs.iter().map(|&(_, positions)| positions);
         let orders = parted(positions());
         let rows = parted(positions().map(|positions| positions * self.dims));
-        let is_mapped = places.frame.map.is_some();
-        let lines = |positions| positions / LANES * places.frame.words * usize::from(is_mapped);
+        let is_stored = places.frame.map.is_some() || places.grid.is_some();
+        let lines = |positions| positions / LANES * places.frame.words * usize::from(is_stored);
         let tiles = parted(positions().map(lines));
         let parts = orders.into_iter().zip(rows).zip(tiles);
         let ordering = |(buckets, ((order, rows), tiles))| {
             let (places, firsts) = (Arc::clone(places), Vec::new());
-            let stored = is_mapped.then(|| Stored::new(tiles));
-            Work::Order(Box::new(Ordering { places, buckets, order, rows, firsts, stored }))
+            let stored = is_stored.then(|| Stored::new(tiles));
+            let bounds = Vec::new();
+            Work::Order(Box::new(Ordering { places, buckets, order, rows, firsts, stored, bounds }))
         };
         runs.iter().map(|(buckets, _)| buckets.clone()).zip(parts).map(ordering).collect()
     }
@@ -326,11 +361,24 @@ impl Construction {
                 self.take_mapped(works);
                 Step::Plant
             }
+            Step::Survey => {
+                let extents = works.filter_map(|work| match work {
+                    Work::Survey { extent, .. } => extent,
+                    _ => None,
+                });
+                let extent = extents.reduce(|one, other| one.wider(&other)).expect(HAS_RUN);
+                let grid = Grid::new(&extent, self.epsilon.reach(), self.len);
+                Step::Sort(Arc::new(Sorter::Grid(grid, extent)))
+            }
             Step::Plant => {
                 let Some(Work::Plant(tree)) = works.next() else { return None };
-                Step::Sort(Arc::new(tree.expect(HAS_RUN)))
+                Step::Sort(Arc::new(Sorter::Tree(tree.expect(HAS_RUN))))
             }
-            Step::Sort(_) => Step::Order(Arc::new(self.places(works))),
+            Step::Sort(_) => {
+                let places = self.places(works);
+                let is_fine = places.grid.is_none() || Grid::is_fine(&places.counts);
+                if is_fine { Step::Order(Arc::new(places)) } else { Step::Plant }
+            }
             Step::Order(_) => return self.take_ordered(works),
             Step::Store(_) => return self.take_stored(works),
         };
@@ -352,7 +400,13 @@ impl Construction {
     /// The places of all points, from the buckets of rows.
     fn places(&mut self, works: impl Iterator<Item = Work>) -> Places {
         let (mut parts, mut counts) = (Vec::new(), Vec::new());
-        let mut whole: Option<Extent> = None;
+        let (mut whole, grid) = match &self.step {
+            Step::Sort(sorter) => match &**sorter {
+                Sorter::Grid(grid, extent) => (Some(extent.clone()), Some(grid.clone())),
+                Sorter::Tree(_) => (None, None),
+            },
+            _ => (None, None),
+        };
         for work in works {
             let Work::Sort(sorted) = work else { continue };
             parts.push(sorted.buckets);
@@ -360,11 +414,10 @@ impl Construction {
             for (sum, count) in counts.iter_mut().zip(sorted.counts) {
                 *sum += count;
             }
-            let extent = sorted.extent.expect(HAS_RUN);
-            whole = Some(match whole {
-                None => extent,
-                Some(whole) => whole.wider(&extent),
-            });
+            whole = match (whole, sorted.extent) {
+                (Some(whole), Some(extent)) => Some(whole.wider(&extent)),
+                (whole, extent) => whole.or(extent),
+            };
         }
         let map = self.map.take();
         let map = map.map(|(principal, moved)| (Arc::unwrap_or_clone(principal), moved));
@@ -372,13 +425,14 @@ impl Construction {
         let form = |reach| (self.form)(&extent, reach);
         let filter_dims = extent.low.len();
         let frame = Directory::empty(self.dims, self.epsilon, map, filter_dims, form);
-        Places { frame, buckets: joined(parts), counts }
+        Places { frame, buckets: joined(parts), counts, grid }
     }
 
     /// Takes the runs of buckets; returns the directory if they have a stored form.
     fn take_ordered(&mut self, works: impl Iterator<Item = Work>) -> Option<Directory> {
         let (mut orders, mut rows, mut stored) = (Vec::new(), Vec::new(), Vec::new());
         let (mut firsts, mut runs, mut leaves) = (Vec::new(), Vec::new(), 0);
+        let mut bounds = Vec::new();
         for work in works {
             let Work::Order(ordered) = work else { continue };
             let end = leaves + ordered.order.len() / LANES;
@@ -388,6 +442,7 @@ impl Construction {
             orders.push(ordered.order);
             rows.push(ordered.rows);
             stored.extend(ordered.stored);
+            bounds.extend(ordered.bounds);
         }
         firsts.push(as_u32(leaves));
         let Step::Order(places) = std::mem::replace(&mut self.step, Step::Plant) else {
@@ -395,6 +450,14 @@ impl Construction {
         };
         let places = Arc::into_inner(places).expect("all tasks are here");
         let mut directory = places.frame;
+        if let Some(grid) = &places.grid {
+            let reach = self.epsilon.reach();
+            // Else the step is to plant a tree.
+            let strips = Strips::new(grid, reach, firsts, &places.counts, bounds)?;
+            directory.strips = Some(strips);
+            directory.set_points(self.len, joined(orders), joined(rows), Vec::new());
+            return Some(self.with_stored(directory, stored.into_iter()));
+        }
         directory.set_points(self.len, joined(orders), joined(rows), firsts);
         if directory.map.is_some() {
             return Some(self.with_stored(directory, stored.into_iter()));
@@ -427,10 +490,10 @@ impl Construction {
         let mut boxes: Option<(Level, Corners)> = None;
         for stored in runs {
             directory.is_exact &= stored.is_exact;
-            let more = stored.boxes.expect(HAS_RUN);
-            match &mut boxes {
-                None => boxes = Some(more),
-                Some((level, corners)) => {
+            match (&mut boxes, stored.boxes) {
+                (_, None) => {}
+                (boxes @ None, more) => *boxes = more,
+                (Some((level, corners)), Some(more)) => {
                     level.append(&more.0);
                     corners.append(&more.1);
                 }
@@ -465,6 +528,17 @@ impl Directory {
     #[must_use]
     pub fn new(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> Self {
         Construction::new(isa, vectors.dims(), vectors.len(), epsilon).run(vectors)
+    }
+
+    /// As [`Self::new`], for points that are only joined with themselves: points of few dimensions
+    /// are ordered faster then.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn within(isa: Isa, vectors: Vectors<'_>, epsilon: Epsilon) -> Self {
+        Construction::within(isa, vectors.dims(), vectors.len(), epsilon).run(vectors)
     }
 
     /// As [`Self::new`], for points with a distribution like that of another directory: in many
@@ -518,11 +592,20 @@ impl BuildTask {
             Work::Map { rows, principal, mapped, moved } => {
                 *moved = principal.map(*isa, vectors.part(rows.clone()).values(), mapped);
             }
+            Work::Survey { rows, extent } => {
+                *extent = Some(Extent::of(*isa, vectors.part(rows.clone())));
+            }
             Work::Plant(tree) => *tree = Some(Tree::of(*isa, filtered)),
             Work::Sort(sorting) => {
                 let rows = filtered.part(sorting.rows.clone());
-                sorting.counts = sorting.tree.find(*isa, rows, &mut sorting.buckets);
-                sorting.extent = Some(Extent::of(*isa, rows));
+                let buckets = &mut sorting.buckets;
+                sorting.counts = match &*sorting.sorter {
+                    Sorter::Grid(grid, _) => grid.find(*isa, rows, buckets),
+                    Sorter::Tree(tree) => {
+                        sorting.extent = Some(Extent::of(*isa, rows));
+                        tree.find(*isa, rows, buckets)
+                    }
+                };
             }
             Work::Order(ordering) => ordering.run(*isa, vectors, filtered),
             Work::Store { ordered, run, stored } => {
@@ -538,7 +621,7 @@ impl BuildTask {
 
 impl Ordering {
     fn run(&mut self, isa: Isa, vectors: Vectors<'_>, filtered: Vectors<'_>) {
-        let Places { frame, buckets, counts } = &*self.places;
+        let Places { frame, buckets, counts, grid } = &*self.places;
         let dims = filtered.dims();
         let mut mapped = Vec::new();
         let rows = match frame.map {
@@ -552,6 +635,14 @@ impl Ordering {
         let counts = &counts[self.buckets.clone()];
         let order = &mut self.order[..];
         let run = Run { vectors: filtered, buckets, first, counts, order, rows: &mut *rows };
+        if let Some(grid) = grid {
+            if let Some(stored) = &mut self.stored {
+                let Filed { firsts, bounds, is_exact } =
+                    file(isa, grid, frame, run, &mut stored.tiles);
+                (self.firsts, self.bounds, stored.is_exact) = (firsts, bounds, is_exact);
+            }
+            return;
+        }
         self.firsts = run.order(isa);
         if let Some(stored) = &mut self.stored {
             stored.run(isa, frame, rows, &self.firsts);

@@ -10,6 +10,7 @@ use super::lanes::{LANES, Line, as_u32};
 use super::order::NO_ROW;
 use super::principal::Principal;
 use super::rows::Vectors;
+use super::strips::Strips;
 use crate::Isa;
 
 /// Maximum dimensions of points that are filtered as they are.
@@ -54,6 +55,8 @@ pub struct Directory {
     pub(super) tiles: Vec<Line>,
     /// Boxes: over leaves first, one node last.
     pub(super) levels: Vec<Level>,
+    /// Strips in place of boxes, if there are some.
+    pub(super) strips: Option<Strips>,
 }
 
 impl Directory {
@@ -86,6 +89,7 @@ impl Directory {
             before: Vec::new(),
             tiles: Vec::new(),
             levels: Vec::new(),
+            strips: None,
         }
     }
 
@@ -140,7 +144,10 @@ impl Directory {
     /// Number of parts into which a join that looks up these points is divided.
     #[must_use]
     pub fn parts(&self) -> usize {
-        self.levels.first().map_or(0, Level::nodes)
+        match &self.strips {
+            Some(strips) => strips.leaves().div_ceil(as_u32(PART_LEAVES)) as usize,
+            None => self.levels.first().map_or(0, Level::nodes),
+        }
     }
 
     /// The positions of a part.
@@ -178,6 +185,7 @@ impl Directory {
         4 * (self.order.capacity() + self.rows.capacity() + self.buckets.len() + self.before.len())
             + size_of::<Line>() * self.tiles.len()
             + levels
+            + self.strips.as_ref().map_or(0, Strips::bytes)
     }
 }
 

@@ -139,11 +139,24 @@ impl<L> RunOn<L> for FindExtent<'_> {
 fn find_extent<const D: usize>(vectors: Vectors<'_>) -> Extent {
     let dims = if D == 0 { vectors.dims() } else { D };
     let mut extent = Extent { low: vec![f32::MAX; dims], high: vec![f32::MIN; dims] };
-    let (low, high) = (&mut extent.low[..dims], &mut extent.high[..dims]);
-    for row in vectors.values().chunks_exact(dims) {
+    // Several rows at a time, so that vectors are full even where dimensions are few.
+    let group = if D == 0 { dims } else { D * LANES };
+    let groups = vectors.values().chunks_exact(group);
+    let rest = groups.remainder();
+    let (mut low, mut high) = (vec![f32::MAX; group], vec![f32::MIN; group]);
+    for values in groups {
+        let (low, high) = (&mut low[..group], &mut high[..group]);
+        for at in 0..group {
+            low[at] = if values[at] < low[at] { values[at] } else { low[at] };
+            high[at] = if values[at] > high[at] { values[at] } else { high[at] };
+        }
+    }
+    for (lows, highs) in
+        low.chunks(dims).zip(high.chunks(dims)).chain(rest.chunks(dims).map(|row| (row, row)))
+    {
         for dim in 0..dims {
-            low[dim] = if row[dim] < low[dim] { row[dim] } else { low[dim] };
-            high[dim] = if row[dim] > high[dim] { row[dim] } else { high[dim] };
+            extent.low[dim] = extent.low[dim].min(lows[dim]);
+            extent.high[dim] = extent.high[dim].max(highs[dim]);
         }
     }
     extent

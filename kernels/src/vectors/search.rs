@@ -7,6 +7,8 @@ use super::form::Limits;
 use super::lanes::{LANES, Line, as_u32};
 use super::order::NO_ROW;
 use super::sink::{Partners, Side, Sink};
+use super::strips::Strips;
+use super::sweep::{self, Sweep, TestLeaves};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
@@ -82,6 +84,8 @@ pub struct Search {
     stages: Vec<Tests>,
     /// The node of the part at each level, if it is one of the directory.
     nodes: Vec<u32>,
+    /// The place in strips.
+    sweep: Sweep,
     candidates: Candidates,
     /// Points and children of the last tests whose pairs all join.
     all: Vec<(u32, u32)>,
@@ -98,11 +102,14 @@ impl<'a> Join<'a> {
     ///
     /// # Panics
     ///
-    /// If they differ in their dimensions or in epsilon.
+    /// If they differ in their dimensions or in epsilon, or one was made to be joined with itself
+    /// only.
     #[must_use]
     pub fn between(left: &'a Directory, right: &'a Directory) -> Self {
         assert!(left.dims == right.dims, "{} and {} dimensions", left.dims, right.dims);
         assert!(left.epsilon == right.epsilon, "{:?} and {:?}", left.epsilon, right.epsilon);
+        let is_other = |directory: &Directory| directory.strips.is_none();
+        assert!(is_other(left) && is_other(right), "a directory for pairs of its own points");
         if left.len() <= right.len() {
             Self { probe: left, build: right, kind: Kind::Between }
         } else {
@@ -126,6 +133,13 @@ impl<'a> Join<'a> {
         search.part = part;
         search.candidates.clear();
         let Self { probe, build, kind } = self;
+        if let Some(strips) = &build.strips {
+            let first = as_u32(part * PART_LEAVES);
+            let end = (first + as_u32(PART_LEAVES)).min(strips.leaves());
+            search.limits = build.limits(0.0);
+            search.sweep.begin(strips, first..end);
+            return;
+        }
         let (dims, words) = (build.dims, build.words);
         let positions = probe.positions(part);
         let points = probe.order[positions.clone()].partition_point(|&row| row != NO_ROW);
@@ -182,15 +196,44 @@ impl<'a> Join<'a> {
         let takes_all = S::TAKES_ALL && search.is_exact;
         while search.candidates.decide(sides, sink) {
             while search.candidates.len() < CANDIDATES_MIN {
-                match search.stage() {
-                    None if search.candidates.len() == 0 => return true,
-                    None => break,
-                    Some(0) => self.test_points(isa, search, sides),
-                    Some(stage) => self.test_boxes(isa, search, stage, takes_all),
+                let has_tests = match &self.build.strips {
+                    Some(strips) => self.test_leaves(isa, search, strips),
+                    None => self.test(isa, search, sides, takes_all),
+                };
+                match has_tests {
+                    false if search.candidates.len() == 0 => return true,
+                    false => break,
+                    true => {}
                 }
             }
         }
         false
+    }
+
+    /// Tests a batch; returns whether there was one.
+    fn test(self, isa: Isa, search: &mut Search, sides: Sides<'_>, takes_all: bool) -> bool {
+        match search.stage() {
+            None => return false,
+            Some(0) => self.test_points(isa, search, sides),
+            Some(stage) => self.test_boxes(isa, search, stage, takes_all),
+        }
+        true
+    }
+
+    /// Tests a batch of leaves with leaves of strips; returns whether there was one.
+    fn test_leaves(self, isa: Isa, search: &mut Search, strips: &Strips) -> bool {
+        let has_tests = search.sweep.fill(strips);
+        search.candidates.reserve(sweep::CANDIDATES);
+        let call = TestLeaves {
+            form: &self.build.form,
+            words: self.build.words,
+            limits: search.limits,
+            tiles: &self.build.tiles,
+            sweep: &search.sweep,
+            candidates: &mut search.candidates,
+        };
+        dispatch::<Base, _>(isa, call);
+        has_tests
     }
 
     /// Completes the counts of partners, once, after all parts.

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 
 use super::form::{Extent, Form};
+use super::grid::STRIP_POINTS_MAX;
 use super::lanes::as_u32;
 use super::principal::{Principal, largest};
 use super::*;
@@ -118,13 +119,24 @@ fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u
     (pairs.len(), counts)
 }
 
-/// A directory in one of four ways.
-fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Directory {
-    let form: fn(&Extent, f64) -> Form = match way {
+/// One of three ways to choose a form.
+fn form_of(way: usize) -> fn(&Extent, f64) -> Form {
+    match way {
         0 => Form::choose,
         1 => |extent, _| Form::float(extent),
         _ => |extent, _| Form::short(extent),
-    };
+    }
+}
+
+/// A directory for itself, in one of three ways.
+fn directory_within(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Directory {
+    let construction = Construction::within(isa, vectors.dims(), vectors.len(), epsilon);
+    construction.with_form(form_of(way)).run(vectors)
+}
+
+/// A directory in one of four ways.
+fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Directory {
+    let form = form_of(way);
     let has_map = way == 3 || vectors.dims() > 16;
     let map = (has_map && !vectors.is_empty()).then(|| match way {
         0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()).0,
@@ -154,6 +166,14 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
         assert!(scanned(isa, &join, 9) == between, "nested loop, {name}");
         let join = NestedLoop::between(isa, right, left, threshold);
         assert!(scanned(isa, &join, 100_000) == turned, "nested loop, {name}");
+        for way in 0..3 {
+            let name = format!("for itself, way {way}, {name}");
+            let whole = directory_within(isa, way, vectors, threshold);
+            let room = [1, 7, 100_000][way];
+            assert!(searched(isa, Join::within(&whole), room) == within, "{name}");
+            let counts = counted(isa, Join::within(&whole), Partners::within(vectors.len()));
+            assert!(counts == counts_of(&within, vectors.len(), None), "{name}");
+        }
         for way in 0..4 {
             let name = format!("way {way}, {name}");
             let whole = directory(isa, way, vectors, threshold);
@@ -181,6 +201,19 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
         }
     }
     within.len()
+}
+
+/// Compares strips with the loop, on all levels.
+fn check_strips(vectors: Vectors<'_>, epsilon: f64) {
+    let within = naive(vectors, vectors, epsilon, true);
+    let threshold = Epsilon::new(epsilon).unwrap();
+    for isa in Isa::available() {
+        for way in 0..3 {
+            let directory = directory_within(isa, way, vectors, threshold);
+            let found = searched(isa, Join::within(&directory), 100_000);
+            assert!(found == within, "{isa}, way {way}, epsilon {epsilon}");
+        }
+    }
 }
 
 #[test]
@@ -295,15 +328,21 @@ fn huge_tiny_and_mixed_scales_match() {
 #[test]
 fn tasks_make_the_directory_of_one_thread() {
     let mut random = Random(11);
-    for (rows, dims) in [(0, 3), (1, 3), (40, 20), (9_000, 20), (20_000, 2), (60_000, 1)] {
-        // Half of the points are one point, so that a bucket is too large.
+    let cases = [(0, 3), (1, 3), (40, 20), (9_000, 20), (20_000, 2), (60_000, 1)];
+    for ((rows, dims), is_within) in
+        cases.into_iter().flat_map(|case| [(case, false), (case, true)])
+    {
         let mut values = random.rows(rows, dims);
-        values[..rows / 2 * dims].fill(0.25);
+        if !is_within {
+            // Half of the points are one point, so that a bucket is too large.
+            values[..rows / 2 * dims].fill(0.25);
+        }
         let vectors = Vectors::new(&values, dims);
         for isa in Isa::available() {
             let made = |threads| {
-                let epsilon = Epsilon::new(0.05).unwrap();
-                let mut construction = Construction::new(isa, dims, rows, epsilon);
+                let epsilon = Epsilon::new(if is_within { 0.000_3 } else { 0.05 }).unwrap();
+                let make = if is_within { Construction::within } else { Construction::new };
+                let mut construction = make(isa, dims, rows, epsilon);
                 loop {
                     let none = Vectors::new(&[], dims);
                     let vectors = if construction.needs_vectors() { vectors } else { none };
@@ -320,6 +359,60 @@ fn tasks_make_the_directory_of_one_thread() {
             }
         }
     }
+}
+
+#[test]
+fn strips_are_left_where_windows_are_long() {
+    let mut random = Random(12);
+    let isa = Isa::selected().unwrap();
+    for dims in 1..=3 {
+        let even = random.rows(20_000, dims);
+        // One point is far away, so that all others are in one strip; most are equal.
+        let mut far = even.clone();
+        far[..dims].fill(1e9);
+        let mut equal = even.clone();
+        equal[..dims * 19_000].fill(0.5);
+        // Points of a line are in strips along it, even those across a dimension without extent.
+        let mut line = even.clone();
+        line.chunks_exact_mut(dims).for_each(|row| row[1..].fill(0.25));
+        let cases = [
+            ("even", &even, 0.000_02, true),
+            ("far", &far, 0.05, false),
+            ("equal", &equal, 0.000_02, false),
+            ("line", &line, 0.000_02, true),
+            ("nothing", &even, 0.0, true),
+            ("everything", &even[..3_000 * dims].to_vec(), f64::MAX, false),
+        ];
+        for (name, values, epsilon, has_strips) in cases {
+            let vectors = Vectors::new(values, dims);
+            let epsilon = Epsilon::new(epsilon).unwrap();
+            let directory = Directory::within(isa, vectors, epsilon);
+            assert_eq!(directory.strips.is_some(), has_strips, "{name}, {dims} dimensions");
+            let counts = counted(isa, Join::within(&directory), Partners::within(vectors.len()));
+            let boxes = Directory::new(isa, vectors, epsilon);
+            let expected = counted(isa, Join::within(&boxes), Partners::within(vectors.len()));
+            assert!(counts == expected, "{name}, {dims} dimensions");
+        }
+    }
+}
+
+#[test]
+fn strips_are_left_where_one_has_too_many_points() {
+    let mut values = Random(13).rows(STRIP_POINTS_MAX as usize + 2, 1);
+    values[0] = 1e9;
+    let vectors = Vectors::new(&values, 1);
+    let isa = Isa::selected().unwrap();
+    let directory = Directory::within(isa, vectors, Epsilon::new(1e-9).unwrap());
+    assert!(directory.strips.is_none());
+    assert_eq!(directory.len(), values.len());
+}
+
+#[test]
+#[should_panic(expected = "a directory for pairs of its own points")]
+fn strips_are_for_their_own_points() {
+    let vectors = Vectors::new(&[0.0, 1.0], 1);
+    let strips = Directory::within(Isa::Scalar, vectors, Epsilon::new(1.0).unwrap());
+    let _ = Join::between(&strips, &strips);
 }
 
 #[test]
@@ -354,6 +447,31 @@ fn first_values_that_are_not_finite_are_found() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn points_on_borders_of_strips_match(
+        dims in 1_usize..=3,
+        exponent in -140_i32..=100,
+        parts in 2_u32..60,
+        rows in 300_usize..900,
+        seed: u64,
+    ) {
+        // Each point is at a distance of about epsilon from the one before along each axis in
+        // turn, and strips are as high as epsilon where that is a part of the extent.
+        let mut random = Random(seed);
+        let scale = 2.0_f32.powi(exponent);
+        let step = scale / parts as f32;
+        let mut values = random.rows(rows, dims);
+        values.iter_mut().for_each(|value| *value *= scale);
+        for at in (dims..values.len()).filter(|at| at / dims % 3 > 0) {
+            let moved = if at / dims % dims == at % dims { step } else { 0.0 };
+            values[at] = values[at - dims] + moved;
+        }
+        let vectors = Vectors::new(&values, dims);
+        let near = square(vectors.row(0), vectors.row(1)).sqrt();
+        let epsilon = [near.next_down().max(0.0), near, near.next_up(), step.into()];
+        check_strips(vectors, epsilon[(seed % 4) as usize]);
+    }
+
     #[test]
     fn random_points_match(
         rows in 0_usize..300,

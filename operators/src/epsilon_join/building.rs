@@ -81,13 +81,15 @@ pub(super) enum Progress {
 }
 
 impl Progress {
-    /// Begins to make vectors ready, with tasks for each kernel.
-    pub(super) fn new(rules: &Rules, collected: Collected) -> Self {
+    /// Begins to make vectors ready, with tasks for each kernel. `is_alone` says that they are the
+    /// only input.
+    pub(super) fn new(rules: &Rules, collected: Collected, is_alone: bool) -> Self {
         if !collected.has_directory {
             return Self::Built(Arc::new(collected.ready(None)));
         }
         let (dims, len) = (collected.dims, collected.ids.len());
-        let construction = Construction::new(rules.isa, dims, len, rules.epsilon);
+        let begin = if is_alone { Construction::within } else { Construction::new };
+        let construction = begin(rules.isa, dims, len, rules.epsilon);
         Self::Building(Box::new(Building::new(collected, construction, rules.kernels)))
     }
 

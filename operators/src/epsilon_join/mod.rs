@@ -7,9 +7,11 @@
 //!
 //! When the inputs have ended, kernels put the vectors into a
 //! [directory](trommel_kernels::vectors) for each input, together; `auto` leaves it if a sample of
-//! many dimensions shows that it does not pay. The join is cut into parts of up to 256 vectors,
-//! which kernels search side by side. A chunk whose list of pairs is full goes back to its kernel
-//! when the rows have been sent, so memory does not depend on the number of pairs.
+//! many dimensions shows that it does not pay. Vectors of up to three dimensions of a single input
+//! are in strips, a form of a directory that is only joined with itself. The join is cut into
+//! parts of up to 256 vectors, which kernels search side by side. A chunk whose list of pairs is
+//! full goes back to its kernel when the rows have been sent, so memory does not depend on the
+//! number of pairs.
 //!
 //! On a device, the rows are put into square blocks, as large as its memory allows, and each block
 //! is joined by the [CUDA kernels](trommel_kernels::cuda::vectors). A block is found as a whole or

@@ -94,7 +94,8 @@ impl EpsilonProducer {
                 one.has_directory = true;
             }
         }
-        let inputs = collected.into_iter().map(|one| Progress::new(&self.rules, one));
+        let is_alone = collected.len() == 1;
+        let inputs = collected.into_iter().map(|one| Progress::new(&self.rules, one, is_alone));
         self.phase = Phase::Building(inputs.collect());
         Ok(())
     }

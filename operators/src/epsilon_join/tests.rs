@@ -389,6 +389,22 @@ fn larger_joins_and_their_defaults() {
     check(&[&clusters(300, 100), &clusters(90, 100)], 100, 3.8, how);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Vectors of few dimensions are in strips; most of these in several.
+    #[test]
+    fn pairs_of_strips_are_those_of_all_pairs(
+        dims in 1_usize..=3,
+        len in 500_usize..900,
+        epsilon in prop::sample::select(vec![0.0, 0.001, 0.01, 0.05]),
+        kernels in 1_usize..4,
+    ) {
+        let how = Run { batch: 200, kernels, ..Run::small() };
+        check(&[&clusters(len, dims)], i32::try_from(dims).unwrap(), epsilon, how);
+    }
+}
+
 /// `auto` begins with a directory, and leaves it when a sample shows that most pairs pass.
 #[test]
 fn pairs_of_a_directory_that_does_not_pay_are_the_same() {
