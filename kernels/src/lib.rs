@@ -21,7 +21,8 @@
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
 //!
-//! [`run_compiled_for`] runs loops of other crates, compiled for a level.
+//! [`run_compiled_for`] runs loops of other crates, compiled for a level; [`prefetch`] is for loops
+//! that read tables anywhere.
 //!
 //! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
 
@@ -44,3 +45,4 @@ pub mod vectors;
 
 pub use compiled::{Routine, run_compiled_for};
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
+pub use simd::prefetch;

@@ -46,6 +46,6 @@ pub(crate) use self::call::{Base, Call, Popcount, Portable, RunOn, Scalar, Vp2In
 pub(crate) use self::dispatch::dispatch;
 pub use self::lanes::Key;
 pub(crate) use self::lanes::{Lanes, Simd, WideLanes};
-pub(crate) use self::prefetch::prefetch;
+pub use self::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512, Level, avx2, avx512};

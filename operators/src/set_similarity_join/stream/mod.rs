@@ -32,6 +32,7 @@
 //! |---|---|
 //! | `window` | the parameter `window` |
 //! | `tokens` | numbers of tokens |
+//! | `slot_table` | a hash table for sparse tokens |
 //! | `pane` | sets on arrival, and panes |
 //! | `index` | posting lists |
 //! | `look_up` | candidates of a micro-batch |
@@ -43,6 +44,7 @@ mod join;
 mod look_up;
 mod operator;
 mod pane;
+mod slot_table;
 #[cfg(test)]
 mod tests;
 mod tokens;
