@@ -4,6 +4,22 @@
 
 /// Prefetches the cache line of the element at `index`, which may be past the end of the slice.
 /// Does nothing on architectures without such an instruction.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::prefetch;
+///
+/// let (places, order) = ([7, 1, 9, 4], [3, 0, 2]);
+/// let mut sum = 0;
+/// for (at, &index) in order.iter().enumerate() {
+///     if let Some(&next) = order.get(at + 1) {
+///         prefetch(&places, next);
+///     }
+///     sum += places[index];
+/// }
+/// assert_eq!(sum, 20);
+/// ```
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -10,6 +10,9 @@
 //! for other lists. The postings of a list are in the order of arrival, so the postings that
 //! leave the window are at its front.
 
+use std::ops::Range;
+
+use trommel_kernels::prefetch;
 use trommel_kernels::stream_postings::Posting;
 
 /// The posting list of a token.
@@ -28,6 +31,9 @@ const CLASSES: usize = 32;
 /// than `WASTE * POSTINGS_MIN` in all.
 const WASTE: usize = 4;
 const POSTINGS_MIN: usize = 16;
+
+/// Postings that are moved one by one: most lists have a few, and a call costs more.
+const MOVED_SINGLY: usize = 8;
 
 /// Posting lists of all sets in the window.
 #[derive(Debug)]
@@ -68,6 +74,27 @@ impl StreamIndex {
         self.lists[slot as usize].begin
     }
 
+    /// Prefetches the list of `slot`, without its postings.
+    #[inline]
+    pub(super) fn prefetch_list(&self, slot: u32) {
+        prefetch(&self.lists, slot as usize);
+    }
+
+    /// Prefetches the oldest posting of `slot`.
+    #[inline]
+    pub(super) fn prefetch_first(&self, slot: u32) {
+        prefetch(&self.postings, self.begin(slot) as usize);
+    }
+
+    /// Prefetches the end of the list of `slot`: the place of its next posting, or its last one
+    /// if the list is full and will move.
+    #[inline]
+    pub(super) fn prefetch_end(&self, slot: u32) {
+        let PostingList { begin, len, room } = self.lists[slot as usize];
+        let end = (begin + len).saturating_sub(u32::from(len == room));
+        prefetch(&self.postings, end as usize);
+    }
+
     /// Makes a list for each of `slots` slots, and limits the postings to `bytes_max` bytes.
     pub(super) fn widen(&mut self, slots: usize, bytes_max: usize) {
         if slots > self.lists.capacity() {
@@ -101,9 +128,21 @@ impl StreamIndex {
     fn grow(&mut self, PostingList { begin, len, room }: PostingList) -> Option<PostingList> {
         let larger = if room == 0 { 1 } else { 2 * room };
         let to = self.room(larger)?;
-        self.postings.copy_within(begin as usize..(begin + len) as usize, to as usize);
+        self.shift(begin as usize..(begin + len) as usize, to as usize);
         self.free(begin, room);
         Some(PostingList { begin: to, len, room: larger })
+    }
+
+    /// Copies the postings `from` to the places from `to` on, which are no later places of `from`.
+    #[inline]
+    fn shift(&mut self, from: Range<usize>, to: usize) {
+        if from.len() > MOVED_SINGLY {
+            self.postings.copy_within(from, to);
+            return;
+        }
+        for (to, from) in (to..).zip(from) {
+            self.postings[to] = self.postings[from];
+        }
     }
 
     /// Start of a room of `size` places: a free one, or a new one at the end.
@@ -147,7 +186,7 @@ impl StreamIndex {
             self.free(begin, room);
             self.lists[slot as usize] = PostingList::default();
         } else {
-            self.postings.copy_within(first + dropped..end, first);
+            self.shift(first + dropped..end, first);
             self.lists[slot as usize].len -= u32::try_from(dropped).expect("a part of a list");
         }
     }

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
-use trommel_kernels::sets::SetStore;
+use trommel_kernels::sets::{SetStore, sort_lists};
 use trommel_kernels::stream_postings::Posting;
 
 use super::look_up::{FoundPair, IndexFull, LastProbes, SearchScope, StreamFinder};
@@ -196,16 +196,14 @@ impl StreamJoin {
         let held = arrivals.bytes() + carried.as_ref().map_or(0, CarriedRows::bytes);
         self.make_room(&arrivals, held)?;
         let hashes = (!self.rules.is_each_pair).then(|| self.duplicates.hash(&arrivals));
-        for token in &mut arrivals.tokens {
-            *token = self.dictionary.slot(*token);
-        }
+        self.dictionary.replace(&mut arrivals.tokens);
         // Before the sets are numbered and indexed: they get the new numbers, and need not be
         // renumbered themselves.
         if self.should_renumber() {
             self.renumber(&mut arrivals.tokens, held)?;
         }
         arrivals.tokens.iter_mut().for_each(|token| *token = number_of(*token));
-        (0..arrivals.len()).for_each(|set| arrivals.set_mut(set).sort_unstable());
+        sort_lists(self.rules.isa, &arrivals.offsets, &mut arrivals.tokens);
         let firsts = hashes.map(|hashes| self.drop_duplicates(&mut arrivals, &hashes));
         let Arrivals { offsets, tokens, ids, stamps } = arrivals;
         let sets = SetStore::new(offsets, tokens);
@@ -309,7 +307,7 @@ impl StreamJoin {
         // The new numbers change the order of the tokens, hence the prefix of each set.
         self.finder.index.clear();
         for pane in self.panes.iter_mut() {
-            pane.renumber(|token| number_of(moved[number_of(token) as usize]));
+            pane.renumber(self.rules.isa, |token| number_of(moved[number_of(token) as usize]));
         }
         drop(moved);
         self.widen_index(held);

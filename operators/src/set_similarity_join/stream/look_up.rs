@@ -26,6 +26,14 @@ use crate::set_similarity_join::tuning::Tuning;
 use crate::sets::SetBlock;
 use crate::window::Extent;
 
+/// Sets between the one that is added to the index, or removed, and those whose posting lists and
+/// postings are prefetched: each of the two costs a cache miss, and the second needs the first.
+const LISTS_AHEAD: usize = 16;
+const POSTINGS_AHEAD: usize = 8;
+
+/// Sizes of sets whose prefix lengths are kept; those of larger sets are computed each time.
+const PREFIXES_KEPT: u32 = 256;
+
 /// Bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
 
@@ -209,6 +217,8 @@ pub(super) struct IndexFull;
 #[derive(Debug)]
 pub(super) struct StreamFinder {
     bounds_by_size: BoundsBySize,
+    /// Prefix lengths by size.
+    prefixes: Vec<u32>,
     pub(super) index: StreamIndex,
     pub(super) last_probes: LastProbes,
     /// Per set of the micro-batch.
@@ -234,6 +244,7 @@ impl StreamFinder {
     pub(super) fn new(bounds: Bounds, is_each_pair: bool, tuning: &Tuning) -> Self {
         Self {
             bounds_by_size: BoundsBySize::new(bounds, tuning.position_bounds_max),
+            prefixes: (0..PREFIXES_KEPT).map(|size| bounds.probe_prefix(size)).collect(),
             index: StreamIndex::new(tuning.postings_max),
             last_probes: LastProbes::default(),
             signatures: Vec::new(),
@@ -252,13 +263,27 @@ impl StreamFinder {
     /// Prefix length of a set of `size` tokens, both to index it and to look it up; 0 if no set
     /// is similar to it.
     pub(super) fn prefix(&self, size: u32) -> u32 {
-        self.bounds_by_size.bounds.probe_prefix(size)
+        match self.prefixes.get(size as usize) {
+            Some(&prefix) => prefix,
+            None => self.bounds_by_size.bounds.probe_prefix(size),
+        }
+    }
+
+    /// Tokens in the prefix of set `set`; none if there is no such set.
+    #[inline]
+    fn prefix_tokens<'a>(&self, sets: &'a SetBlock, set: usize) -> &'a [u32] {
+        let [begin, end] = match sets.offsets().get(set..set + 2) {
+            Some(ends) => [ends[0], ends[1]],
+            None => return &[],
+        };
+        &sets.sets().tokens()[begin as usize..][..self.prefix(end - begin) as usize]
     }
 
     pub(super) fn bytes(&self) -> usize {
         let Self { bounds_by_size, index, last_probes, signatures, look_ups, .. } = self;
         let of_all = bounds_by_size.bytes() + index.bytes() + last_probes.bytes();
         of_all
+            + size_of_val(&self.prefixes[..])
             + size_of::<u64>() * signatures.capacity()
             + size_of::<LookUp>() * look_ups.capacity()
             + size_of::<LookUpOrigin>() * self.origins.capacity()
@@ -296,9 +321,14 @@ impl StreamFinder {
     /// Removes the sets of the oldest pane from the index. Number `end` is the first that stays.
     pub(super) fn remove(&mut self, sets: &SetBlock, end: u32) {
         let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
-        for ends in sets.offsets().windows(2) {
-            let prefix = self.prefix(ends[1] - ends[0]);
-            for &token in &sets.sets().tokens()[ends[0] as usize..][..prefix as usize] {
+        for set in 0..sets.len() {
+            for &token in self.prefix_tokens(sets, set + LISTS_AHEAD) {
+                self.index.prefetch_list(number_of(token));
+            }
+            for &token in self.prefix_tokens(sets, set + POSTINGS_AHEAD) {
+                self.index.prefetch_first(number_of(token));
+            }
+            for &token in self.prefix_tokens(sets, set) {
                 self.index.forget(number_of(token), is_before);
             }
         }
@@ -307,6 +337,12 @@ impl StreamFinder {
     /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the
     /// earlier postings there.
     fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
+        for &token in self.prefix_tokens(sets, self.next + LISTS_AHEAD) {
+            self.index.prefetch_list(number_of(token));
+        }
+        for &token in self.prefix_tokens(sets, self.next + POSTINGS_AHEAD) {
+            self.index.prefetch_end(number_of(token));
+        }
         let Self { bounds_by_size, index, signatures, look_ups, origins, .. } = self;
         let probe = u32::try_from(self.next).expect("a batch has fewer than 2^31 rows");
         let signature = signatures[self.next];

@@ -15,6 +15,10 @@
 //! prefix that any partner needs, and a look-up has a lower and an upper bound on the size. Each
 //! posting has a signature, so most sets need not be read.
 //!
+//! **Cache misses.** A posting list costs two misses, the list and its postings, both when a set is
+//! added and when it is removed; a sparse token costs one. All are prefetched some sets or tokens
+//! ahead, so they overlap.
+//!
 //! **Numbers.** The tokens of all sets are numbered in one order, by frequency at the last
 //! numbering; new tokens count as the rarest. Tokens are renumbered and the index is rebuilt when
 //! there are twice as many tokens as the last time, when most of the index is empty, when memory
@@ -32,6 +36,7 @@
 //! |---|---|
 //! | `window` | the parameter `window` |
 //! | `tokens` | numbers of tokens |
+//! | `slot_table` | a hash table for sparse tokens |
 //! | `pane` | sets on arrival, and panes |
 //! | `index` | posting lists |
 //! | `look_up` | candidates of a micro-batch |
@@ -43,6 +48,7 @@ mod join;
 mod look_up;
 mod operator;
 mod pane;
+mod slot_table;
 #[cfg(test)]
 mod tests;
 mod tokens;

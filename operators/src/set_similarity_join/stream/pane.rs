@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::ArrowError;
+use trommel_kernels::Isa;
+use trommel_kernels::sets::sort_lists;
 
 use crate::carry::CarriedRows;
 use crate::panes;
@@ -44,11 +46,6 @@ impl Arrivals {
     /// Tokens of a set.
     pub(super) fn set(&self, set: usize) -> &[u32] {
         &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
-    }
-
-    /// Tokens of a set.
-    pub(super) fn set_mut(&mut self, set: usize) -> &mut [u32] {
-        &mut self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
     }
 
     /// Adds a set.
@@ -109,12 +106,10 @@ impl SetPane {
     }
 
     /// Replaces each token by its new `number`.
-    pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+    pub(super) fn renumber(&mut self, isa: Isa, number: impl Fn(u32) -> u32) {
         let mut tokens: Vec<u32> =
             self.sets.sets().tokens().iter().map(|&token| number(token)).collect();
-        for ends in self.sets.offsets().windows(2) {
-            tokens[ends[0] as usize..ends[1] as usize].sort_unstable();
-        }
+        sort_lists(isa, self.sets.offsets(), &mut tokens);
         self.sets = Arc::new(self.sets.with_tokens(tokens));
     }
 

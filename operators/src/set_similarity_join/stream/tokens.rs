@@ -13,8 +13,9 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
-use rapidhash::fast::RandomState;
+use trommel_kernels::prefetch;
+
+use super::slot_table::SlotTable;
 
 /// Largest number of a token.
 const NUMBER_MAX: u32 = (1 << 31) - 1;
@@ -27,11 +28,6 @@ pub(super) const RENUMBERING_BYTES: usize = 4 * size_of::<u32>();
 
 /// Growth does not call for renumbering before there are twice this many tokens.
 const NUMBERED_MIN: usize = 8;
-
-/// Bytes of a hash table with room for `capacity` entries, including the places that stay free.
-const fn table_bytes(capacity: usize) -> usize {
-    (size_of::<(u32, u32)>() + 1) * capacity * 8 / 7
-}
 
 /// The number of a slot; also the slot of a number.
 #[inline]
@@ -49,13 +45,16 @@ const NONE: u32 = u32::MAX;
 /// table.
 const SPARSENESS: usize = 4;
 
+/// Tokens between the one that is looked up and the one whose place is prefetched.
+const AHEAD: usize = 24;
+
 /// The slots of tokens.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     /// Slots of the smallest tokens, by token: as far as the tokens are dense.
     direct: Vec<u32>,
     /// Slots of all other tokens.
-    slots: HashMap<u32, u32, RandomState>,
+    slots: SlotTable,
     /// Per slot: the token.
     names: Vec<u32>,
     /// Number of tokens at the last renumbering.
@@ -74,9 +73,28 @@ impl Dictionary {
     pub(super) fn slot(&mut self, token: u32) -> u32 {
         let slot = match self.direct.get(token as usize) {
             Some(&slot) => (slot != NONE).then_some(slot),
-            None => self.slots.get(&token).copied(),
+            None => self.slots.get(token),
         };
         slot.unwrap_or_else(|| self.add(token))
+    }
+
+    /// Replaces tokens by their slots.
+    pub(super) fn replace(&mut self, tokens: &mut [u32]) {
+        for at in 0..tokens.len() {
+            if let Some(&ahead) = tokens.get(at + AHEAD) {
+                self.prefetch(ahead);
+            }
+            tokens[at] = self.slot(tokens[at]);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, token: u32) {
+        if (token as usize) < self.direct.len() {
+            prefetch(&self.direct, token as usize);
+        } else {
+            self.slots.prefetch(token);
+        }
     }
 
     #[cold]
@@ -98,7 +116,7 @@ impl Dictionary {
     fn write(&mut self, token: u32, slot: u32) {
         match self.direct.get_mut(token as usize) {
             Some(known) => *known = slot,
-            None => drop(self.slots.insert(token, slot)),
+            None => self.slots.insert(token, slot),
         }
     }
 
@@ -128,7 +146,7 @@ impl Dictionary {
         drop(counts);
         let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
         // Freed before the new tables are allocated.
-        (self.direct, self.slots, self.names) = (Vec::new(), HashMap::default(), Vec::new());
+        (self.direct, self.slots, self.names) = (Vec::new(), SlotTable::default(), Vec::new());
         let mut moved = vec![FORGOTTEN; slots];
         for (new, &old) in (0..).zip(&order) {
             moved[old as usize] = new;
@@ -137,7 +155,7 @@ impl Dictionary {
         let direct = direct_len(&names);
         self.direct = vec![NONE; direct];
         let others = names.iter().filter(|&&token| token as usize >= direct).count();
-        self.slots.reserve(others);
+        self.slots.widen(others);
         for (slot, &token) in (0..).zip(&names) {
             self.write(token, slot);
         }
@@ -148,15 +166,13 @@ impl Dictionary {
 
     pub(super) fn bytes(&self) -> usize {
         let words = self.names.capacity() + self.direct.len();
-        table_bytes(self.slots.capacity()) + size_of::<u32>() * words
+        self.slots.bytes() + size_of::<u32>() * words
     }
 
     /// Bytes that `tokens` more tokens can take.
     pub(super) fn growth(&self, tokens: usize) -> usize {
         let len = self.len() + tokens;
-        let entries = self.slots.len() + tokens;
-        let is_room = entries <= self.slots.capacity();
-        let table = if is_room { 0 } else { table_bytes((2 * entries).next_power_of_two()) };
+        let table = self.slots.growth(tokens);
         let is_room = len <= self.names.capacity();
         let names = if is_room { 0 } else { size_of::<u32>() * (len + Self::slack(len)) };
         table + names
