@@ -231,9 +231,11 @@ impl SetsBuilder {
 
     /// Returns the sets so far and empties the builder.
     pub(crate) fn take(&mut self) -> RecordBatch {
-        // An unknown level is an error of the joins; the sets are the same on all of them.
-        sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &self.offsets, &mut self.tokens);
-        deduplicate(&mut self.offsets, &mut self.tokens);
+        if !are_ascending(&self.offsets, &self.tokens) {
+            // An unknown level is an error of the joins; the sets are the same on all of them.
+            sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &self.offsets, &mut self.tokens);
+            deduplicate(&mut self.offsets, &mut self.tokens);
+        }
         let ids = self.ids.split_off(0);
         let offsets = self.offsets.split_off(0);
         let tokens = self.tokens.split_off(0);
@@ -244,6 +246,14 @@ impl SetsBuilder {
         let columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(ids)), Arc::new(set)];
         RecordBatch::try_new(Arc::clone(&self.schema), columns).expect("built to this schema")
     }
+}
+
+/// Whether the tokens of each set ascend strictly: tokens descend between sets only.
+fn are_ascending(offsets: &[u32], tokens: &[u32]) -> bool {
+    // Without an end before the last pair, so that the compiler makes vectors of it.
+    let all = tokens.windows(2).filter(|pair| pair[0] >= pair[1]).count();
+    let ends = offsets.windows(2).filter(|set| set[0] < set[1]).map(|set| set[1] as usize);
+    all == ends.filter(|&end| end < tokens.len() && tokens[end - 1] >= tokens[end]).count()
 }
 
 /// Drops the duplicates of sorted sets.
@@ -269,4 +279,37 @@ fn deduplicate(offsets: &mut [u32], tokens: &mut Vec<u32>) {
         *offset = u32::try_from(kept).expect("not above the old end");
     }
     tokens.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sets_are_sorted_and_have_no_duplicates(
+            sets in proptest::collection::vec(proptest::collection::vec(0_u32..20, 0..5), 0..20),
+            are_sorted: bool,
+        ) {
+            let mut builder = SetsBuilder::new();
+            let mut expected = Vec::new();
+            for (id, mut set) in (0..).zip(sets) {
+                let mut sorted = set.clone();
+                sorted.sort_unstable();
+                sorted.dedup();
+                if are_sorted {
+                    set.clone_from(&sorted);
+                }
+                expected.push(sorted);
+                builder.tokens_mut().extend(set);
+                builder.close(id);
+            }
+            let batch = builder.take();
+            let found = batch.column(1).as_list::<i32>().iter().flatten();
+            let found = found.map(|set| set.as_primitive::<UInt32Type>().values().to_vec());
+            prop_assert_eq!(found.collect::<Vec<_>>(), expected);
+        }
+    }
 }

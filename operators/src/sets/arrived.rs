@@ -1,5 +1,7 @@
 //! Sets in the order of arrival.
 
+use trommel_kernels::prefetch;
+
 use super::side::Side;
 
 /// Sets of one side in the order of arrival.
@@ -13,14 +15,25 @@ pub(super) struct ArrivedBlock {
 }
 
 impl ArrivedBlock {
-    pub(super) fn new(side: Side) -> Self {
-        Self { side, offsets: vec![0], ..Self::default() }
+    /// A block without sets, with memory for the tokens that are expected.
+    pub(super) fn with_capacity(side: Side, tokens: usize) -> Self {
+        Self { side, offsets: vec![0], tokens: Vec::with_capacity(tokens), ..Self::default() }
     }
 
     pub(super) fn push(&mut self, id: u32, tokens: &[u32]) {
         self.ids.push(id);
         self.tokens.extend_from_slice(tokens);
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
+    }
+
+    /// Fetches into the cache where a set begins.
+    pub(super) fn prefetch_offset(&self, index: usize) {
+        prefetch(&self.offsets, index);
+    }
+
+    /// Fetches the first tokens of a set into the cache.
+    pub(super) fn prefetch_set(&self, index: usize) {
+        prefetch(&self.tokens, self.offsets[index] as usize);
     }
 
     pub(super) fn set(&self, index: usize) -> &[u32] {

@@ -15,6 +15,9 @@ use crate::budget::{Budget, BudgetFull};
 /// Maximum number of tokens of a block with several sets.
 const BLOCK_TOKENS: usize = 1 << 18;
 
+/// Sets whose memory is fetched ahead.
+const AHEAD: usize = 8;
+
 /// Bytes of a set besides its tokens: id, offset, and its place while sets are sorted.
 const SET_BYTES: usize = 2 * size_of::<u32>() + SET_PLACE_BYTES;
 
@@ -99,7 +102,9 @@ impl SetCollector {
             Some(block) => block,
             None => {
                 self.count_full_blocks();
-                self.blocks.push_mut(ArrivedBlock::new(side))
+                // A join of a few sets takes little memory; one of many, blocks that need not grow.
+                let expected = if self.blocks.is_empty() { 0 } else { BLOCK_TOKENS };
+                self.blocks.push_mut(ArrivedBlock::with_capacity(side, expected))
             }
         };
         block.push(id, tokens);
@@ -162,7 +167,14 @@ impl SetCollector {
         let (sets, tokens) = (places.len(), self.tokens);
         self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
         let mut sorted = SortedSets::with_capacity(sets, tokens);
-        for place in &places {
+        for (number, place) in places.iter().enumerate() {
+            // Sets are anywhere in memory: their misses of the cache overlap.
+            if let Some(far) = places.get(number + 2 * AHEAD) {
+                self.blocks[far.block as usize].prefetch_offset(far.index as usize);
+            }
+            if let Some(near) = places.get(number + AHEAD) {
+                self.blocks[near.block as usize].prefetch_set(near.index as usize);
+            }
             let block = &self.blocks[place.block as usize];
             let index = place.index as usize;
             sorted.push(block.side, block.ids[index], block.set(index));

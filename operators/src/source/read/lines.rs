@@ -71,6 +71,11 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The bytes of all lines, with line ends.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Calls `accept` with the number and the bytes of each line; without bytes for a line that
     /// is too long and has been refused.
     pub(super) fn for_each_accepted(
@@ -78,13 +83,25 @@ impl<'a> Run<'a> {
         inputs: &mut Inputs,
         mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
+        self.for_each_accepted_range(inputs, |inputs, line, range| {
+            accept(inputs, line, range.map(|range| &self.bytes[range]))
+        })
+    }
+
+    /// Calls `accept` as [`Self::for_each_accepted`], with the range of the line in
+    /// [`Self::bytes`].
+    pub(super) fn for_each_accepted_range(
+        &self,
+        inputs: &mut Inputs,
+        mut accept: impl FnMut(&mut Inputs, u64, Option<Range<usize>>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let bytes_max = self.line_bytes_max;
         for (line, range) in (self.first_line..).zip(self.ranges()) {
             if range.len() > bytes_max {
                 inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                 accept(inputs, line, None)?;
             } else {
-                accept(inputs, line, Some(&self.bytes[range]))?;
+                accept(inputs, line, Some(range))?;
             }
         }
         Ok(())

@@ -16,6 +16,8 @@
 //! Source: Langdale, Lemire, *Parsing gigabytes of JSON per second*, VLDB Journal 28, 2019 (masks,
 //! conversion of eight digits). Departure: a loop converts more than eight digits.
 
+use std::ops::Range;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
@@ -63,10 +65,10 @@ impl LineFormat for SetLines {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        run.for_each_accepted(inputs, |inputs, line, bytes| {
+        run.for_each_accepted_range(inputs, |inputs, line, range| {
             let id = self.next_id(inputs, line)?;
-            let Some(bytes) = bytes else { return Ok(()) };
-            match parse_tokens(bytes, self.sets.tokens_mut()) {
+            let Some(range) = range else { return Ok(()) };
+            match parse_tokens(run.bytes(), range, self.sets.tokens_mut()) {
                 Ok(()) => self.sets.close(id),
                 Err(token) => {
                     self.sets.abandon();
@@ -99,37 +101,50 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Appends the integers of a line to `tokens`, or returns the first invalid token.
-fn parse_tokens<'a>(line: &'a [u8], tokens: &mut Vec<u32>) -> Result<(), &'a [u8]> {
-    let mut start = 0;
-    let mut base = 0;
-    while base < line.len() {
-        let mut ends = match line[base..].first_chunk::<BLOCK>() {
-            Some(block) => other_than_digits(block),
-            None => {
-                let rest = &line[base..];
-                let mut block = [b' '; BLOCK];
-                block[..rest.len()].copy_from_slice(rest);
-                // The end of the line ends the last token; it has no bit if the line fills the
-                // block.
-                other_than_digits(&block) & (u64::MAX >> (BLOCK - 1 - rest.len()))
-            }
-        };
+/// Appends the integers of the `line` of `bytes` to `tokens`, or returns the first invalid token.
+fn parse_tokens<'a>(
+    bytes: &'a [u8],
+    line: Range<usize>,
+    tokens: &mut Vec<u32>,
+) -> Result<(), &'a [u8]> {
+    let mut start = line.start;
+    let mut base = line.start;
+    while base < line.end {
+        let rest = line.end - base;
+        // The end of the line, which is no digit, ends the last token.
+        let of_line = if rest < BLOCK { u64::MAX >> (BLOCK - 1 - rest) } else { u64::MAX };
+        let mut ends = other_than_digits_at(bytes, base) & of_line;
         while ends != 0 {
             let end = base + ends.trailing_zeros() as usize;
             ends &= ends - 1;
-            if end < line.len() && !is_blank(line[end]) {
-                return Err(token_at(line, start));
+            if end < line.end && !is_blank(bytes[end]) {
+                return Err(token_at(&bytes[..line.end], start));
             }
-            push_token(line, start, end, tokens)?;
+            push_token(&bytes[..line.end], bytes, start, end, tokens)?;
             start = end + 1;
         }
         base += BLOCK;
     }
-    if start < line.len() {
-        push_token(line, start, line.len(), tokens)?;
+    if start < line.end {
+        push_token(&bytes[..line.end], bytes, start, line.end, tokens)?;
     }
     Ok(())
+}
+
+/// Bit `i` is set if byte `base + i` is no digit, or past the end.
+#[inline]
+fn other_than_digits_at(bytes: &[u8], base: usize) -> u64 {
+    let rest = &bytes[base..];
+    if let Some(block) = rest.first_chunk() {
+        return other_than_digits(block);
+    }
+    if let Some(block) = bytes.last_chunk() {
+        // The bytes before the base move out.
+        return !(!other_than_digits(block) >> (BLOCK - rest.len()));
+    }
+    let mut block = [b' '; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    other_than_digits(&block)
 }
 
 /// Bit `i` is set if byte `i` is no digit.
@@ -146,29 +161,39 @@ fn other_than_digits(block: &[u8; BLOCK]) -> u64 {
     })
 }
 
-/// Appends the token of the digits from `start` to `end`, if there are any.
-#[inline]
+/// Appends the token of the digits from `start` to `end`, if there are any. `bytes` goes on after
+/// the `line`.
+#[inline(always)]
 fn push_token<'a>(
     line: &'a [u8],
+    bytes: &[u8],
     start: usize,
     end: usize,
     tokens: &mut Vec<u32>,
 ) -> Result<(), &'a [u8]> {
     let length = end - start;
-    if length == 0 {
+    let word = bytes[start..].first_chunk::<WORD>();
+    if let Some(word) = word
+        && (1..=WORD).contains(&length)
+    {
+        // Bytes after the token move out.
+        tokens.push(of_digits(u64::from_le_bytes(*word) << (8 * (WORD - length))));
         return Ok(());
     }
-    // A load from the first digit on, or if the line is over before, up to the last one.
-    let first = line[start..].first_chunk::<WORD>().map(|word| u64::from_le_bytes(*word));
-    let last = || line[..end].last_chunk::<WORD>().map(|word| u64::from_le_bytes(*word));
-    let token = match WORD.checked_sub(length).map(|others| 8 * others) {
-        Some(others) => first
-            .map(|word| word << others)
-            .or_else(|| Some(last()? >> others << others))
-            .map_or_else(|| of_any(&line[start..end]), |digits| Some(of_digits(digits))),
-        None => of_any(&line[start..end]),
-    };
-    tokens.push(token.ok_or_else(|| token_at(line, start))?);
+    push_rare_token(line, start, end, tokens)
+}
+
+/// Appends a token that is long, empty, or at the end of all bytes.
+#[cold]
+fn push_rare_token<'a>(
+    line: &'a [u8],
+    start: usize,
+    end: usize,
+    tokens: &mut Vec<u32>,
+) -> Result<(), &'a [u8]> {
+    if start < end {
+        tokens.push(of_any(&line[start..end]).ok_or_else(|| token_at(line, start))?);
+    }
     Ok(())
 }
 
@@ -220,8 +245,16 @@ mod tests {
 
     fn check(line: &[u8]) {
         let mut tokens = Vec::new();
-        let parsed = parse_tokens(line, &mut tokens);
-        assert_eq!(parsed.map(|()| tokens), naive(line), "{:?}", String::from_utf8_lossy(line));
+        // Alone, and between other lines.
+        for around in [0, 7, 70] {
+            let bytes = [&b"9\n".repeat(around), line, &b"\n9".repeat(around)].concat();
+            tokens.clear();
+            let begin = 2 * around;
+            let parsed = parse_tokens(&bytes, begin..begin + line.len(), &mut tokens);
+            let parsed = parsed.map(|()| &tokens[..]);
+            let expected = naive(line);
+            assert_eq!(parsed, expected.as_deref().map_err(|token| *token), "{line:?}");
+        }
     }
 
     #[test]
