@@ -8,7 +8,7 @@ mod direct;
 mod figures;
 mod live;
 mod pipelines;
-mod python;
+mod processes;
 mod results;
 mod sieves;
 mod stream;
@@ -24,6 +24,7 @@ use trommel_bench::plot::{Plot, Scale};
 #[cfg(feature = "peers")]
 pub(crate) use self::direct::feed;
 use self::direct::isa;
+use self::processes::Processes;
 use self::results::Results;
 use self::stream::Shape;
 pub(crate) use self::stream::Stream;
@@ -31,7 +32,6 @@ pub(crate) use self::stream::Stream;
 pub(crate) use self::stream::{Answer, Estimate};
 pub(crate) use self::table::Candidate;
 use self::table::{Cell, Rows, header, print_row, ratios};
-use crate::python::Python;
 #[cfg(feature = "peers")]
 use crate::summary_peers::candidates as peers;
 
@@ -110,6 +110,10 @@ pub(crate) struct Arguments {
     /// Measure DuckDB and ClickHouse too; downloads their packages once.
     #[arg(long)]
     python_peers: bool,
+    /// Folder with the sources of DataSketches for C++ (github.com/apache/datasketches-cpp): compile
+    /// its sketch and measure it too.
+    #[arg(long)]
+    datasketches: Option<PathBuf>,
     /// File of results: add the numbers of the table to it and print all of them, so that a long
     /// run can be divided.
     #[arg(long)]
@@ -208,10 +212,7 @@ pub(crate) fn run(arguments: &Arguments) {
 
 /// Runs the section [`Section::Table`].
 fn over_skews(arguments: &Arguments) -> io::Result<()> {
-    let python = arguments.python_peers.then(|| Python::prepare("frequent_items"));
-    let python = python.and_then(|python| {
-        python.inspect_err(|error| println!("without Python peers: {error}\n")).ok()
-    });
+    let processes = Processes::prepare(arguments.python_peers, arguments.datasketches.as_deref())?;
     let path = arguments.results.as_deref();
     let mut results = Results::load(path, arguments)?;
     let peers: Vec<Candidate> = peers().into_iter().collect();
@@ -224,8 +225,7 @@ fn over_skews(arguments: &Arguments) -> io::Result<()> {
         for row in rows.iter() {
             results.add(&row.name, skew, row.cells[0].expect("it was measured"));
         }
-        let Some(python) = &python else { continue };
-        for (name, cell) in python::measure(python, &stream, arguments.rounds)? {
+        for (name, cell) in processes.measure(&stream, arguments.rounds)? {
             results.add(&name, skew, cell);
             results.add_peers([name.as_str()]);
         }

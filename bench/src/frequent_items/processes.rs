@@ -1,0 +1,128 @@
+//! Peers in processes of their own, over the same items: databases with an approximate top-k, and
+//! a library for C++.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+use std::{env, fs};
+
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::stream::{Answer, Estimate, Stream};
+use super::table::Cell;
+use crate::python::Python;
+
+/// Source of the program that measures DataSketches.
+const CPP_SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/frequent_items.cpp");
+
+/// Output of a process for one peer.
+#[derive(Debug, Deserialize)]
+struct Measured {
+    name: String,
+    seconds: Vec<f64>,
+    /// Items and counts; no count if the peer only names items.
+    rows: Vec<(u32, Option<u64>)>,
+}
+
+/// Peers that are installed, and their files.
+pub(super) struct Processes {
+    python: Option<Python>,
+    /// Program with the library for C++.
+    cpp: Option<PathBuf>,
+    folder: TempDir,
+}
+
+impl Processes {
+    /// Prepares the Python packages, and compiles the library for C++ in the folder `datasketches`.
+    /// Peers that fail are named and left out.
+    ///
+    /// # Errors
+    /// If there is no folder for temporary files.
+    pub(super) fn prepare(python: bool, datasketches: Option<&Path>) -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let report = |error: &io::Error| println!("left out: {error}\n");
+        let python = python.then(|| Python::prepare("frequent_items").inspect_err(report).ok());
+        let cpp = datasketches
+            .and_then(|library| compile(library, folder.path()).inspect_err(report).ok());
+        Ok(Self { python: python.flatten(), cpp, folder })
+    }
+
+    /// Measures all peers on this stream, in rounds after one to warm up.
+    ///
+    /// # Errors
+    /// If a process fails.
+    pub(super) fn measure(
+        &self,
+        stream: &Stream,
+        rounds: usize,
+    ) -> io::Result<Vec<(String, Cell)>> {
+        let Self { python, cpp, folder } = self;
+        if python.is_none() && cpp.is_none() {
+            return Ok(Vec::new());
+        }
+        let path = folder.path().join("items.u32le");
+        let mut file = io::BufWriter::new(fs::File::create(&path)?);
+        for items in stream.items().chunks(1 << 16) {
+            let bytes: Vec<u8> = items.iter().flat_map(|item| item.to_le_bytes()).collect();
+            file.write_all(&bytes)?;
+        }
+        file.flush()?;
+        let mut measured: Vec<Measured> = Vec::new();
+        if let Some(python) = python {
+            measured.extend(python.measure::<Vec<Measured>>(&[
+                ("--items", &[path.display().to_string()]),
+                ("--counters", &[stream.counters.to_string()]),
+                ("--rounds", &[rounds.to_string()]),
+            ])?);
+        }
+        if let Some(cpp) = cpp {
+            // Three quarters of the map are usable.
+            let log_size = (stream.counters * 4 / 3).next_power_of_two().ilog2();
+            let mut command = Command::new(cpp);
+            command.arg(&path).arg(log_size.to_string()).arg(rounds.to_string());
+            let output = successful(command.output()?)?;
+            measured.push(serde_json::from_slice(&output.stdout)?);
+        }
+        Ok(measured.into_iter().map(|peer| peer.into_cell(stream)).collect())
+    }
+}
+
+/// Compiles the program for the sources of DataSketches in `library`, by `$CXX` or `c++`.
+fn compile(library: &Path, folder: &Path) -> io::Result<PathBuf> {
+    let program = folder.join("datasketches");
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let mut command = Command::new(&compiler);
+    command.args(["-O3", "-march=native", "-std=c++17"]);
+    for part in ["fi", "common"] {
+        command.arg("-I").arg(library.join(part).join("include"));
+    }
+    successful(command.arg(CPP_SOURCE).arg("-o").arg(&program).output()?)?;
+    let version = successful(Command::new(&compiler).arg("--version").output()?)?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let version = version.lines().next().unwrap_or_default();
+    println!("DataSketches C++ of {}: {version}, -O3 -march=native\n", library.display());
+    Ok(program)
+}
+
+/// The output of a process, or its standard error if it failed.
+fn successful(output: Output) -> io::Result<Output> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
+
+impl Measured {
+    fn into_cell(self, stream: &Stream) -> (String, Cell) {
+        let estimate = |(item, count)| Estimate { item, count, error: None };
+        let mut estimates: Vec<Estimate> = self.rows.into_iter().map(estimate).collect();
+        estimates.sort_by_key(|estimate| Reverse(estimate.count));
+        let times = self.seconds.into_iter().map(Duration::from_secs_f64).collect();
+        let answer = Answer { estimates, ..Answer::default() };
+        let cell = Cell::of(&self.name, stream, times, &answer);
+        (self.name, cell)
+    }
+}
