@@ -110,8 +110,8 @@ pub(crate) struct Arguments {
     /// Measure DuckDB and ClickHouse too; downloads their packages once.
     #[arg(long)]
     python_peers: bool,
-    /// Folder with the sources of DataSketches for C++ (github.com/apache/datasketches-cpp): compile
-    /// its sketch and measure it too.
+    /// Folder with the sources of DataSketches for C++ (github.com/apache/datasketches-cpp):
+    /// compile its sketch and measure it too.
     #[arg(long)]
     datasketches: Option<PathBuf>,
     /// File of results: add the numbers of the table to it and print all of them, so that a long
