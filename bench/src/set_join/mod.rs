@@ -8,6 +8,7 @@
 mod data;
 mod figures;
 mod grid;
+mod growth;
 mod joins;
 mod peers;
 mod streams;
@@ -31,6 +32,7 @@ use trommel::{Isa, JoinOutput};
 
 use self::data::{Input, Truth, files, generated};
 use self::grid::Factors;
+use self::growth::Growth;
 use self::joins::Joins;
 use self::peers::Ours;
 use self::streams::{Stream, Streamed};
@@ -97,6 +99,11 @@ pub(crate) struct Arguments {
     /// Tokens of each generated input of the grid.
     #[arg(long, default_value_t = 1_000_000, requires = "grid")]
     tokens: usize,
+    /// Measure whole runs over these numbers of generated sets instead, ascending, by Jaccard:
+    /// time and memory on one core, on all, and on a GPU if there is one; with `--windows`, as a
+    /// stream with each window.
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["data", "verify", "two_sided", "algorithms", "similarities", "levels", "python_peers", "end_to_end", "grid"])]
+    growth: Vec<u64>,
     /// Number of sets to take of each input, evenly spaced; by default all.
     #[arg(long)]
     sets: Option<usize>,
@@ -185,6 +192,9 @@ impl Patience {
 pub(crate) fn run(arguments: &Arguments) {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
+    if !arguments.growth.is_empty() {
+        return grow(arguments).expect("the figures can be written");
+    }
     if arguments.grid && arguments.data.is_none() {
         return measure_factors(arguments, isa, grid::cells(arguments.tokens));
     }
@@ -272,6 +282,24 @@ fn in_waves(
         figures::draw(&joins, folder).expect("the figures can be written");
     }
     joins
+}
+
+/// Measures whole runs by the number of sets, at each threshold and in each window.
+///
+/// # Errors
+/// If a figure cannot be written.
+fn grow(arguments: &Arguments) -> io::Result<()> {
+    let windows = match &arguments.windows[..] {
+        [] => vec![None],
+        windows => windows.iter().copied().map(Some).collect(),
+    };
+    for window in windows {
+        for &percent in &arguments.thresholds {
+            let growth = Growth { sets: &arguments.growth, percent, window };
+            growth.measure(patience(arguments), arguments.figures.as_deref())?;
+        }
+    }
+    Ok(())
 }
 
 /// Compares `auto` with the best algorithm on each input.
