@@ -1,120 +1,131 @@
 //! Cells for the items that the sieve misses: counts codes in a direct-mapped table, as long as
-//! no sum reaches its limit.
+//! their sums are below a limit.
 //!
-//! A cell has the key that it belongs to and two sums: one for that key, one for all other codes
-//! that hash to it. The sum to grow is chosen by an index and not by a branch, so the only branch
-//! is the limit, which is rarely reached. The places of a group of codes are computed before the
-//! first of them is counted, in a loop that compiles to vectors on the levels that multiply in
-//! them. The code is the same on all levels, but compiled for each. (Gathering and scattering
-//! cells of several items, with the conflicts found first, costs more than the items one by one.)
+//! ```text
+//! code ──hash──► place = 4 cell + lane        cell { key │ own │ others[4] }
+//!                                              key == code:  own + 1
+//!                                              otherwise:    others[lane] + 1
+//! ```
+//!
+//! A cell has the key that it belongs to and five sums: one for that key, four for all other codes
+//! that hash to it, by their lanes. A key costs as much memory as a sum, and the codes without one
+//! are many more than those with one: four sums share a key. The sum to grow is chosen by an index
+//! and not by a branch, so the only branch is the limit, which is rarely reached. The places of a
+//! group of codes are computed before the first of them is counted, in a loop that compiles to
+//! vectors on the levels that multiply in them. The code is the same on all levels, but compiled
+//! for each. (Gathering and scattering cells of several items, with the conflicts found first,
+//! costs more than the items one by one.)
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
+
+use std::hint::select_unpredictable;
 
 use super::hash::CodeHash;
 use crate::Isa;
 use crate::simd::{Base, Call, Key, RunOn, dispatch, prefetch};
 
-/// The index of the sum of a cell's key.
-pub const OWN: usize = 0;
-/// The index of the sum of all other codes.
-pub const OTHERS: usize = 1;
+/// The sums of a cell for codes that are not its key.
+pub const LANES: usize = 1 << LANES_LOG;
 
-/// One cell: 12 bytes for `u32`. The less a table takes, the better for the caches and the pages
-/// in use; cells of 16 bytes, none of which crosses a cache line, were slower.
+const LANES_LOG: u32 = 2;
+
+/// One cell: 24 bytes for `u32`, 32 for `u64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell<C> {
     /// The key of the cell.
     pub key: C,
-    /// [`OWN`] and [`OTHERS`].
-    pub sums: [u32; 2],
+    /// The sum of its key, and then one for each lane of all other codes.
+    pub sums: [i32; 1 + LANES],
 }
 
-/// The index of the cell of a code in a table of 2^(32 - `shift`) cells, at least 2.
+/// The index of the sum of the key of a cell.
+pub const OWN: usize = 0;
+
+/// The index of the sum of the other codes of a place.
 #[inline(always)]
 #[must_use]
-pub fn cell_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
+pub const fn others_of(place: usize) -> usize {
+    1 + place % LANES
+}
+
+/// The place of a code, [`LANES`] for each cell, among 2^(32 - `shift`) places. Its cell is the
+/// place divided by [`LANES`].
+#[inline(always)]
+#[must_use]
+pub fn place_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
     (hash.of(code) >> shift) as usize
 }
 
-/// Adds 1 for each code from position `start` on to the sum of its cell that it belongs to, up to
-/// the first one that would pass the limit of its sum; returns the position of that one, or the
-/// number of codes.
+/// Codes whose places are computed together, whose cells are prefetched, and whose refusals are a
+/// word. With AVX-512 and 64 of them, the loop takes half of the time that it takes with the same
+/// hash inside it.
+pub const GROUP: usize = 64;
+
+/// Adds 1 for each code to the sum of its cell that it belongs to, unless that is at the limit;
+/// `refused` gets the codes that were not counted, a bit each.
 ///
 /// ```text
-/// for code:  cell = cells[hash(code)];  sum = OWN if cell.key == code else OTHERS
-///            if cell.sums[sum] + 1 > limits[sum] { return }
-///            cell.sums[sum] += 1
+/// for code:  cell, lane = hash(code);  sum = own if cell.key == code else others[lane]
+///            if sum < limit { sum += 1 } else { refused += code }
 /// ```
+///
+/// # Shapes
+///
+/// `cells`: 2 to 2^30, a power of two; no sum is `i32::MAX`, and one may start below 0, to count
+/// further. `refused`: a word for each [`GROUP`] codes, the first code in the lowest bit.
 ///
 /// # Examples
 ///
 /// ```
 /// use trommel_kernels::Isa;
-/// use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
+/// use trommel_kernels::sieve::{Cell, CodeHash, LANES, OWN, absorb, others_of, place_of};
 ///
-/// let hash = CodeHash::from_seed(1);
-/// let mut cells = [Cell::<u32>::default(); 4];
-/// let cell = cell_of(hash, 30, 7_u32);
-/// cells[cell].key = 7;
-/// let end = absorb(Isa::Scalar, hash, &mut cells, [100, 100], &[7, 7, 7], 0);
-/// assert_eq!((end, cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 3, 0));
+/// let (hash, log) = (CodeHash::from_seed(1), 10);
+/// let mut cells = vec![Cell::<u32>::default(); (1 << log) / LANES];
+/// let place = place_of(hash, 32 - log, 7_u32);
+/// cells[place / LANES].key = 7;
+/// let mut refused = [0];
+/// absorb(Isa::selected()?, hash, &mut cells, 3, &[7, 7, 7, 7, 7], &mut refused);
+/// let sums = cells[place / LANES].sums;
+/// assert_eq!((sums[OWN], sums[others_of(place)]), (3, 0));
+/// assert_eq!(refused, [0b11000]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Cost
 ///
-/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item. A
-/// call that starts within a group of codes finds the places of the rest of that group one by
-/// one.
+/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item.
 ///
 /// # Panics
 ///
-/// If the number of cells is not a power of two from 2 to 2^32, or there are fewer than `start`
-/// codes.
-///
-/// # Examples
-///
-/// ```
-/// use trommel_kernels::Isa;
-/// use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
-///
-/// let (hash, log) = (CodeHash::from_seed(1), 10);
-/// let mut cells = vec![Cell::<u32>::default(); 1 << log];
-/// let cell = cell_of(hash, 32 - log, 7_u32);
-/// cells[cell].key = 7;
-/// // The fourth 7 would pass the limit.
-/// let end = absorb(Isa::selected()?, hash, &mut cells, [3, 9], &[7, 7, 7, 7, 7], 0);
-/// assert_eq!((end, cells[cell].sums[OWN], cells[cell].sums[OTHERS]), (3, 3, 0));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// If a shape is not as above. Checked once per call.
 pub fn absorb<C: Key>(
     isa: Isa,
     hash: CodeHash,
     cells: &mut [Cell<C>],
-    limits: [u32; 2],
+    limit: i32,
     codes: &[C],
-    start: usize,
-) -> usize {
+    refused: &mut [u64],
+) {
     let len = cells.len();
     assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
-    assert!(len as u64 <= 1 << 32, "{len} cells; a hash of 32 bits reaches 2^32");
-    let shift = u32::BITS - len.ilog2();
-    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limits, codes, start })
+    assert!(len as u64 <= 1 << 30, "{len} cells; a hash of 32 bits reaches 2^30");
+    let (words, words_len) = (codes.len().div_ceil(GROUP), refused.len());
+    assert!(words == words_len, "{} codes need {words} words, not {words_len}", codes.len());
+    let shift = u32::BITS - (len * LANES).ilog2();
+    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limit, codes, refused });
 }
 
 /// The arguments of [`absorb`], checked.
 struct Absorb<'a, C> {
     hash: CodeHash,
-    /// 32 - log2(cells).
+    /// 32 - log2(places).
     shift: u32,
     cells: &'a mut [Cell<C>],
-    limits: [u32; 2],
+    limit: i32,
     codes: &'a [C],
-    start: usize,
+    refused: &'a mut [u64],
 }
-
-/// Codes whose places are computed together, and whose cells are prefetched. With AVX-512 and 64
-/// of them, the loop takes half of the time that it takes with the same hash inside it.
-const GROUP: usize = 64;
 
 /// A table up to this size stays in the first-level cache, where prefetching its cells costs 15
 /// %. Beyond, it makes the loop 1.2 to 2 times as fast.
@@ -125,73 +136,77 @@ const UNROLLED: usize = 4;
 
 impl<C: Key> Absorb<'_, C> {
     #[inline(always)]
-    fn run(mut self) -> usize {
-        // A caller that comes back after a few codes would pay for a whole group each time.
-        let aligned = self.start.next_multiple_of(GROUP).min(self.codes.len());
-        let mut position = self.count_one_by_one(self.start, aligned);
-        if position < aligned {
-            return position;
-        }
+    fn run(mut self) {
         let is_far = size_of_val(self.cells) > NEAR_BYTES;
-        let (groups, _) = self.codes[aligned..].as_chunks::<GROUP>();
-        for group in groups {
-            // Into an array first: this loop has no other effect, so that it becomes vectors.
-            let mut places = [0; GROUP];
-            for (place, &code) in places.iter_mut().zip(group) {
-                *place = self.hash.of(code) >> self.shift;
+        let (groups, rest) = self.codes.as_chunks::<GROUP>();
+        for (word, group) in groups.iter().enumerate() {
+            // Into arrays first: this loop has no other effect, so that it becomes vectors.
+            let (mut cells, mut others) = ([0; GROUP], [0; GROUP]);
+            for ((cell, others), &code) in cells.iter_mut().zip(&mut others).zip(group) {
+                let place = self.hash.of(code) >> self.shift;
+                *cell = place >> LANES_LOG;
+                *others = 1 + place % (1 << LANES_LOG);
             }
             if is_far {
-                places.iter().for_each(|&place| prefetch(self.cells, place as usize));
+                cells.iter().for_each(|&cell| prefetch(self.cells, cell as usize));
             }
-            let (places, _) = places.as_chunks::<UNROLLED>();
+            let (cells, _) = cells.as_chunks::<UNROLLED>();
+            let (others, _) = others.as_chunks::<UNROLLED>();
             let (codes, _) = group.as_chunks::<UNROLLED>();
-            for (places, codes) in places.iter().zip(codes) {
-                for (&place, &code) in places.iter().zip(codes) {
-                    if !self.count(place, code) {
-                        return position;
+            let mut refused = 0;
+            let mut bit = 1;
+            for ((cells, others), codes) in cells.iter().zip(others).zip(codes) {
+                for ((&cell, &others), &code) in cells.iter().zip(others).zip(codes) {
+                    if !self.count(cell as usize, others as usize, code) {
+                        refused |= bit;
                     }
-                    position += 1;
+                    bit <<= 1;
                 }
             }
+            self.refused[word] = refused;
         }
-        self.count_one_by_one(position, self.codes.len())
+        if let Some(word) = self.refused.get_mut(groups.len()) {
+            *word = 0;
+        }
+        for (bit, &code) in rest.iter().enumerate() {
+            let place = (self.hash.of(code) >> self.shift) as usize;
+            if !self.count(place / LANES, others_of(place), code) {
+                self.refused[groups.len()] |= 1 << bit;
+            }
+        }
     }
 
-    /// Counts the codes in this range, up to the first one whose sum is at the limit.
+    /// Counts one code, unless its sum is at the limit. `cell` and `others` are those of its place.
     #[inline(always)]
-    fn count_one_by_one(&mut self, start: usize, end: usize) -> usize {
-        let codes = self.codes;
-        let is_full = |&code: &C| !self.count(self.hash.of(code) >> self.shift, code);
-        codes[start..end].iter().position(is_full).map_or(end, |offset| start + offset)
-    }
-
-    /// Counts one code, unless its sum is at the limit.
-    #[inline(always)]
-    fn count(&mut self, place: u32, code: C) -> bool {
+    fn count(&mut self, cell: usize, others: usize, code: C) -> bool {
         // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
-        // as the number of cells, a power of two, has zeros: it is below that.
-        let cell = unsafe { self.cells.get_unchecked_mut(place as usize) };
+        // as the number of places, a power of two, has zeros: it is below that, and its cell is
+        // below the number of cells.
+        let cell = unsafe { self.cells.get_unchecked_mut(cell) };
         // An index rather than a branch: whether the key matches cannot be foretold.
-        let sum = usize::from(cell.key != code);
-        // Sums never wrap: none exceeds its limit.
-        let next = cell.sums[sum].wrapping_add(1);
-        if next > self.limits[sum] {
-            return false;
+        let is_own = cell.key == code;
+        let sum = select_unpredictable(is_own, OWN, others);
+        // SAFETY: `others` is 1 and the remainder of a division by the number of lanes.
+        let sum = unsafe { cell.sums.get_unchecked_mut(sum) };
+        // A sum of `i32::MAX` was above every limit before.
+        let next = sum.wrapping_add(1);
+        let fits = next <= self.limit;
+        if fits {
+            *sum = next;
         }
-        cell.sums[sum] = next;
-        true
+        fits
     }
 }
 
 impl<C> Call for Absorb<'_, C> {
-    type Output = usize;
+    type Output = ();
 }
 
 /// One loop for all levels, compiled for each.
 impl<C: Key, L> RunOn<L> for Absorb<'_, C> {
     #[inline(always)]
-    fn run_on(self, _: L) -> usize {
-        self.run()
+    fn run_on(self, _: L) {
+        self.run();
     }
 }
 
@@ -202,56 +217,61 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a map from cells to sums, which finds a place by division and not by shifting.
+        /// Against a table that finds a place by division and not by shifting.
         #[test]
-        fn sums_are_those_of_a_map_up_to_the_first_limit(
+        fn sums_and_refusals_are_those_of_a_table_without_hashing_by_shifts(
             log in 1..8_u32,
             codes in prop::collection::vec(any::<u32>(), 0..300),
             keys in prop::collection::vec(any::<u32>(), 0..20),
             repeats in 1..4_usize,
-            limits in [1..20_u32, 1..20_u32],
-            start in 0..400_usize,
+            limit in 1..20_i32,
+            own in -10..10_i32,
             seed: u64,
         ) {
             let hash = CodeHash::from_seed(seed);
-            let cell = |code: u32| {
+            let place = |code: u32| {
                 let hash = u64::from(hash.of(code));
-                usize::try_from(hash / ((1 << 32) >> log)).expect("a small number")
+                usize::try_from(hash / ((1 << 32) >> (log + 2))).expect("a small number")
             };
             let mut cells = vec![Cell::default(); 1 << log];
-            keys.iter().for_each(|&key| cells[cell(key)].key = key);
+            cells.iter_mut().for_each(|cell: &mut Cell<u32>| cell.sums[0] = own);
+            keys.iter().for_each(|&key| cells[place(key) / 4].key = key);
             let codes: Vec<u32> = keys.iter().chain(&codes).copied().collect();
             let codes = codes.repeat(repeats);
-            let start = start.min(codes.len());
             let mut expected = cells.clone();
-            let counted = codes[start..].iter().position(|&code| {
-                let cell = &mut expected[cell(code)];
-                let (sum, limit) = match cell.key == code {
-                    true => (&mut cell.sums[0], limits[0]),
-                    false => (&mut cell.sums[1], limits[1]),
-                };
-                let is_over = *sum >= limit;
-                *sum += u32::from(!is_over);
-                is_over
-            });
+            let refused: Vec<bool> = codes
+                .iter()
+                .map(|&code| {
+                    let cell = &mut expected[place(code) / 4];
+                    let sum = match cell.key == code {
+                        true => &mut cell.sums[0],
+                        false => &mut cell.sums[1 + place(code) % 4],
+                    };
+                    let is_over = *sum >= limit;
+                    *sum += i32::from(!is_over);
+                    is_over
+                })
+                .collect();
             for isa in Isa::available() {
                 let mut cells = cells.clone();
-                let end = absorb(isa, hash, &mut cells, limits, &codes, start);
-                let expected_end = counted.map_or(codes.len(), |offset| start + offset);
-                prop_assert_eq!(end, expected_end, "{}", isa);
+                let mut words = vec![u64::MAX; codes.len().div_ceil(64)];
+                absorb(isa, hash, &mut cells, limit, &codes, &mut words);
+                let bits = (0..64 * words.len()).map(|bit| words[bit / 64] >> (bit % 64) & 1 == 1);
+                let expected_bits = refused.iter().copied().chain(std::iter::repeat(false));
+                prop_assert!(bits.zip(expected_bits).all(|(bit, expected)| bit == expected));
                 prop_assert_eq!(&cells, &expected, "{}", isa);
             }
         }
     }
 
     #[test]
-    fn the_codes_that_mark_vacant_cells_hash_apart() {
+    fn the_codes_that_mark_vacant_cells_hash_to_different_halves() {
         for seed in 0..100 {
             let hash = CodeHash::from_seed(seed);
             for log in 1..=30 {
-                assert_eq!(cell_of(hash, 32 - log, 0_u32), 0);
-                assert_ne!(cell_of(hash, 32 - log, u32::from(hash.upper_code())), 0);
-                assert!(cell_of(hash, 32 - log, u64::MAX) < 1 << log);
+                let cell = |code: u64| place_of(hash, 32 - log, code) >> (log - 1);
+                assert_eq!((cell(0), cell(hash.upper_code().into())), (0, 1));
+                assert!(place_of(hash, 32 - log, u64::MAX) < 1 << log);
             }
         }
     }
@@ -260,6 +280,6 @@ mod tests {
     #[should_panic(expected = "3 cells; allowed are powers of two from 2 on")]
     fn an_odd_table_is_refused() {
         let hash = CodeHash::from_seed(1);
-        absorb(Isa::Scalar, hash, &mut [Cell::<u64>::default(); 3], [1, 1], &[], 0);
+        absorb(Isa::Scalar, hash, &mut [Cell::<u64>::default(); 3], 1, &[], &mut []);
     }
 }

@@ -6,15 +6,15 @@
 //! # How
 //!
 //! A sieve i bounds the count of every item: by [`Counted`] if it is monitored, and otherwise by 0
-//! and the alpha of its cell, which is at most its line l_i. The bounds of both streams together
+//! and the alpha of its place, which is at most its line l_i. The bounds of both streams together
 //! are the sums. With N = N_1 + N_2, L the slack of N, and C the counters including the extra ones:
 //!
 //! - the C items with the largest upper bounds stay monitored; d is the largest of the others, 0 if
 //!   there are none;
 //! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
-//! - the hash is the one of the sieve that becomes both. The alpha of a cell is its own plus the
-//!   alpha of the same cell of the other sieve, if the secrets are equal, or plus the largest alpha
-//!   of the other sieve; and it is at least the bounds of the items of the cell that were dropped;
+//! - the hash is the one of the sieve that becomes both. The alpha of a place is its own plus the
+//!   alpha of the same place of the other sieve, if the secrets are equal, or plus the largest alpha
+//!   of the other sieve; and it is at least the bounds of the items of the place that were dropped;
 //! - if l > L, counts below l are raised to it, and their errors with them.
 //!
 //! # Guarantees
@@ -24,9 +24,9 @@
 //! stream that follows:
 //!
 //! - *Bounds are true, alpha <= l bounds unmonitored items, errors are at most N / k* (2, 3):
-//!   sums of true bounds are true, where each sieve bounds an item by its own cell of the item;
+//!   sums of true bounds are true, where each sieve bounds an item by its own place of the item;
 //!   an item that is monitored in neither was seen at most alpha_1 + alpha_2 times, with the
-//!   alphas of its cells, and alpha_2 is that of the same cell, or at most the largest; alphas
+//!   alphas of its places, and alpha_2 is that of the same place, or at most the largest; alphas
 //!   are at most l_1 + l_2 and dropped bounds at most d; an error is the sum of two, each at most
 //!   l_i <= N_i / k, or else at most l.
 //! - *Before anything is raised*: let b be the larger one of l_1 + l_2 and L_1 + L_2. It is the
@@ -67,7 +67,7 @@ struct Bounds<K, A> {
     observed: u64,
     /// Any number; the largest stay.
     counted: Vec<Counted<K>>,
-    /// By cell, at most the line.
+    /// By place, at most the line.
     alpha: A,
     line: u64,
 }
@@ -104,14 +104,14 @@ impl<K: Item> Sieve<K> {
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         self.check_like(other)?;
-        // An item has the same cell in both only under the same hash.
-        let has_same_cells = self.secret == other.secret;
-        let others_max = if has_same_cells { 0 } else { other.table.alpha_max() };
-        let others = |cell| if has_same_cells { other.table.alpha(cell) } else { others_max };
+        // An item has the same place in both only under the same hash.
+        let has_same_places = self.secret == other.secret;
+        let others_max = if has_same_places { 0 } else { other.table.alpha_max() };
+        let others = |place| if has_same_places { other.table.alpha(place) } else { others_max };
         *self = self.rebuilt(Bounds {
             observed: self.observed.saturating_add(other.observed),
             counted: combine(self, other),
-            alpha: |cell| self.table.alpha(cell).saturating_add(others(cell)),
+            alpha: |place| self.table.alpha(place).saturating_add(others(place)),
             line: self.table.line().saturating_add(other.table.line()),
         });
         Ok(())
@@ -138,12 +138,12 @@ impl<K: Item> Sieve<K> {
     }
 
     fn fill_alphas(&mut self, alpha: impl Fn(usize) -> u64, dropped: &[Counted<K>]) {
-        for cell in 0..self.table.len() {
-            self.table.set_alpha(cell, alpha(cell));
+        for place in 0..self.table.len() {
+            self.table.set_alpha(place, alpha(place));
         }
         for counted in dropped {
-            let cell = self.table.cell(self.index.code_of(counted.item.borrowed()));
-            self.table.set_alpha(cell, self.table.alpha(cell).max(counted.count));
+            let place = self.table.place(self.index.code_of(counted.item.borrowed()));
+            self.table.set_alpha(place, self.table.alpha(place).max(counted.count));
         }
     }
 
@@ -154,7 +154,7 @@ impl<K: Item> Sieve<K> {
         let items = counted.into_iter().map(|counted| counted.item);
         self.index = ItemIndex::of(self.shape.slots(), self.index.secret().clone(), items);
         for item in self.index.items() {
-            self.table.house(self.table.cell(item.code()), item.code());
+            self.table.house(self.table.place(item.code()), item.code());
         }
     }
 }
@@ -166,7 +166,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
 
     fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         // The item may be one of another summary, under the secret of that.
-        |item| self.table.alpha(self.table.cell(self.index.code_of(item.borrowed())))
+        |item| self.table.alpha(self.table.place(self.index.code_of(item.borrowed())))
     }
 
     fn monitored_max(&self) -> usize {
@@ -194,7 +194,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
         *self = self.rebuilt(Bounds {
             observed: scaled_up(self.observed, bits),
             counted: scaled(self.iter(), bits),
-            alpha: |cell| scaled_up(self.table.alpha(cell), bits),
+            alpha: |place| scaled_up(self.table.alpha(place), bits),
             line: scaled_up(self.table.line(), bits),
         });
     }

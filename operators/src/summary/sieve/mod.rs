@@ -1,7 +1,7 @@
 //! The sieve: SpaceSaving after cells that catch cold items, and a filter that takes out hot ones.
 //!
 //! ```text
-//!                 hot: 0 to 8 keys             cells { key, hits, alpha }         k + e counters
+//!                 hot: 0 to 8 keys           cells { key, hits, alpha[4] }        k + e counters
 //!           ┌─ vertical SIMD filter ─┐ missed ┌─ hit: hits + 1 ──────────┐ rare ┌──────────────┐
 //! batch ──► │ found: counter + 1     │ ─────► │ cold: alpha + 1, up to   │ ───► │ the smallest │
 //!           └────────────────────────┘        │ the entry line           │      │ is replaced  │
@@ -19,16 +19,16 @@
 //! # Guarantees
 //!
 //! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, C = k
-//! \+ e. Each cell has a number alpha. The *slack* L is at most N e / (k C), the *line* l is at
+//! \+ e. Each cell has four places, and each place has a number alpha. The *slack* L is at most N e / (k C), the *line* l is at
 //! least L; neither ever falls. An item of weight w > 0 that arrives
 //!
 //! - and is monitored, adds w to its count;
 //! - else, while a counter is free, gets it, with count w and error 0;
-//! - else, if alpha + w <= l in its cell, adds w to that alpha;
+//! - else, if alpha + w <= l in its place, adds w to that alpha;
 //! - else lets l rise to the smallest count, if that is larger, and tries again. If it is still
 //!   above the line, it replaces a counter whose count v is at most L, or the smallest one if there
 //!   is none or none is found, with error a and count a + w, where alpha <= a <= l and a + w > l.
-//!   The alpha of the cell of the replaced item is raised to v if it is smaller.
+//!   The alpha of the place of the replaced item is raised to v if it is smaller.
 //!
 //! As long as N does not saturate:
 //!
@@ -36,7 +36,7 @@
 //!    enters with a count above l, where l >= m. So l, the largest one of L and of some earlier m,
 //!    is never above the larger one of L and m; at a replacement it is L if m <= L, and otherwise
 //!    m.
-//! 2. *alpha <= l, and no unmonitored item of a cell was seen more than alpha times.* While a
+//! 2. *alpha <= l, and no unmonitored item of a place was seen more than alpha times.* While a
 //!    counter is free, alpha is 0 and every item that arrived is monitored. Later, an unmonitored
 //!    item that arrives and stays out adds its weight to alpha and to its true count; one that is
 //!    replaced has the count v <= l, which is not below its true count (3), and raises alpha to
@@ -58,13 +58,17 @@
 //! exact.
 //!
 //! The proof takes items in any order and batch: it holds after every prefix of every stream, and
-//! therefore for a block whose hot items are counted before the others. It does not mention the
-//! hash function: knowledge of it can make the sieve slow, but not wrong. e is free to choose: e
-//! = k makes it the rule "monitor 2 k and enter at N / 2 k", and no slack, L = 0, e = 0, is Homem
-//! and Carvalho's rule with k counters. [`Sieve`] lets L be about 6 N / cells, six times the
-//! alpha that a uniform stream gives, so that neither cold items nor the many of middling
-//! frequency reach it often; for 1,000 counters and 32,768 cells that takes 184 extra ones. (With
-//! 2 N / cells, Zipf 0.8 to 1 was a quarter slower; more than 6 gains nothing.)
+//! therefore for a block whose hot items are counted before the others, and those that their cells
+//! could not count after them. It does not mention the hash function: knowledge of it can make the
+//! sieve slow, but not wrong. e is free to choose: e = k makes it the rule "monitor 2 k and enter
+//! at N / 2 k", and no slack, L = 0, e = 0, is Homem and Carvalho's rule with k counters.
+//!
+//! With M places, alpha is N / M on average, and e = f k^2 / M makes L about f N / M. [`Sieve`]
+//! lets f be 6 if M allows, so that neither cold items nor the many of middling frequency reach the
+//! line often; with 4, Zipf 0.8 to 1 was a quarter slower, and more than 6 gained nothing. But an
+//! item that is less frequent than L / N may never enter. So e is no more than a tenth of k, and L
+//! no more than an eleventh of the bound N / k, as far as f stays 1.5: below, the line is in the
+//! midst of the alphas, and most items enter. For 1,000 counters and 65,536 places, e is 92.
 //!
 //! # Secrets
 //!
@@ -88,6 +92,7 @@
 
 mod hot;
 mod hottest;
+mod lowest;
 mod merge;
 mod stored;
 mod table;
@@ -95,31 +100,32 @@ mod table;
 mod tests;
 
 use trommel_kernels::Isa;
-use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
+use trommel_kernels::sieve::{GROUP, KEYS_MAX, LANES, MISSED_SLACK, sift};
 
 use self::hot::Hot;
 pub(crate) use self::hottest::hottest;
+use self::lowest::Lowest;
 use self::table::Table;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
-use super::min_queue::MinQueue;
 use crate::items::{Item, Items};
 use crate::secret::Secret;
 
 /// The fewest and the most cells that are chosen by default, the latter unless there are more
 /// counters: a table that fits into the second-level cache, and for `u32` into the pages of 4 KiB
 /// that a processor has at hand.
-const CELLS_MIN: usize = 1 << 10;
-const CELLS_MAX: usize = 1 << 15;
+const CELLS_MIN: usize = 1 << 9;
+const CELLS_MAX: usize = 1 << 14;
 
 /// The most cells at all, as a power of 2.
 const CELLS_LOG_MAX: u32 = COUNTERS_MAX.ilog2() + 1;
 
 /// Cells for each counter, by default, as far as the maximum allows.
-const CELLS_PER_COUNTER: usize = 32;
+const CELLS_PER_COUNTER: usize = 16;
 
-/// Items whose hot ones are counted before the others; fewer if there are fewer cells.
+/// Items whose hot ones are counted before the others: one for so many places, within limits.
+const PLACES_PER_BLOCK_ITEM: usize = 8;
 const BLOCK_MIN: usize = 64;
 const BLOCK_MAX: usize = 8192;
 
@@ -142,11 +148,11 @@ const BLOCK_MAX: usize = 8192;
 ///
 /// # Cost
 ///
-/// One multiplication, one cell and one well-predicted branch per item; less for the items that
+/// Two multiplications, one cell and one well-predicted branch per item; less for the items that
 /// the filter takes out. Amortized O(log k) for items that enter, and for monitored ones that
 /// share their cell with another. Integers are fastest; an item whose code may be shared is
-/// compared with each hit. Memory: 12 or 16 bytes a cell, 32 cells a counter but at most 32,768,
-/// and about 150 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
+/// compared with each hit. Memory: 24 or 32 bytes a cell, 16 cells a counter but at most 16,384,
+/// and about 80 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
 /// for the strings of text items.
 ///
 /// # Examples
@@ -172,7 +178,7 @@ pub struct Sieve<K: Item> {
     /// By slot, as `errors`; without the hits in the cells.
     counts: Vec<u64>,
     errors: Vec<u64>,
-    min_queue: MinQueue,
+    lowest: Lowest,
     /// L.
     slack: u64,
     spare: Spare,
@@ -184,6 +190,8 @@ pub struct Sieve<K: Item> {
     codes: Vec<K::Code>,
     /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
+    /// The items of a block that their cells could not count, a bit each.
+    refused: Vec<u64>,
 }
 
 /// Counters that were within the slack when they were looked for.
@@ -205,9 +213,12 @@ struct Shape {
 }
 
 impl Shape {
+    /// e is a tenth of k, within limits: see [the module](self).
     fn new(counters: usize, cells: usize) -> Self {
-        let (k, cells_wide) = (counters as u128, cells as u128);
-        let extra = (6 * k * k).div_ceil(cells_wide).clamp(1, k);
+        let (k, places) = (counters as u128, (LANES * cells) as u128);
+        // In tenths of a counter.
+        let (least, most) = ((15 * k * k).div_ceil(places), (60 * k * k).div_ceil(places));
+        let extra = k.clamp(least, most).div_ceil(10).clamp(1, k);
         let extra = usize::try_from(extra).expect("at most the counters");
         Self { counters, extra, cells }
     }
@@ -218,7 +229,7 @@ impl Shape {
     }
 
     fn block(self) -> usize {
-        self.cells.clamp(BLOCK_MIN, BLOCK_MAX)
+        (self.cells * LANES / PLACES_PER_BLOCK_ITEM).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
     /// L after a weight of `observed`: N e / (k C), rounded down.
@@ -234,16 +245,17 @@ impl Shape {
         size_of::<Sieve<K>>()
             + Table::<K::Code>::bytes(self.cells)
             + ItemIndex::<K>::bytes(self.slots())
-            + MinQueue::bytes_max(self.slots())
+            + Lowest::bytes_max(self.slots())
             + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
             + KEYS_MAX * (code + size_of::<u32>())
             + (3 * self.block() + MISSED_SLACK) * code
+            + self.block().div_ceil(GROUP) * size_of::<u64>()
     }
 }
 
 impl<K: Item> Sieve<K> {
-    /// An empty sieve with the guarantees of `counters` counters: 32 cells a counter, but no more
-    /// than 32,768 unless that is less than two a counter.
+    /// An empty sieve with the guarantees of `counters` counters: 16 cells a counter, but no more
+    /// than 16,384 unless that is less than two a counter.
     ///
     /// # Errors
     ///
@@ -331,7 +343,7 @@ impl<K: Item> Sieve<K> {
             index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
-            min_queue: MinQueue::default(),
+            lowest: Lowest::default(),
             slack: 0,
             spare: Spare { slots: Vec::with_capacity(slots), slack: 0 },
             hot: Hot::new(slots),
@@ -339,6 +351,7 @@ impl<K: Item> Sieve<K> {
             observed: 0,
             codes: Vec::new(),
             missed: Vec::new(),
+            refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }
     }
 
@@ -396,7 +409,7 @@ impl<K: Item> Sieve<K> {
             self.slack = self.shape.slack(self.observed);
             self.table.raise_line(self.slack);
         }
-        if self.detours > self.table.len() / 4 {
+        if self.detours > self.table.len() / 8 {
             self.rehouse();
         }
         self.index.refresh(items);
@@ -415,16 +428,17 @@ impl<K: Item> Sieve<K> {
     /// Counts a block of items of weight 1.
     #[inline]
     fn absorb<'a>(&mut self, codes: &[K::Code], item: impl Fn(usize) -> K::Ref<'a>) {
-        let mut done = 0;
-        loop {
-            // The kernel returns at an item that its cell cannot count.
-            done = self.table.absorb(self.isa, codes, done);
-            if done == codes.len() {
-                return;
+        let mut refused = std::mem::take(&mut self.refused);
+        self.table.absorb(self.isa, codes, &mut refused);
+        for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
+            let mut word = word;
+            while word != 0 {
+                let position = start + word.trailing_zeros() as usize;
+                self.settle(item(position), codes[position], 1);
+                word &= word - 1;
             }
-            self.settle(item(done), codes[done], 1);
-            done += 1;
         }
+        self.refused = refused;
     }
 
     /// Counts a block of items that are their codes, the hot ones first.
@@ -448,10 +462,10 @@ impl<K: Item> Sieve<K> {
     /// Counts an item that its cell could not.
     #[inline(never)]
     fn settle(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
-        let cell = self.table.cell(code);
-        // An item that is neither resident nor in a crowded cell is not monitored: no look-up.
-        if self.table.may_hold(cell, code) {
-            self.detours += usize::from(!self.table.is_resident(cell, code));
+        let place = self.table.place(code);
+        // An item that is neither resident nor in a crowded place is not monitored: no look-up.
+        if self.table.may_hold(place, code) {
+            self.detours += usize::from(!self.table.is_resident(place, code));
             if let Some(slot) = self.index.find(item, code) {
                 self.flush(slot);
                 let count = &mut self.counts[slot as usize];
@@ -464,8 +478,8 @@ impl<K: Item> Sieve<K> {
         }
         if !self.is_full() {
             self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
-        } else if !self.table.add_alpha(cell, weight) {
-            self.replace(item, code, cell, weight);
+        } else if !self.table.add_alpha(place, weight) {
+            self.replace(item, code, place, weight);
         }
     }
 
@@ -476,23 +490,21 @@ impl<K: Item> Sieve<K> {
     #[cold]
     fn push(&mut self, counted: Counted<K>) {
         let code = counted.item.code();
-        self.table.house(self.table.cell(code), code);
+        self.table.house(self.table.place(code), code);
         self.index.push(counted.item);
         self.counts.push(counted.count);
         self.errors.push(counted.error);
     }
 
     /// An item that is above the line replaces a counter that is within the slack, or else a
-    /// smallest one, unless that raises the line. `cell` is that of the code.
-    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, cell: usize, weight: u64) {
+    /// smallest one, unless that raises the line. `place` is that of the code.
+    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, place: usize, weight: u64) {
         let slot = match self.take_spare() {
             Some(slot) => slot,
             None => {
-                let slot = self.take_min();
-                let min = self.counts[slot as usize];
-                self.table.raise_line(min);
-                if self.table.add_alpha(cell, weight) {
-                    self.min_queue.put_back(slot, min, self.shape.slots());
+                let slot = self.lowest();
+                self.table.raise_line(self.counts[slot as usize]);
+                if self.table.add_alpha(place, weight) {
                     return;
                 }
                 slot
@@ -501,14 +513,13 @@ impl<K: Item> Sieve<K> {
         // Alpha and the weight were rounded up to units: an item that passes the line only by
         // that is lifted above it.
         let above = self.table.line().saturating_add(1).saturating_sub(weight);
-        let error = self.table.alpha(cell).max(above);
+        let error = self.table.alpha(place).max(above);
         let count = error.saturating_add(weight);
         self.table.evict(self.index.item(slot).code(), self.counts[slot as usize]);
         self.index.assign(slot, item, code);
-        self.table.house(cell, code);
+        self.table.house(place, code);
         self.counts[slot as usize] = count;
         self.errors[slot as usize] = error;
-        self.min_queue.put_back(slot, count, self.shape.slots());
         self.hot.replaced(slot, error);
     }
 
@@ -529,21 +540,15 @@ impl<K: Item> Sieve<K> {
         None
     }
 
-    /// Takes a counter with the smallest count out of the queue, its hits included.
-    ///
-    /// The queue knows the counts without the hits in the cells, which are lower bounds: a
-    /// smallest one of them that has no hits is a smallest one with hits.
-    fn take_min(&mut self) -> u32 {
-        loop {
-            let slot = self.min_queue.take_min(&self.counts);
-            let before = self.counts[slot as usize];
-            self.flush(slot);
-            let count = self.counts[slot as usize];
-            if count == before {
-                return slot;
-            }
-            self.min_queue.put_back(slot, count, self.shape.slots());
-        }
+    /// A counter with the smallest count, its hits included. The hits of all others stay in their
+    /// cells: what a snapshot holds does not depend on what the heap has seen.
+    fn lowest(&mut self) -> u32 {
+        let Self { lowest, table, index, counts, .. } = self;
+        let slot = lowest.slot(counts.len(), |slot| {
+            counts[slot as usize].saturating_add(table.hits(index.item(slot).code()))
+        });
+        self.flush(slot);
+        slot
     }
 
     /// Moves the hits of a slot from its cell to its count. Cells have none of items that may
@@ -566,7 +571,7 @@ impl<K: Item> Sieve<K> {
         self.table.vacate();
         for slot in slots {
             let code = self.index.item(slot).code();
-            self.table.house(self.table.cell(code), code);
+            self.table.house(self.table.place(code), code);
         }
         self.detours = 0;
     }
@@ -646,10 +651,11 @@ impl<K: Item> Sieve<K> {
             + self.table.heap_bytes()
             + self.index.heap_bytes()
             + (self.counts.capacity() + self.errors.capacity()) * size_of::<u64>()
-            + self.min_queue.heap_bytes()
+            + self.lowest.heap_bytes()
             + self.spare.slots.capacity() * size_of::<u32>()
             + self.hot.heap_bytes()
             + (self.codes.capacity() + self.missed.capacity()) * size_of::<K::Code>()
+            + self.refused.capacity() * size_of::<u64>()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, ItemIndex, MinQueue, Shape, Sieve, Spare};
+use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare};
 use crate::items::StoredItem;
 use crate::secret::Secret;
 use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
@@ -48,7 +48,6 @@ impl<K: StoredItem> Sieve<K> {
             Counted { item, count, error }.write(&mut writer);
             self.table.write_place(&mut writer, item.code());
         }
-        self.min_queue.write(&mut writer);
         writer.u64(self.spare.slack);
         writer.len(self.spare.slots.len());
         self.spare.slots.iter().for_each(|&slot| writer.u32(slot));
@@ -92,7 +91,6 @@ impl<K: StoredItem> Sieve<K> {
         (sieve.observed, sieve.detours) = (observed, detours);
         sieve.table.read(&mut reader, line_max)?;
         sieve.read_counters(&mut reader, len)?;
-        sieve.min_queue = MinQueue::read(&mut reader, &sieve.counts, shape.slots())?;
         sieve.spare = read_spare(&mut reader, len)?;
         let counted: Vec<(K::Code, u64)> =
             sieve.iter().map(|counted| (counted.item.code(), counted.count)).collect();

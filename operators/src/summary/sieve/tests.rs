@@ -67,21 +67,34 @@ where
 }
 
 #[test]
-fn a_crowded_cell_with_the_largest_alpha_stays_crowded() {
-    let items = colliding(4, 2, 3);
+fn a_crowded_place_with_the_largest_alpha_stays_crowded() {
+    let items = colliding(4, 9, 3);
     for line in (0..9_u64).map(|below| (1 << 32) - below) {
         let mut table = table(4);
         table.raise_line(line);
-        table.house(2, items[0]);
-        table.house(2, items[1]);
+        table.house(9, items[0]);
+        table.house(9, items[1]);
         table.evict(items[1], line);
-        assert_eq!(
-            table.absorb(Isa::Scalar, &items[1..], 0),
-            0,
-            "line {line}: nothing fits below the mark"
-        );
-        assert!(table.may_hold(2, items[1]), "line {line}");
+        let mut refused = Vec::new();
+        table.absorb(Isa::Scalar, &items[1..], &mut refused);
+        assert_eq!(refused, [0b11], "line {line}: nothing fits below the mark");
+        assert!(table.may_hold(9, items[1]), "line {line}");
     }
+}
+
+#[test]
+fn places_of_one_cell_have_alphas_and_marks_of_their_own() {
+    let mut table = table(4);
+    table.raise_line(5);
+    let [first, second] = [8, 11].map(|place| colliding(4, place, 2));
+    table.house(8, first[0]);
+    table.house(11, second[0]);
+    let mut refused = Vec::new();
+    table.absorb(Isa::Scalar, &[first[1], first[0], second[1], first[1]], &mut refused);
+    assert_eq!(refused, [0b100], "only the place of the second resident is crowded");
+    assert_eq!([8, 9, 11].map(|place| table.alpha(place)), [2, 0, 0]);
+    assert_eq!([first[0], first[1]].map(|code| table.hits(code)), [1, 0]);
+    assert!(table.may_hold(11, second[1]) && !table.may_hold(8, first[1]));
 }
 
 #[test]
@@ -129,14 +142,14 @@ fn merging_adds_the_alphas_of_equal_cells_only_under_one_seed() {
         let mut merged = left.clone();
         merged.merge(with).unwrap();
         assert!(merged.table.alpha_max() <= merged.count_min());
-        (0..64).map(|cell| merged.table.alpha(cell)).collect()
+        (0..256).map(|place| merged.table.alpha(place)).collect()
     };
     let (with_same, with_other) = (alphas(&same), alphas(&other));
     let others_max = other.table.alpha_max();
-    for cell in 0..64 {
-        let own = left.table.alpha(cell);
-        assert!(with_same[cell] >= own + same.table.alpha(cell));
-        assert!(with_other[cell] >= own + others_max);
+    for place in 0..256 {
+        let own = left.table.alpha(place);
+        assert!(with_same[place] >= own + same.table.alpha(place));
+        assert!(with_other[place] >= own + others_max);
     }
     assert!(with_same.iter().sum::<u64>() < with_other.iter().sum::<u64>());
 }
@@ -157,16 +170,16 @@ fn every_seed_keeps_the_bounds_and_equal_seeds_give_equal_counts() {
     }
 }
 
-/// Items that all hash to one cell.
-fn colliding(cells: usize, cell: usize, len: usize) -> Vec<u32> {
+/// Items that all hash to one place.
+fn colliding(cells: usize, place: usize, len: usize) -> Vec<u32> {
     let table = table(cells);
-    (0..).filter(|&item| table.cell(item) == cell).take(len).collect()
+    (0..).filter(|&item| table.place(item) == place).take(len).collect()
 }
 
 #[test]
-fn guarantees_hold_when_all_items_share_a_cell() {
-    for cell in [0, 1, 255] {
-        let items = colliding(256, cell, 900);
+fn guarantees_hold_when_all_items_share_a_place() {
+    for place in [0, 1, 1023] {
+        let items = colliding(256, place, 900);
         let mut new = Checked::new(Isa::Scalar, 30, 256);
         items.chunks(7).for_each(|batch| new.observe(batch, None));
         let mut round_robin = Checked::new(Isa::Scalar, 30, 256);
@@ -254,7 +267,7 @@ fn residents_are_chosen_anew_when_crowds_are_slow() {
     let batch: Vec<u32> = items.iter().copied().cycle().take(400).collect();
     for _ in 0..20 {
         checked.observe(&batch, Some(2));
-        assert!(checked.sieve.detours <= 400 + 64 / 4);
+        assert!(checked.sieve.detours <= 400 + 256 / 8);
     }
 }
 
@@ -291,7 +304,7 @@ fn impossible_sizes_are_refused() {
 #[test]
 fn a_thousand_counters_take_the_extra_ones_that_the_module_says() {
     let sieve = Sieve::<u32>::new(Isa::Scalar, 1_000).unwrap();
-    assert_eq!((sieve.counters(), sieve.monitored_max(), sieve.cells()), (1_000, 1_184, 32_768));
+    assert_eq!((sieve.counters(), sieve.monitored_max(), sieve.cells()), (1_000, 1_092, 16_384));
 }
 
 #[test]

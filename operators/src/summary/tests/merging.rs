@@ -256,6 +256,6 @@ fn unlike_summaries_are_not_merged() {
     let error = small.merge(&Sieve::new(Isa::Scalar, 10).unwrap()).unwrap_err();
     assert_eq!(error.what, "cells");
     let expected =
-        format!("invalid merge of a summary with {} cells and one with 1024: ", small.cells());
+        format!("invalid merge of a summary with {} cells and one with 512: ", small.cells());
     assert!(error.to_string().starts_with(&expected), "{error}");
 }

@@ -1,24 +1,25 @@
 //! The cells: where cold items end, and where the hits of most monitored items are counted.
 //!
 //! ```text
-//! code ──hash──► cell { key, hits, alpha }      key == code:  hits + weight
-//!                                               otherwise:    alpha + weight, up to the entry line
+//! code ──hash──► place = 4 cell + lane       cell { key │ hits │ alpha[4] }
+//!                                             key == code:  hits + weight
+//!                                             otherwise:    alpha[lane] + weight, up to the line
 //! ```
 //!
-//! A cell belongs to all items that hash to it. It lends its key to at most one monitored item, the
-//! *resident*; a cell with further monitored items is marked *crowded*, and every item that misses
-//! there goes the slow way. Which of the two sums grows is an index and not a branch, and both ends
-//! (a sum at its limit, a crowded cell) are one comparison that fails: the caller then looks at the
-//! item itself.
+//! A place belongs to all items that hash to it, a cell to those of its four places. It lends its
+//! key to at most one monitored item, the *resident*. A place with further monitored items is
+//! marked *crowded*, and every item that misses there goes the slow way. Which of the sums grows is
+//! an index and not a branch, and both ends (a sum at its limit, a crowded place) are one comparison
+//! that fails: the caller then looks at the item itself.
 //!
 //! # Numbers
 //!
-//! Sums have 32 bits. Hits are handed over to the 64-bit counter of the resident when they reach
-//! [`HITS_MAX`]. Alpha counts in units of 2^scale, and weights are rounded up to units: it is an
-//! upper bound, and may be too high. The scale is 0 until the entry line reaches 2^31 - 2, and then
-//! keeps its units below that: it changes at most 34 times, and a unit is less than a 2^29th of
-//! the line. Alpha is never more than the line
-//! ([`Table::alpha`]).
+//! Sums have 32 bits and one limit, the entry line. Hits are counted from [`NO_HITS`] on, far below
+//! 0, and are handed over to the 64-bit counter of the resident when they reach the limit. Alpha
+//! counts in units of 2^scale, and weights are rounded up to units: it is an upper bound, and may
+//! be too high. The scale is 0 until the line reaches 2^30 - 2, and then keeps its units below
+//! that: it changes at most 35 times, and a unit is less than a 2^28th of the line. Alpha is never
+//! more than the line ([`Table::alpha`]).
 //!
 //! # Vacant cells
 //!
@@ -26,41 +27,42 @@
 //! code that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
 //! and the [upper code](CodeHash::upper_code) of the hash, which hashes elsewhere, marks that one.
 //!
-//! # Load of a cell
+//! # Load of a place
 //!
 //! The hash is drawn at random. Of n codes that were chosen without knowledge of it, a code shares
-//! its cell with at most 2 n / cells + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes that
-//! were chosen with knowledge of it can crowd a cell; each of them then goes the slow way, which
+//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes that
+//! were chosen with knowledge of it can crowd a place; each of them then goes the slow way, which
 //! costs a look-up in the index.
 
 mod stored;
 
 use trommel_kernels::Isa;
 use trommel_kernels::filter::Key;
-use trommel_kernels::sieve::{Cell, CodeHash, OTHERS, OWN, absorb, cell_of};
+use trommel_kernels::sieve::{Cell, CodeHash, GROUP, LANES, OWN, absorb, others_of, place_of};
 
-/// The mark of a crowded cell, in its alpha.
-const CROWDED: u32 = 1 << 31;
+/// The mark of a crowded place, in its alpha: above every limit.
+const CROWDED: i32 = 1 << 30;
 
-/// The most units of alpha: with the mark, it has to be above every limit after one more.
-const UNITS_MAX: u32 = CROWDED - 2;
+/// The most units of alpha.
+const UNITS_MAX: i32 = CROWDED - 2;
 
-/// Hits of a resident that a cell can hold.
-const HITS_MAX: u32 = u32::MAX >> 1;
+/// The sum of a resident without hits.
+const NO_HITS: i32 = i32::MIN;
 
-/// The index of the hits, and of alpha, in the sums and limits.
-const HITS: usize = OWN;
-const ALPHA: usize = OTHERS;
+/// The same where cells count no hits: above every limit.
+const HITS_ELSEWHERE: i32 = i32::MAX - 1;
 
-/// The cells and the entry line. The cell of a code is its index here.
+/// The cells and the entry line.
 #[derive(Clone, Debug)]
 pub(super) struct Table<C> {
     hash: CodeHash,
     cells: Vec<Cell<C>>,
-    /// 32 - log2(cells).
+    /// 32 - log2(places).
     shift: u32,
-    /// Limits of the hits and of the alpha of a cell; the caller handles sums beyond.
-    limits: [u32; 2],
+    /// [`NO_HITS`] or [`HITS_ELSEWHERE`].
+    no_hits: i32,
+    /// The line in units, the limit of all sums; the caller handles what is beyond.
+    limit: i32,
     line: u64,
     scale: u32,
 }
@@ -70,13 +72,15 @@ impl<C: Key> Table<C> {
     /// counted in cells only if `code_is_item`.
     pub(super) fn new(cells: usize, hash: CodeHash, code_is_item: bool) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");
-        let mut vacant = vec![Cell::default(); cells];
+        let no_hits = if code_is_item { NO_HITS } else { HITS_ELSEWHERE };
+        let mut vacant = vec![Cell { key: C::default(), sums: [no_hits, 0, 0, 0, 0] }; cells];
         vacant[0].key = C::from(hash.upper_code());
         Self {
             hash,
             cells: vacant,
-            shift: u32::BITS - cells.ilog2(),
-            limits: [if code_is_item { HITS_MAX } else { 0 }, 0],
+            shift: u32::BITS - (cells * LANES).ilog2(),
+            no_hits,
+            limit: 0,
             line: 0,
             scale: 0,
         }
@@ -87,17 +91,19 @@ impl<C: Key> Table<C> {
         cells.saturating_mul(size_of::<Cell<C>>())
     }
 
+    /// Places, four a cell.
     pub(super) fn len(&self) -> usize {
-        self.cells.len()
+        self.cells.len() * LANES
     }
 
-    pub(super) fn cell(&self, code: C) -> usize {
-        cell_of(self.hash, self.shift, code)
+    /// The place of a code.
+    pub(super) fn place(&self, code: C) -> usize {
+        place_of(self.hash, self.shift, code)
     }
 
     /// The largest alpha.
     pub(super) fn alpha_max(&self) -> u64 {
-        (0..self.cells.len()).map(|cell| self.alpha(cell)).max().unwrap_or(0)
+        (0..self.len()).map(|place| self.alpha(place)).max().unwrap_or(0)
     }
 
     /// The entry line: no alpha is above it.
@@ -105,72 +111,80 @@ impl<C: Key> Table<C> {
         self.line
     }
 
-    /// Counts items of weight 1 from position `start` on, up to the first one whose sum would pass
-    /// its limit; returns the position of that one, or the end.
+    /// Counts items of weight 1, but for those whose sum is at its limit; returns these in `refused`,
+    /// a bit each, [`GROUP`] a word.
     #[inline]
-    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C], start: usize) -> usize {
-        absorb(isa, self.hash, &mut self.cells, self.limits, codes, start)
+    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C], refused: &mut Vec<u64>) {
+        refused.resize(codes.len().div_ceil(GROUP), 0);
+        absorb(isa, self.hash, &mut self.cells, self.limit, codes, refused);
     }
 
-    /// The same with weights.
+    /// Counts items with weights from position `start` on, up to the first one whose sum would pass
+    /// its limit; returns the position of that one, or the end.
     #[inline]
     pub(super) fn absorb_weighted(&mut self, codes: &[C], weights: &[u64], start: usize) -> usize {
-        let Self { hash, cells, shift, limits, scale, .. } = self;
+        let Self { hash, cells, shift, limit, scale, .. } = self;
         let weighted = codes.iter().zip(weights).skip(start);
         for (position, (&code, &weight)) in (start..).zip(weighted) {
-            let cell = &mut cells[cell_of(*hash, *shift, code)];
+            let place = place_of(*hash, *shift, code);
+            let cell = &mut cells[place / LANES];
             // An index instead of a branch, which every other item of a cell would mispredict.
-            let sum = usize::from(cell.key != code);
-            let added = [weight, units(weight, *scale)][sum];
-            match u32::try_from(u64::from(cell.sums[sum]).saturating_add(added)) {
-                Ok(next) if next <= limits[sum] => cell.sums[sum] = next,
-                _ => return position,
+            let is_other = usize::from(cell.key != code);
+            let sum = &mut cell.sums[is_other * others_of(place)];
+            let added = [weight, units(weight, *scale)][is_other];
+            match sum_within(*limit, *sum, added) {
+                Some(next) => *sum = next,
+                None => return position,
             }
         }
         codes.len()
     }
 
     /// Whether an item with this code may be monitored.
-    pub(super) fn may_hold(&self, cell: usize, code: C) -> bool {
-        self.is_resident(cell, code) || self.is_crowded(cell)
+    pub(super) fn may_hold(&self, place: usize, code: C) -> bool {
+        self.is_resident(place, code) || self.is_crowded(place)
     }
 
-    pub(super) fn is_resident(&self, cell: usize, code: C) -> bool {
-        self.cells[cell].key == code
+    pub(super) fn is_resident(&self, place: usize, code: C) -> bool {
+        self.cells[place / LANES].key == code
     }
 
-    fn is_crowded(&self, cell: usize) -> bool {
-        self.cells[cell].sums[ALPHA] & CROWDED != 0
+    fn is_crowded(&self, place: usize) -> bool {
+        self.marked_units(place) & CROWDED != 0
     }
 
     /// Hits of the code that are not in its counter.
     pub(super) fn hits(&self, code: C) -> u64 {
-        let cell = self.cells[self.cell(code)];
-        if cell.key == code { cell.sums[HITS].into() } else { 0 }
+        let cell = &self.cells[self.place(code) / LANES];
+        if cell.key == code { self.hits_of(cell).into() } else { 0 }
     }
 
     /// The same, and forgets them.
     pub(super) fn take_hits(&mut self, code: C) -> u64 {
-        let cell = self.cell(code);
-        let cell = &mut self.cells[cell];
-        if cell.key == code { std::mem::take(&mut cell.sums[HITS]).into() } else { 0 }
+        let hits = self.hits(code);
+        if hits > 0 {
+            let place = self.place(code);
+            self.cells[place / LANES].sums[OWN] = self.no_hits;
+        }
+        hits
     }
 
-    /// The most that an unmonitored item of the cell has been seen.
-    pub(super) fn alpha(&self, cell: usize) -> u64 {
-        self.line.min(u64::from(self.units(cell)).saturating_mul(1 << self.scale))
+    fn hits_of(&self, cell: &Cell<C>) -> u32 {
+        cell.sums[OWN].abs_diff(self.no_hits)
+    }
+
+    /// The most that an unmonitored item of the place has been seen.
+    pub(super) fn alpha(&self, place: usize) -> u64 {
+        self.line.min(wide(self.units(place)).saturating_mul(1 << self.scale))
     }
 
     /// Adds to alpha if it does not pass the line; otherwise false, and nothing happens.
-    pub(super) fn add_alpha(&mut self, cell: usize, weight: u64) -> bool {
-        let sum = u64::from(self.units(cell)).saturating_add(units(weight, self.scale));
-        match u32::try_from(sum) {
-            Ok(sum) if sum <= self.limits[ALPHA] => {
-                self.set_units(cell, sum);
-                true
-            }
-            _ => false,
+    pub(super) fn add_alpha(&mut self, place: usize, weight: u64) -> bool {
+        let sum = sum_within(self.limit, self.units(place), units(weight, self.scale));
+        if let Some(sum) = sum {
+            self.set_units(place, sum);
         }
+        sum.is_some()
     }
 
     /// Raises the line if it is below `line`.
@@ -179,29 +193,30 @@ impl<C: Key> Table<C> {
             return;
         }
         self.line = line;
-        let scale = (u64::BITS - (line / u64::from(UNITS_MAX)).leading_zeros()).max(self.scale);
+        let scale = (u64::BITS - (line / wide(UNITS_MAX)).leading_zeros()).max(self.scale);
         if scale > self.scale {
             self.rescale(scale);
         }
-        self.limits[ALPHA] = narrow(line >> scale);
+        self.limit = narrow(line >> scale);
     }
 
     #[cold]
     fn rescale(&mut self, scale: u32) {
         let change = scale - self.scale;
-        for cell in 0..self.cells.len() {
-            self.set_units(cell, narrow(units(self.units(cell).into(), change)));
+        for place in 0..self.len() {
+            self.set_units(place, narrow(units(wide(self.units(place)), change)));
         }
         self.scale = scale;
     }
 
     /// Makes room in its cell for the code of a newly monitored item: it becomes the resident, or
-    /// the cell crowded.
-    pub(super) fn house(&mut self, cell: usize, code: C) {
+    /// its place crowded.
+    pub(super) fn house(&mut self, place: usize, code: C) {
+        let cell = place / LANES;
         if self.cells[cell].key == self.vacant(cell) {
             self.cells[cell].key = code;
         } else {
-            self.cells[cell].sums[ALPHA] |= CROWDED;
+            *self.marked_units_mut(place) |= CROWDED;
         }
     }
 
@@ -209,11 +224,11 @@ impl<C: Key> Table<C> {
     /// Its hits must have been taken.
     pub(super) fn evict(&mut self, code: C, count: u64) {
         debug_assert!(count <= self.line, "{count} is above the line {}", self.line);
-        let cell = self.cell(code);
-        let alpha = self.units(cell).max(narrow(units(count, self.scale)));
-        self.set_units(cell, alpha);
-        if self.is_resident(cell, code) {
-            self.cells[cell].key = self.vacant(cell);
+        let place = self.place(code);
+        let alpha = self.units(place).max(narrow(units(count, self.scale)));
+        self.set_units(place, alpha);
+        if self.is_resident(place, code) {
+            self.cells[place / LANES].key = self.vacant(place / LANES);
         }
     }
 
@@ -221,7 +236,9 @@ impl<C: Key> Table<C> {
     pub(super) fn vacate(&mut self) {
         for index in 0..self.cells.len() {
             self.cells[index].key = self.vacant(index);
-            self.cells[index].sums[ALPHA] &= !CROWDED;
+        }
+        for place in 0..self.len() {
+            *self.marked_units_mut(place) &= !CROWDED;
         }
     }
 
@@ -235,13 +252,22 @@ impl<C: Key> Table<C> {
         C::from(if cell == 0 { self.hash.upper_code() } else { 0 })
     }
 
-    fn units(&self, cell: usize) -> u32 {
-        self.cells[cell].sums[ALPHA] & !CROWDED
+    fn units(&self, place: usize) -> i32 {
+        self.marked_units(place) & !CROWDED
     }
 
-    fn set_units(&mut self, cell: usize, units: u32) {
-        let alpha = &mut self.cells[cell].sums[ALPHA];
+    fn set_units(&mut self, place: usize, units: i32) {
+        let alpha = self.marked_units_mut(place);
         *alpha = (*alpha & CROWDED) | units;
+    }
+
+    /// The alpha of a place in units, with the mark.
+    fn marked_units(&self, place: usize) -> i32 {
+        self.cells[place / LANES].sums[others_of(place)]
+    }
+
+    fn marked_units_mut(&mut self, place: usize) -> &mut i32 {
+        &mut self.cells[place / LANES].sums[others_of(place)]
     }
 }
 
@@ -252,10 +278,22 @@ fn units(weight: u64, scale: u32) -> u64 {
     (weight >> scale) + u64::from(is_rounded)
 }
 
-/// Units that the scale keeps within 31 bits.
-fn narrow(units: u64) -> u32 {
-    u32::try_from(units)
+/// The sum of both, unless it is above the limit.
+#[inline(always)]
+fn sum_within(limit: i32, sum: i32, added: u64) -> Option<i32> {
+    let sum = i64::from(sum).checked_add_unsigned(added)?;
+    i32::try_from(sum).ok().filter(|&sum| sum <= limit)
+}
+
+/// Units that the scale keeps within 30 bits.
+fn narrow(units: u64) -> i32 {
+    i32::try_from(units)
         .ok()
         .filter(|&units| units <= UNITS_MAX)
         .expect("the scale keeps the line below the largest units")
+}
+
+/// Units, which are never below 0.
+fn wide(units: i32) -> u64 {
+    units.unsigned_abs().into()
 }
