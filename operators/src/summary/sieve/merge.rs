@@ -13,8 +13,9 @@
 //!   there are none;
 //! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
 //! - the hash is the one of the sieve that becomes both. The alpha of a place is its own plus the
-//!   alpha of the same place of the other sieve, if the secrets are equal, or plus the largest alpha
-//!   of the other sieve; and it is at least the bounds of the items of the place that were dropped;
+//!   alpha of the same place of the other sieve, if the secrets are equal, or plus the largest
+//!   alpha of the other sieve; and it is at least the bounds of the items of the place that were
+//!   dropped;
 //! - if l > L, counts below l are raised to it, and their errors with them.
 //!
 //! # Guarantees

@@ -9,8 +9,8 @@
 //! A place belongs to all items that hash to it, a cell to those of its four places. It lends its
 //! key to at most one monitored item, the *resident*. A place with further monitored items is
 //! marked *crowded*, and every item that misses there goes the slow way. Which of the sums grows is
-//! an index and not a branch, and both ends (a sum at its limit, a crowded place) are one comparison
-//! that fails: the caller then looks at the item itself.
+//! an index and not a branch, and both ends (a sum at its limit, a crowded place) are one
+//! comparison that fails: the caller then looks at the item itself.
 //!
 //! # Numbers
 //!
@@ -30,9 +30,9 @@
 //! # Load of a place
 //!
 //! The hash is drawn at random. Of n codes that were chosen without knowledge of it, a code shares
-//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes that
-//! were chosen with knowledge of it can crowd a place; each of them then goes the slow way, which
-//! costs a look-up in the index.
+//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes
+//! that were chosen with knowledge of it can crowd a place; each of them then goes the slow way,
+//! which costs a look-up in the index.
 
 mod stored;
 
@@ -111,8 +111,8 @@ impl<C: Key> Table<C> {
         self.line
     }
 
-    /// Counts items of weight 1, but for those whose sum is at its limit; returns these in `refused`,
-    /// a bit each, [`GROUP`] a word.
+    /// Counts items of weight 1, but for those whose sum is at its limit; returns these in
+    /// `refused`, a bit each, [`GROUP`] a word.
     #[inline]
     pub(super) fn absorb(&mut self, isa: Isa, codes: &[C], refused: &mut Vec<u64>) {
         refused.resize(codes.len().div_ceil(GROUP), 0);
