@@ -26,9 +26,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
 enum Command {

@@ -1,6 +1,18 @@
-//! Resident memory of this process.
+//! Memory of this process: what is resident, and what is allocated.
 
 use std::fs;
+
+use cap::Cap;
+use mimalloc::MiMalloc;
+
+/// The allocator of all measurements. It counts the bytes that it has given out.
+#[global_allocator]
+static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
+
+/// Bytes that are allocated now.
+pub(crate) fn allocated() -> usize {
+    ALLOCATOR.allocated()
+}
 
 /// A number of the status of this process, in bytes.
 fn status(name: &str) -> u64 {

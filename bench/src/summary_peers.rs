@@ -25,7 +25,7 @@ fn filtered(stream: &Stream) -> Answer {
     feed(stream, make, observe, |summary| {
         let rows = summary.into_sorted_vec().into_iter();
         let counts = rows.map(|(item, counter)| unbounded(item, counter.estimated_count()));
-        (counts.collect(), None)
+        counts.collect()
     })
 }
 
@@ -38,7 +38,7 @@ fn heavy_keeper(stream: &Stream) -> Answer {
         }
     };
     feed(stream, make, observe, |summary| {
-        (summary.list().into_iter().map(|n| unbounded(n.item, n.count)).collect(), None)
+        summary.list().into_iter().map(|n| unbounded(n.item, n.count)).collect()
     })
 }
 
@@ -54,7 +54,7 @@ fn sketch(stream: &Stream) -> Answer {
         let mut estimates: Vec<Estimate> =
             rows.iter().map(|row| unbounded(*row.item(), row.estimate())).collect();
         estimates.sort_by_key(|estimate| Reverse(estimate.count));
-        (estimates, None)
+        estimates
     })
 }
 

@@ -9,6 +9,7 @@ use trommel::frequent_items::{Counted, Filter, Sieve, SpaceSaving};
 
 use super::stream::{Answer, Estimate, Stream};
 use super::stream_summary::StreamSummary;
+use crate::memory;
 
 /// Bins of the filter, the default of pipelines.
 pub(super) const BINS: usize = 16;
@@ -19,19 +20,20 @@ pub(super) fn isa() -> Isa {
 }
 
 /// Creates a state and feeds it all batches within the clock, then asks for its result outside of
-/// it.
+/// it. The bytes of the state are those that it holds before it is asked.
 pub(crate) fn feed<S>(
     stream: &Stream,
     make: impl FnOnce() -> S,
     mut observe: impl FnMut(&mut S, &[u32]),
-    ask: impl FnOnce(S) -> (Vec<Estimate>, Option<usize>),
+    ask: impl FnOnce(S) -> Vec<Estimate>,
 ) -> Answer {
+    let before = memory::allocated();
     let start = Instant::now();
     let mut state = make();
     stream.batches().for_each(|batch| observe(&mut state, batch));
     let time = start.elapsed();
-    let (estimates, state_bytes) = ask(state);
-    Answer { time, estimates, state_bytes }
+    let state_bytes = size_of::<S>() + memory::allocated().saturating_sub(before);
+    Answer { time, estimates: ask(state), state_bytes: Some(state_bytes) }
 }
 
 fn bounded(counted: Vec<Counted<u32>>) -> Vec<Estimate> {
@@ -50,7 +52,7 @@ pub(super) fn read_limit(stream: &Stream) -> Answer {
     };
     let ask = |sum| {
         black_box(sum);
-        (Vec::new(), None)
+        Vec::new()
     };
     feed(stream, || 0_u32, add, ask)
 }
@@ -62,7 +64,7 @@ pub(super) fn exact(stream: &Stream) -> Answer {
     };
     // Room for the alphabet, so that the table does not grow.
     let make = || Counts::with_capacity_and_hasher(stream.alphabet(), Default::default());
-    feed(stream, make, count, |counts| (exactly(counts), None))
+    feed(stream, make, count, exactly)
 }
 
 /// Exact counts in an array by item, which needs items below a known number.
@@ -72,9 +74,7 @@ pub(super) fn exact_array(stream: &Stream) -> Answer {
         batch.iter().for_each(|&item| counts[item as usize] += 1);
     };
     feed(stream, make, count, |counts| {
-        let bytes = size_of_val(&counts[..]);
-        let counts = (0_u32..).zip(counts).filter(|(_, count)| *count > 0);
-        (exactly(counts), Some(bytes))
+        exactly((0_u32..).zip(counts).filter(|(_, count)| *count > 0))
     })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn stream_summary(stream: &Stream) -> Answer {
             };
             let mut estimates: Vec<Estimate> = summary.counted().map(estimate).collect();
             estimates.sort_unstable_by_key(|e| Reverse(e.count));
-            (estimates, None)
+            estimates
         },
     )
 }
@@ -112,7 +112,7 @@ pub(super) fn space_saving(stream: &Stream) -> Answer {
         stream,
         make,
         |summary, batch| summary.observe(batch),
-        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+        |summary| bounded(summary.top(usize::MAX)),
     )
 }
 
@@ -123,7 +123,7 @@ pub(super) fn filter(stream: &Stream, isa: Isa, bins: usize) -> Answer {
         stream,
         make,
         |summary, batch| summary.observe(batch),
-        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+        |summary| bounded(summary.top(usize::MAX)),
     )
 }
 
@@ -137,7 +137,7 @@ pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> An
         stream,
         make,
         |summary, batch| summary.observe(batch),
-        |summary| (bounded(summary.top(usize::MAX)), Some(summary.state_bytes())),
+        |summary| bounded(summary.top(usize::MAX)),
     )
 }
 

@@ -4,6 +4,7 @@
 //! counts.
 
 mod attack;
+mod budgets;
 mod direct;
 mod figures;
 mod live;
@@ -200,7 +201,7 @@ pub(crate) fn run(arguments: &Arguments) {
         sieves::cached(arguments);
     }
     if arguments.has(Section::State) {
-        sieves::states(arguments);
+        budgets::run(arguments);
     }
     if arguments.has(Section::Queries) {
         live::run(arguments);

@@ -1,5 +1,5 @@
-//! Sieve without a pipeline: on every level of the processor, with different budgets of memory,
-//! and over a stream that stays in the cache.
+//! Sieve without a pipeline: on every level of the processor, and over a stream that stays in the
+//! cache.
 
 use trommel::Isa;
 use trommel::frequent_items::Sieve;
@@ -9,10 +9,6 @@ use super::direct::{isa, read_limit, sieve, sieve_of};
 use super::stream::{Answer, Shape, Stream};
 use super::table::{Cell, Rows, header, print_row, ratios};
 
-/// Budgets of the state in KB.
-const BUDGETS_KB: [usize; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 1536];
-/// Counters are this number, or half of it, or a quarter, until they fit.
-const COUNTERS_MIN: usize = 8;
 /// Items that stay in the second-level cache: half a MB.
 const WINDOW: usize = 1 << 17;
 
@@ -63,42 +59,6 @@ pub(super) fn levels(arguments: &Arguments) {
         print_row(&row.name, best.len(), &shares, |share| format!("{:.0} %", share * 100.0));
     }
     println!();
-}
-
-/// Speed and precision of the sieve by its budget of memory.
-pub(super) fn states(arguments: &Arguments) {
-    let skews = &arguments.state_skews;
-    println!("The sieve within a budget of memory; fewer counters where the budget has no room\n");
-    let mut rows = Rows::default();
-    let mut sizes = Vec::new();
-    for kilobytes in BUDGETS_KB {
-        let halves = std::iter::successors(Some(arguments.counters), |counters| Some(counters / 2));
-        let fitting =
-            halves.take_while(|&counters| counters >= COUNTERS_MIN).find_map(|counters| {
-                Some((counters, Sieve::<u32>::within(isa(), counters, kilobytes * 1000).ok()?))
-            });
-        if let Some((counters, sieve)) = fitting {
-            let name = format!("{kilobytes} KB, {counters} counters, {} cells", sieve.cells());
-            sizes.push((name, kilobytes * 1000, counters));
-        }
-    }
-    let names: Vec<String> = sizes.iter().map(|(name, ..)| name.clone()).collect();
-    for (column, &skew) in skews.iter().enumerate() {
-        let mut stream = Stream::zipf(arguments.shape(), skew);
-        for (name, bytes, counters) in &sizes {
-            stream.counters = *counters;
-            let make = || Sieve::within(isa(), *counters, *bytes).expect("it fitted before");
-            let run = |_| sieve_of(&stream, make);
-            let measured = measure(&stream, arguments.rounds, &names[..1], run);
-            let (cell, _) = &measured[0];
-            let held = cell.state_bytes.expect("a sieve knows its size");
-            assert!(held <= *bytes, "{name} holds {held} bytes");
-            rows.set(name, column, *cell);
-        }
-    }
-    rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
-    rows.print("top-100 precision", skews, |cell| cell.precision, |share| format!("{share:.2}"));
-    rows.print("bytes", skews, super::state_bytes, super::whole);
 }
 
 /// Speed over the stream and over its first items repeatedly: the difference is the cost of

@@ -95,6 +95,22 @@ impl Rows {
         }
     }
 
+    /// Measures one summary like [`Self::measure`].
+    pub(crate) fn measure_one(
+        &mut self,
+        name: &str,
+        run: impl Fn(&Stream) -> Answer,
+        stream: &Stream,
+        column: usize,
+        rounds: usize,
+    ) -> Cell {
+        let answers: Vec<Answer> = (0..=rounds).map(|_| run(stream)).collect();
+        let times = answers[1..].iter().map(|answer| answer.time).collect();
+        let cell = Cell::of(name, stream, times, &answers[rounds]);
+        self.set(name, column, cell);
+        cell
+    }
+
     pub(crate) fn set(&mut self, name: &str, column: usize, cell: Cell) {
         let index = self.rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
             self.rows.push(Row { name: name.to_owned(), cells: Vec::new() });

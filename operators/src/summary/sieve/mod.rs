@@ -20,7 +20,8 @@
 //!
 //! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, C = k
 //! \+ e. Each cell has four places, and each place has a number alpha. The *slack* L is at most
-//! N e / (k C), the *line* l is at least L; neither ever falls. An item of weight w > 0 that arrives
+//! N e / (k C), the *line* l is at least L; neither ever falls. If an item of weight w > 0 arrives,
+//! it
 //!
 //! - and is monitored, adds w to its count;
 //! - else, while a counter is free, gets it, with count w and error 0;

@@ -1,0 +1,115 @@
+//! All summaries within equal budgets of memory.
+//!
+//! The bytes of a state are those that it holds after the stream, counted by the allocator. Each
+//! summary gets as many counters as the budget has room for; the sieve divides it between counters
+//! and cells.
+
+use trommel::frequent_items::Sieve;
+
+use super::Arguments;
+use super::direct::{isa, sieve_of, space_saving, stream_summary};
+use super::stream::{Answer, Shape, Stream};
+use super::table::{Candidate, Rows};
+
+/// Budgets of the state in KB.
+const BUDGETS_KB: [usize; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 1536];
+
+/// Cells that the sieve keeps for each counter: with fewer, most items enter its counters.
+const CELLS_PER_COUNTER: usize = 4;
+
+/// The numbers of counters that are tried.
+const COUNTERS_MIN: usize = 8;
+const COUNTERS_LOG_MAX: u32 = 17;
+
+/// Items after which the bytes of a state are known: it holds as many counters as it will.
+const SAMPLE_ITEMS: usize = 1 << 19;
+
+/// A summary, and what it takes to fill a budget.
+struct Fitted {
+    name: String,
+    counters: usize,
+    bytes_max: usize,
+    run: Box<dyn Fn(&Stream) -> Answer>,
+}
+
+/// Speed, precision and errors of each summary by its budget of memory.
+pub(super) fn run(arguments: &Arguments) {
+    let skews = &arguments.state_skews;
+    println!("Summaries within a budget of memory, with as many counters as it has room for\n");
+    let shape = Shape { items: SAMPLE_ITEMS.min(arguments.items), ..arguments.shape() };
+    let mut sample = Stream::zipf(shape, skews[0]);
+    let budgets = BUDGETS_KB.into_iter().map(|kilobytes| (kilobytes, kilobytes * 1000));
+    let fitted: Vec<Fitted> = budgets
+        .flat_map(|(kilobytes, bytes)| fit(&mut sample, arguments.counters, kilobytes, bytes))
+        .collect();
+    let mut rows = Rows::default();
+    for (column, &skew) in skews.iter().enumerate() {
+        let mut stream = Stream::zipf(arguments.shape(), skew);
+        for Fitted { name, counters, bytes_max, run } in &fitted {
+            stream.counters = *counters;
+            let cell = rows.measure_one(name, run, &stream, column, arguments.rounds);
+            let held = cell.state_bytes.expect("the bytes of all summaries are counted");
+            assert!(held <= *bytes_max, "{name} holds {held} bytes");
+        }
+    }
+    rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
+    rows.print("top-100 precision", skews, |cell| cell.precision, |share| format!("{share:.2}"));
+    let error = |cell: &super::table::Cell| cell.relative_error;
+    rows.print("relative error of the top 100", skews, error, |error| format!("{error:.1e}"));
+    rows.print("bytes", skews, super::state_bytes, super::whole);
+}
+
+/// All summaries that fit into the budget.
+fn fit(sample: &mut Stream, counters: usize, kilobytes: usize, bytes_max: usize) -> Vec<Fitted> {
+    let mut all = Vec::new();
+    let sieve = move |counters| Sieve::<u32>::within(isa(), counters, bytes_max);
+    let has_cells =
+        |counters| sieve(counters).is_ok_and(|sieve| sieve.cells() >= CELLS_PER_COUNTER * counters);
+    if let Some(counters) = largest(counters, has_cells) {
+        let run = move |stream: &Stream| sieve_of(stream, || sieve(counters).expect("it fitted"));
+        let name = format!("{kilobytes} KB, sieve, {counters} counters");
+        all.push(Fitted { name, counters, bytes_max, run: Box::new(run) });
+    }
+    let others = [
+        Candidate::new("space_saving", space_saving),
+        Candidate::new("Stream-Summary", stream_summary),
+    ];
+    for Candidate { name, run } in others.into_iter().chain(super::peers()) {
+        let mut fits = |counters| {
+            sample.counters = counters;
+            run(sample).state_bytes.is_some_and(|bytes| bytes <= bytes_max)
+        };
+        if let Some(counters) = largest(1 << COUNTERS_LOG_MAX, &mut fits) {
+            let name = format!("{kilobytes} KB, {name}, {counters} counters");
+            all.push(Fitted { name, counters, bytes_max, run });
+        }
+    }
+    all
+}
+
+/// The largest number of counters up to `most` that fits, if any does: what fits, fits with fewer.
+fn largest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
+    let (mut least, mut beyond) = (COUNTERS_MIN, most + 1);
+    if !fits(least) {
+        return None;
+    }
+    while beyond - least > 1 {
+        let middle = least.midpoint(beyond);
+        if fits(middle) { least = middle } else { beyond = middle }
+    }
+    Some(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_that_fits_is_found() {
+        for limit in [8, 9, 100, 999, 1_000] {
+            assert_eq!(largest(1_000, |counters| counters <= limit), Some(limit));
+        }
+        assert_eq!(largest(1_000, |_| true), Some(1_000));
+        assert_eq!(largest(1_000, |_| false), None);
+    }
+}
