@@ -1,14 +1,14 @@
-"""Measures Python packages that mine frequent pairs, over a file in the FIMI format: a transaction
+"""Measures Python packages that mine frequent pairs or triples, over a file in the FIMI format: a transaction
 a line, items as numbers.
 
 Creates an environment of its own with pinned packages, once, and runs itself again in it. Prints
 the versions with `--prepare`, else JSON, with an object per peer, or for a peer that could not be
 installed or would not end:
 
-    [{"name": ..., "seconds": [...], "pairs": ..., "sum": ...}, {"name": ..., "missing": why}, ...]
+    [{"name": ..., "seconds": [...], "rows": ..., "sum": ...}, {"name": ..., "missing": why}, ...]
 
 The clock covers the mining from transactions as the package wants them (lists of whole numbers, a
-sparse matrix, a table of truth values) to pairs with their supports in Python.
+sparse matrix, a table of truth values) to pairs or triples with their supports in Python.
 """
 
 import argparse
@@ -32,25 +32,28 @@ PRODUCTS_MAX = 5_000_000_000
 def pyfim(algorithm):
     """An algorithm of pyfim, the C implementations of Borgelt."""
 
-    def prepare(baskets, support):
+    def prepare(baskets, support, itemset):
         import fim
 
         mine = getattr(fim, algorithm)
 
-        def pairs():
+        def supports():
             # A negative support is a number of transactions.
-            return [count for _, count in mine(baskets, target="s", supp=-support, zmin=2, zmax=2, report="a")]
+            found = mine(baskets, target="s", supp=-support, zmin=itemset, zmax=itemset, report="a")
+            return [count for _, count in found]
 
-        return pairs
+        return supports
 
     return prepare
 
 
-def scipy_product(baskets, support):
+def scipy_product(baskets, support, itemset):
     """The upper triangle of the product of the sparse matrix of transactions with its transpose."""
     import numpy
     import scipy.sparse
 
+    if itemset != 2:
+        raise ValueError("left out: a product has pairs only")
     products = sum(len(items) ** 2 for items in baskets)
     if products > PRODUCTS_MAX:
         raise ValueError(f"left out: {products} products")
@@ -69,7 +72,7 @@ def scipy_product(baskets, support):
     return pairs
 
 
-def mlxtend_apriori(baskets, support):
+def mlxtend_apriori(baskets, support, itemset):
     """Apriori of mlxtend, over a table of truth values."""
     import pandas
     from mlxtend.frequent_patterns import apriori
@@ -83,8 +86,8 @@ def mlxtend_apriori(baskets, support):
 
     def pairs():
         # The tolerance keeps pairs exactly on the border.
-        found = apriori(table, min_support=(support - 0.5) / len(baskets), max_len=2)
-        found = found[found["itemsets"].map(len) == 2]
+        found = apriori(table, min_support=(support - 0.5) / len(baskets), max_len=itemset)
+        found = found[found["itemsets"].map(len) == itemset]
         return [round(share * len(baskets)) for share in found["support"]]
 
     return pairs
@@ -99,10 +102,10 @@ PEERS = [
 ]
 
 
-def measure(baskets, support, prepare):
-    pairs = prepare(baskets, support)
-    seconds, supports = environment.repeated(3, pairs)
-    return {"seconds": seconds, "pairs": len(supports), "sum": sum(supports)}
+def measure(baskets, support, itemset, prepare):
+    mine = prepare(baskets, support, itemset)
+    seconds, supports = environment.repeated(3, mine)
+    return {"seconds": seconds, "rows": len(supports), "sum": sum(supports)}
 
 
 def main():
@@ -111,6 +114,7 @@ def main():
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--baskets", type=pathlib.Path)
     parser.add_argument("--support", type=int)
+    parser.add_argument("--itemset", type=int, default=2)
     options = parser.parse_args()
     failed = environment.enter(options.environment, PACKAGES, CONSTRAINTS, retry=options.prepare)
     if options.prepare:
@@ -125,7 +129,7 @@ def main():
             results.append({"name": name, "missing": failed[wanted]})
             continue
         try:
-            results.append({"name": name, **measure(baskets, options.support, prepare)})
+            results.append({"name": name, **measure(baskets, options.support, options.itemset, prepare)})
         except (ValueError, MemoryError) as why:
             results.append({"name": name, "missing": str(why) or "out of memory"})
     print(json.dumps(results))

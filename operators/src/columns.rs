@@ -65,6 +65,88 @@ pub(crate) fn column_batch(schema: &SchemaRef, column: ArrayRef) -> RecordBatch 
     RecordBatch::try_new(Arc::clone(schema), vec![column]).expect("one column of the schema's type")
 }
 
+/// A column of texts without nulls in the making.
+///
+/// Short texts are copied by two words that overlap: the call that copies any number of bytes takes
+/// longer than they do.
+#[derive(Debug)]
+pub(crate) struct TextsBuilder {
+    /// The texts one after the other, then zeros.
+    bytes: Vec<u8>,
+    /// Begin of the first text, and end of each.
+    offsets: Vec<i32>,
+    /// Bytes of all texts.
+    len: usize,
+}
+
+impl TextsBuilder {
+    /// A builder with room for some texts.
+    pub(crate) fn with_capacity(texts: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(1 + texts);
+        offsets.push(0);
+        Self { bytes: vec![0; bytes], offsets, len: 0 }
+    }
+
+    /// Adds a text.
+    ///
+    /// # Panics
+    /// If all texts together have 2^31 bytes.
+    #[inline]
+    pub(crate) fn push(&mut self, text: &str) {
+        let end = self.len + text.len();
+        if self.bytes.len() < end {
+            self.grow(end);
+        }
+        copy_text(&mut self.bytes[self.len..end], text.as_bytes());
+        self.offsets.push(i32::try_from(end).expect("a column has fewer than 2^31 bytes"));
+        self.len = end;
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        const BYTES_MIN: usize = 1 << 10;
+        self.bytes.resize((2 * self.bytes.len()).max(end).max(BYTES_MIN), 0);
+    }
+
+    /// Number of texts.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Bytes of all texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.len
+    }
+
+    /// The column of the texts so far; the next one has room for as many.
+    pub(crate) fn take(&mut self) -> StringArray {
+        let next = Self::with_capacity(self.len(), self.len);
+        let Self { mut bytes, offsets, len } = std::mem::replace(self, next);
+        bytes.truncate(len);
+        StringArray::new(OffsetBuffer::new(ScalarBuffer::from(offsets)), bytes.into(), None)
+    }
+}
+
+/// Copies a text to a place of its length.
+#[inline]
+fn copy_text(to: &mut [u8], text: &[u8]) {
+    const WORD: usize = 8;
+    const HALF: usize = WORD / 2;
+    let len = text.len();
+    match len {
+        WORD..=16 => {
+            to[..WORD].copy_from_slice(&text[..WORD]);
+            to[len - WORD..].copy_from_slice(&text[len - WORD..]);
+        }
+        HALF..WORD => {
+            to[..HALF].copy_from_slice(&text[..HALF]);
+            to[len - HALF..].copy_from_slice(&text[len - HALF..]);
+        }
+        0..HALF => to.iter_mut().zip(text).for_each(|(to, &byte)| *to = byte),
+        _ => to.copy_from_slice(text),
+    }
+}
+
 /// Schema of a stream of sets: `id` (input position) and `set` (strictly ascending tokens).
 pub(crate) fn sets_schema() -> SchemaRef {
     let set = DataType::List(token_field());

@@ -14,7 +14,7 @@ use crate::numbers::Numbers;
 /// Transactions of a batch.
 const BATCH: usize = 2048;
 
-/// Items whose pairs are counted by hand.
+/// Items whose pairs and triples are counted by hand.
 const SAMPLE: usize = 40;
 
 /// Transactions and a least support.
@@ -26,8 +26,8 @@ pub(crate) struct Case {
     items: Vec<u32>,
 }
 
-/// Supports of pairs: (left, right), left < right.
-pub(super) type Supports = BTreeMap<(u32, u32), u32>;
+/// Supports of pairs or triples of ascending items.
+pub(super) type Supports<const N: usize> = BTreeMap<[u32; N], u32>;
 
 impl Case {
     /// A file in the FIMI format: a transaction a line, items as numbers.
@@ -108,11 +108,17 @@ impl Case {
         (batches[0].schema(), batches)
     }
 
+    /// Support of each item.
+    fn supports(&self) -> BTreeMap<u32, u32> {
+        let mut supports = BTreeMap::new();
+        self.items.iter().for_each(|&item| *supports.entry(item).or_default() += 1);
+        supports
+    }
+
     /// Some of the frequent items, of all supports.
     pub(super) fn sample(&self) -> BTreeSet<u32> {
-        let mut supports: BTreeMap<u32, u32> = BTreeMap::new();
-        self.items.iter().for_each(|&item| *supports.entry(item).or_default() += 1);
-        let mut frequent: Vec<(u32, u32)> = supports
+        let mut frequent: Vec<(u32, u32)> = self
+            .supports()
             .into_iter()
             .filter(|&(_, support)| support >= self.least)
             .map(|(item, support)| (support, item))
@@ -122,24 +128,32 @@ impl Case {
         frequent.into_iter().step_by(step).map(|(_, item)| item).collect()
     }
 
-    /// The frequent pairs of the items of `sample`, counted by nested loops.
-    pub(super) fn by_hand(&self, sample: &BTreeSet<u32>) -> Supports {
+    /// The frequent pairs or triples of the items of `sample`, counted by nested loops.
+    pub(super) fn by_hand<const N: usize>(&self, sample: &BTreeSet<u32>) -> Supports<N> {
         let mut supports = Supports::new();
-        let mut held = Vec::new();
-        let is_sampled: Vec<bool> = {
-            let last = self.items.iter().max().map_or(0, |&item| item as usize + 1);
-            let mut is_sampled = vec![false; last];
-            sample.iter().for_each(|&item| is_sampled[item as usize] = true);
-            is_sampled
-        };
+        let of_items = self.supports();
+        let mut frequent = Vec::new();
         for items in self.each() {
-            held.clear();
-            held.extend(items.iter().copied().filter(|&item| is_sampled[item as usize]));
-            for &one in &held {
-                for &other in items {
-                    // A pair of two sampled items is counted for the smaller one.
-                    if one != other && !(is_sampled[other as usize] && other < one) {
-                        *supports.entry((one.min(other), one.max(other))).or_default() += 1;
+            frequent.clear();
+            frequent.extend(items.iter().copied().filter(|item| of_items[item] >= self.least));
+            for one in frequent.iter().filter(|item| sample.contains(item)) {
+                // A row of several sampled items is counted for the smallest one.
+                let others: Vec<u32> = frequent
+                    .iter()
+                    .copied()
+                    .filter(|other| other != one && !(other < one && sample.contains(other)))
+                    .collect();
+                let mut count = |mut row: [u32; N]| {
+                    row.sort_unstable();
+                    *supports.entry(row).or_default() += 1;
+                };
+                for (at, &second) in others.iter().enumerate() {
+                    if N == 2 {
+                        count(std::array::from_fn(|place| [*one, second][place]));
+                        continue;
+                    }
+                    for &third in &others[at + 1..] {
+                        count(std::array::from_fn(|place| [*one, second, third][place]));
                     }
                 }
             }

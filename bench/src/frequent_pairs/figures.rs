@@ -11,7 +11,7 @@ use trommel::placement::available_cores;
 use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
-use super::{Place, check, measure, pairs, totals};
+use super::{Place, Run, check, measure, mine, totals};
 use crate::memory::{peak, reset_peak};
 
 /// Items of all transactions together.
@@ -88,14 +88,15 @@ fn sweep(xs: Vec<f64>, rounds: usize, make: impl Fn(f64, Layout) -> Option<Case>
     for x in xs {
         for (line, layout) in lines.iter_mut().zip(LAYOUTS) {
             let Some(case) = make(x, layout) else { continue };
-            let expected = check(&case);
+            let expected = check::<2>(&case);
             let batches = case.batches();
+            let run = Run { itemset: 2, layout, place: Place::Cores(1) };
             let before = reset_peak();
-            let (_, rows) = pairs(batches.clone(), case.least, layout, Place::Cores(1));
+            let (_, rows) = mine(batches.clone(), case.least, run);
             let bytes = peak().saturating_sub(before);
             assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
             drop(rows);
-            let time = measure(&case, layout, Place::Cores(1), expected, rounds);
+            let time = measure(&case, run, expected, rounds);
             line.points.push(Point { x, time, bytes });
         }
     }
@@ -139,7 +140,7 @@ fn show(
 
 /// Times by cores: 1, 2, 4 and so on, and all.
 fn by_cores(folder: Option<&Path>, case: &Case, rounds: usize) -> io::Result<()> {
-    let expected = check(case);
+    let expected = check::<2>(case);
     let all = available_cores().len();
     let doubled = std::iter::successors(Some(1), |count| Some(2 * count));
     let mut counts: Vec<usize> = doubled.take_while(|count| *count < all).collect();
@@ -154,7 +155,8 @@ fn by_cores(folder: Option<&Path>, case: &Case, rounds: usize) -> io::Result<()>
         .x_names(names);
     for layout in LAYOUTS {
         let time = |count: &usize| {
-            measure(case, layout, Place::Cores(*count), expected, rounds).as_secs_f64()
+            let run = Run { itemset: 2, layout, place: Place::Cores(*count) };
+            measure(case, run, expected, rounds).as_secs_f64()
         };
         let times: Vec<f64> = counts.iter().map(time).collect();
         let shown: Vec<String> = times.iter().map(|time| format!("{time:.4}")).collect();

@@ -1,6 +1,6 @@
-//! Frequent pairs. The table: whole runs of the operator from batches of transactions to rows of
-//! pairs, in every layout, on one core and on all, beside Python packages. Each answer is checked:
-//! the pairs of some items against nested loops, number of pairs and sum of supports of all runs
+//! Frequent pairs and triples. The table: whole runs of the operator from batches of transactions
+//! to rows, in every layout, on one core and on all, beside Python packages. Each answer is checked:
+//! the rows of some items against nested loops, number of rows and sum of supports of all runs
 //! against each other. Other sections: figures of the paper, kernels by density, costs of steps.
 
 mod costs;
@@ -10,7 +10,7 @@ mod lists;
 mod python;
 mod throughput;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use trommel::placement::available_cores;
 use trommel::wave::Device;
 use trommel::{Collect, FrequentPairs, Graph, Memory, RunOptions};
 
-use self::data::{Case, Supports};
+use self::data::Case;
 
 /// Options of `frequent-pairs`.
 #[derive(Debug, Clone, clap::Args)]
@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// Layouts beside `auto`, such as `bitmap,sliced`.
     #[arg(long, value_delimiter = ',')]
     layouts: Vec<String>,
+    /// Items of a row of the table: 2 or 3.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
+    itemset: u8,
     /// Device, such as `cuda`, that counts in the layouts, too; in those beside `auto` it alone.
     #[arg(long)]
     device: Option<Device>,
@@ -72,7 +75,7 @@ enum Section {
     Costs,
 }
 
-/// Number of pairs, and the sum of their supports.
+/// Number of rows, and the sum of their supports.
 type Totals = (u64, u64);
 
 /// Cores and device of a run.
@@ -128,25 +131,28 @@ fn table(arguments: &Arguments) -> io::Result<()> {
     // Held open, so that the context of a GPU is made once, in no measured time.
     let _context = arguments.device.map(open).transpose()?;
     let python = arguments.python_peers.then(python::prepare).transpose()?;
-    println!("Seconds from batches of transactions to rows of pairs; medians.\n");
-    println!("| transactions | least support | pairs | sum of supports | run | seconds |");
+    let itemset = usize::from(arguments.itemset);
+    let rows = if itemset == 2 { "pairs" } else { "triples" };
+    println!("Seconds from batches of transactions to rows of {rows}; medians.\n");
+    println!("| transactions | least support | {rows} | sum of supports | run | seconds |");
     println!("|---|---:|---:|---:|---|---:|");
     for case in cases(arguments)? {
-        let totals = check(&case);
+        let totals = if itemset == 2 { check::<2>(&case) } else { check::<3>(&case) };
         let show = |name: &str, seconds: &str| {
             let Case { name: data, least, .. } = &case;
-            let (pairs, sum) = totals;
-            println!("| {data} | {least} | {pairs} | {sum} | {name} | {seconds} |");
+            let (rows, sum) = totals;
+            println!("| {data} | {least} | {rows} | {sum} | {name} | {seconds} |");
         };
         for &layout in &layouts {
             for (place, on) in places(layout, arguments.device) {
-                let time = measure(&case, layout, place, totals, arguments.rounds);
+                let run = Run { itemset, layout, place };
+                let time = measure(&case, run, totals, arguments.rounds);
                 let name = format!("trommel, `{}`, {on}", layout.name());
                 show(&name, &format!("{:.4}", time.as_secs_f64()));
             }
         }
         if let Some(python) = &python {
-            for peer in python::measure(python, &case)? {
+            for peer in python::measure(python, &case, itemset)? {
                 let (name, seconds) = peer.shown(totals);
                 show(&name, &seconds);
             }
@@ -198,17 +204,25 @@ fn cases(arguments: &Arguments) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The operator between batches in memory and a sink, on the given cores and device.
-fn pairs(
-    (schema, batches): (SchemaRef, Vec<RecordBatch>),
-    least: u32,
+/// Parameters of a run.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Items of a row.
+    itemset: usize,
     layout: Layout,
     place: Place,
+}
+
+/// The operator between batches in memory and a sink, on the given cores and device.
+fn mine(
+    (schema, batches): (SchemaRef, Vec<RecordBatch>),
+    least: u32,
+    Run { itemset, layout, place }: Run,
 ) -> (Duration, Vec<RecordBatch>) {
     let mut graph = Graph::new();
     let source = graph.add("baskets", Memory::new(schema, batches));
     let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
-    let spec = spec.device(place.device());
+    let spec = spec.itemset(itemset).device(place.device());
     let pairs = graph.add_after(source, "pairs", spec);
     let (sink, rows) = Collect::new();
     let sink = graph.add_after(pairs, "rows", sink);
@@ -225,30 +239,36 @@ fn pairs(
     (start.elapsed(), rows.batches())
 }
 
+/// A column of numbers.
+fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> &'a [u32] {
+    rows.column_by_name(name).expect("a column of results").as_primitive::<UInt32Type>().values()
+}
+
 fn totals(rows: &[RecordBatch]) -> Totals {
-    rows.iter().fold((0, 0), |(pairs, sum), rows| {
-        let supports = rows.column(2).as_primitive::<UInt32Type>().values();
-        let supports: u64 = supports.iter().map(|&support| u64::from(support)).sum();
-        (pairs + rows.num_rows() as u64, sum + supports)
+    rows.iter().fold((0, 0), |(count, sum), rows| {
+        let supports = numbers(rows, "support").iter().map(|&support| u64::from(support));
+        (count + rows.num_rows() as u64, sum + supports.sum::<u64>())
     })
 }
 
-/// Compares the pairs of some items with nested loops; returns the totals.
+/// Compares the pairs or triples of some items with nested loops; returns the totals.
 ///
 /// # Panics
 /// If they differ.
-fn check(case: &Case) -> Totals {
+fn check<const N: usize>(case: &Case) -> Totals {
     let sample: BTreeSet<u32> = case.sample();
-    let (_, rows) = pairs(case.batches(), case.least, Layout::Auto, Place::AllCores);
-    let mut found = Supports::new();
+    let run = Run { itemset: N, layout: Layout::Auto, place: Place::AllCores };
+    let (_, rows) = mine(case.batches(), case.least, run);
+    let mut found = BTreeMap::new();
     for rows in &rows {
-        let [lefts, rights, supports] =
-            [0, 1, 2].map(|column| rows.column(column).as_primitive::<UInt32Type>().values());
+        let columns: [&[u32]; N] =
+            std::array::from_fn(|at| numbers(rows, ["left", "right", "third"][at]));
+        let supports = numbers(rows, "support");
         for row in 0..rows.num_rows() {
-            let pair = (lefts[row], rights[row]);
-            if sample.contains(&pair.0) || sample.contains(&pair.1) {
-                let known = found.insert(pair, supports[row]);
-                assert!(known.is_none(), "{pair:?} comes twice");
+            let items = columns.map(|column| column[row]);
+            if items.iter().any(|item| sample.contains(item)) {
+                let known = found.insert(items, supports[row]);
+                assert!(known.is_none(), "{items:?} comes twice");
             }
         }
     }
@@ -260,11 +280,12 @@ fn check(case: &Case) -> Totals {
 ///
 /// # Panics
 /// If an answer is wrong.
-fn measure(case: &Case, layout: Layout, place: Place, expected: Totals, rounds: usize) -> Duration {
+fn measure(case: &Case, run: Run, expected: Totals, rounds: usize) -> Duration {
     let batches = case.batches();
     let mut times: Vec<Duration> = (0..=rounds.max(1))
         .map(|_| {
-            let (time, rows) = pairs(batches.clone(), case.least, layout, place);
+            let (time, rows) = mine(batches.clone(), case.least, run);
+            let Run { layout, .. } = run;
             assert_eq!(totals(&rows), expected, "{}: {layout:?} gives another answer", case.name);
             time
         })

@@ -1,4 +1,4 @@
-//! Python packages that mine frequent pairs.
+//! Python packages that mine frequent pairs and triples.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::python::Python;
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Peer {
-    Mined { name: String, seconds: Vec<f64>, pairs: u64, sum: u64 },
+    Mined { name: String, seconds: Vec<f64>, rows: u64, sum: u64 },
     Missing { name: String, missing: String },
 }
 
@@ -21,12 +21,12 @@ impl Peer {
     /// Name and time, or the reason why there is none.
     pub(super) fn shown(self, expected: Totals) -> (String, String) {
         match self {
-            Self::Mined { name, mut seconds, pairs, sum } => {
+            Self::Mined { name, mut seconds, rows, sum } => {
                 seconds.sort_by(f64::total_cmp);
                 let time = format!("{:.4}", seconds[seconds.len() / 2]);
-                let is_right = (pairs, sum) == expected;
+                let is_right = (rows, sum) == expected;
                 let remark =
-                    if is_right { String::new() } else { format!(" (finds {pairs}, {sum})") };
+                    if is_right { String::new() } else { format!(" (finds {rows}, {sum})") };
                 (name, time + &remark)
             }
             Self::Missing { name, missing } => (name, missing),
@@ -42,16 +42,17 @@ pub(super) fn prepare() -> io::Result<Python> {
     Python::prepare("frequent_pairs")
 }
 
-/// Measures all peers of the script on these transactions.
+/// Measures all peers of the script on these transactions, with rows of `itemset` items.
 ///
 /// # Errors
 /// If the script fails.
-pub(super) fn measure(python: &Python, case: &Case) -> io::Result<Vec<Peer>> {
+pub(super) fn measure(python: &Python, case: &Case, itemset: usize) -> io::Result<Vec<Peer>> {
     let path = python.file("baskets.dat");
     fs::write(&path, case.lines())?;
     let measured = python.measure(&[
         ("--baskets", &[path.display().to_string()]),
         ("--support", &[case.least.to_string()]),
+        ("--itemset", &[itemset.to_string()]),
     ]);
     fs::remove_file(&path)?;
     measured

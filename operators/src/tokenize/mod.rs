@@ -20,7 +20,6 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
@@ -36,12 +35,13 @@ use trommel_engine::registry::Configured;
 
 use crate::carry::carried_columns;
 use crate::columns::{
-    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column, text_sets_schema,
+    SetsBuilder, TextsBuilder, column_batch, column_schema, find_text, sets_schema, text_column,
+    text_sets_schema,
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use dictionary::{Dictionary, Limits};
 use numbers::TokenNumbers;
-use tokens::Tokenizer;
+use tokens::{Place, Tokenizer, row_text};
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -359,7 +359,7 @@ impl OperatorSpec for Tokenize {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let outputs = vec![SchemaRef::clone(&schema)];
-                let items = StringBuilder::new();
+                let items = TextsBuilder::with_capacity(0, 0);
                 let state = ItemTokens { column, tokenizer, schema, batch, pending: None, items };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
@@ -389,22 +389,15 @@ impl OperatorSpec for Tokenize {
     }
 }
 
-/// Texts in progress.
-struct Pending {
-    texts: StringArray,
-    row: usize,
-    /// Offset in the row at which the next token is searched, in bytes.
-    at: usize,
-}
-
 /// Operator for `into` = `items`.
 struct ItemTokens {
     column: usize,
     tokenizer: Tokenizer,
     schema: SchemaRef,
     batch: usize,
-    pending: Option<Pending>,
-    items: StringBuilder,
+    /// Texts in progress, and the place of the next token.
+    pending: Option<(StringArray, Place)>,
+    items: TextsBuilder,
 }
 
 impl Operator for ItemTokens {
@@ -415,46 +408,24 @@ impl Operator for ItemTokens {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let texts = text_column(&input.into_records(), self.column);
-        self.pending = Some(Pending { texts, row: 0, at: 0 });
+        self.pending = Some((texts, Place::default()));
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some(pending) = &mut self.pending else { return Ok(Flow::NeedInput) };
-        let (mut room, mut bytes) = (self.batch, 0);
-        while pending.row < pending.texts.len() {
-            let text = row_text(&pending.texts, pending.row);
-            pending.at = self.tokenizer.tokens(text, pending.at, |token| {
-                self.items.append_value(token);
-                room -= 1;
-                bytes += token.len();
-                // False stops within the text; `at` is where the next call continues.
-                room > 0 && bytes < BATCH_BYTES
-            });
-            if pending.at >= text.len() {
-                pending.row += 1;
-                pending.at = 0;
-            }
-            if room == 0 || bytes >= BATCH_BYTES {
-                break;
-            }
+        let Some((texts, from)) = self.pending.take() else { return Ok(Flow::NeedInput) };
+        let place = self.tokenizer.tokens_of_rows(&texts, from, |token| {
+            self.items.push(token);
+            // False stops within the text; the next call continues there.
+            self.items.len() < self.batch && self.items.bytes() < BATCH_BYTES
+        });
+        out.send(column_batch(&self.schema, Arc::new(self.items.take())));
+        if place.row == texts.len() {
+            return Ok(Flow::NeedInput);
         }
-        let flow =
-            if pending.row < pending.texts.len() { Flow::HaveOutput } else { Flow::NeedInput };
-        if flow == Flow::NeedInput {
-            self.pending = None;
-        }
-        // Sized by this batch: the next one is probably similar.
-        let next = StringBuilder::with_capacity(self.batch - room, bytes);
-        let mut full = std::mem::replace(&mut self.items, next);
-        out.send(column_batch(&self.schema, Arc::new(full.finish())));
-        Ok(flow)
+        self.pending = Some((texts, place));
+        Ok(Flow::HaveOutput)
     }
-}
-
-/// Text of a row; empty for a null.
-fn row_text(texts: &StringArray, row: usize) -> &str {
-    if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
 /// Operator for `into` = `sets` and `text_sets`.

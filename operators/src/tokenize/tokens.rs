@@ -1,6 +1,21 @@
 //! Three tokenizers; each can stop after a token and continue later.
 
-use super::words::{Buffers, words};
+use arrow_array::{Array, StringArray};
+
+use super::words::{Buffers, words, words_of_rows};
+
+/// A place in a column of texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) row: usize,
+    /// Byte of the row.
+    pub(super) at: usize,
+}
+
+/// Text of a row; empty for a null.
+pub(super) fn row_text(texts: &StringArray, row: usize) -> &str {
+    if texts.is_null(row) { "" } else { texts.value(row) }
+}
 
 /// Tokenizer, by the definition of a token.
 pub(super) enum Tokenizer {
@@ -30,6 +45,37 @@ impl Tokenizer {
             Self::Whitespace => whitespace(text, at, sink),
             Self::Qgrams(q) => qgrams(text, at, *q, sink),
         }
+    }
+}
+
+impl Tokenizer {
+    /// Calls `sink` with the tokens of all rows from a place on until it returns false. Returns the
+    /// place at which to continue; a row past the last one if nothing is left.
+    pub(super) fn tokens_of_rows(
+        &mut self,
+        texts: &StringArray,
+        mut from: Place,
+        mut sink: impl FnMut(&str) -> bool,
+    ) -> Place {
+        if let Self::Words(buffers) = self
+            && texts.null_count() == 0
+        {
+            let place = words_of_rows(texts, from, buffers, sink);
+            let is_done = place.row < texts.len() && place.at == texts.value(place.row).len();
+            return if is_done { Place { row: place.row + 1, at: 0 } } else { place };
+        }
+        let mut goes_on = true;
+        while goes_on && from.row < texts.len() {
+            let text = row_text(texts, from.row);
+            from.at = self.tokens(text, from.at, |token| {
+                goes_on = sink(token);
+                goes_on
+            });
+            if from.at >= text.len() {
+                from = Place { row: from.row + 1, at: 0 };
+            }
+        }
+        from
     }
 }
 

@@ -47,13 +47,14 @@ impl Masks {
     }
 
     /// Whether words are the runs of ones, for a block after a byte of which `is_inside` tells
-    /// whether it is in a word.
+    /// whether it is in a word. A text begins at each of the bytes `cuts`.
     #[inline]
-    pub(super) fn is_plain(&self, is_inside: bool) -> bool {
+    pub(super) fn is_plain(&self, is_inside: bool, cuts: u64) -> bool {
         let Self { inside, wide, special } = *self;
+        let before = (inside << 1 | u64::from(is_inside)) & !cuts;
         // The byte after the block may be anything.
-        let beside = (inside << 1 | u64::from(is_inside)) & (inside >> 1 | 1 << (BLOCK - 1));
-        wide | (special & (beside | inside)) == 0
+        let after = (inside & !cuts) >> 1 | 1 << (BLOCK - 1);
+        wide | (special & (before & after | inside)) == 0
     }
 
     #[inline]

@@ -14,7 +14,8 @@
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
 //! after it: a combining mark belongs to the space before it). So the text can be cut there into
-//! windows, each of which is put into lower case at once as far as it is ASCII.
+//! windows, each of which is put into lower case at once as far as it is ASCII. Rows of a column lie
+//! one after the other, so that short ones share a window, and a word ends at the end of its row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
 //! `unicode-segmentation` has them all, and is the reference of the tests. The masks are those of
@@ -35,7 +36,10 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+use arrow_array::{Array, StringArray};
 use memchr::{memchr_iter, memrchr_iter};
+
+use super::tokens::Place;
 
 /// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
 /// when it goes on.
@@ -48,6 +52,47 @@ pub(super) struct Buffers {
     window: String,
     /// One word in lower case.
     word: String,
+    /// Ends of the rows of a window.
+    ends: Vec<usize>,
+}
+
+/// Calls `sink` with the words of `texts`, which have no nulls, from a place on until it returns
+/// false. Returns the place at which to continue; a row past the last one if nothing is left.
+pub(super) fn words_of_rows(
+    texts: &StringArray,
+    mut from: Place,
+    buffers: &mut Buffers,
+    mut sink: impl FnMut(&str) -> bool,
+) -> Place {
+    let offset = |row: usize| usize::try_from(texts.value_offsets()[row]).expect("not negative");
+    while from.row < texts.len() {
+        let begin = offset(from.row) + from.at;
+        let Buffers { window, word, ends } = buffers;
+        ends.clear();
+        let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
+        ends.extend(next.take_while(|end| *end <= WINDOW));
+        if ends.len() < 2 {
+            let mut goes_on = true;
+            from.at = words(texts.value(from.row), from.at, buffers, |word| {
+                goes_on = sink(word);
+                goes_on
+            });
+            if !goes_on {
+                return from;
+            }
+            from = Place { row: from.row + 1, at: 0 };
+            continue;
+        }
+        let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
+        let text = std::str::from_utf8(bytes).expect("rows of a text column");
+        let stopped = runs::words_of_rows(text, lower_case(text, window), ends, word, &mut sink);
+        if let Some((row, at)) = stopped {
+            let before = if row == 0 { from.at } else { 0 };
+            return Place { row: from.row + row, at: before + at };
+        }
+        from = Place { row: from.row + ends.len(), at: 0 };
+    }
+    from
 }
 
 /// Calls `sink` with the words from byte `at` on until it returns false. Returns the byte at which
@@ -58,7 +103,7 @@ pub(super) fn words(
     buffers: &mut Buffers,
     mut sink: impl FnMut(&str) -> bool,
 ) -> usize {
-    let Buffers { window, word } = buffers;
+    let Buffers { window, word, .. } = buffers;
     let (mut at, mut goes_on) = (at, true);
     while goes_on && at < text.len() {
         let mut watched = |word: &str| {

@@ -32,8 +32,8 @@ pub(super) fn words(
     // A block past the end closes a word that ends with the text.
     'blocks: while base <= bytes.len() {
         let masks = Masks::at(bytes, base);
-        if state.is_plain(masks, bytes) {
-            if !state.plain_words(masks, base, lower, &mut sink) {
+        if state.is_plain(masks, 0, bytes) {
+            if !state.plain_words(masks, 0, base, lower, &mut sink) {
                 return state.last;
             }
             base += BLOCK;
@@ -89,12 +89,57 @@ pub(super) fn words(
     text.len()
 }
 
+/// Words of the rows of a window, which lie one after the other and end at `ends`. Returns the row
+/// and its byte at which to continue, if the sink wants no more.
+pub(super) fn words_of_rows(
+    text: &str,
+    lower: &str,
+    ends: &[usize],
+    word: &mut String,
+    mut sink: impl FnMut(&str) -> bool,
+) -> Option<(usize, usize)> {
+    let mut state = State::default();
+    let (mut base, mut row, mut begin) = (0, 0, 0);
+    while row < ends.len() {
+        let masks = Masks::at(lower.as_bytes(), base);
+        let after = row + ends[row..].iter().take_while(|end| **end < base + BLOCK).count();
+        let cuts = ends[row..after].iter().fold(0, |cuts, end| cuts | 1 << (end - base));
+        if state.is_plain(masks, cuts, lower.as_bytes()) {
+            if !state.plain_words(masks, cuts, base, lower, &mut sink) {
+                // Rows may have ended since the block began.
+                row += ends[row..after].iter().take_while(|end| **end < state.last).count();
+                begin = if row == 0 { 0 } else { ends[row - 1] };
+                return Some((row, state.last - begin));
+            }
+            if after > row {
+                (row, begin) = (after, ends[after - 1]);
+            }
+            base += BLOCK;
+            continue;
+        }
+        // The rest of the row has the rules of any text.
+        let (end, from) = (ends[row], begin.max(state.last));
+        let mut goes_on = true;
+        let at = words(&text[from..end], &lower[from..end], word, |word| {
+            goes_on = sink(word);
+            goes_on
+        });
+        if !goes_on {
+            return Some((row, from + at - begin));
+        }
+        state = State { last: end, ..State::default() };
+        (base, row, begin) = (end, row + 1, end);
+    }
+    None
+}
+
 impl State {
-    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII.
+    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII. A text
+    /// begins at each of the bytes `cuts`.
     #[inline]
-    fn is_plain(&self, masks: Masks, bytes: &[u8]) -> bool {
+    fn is_plain(&self, masks: Masks, cuts: u64, bytes: &[u8]) -> bool {
         let is_word = || !self.is_wide && bytes[self.start] != b'_';
-        masks.is_plain(self.is_inside) && !self.is_joined && (!self.is_inside || is_word())
+        masks.is_plain(self.is_inside, cuts) && !self.is_joined && (!self.is_inside || is_word())
     }
 
     /// Words of a plain block. Returns whether the sink wants more.
@@ -102,12 +147,13 @@ impl State {
     fn plain_words(
         &mut self,
         Masks { inside, .. }: Masks,
+        cuts: u64,
         base: usize,
         lower: &str,
         sink: &mut impl FnMut(&str) -> bool,
     ) -> bool {
         let before = inside << 1 | u64::from(self.is_inside);
-        let (mut starts, mut ends) = (inside & !before, before & !inside);
+        let (mut starts, mut ends) = (inside & (!before | cuts), before & (!inside | cuts));
         // Past the block, if no run begins in it.
         let mut next_start = || {
             let place = starts.trailing_zeros() as usize;

@@ -30,6 +30,29 @@ fn one_by_one(text: &str) -> Vec<String> {
     found
 }
 
+/// Words of all rows of a column, each with its row.
+fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
+    let (texts, mut buffers) = (StringArray::from(rows.to_vec()), Buffers::default());
+    let mut found = Vec::new();
+    let end = words_of_rows(&texts, Place::default(), &mut buffers, |word| {
+        found.push(word.to_owned());
+        true
+    });
+    assert_eq!(end, Place { row: rows.len(), at: 0 });
+    // Stopped after every word, which tells the row, and continued there.
+    let (mut one_by_one, mut place) = (Vec::new(), Place::default());
+    while place.row < rows.len() {
+        let mut word = None;
+        place = words_of_rows(&texts, place, &mut buffers, |found| {
+            assert!(word.replace(found.to_owned()).is_none());
+            false
+        });
+        one_by_one.extend(word.map(|word| (place.row, word)));
+    }
+    assert!(one_by_one.iter().map(|(_, word)| word).eq(&found));
+    one_by_one
+}
+
 /// General rules of the crate: the last letter prevents its ASCII shortcut.
 fn naive(text: &str) -> Vec<String> {
     let text = format!("{text} é");
@@ -150,6 +173,19 @@ fn windows_end_anywhere() {
     }
 }
 
+#[test]
+fn rows_end_anywhere_in_a_window() {
+    for len in 0..150 {
+        let rows = ["x".repeat(len), "ab".to_owned(), String::new(), "it's, a".to_owned()];
+        let rows: Vec<String> = rows.into_iter().cycle().take(40).collect();
+        let expected: Vec<(usize, String)> = (0..)
+            .zip(&rows)
+            .flat_map(|(row, text)| naive(text).into_iter().map(move |word| (row, word)))
+            .collect();
+        assert_eq!(of_rows(&rows), expected, "{len}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
@@ -167,5 +203,19 @@ proptest! {
         let expected = naive(&text);
         prop_assert_eq!(&all(&text), &expected);
         prop_assert_eq!(&one_by_one(&text), &expected);
+    }
+
+    #[test]
+    fn rows_are_cut_as_each_of_them_is(
+        rows in prop::collection::vec(
+            "[ab1_.:,;'A é]{0,9}|[a-zA-Z ]{0,70}|[a-z]{0,3}|[éΣ中カ\u{301}\u{200d}’ a]{0,9}|[ -~]{900,1100}",
+            0..40,
+        ),
+    ) {
+        let expected: Vec<(usize, String)> = (0..)
+            .zip(&rows)
+            .flat_map(|(row, text)| naive(text).into_iter().map(move |word| (row, word)))
+            .collect();
+        prop_assert_eq!(of_rows(&rows), expected);
     }
 }
