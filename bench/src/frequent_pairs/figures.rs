@@ -11,7 +11,7 @@ use trommel::placement::available_cores;
 use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
-use super::{Place, Run, check, measure, mine, totals};
+use super::{Place, Run, Totals, check, measure, mine, totals};
 use crate::memory::{peak, reset_peak};
 
 /// Items of all transactions together.
@@ -44,7 +44,8 @@ fn case(items: u32, percent: f64, elements: u32) -> Case {
 /// One run of a layout.
 #[derive(Clone, Copy)]
 struct Point {
-    x: f64,
+    /// Number of the case.
+    x: usize,
     time: Duration,
     /// Bytes that the run took beside its input, at the most.
     bytes: u64,
@@ -62,80 +63,104 @@ struct Line {
 /// If a figure cannot be written.
 pub(super) fn run(folder: Option<&Path>, rounds: usize, quick: bool) -> io::Result<()> {
     let elements = if quick { ELEMENTS / 100 } else { ELEMENTS };
-    let is_measured = |layout, items| match layout {
-        Layout::Auto => true,
-        Layout::Lists => items <= ITEMS_OF_LISTS,
-        _ => items <= ITEMS_OF_OTHERS,
+    let by_items = Sweep {
+        title: "Items",
+        axis: "items",
+        file: "frequent-pairs-items",
+        about: format!("{PERCENT} %, {elements} items of transactions, one core"),
     };
-    let by_items = sweep(ITEMS.map(f64::from).to_vec(), rounds, |x, layout| {
-        let items = ITEMS.into_iter().find(|&items| f64::from(items) == x).expect("one of them");
-        is_measured(layout, items).then(|| case(items, PERCENT, elements))
+    let cases = ITEMS.into_iter().map(|items| {
+        let layouts = LAYOUTS.into_iter().filter(|layout| match layout {
+            Layout::Auto => true,
+            Layout::Lists => items <= ITEMS_OF_LISTS,
+            _ => items <= ITEMS_OF_OTHERS,
+        });
+        (f64::from(items), case(items, PERCENT, elements), layouts.collect())
     });
-    let about = format!("{PERCENT} %, {elements} items of transactions, one core");
-    show(folder, ("Items", "items", "frequent-pairs-items", &about), &by_items)?;
-    let by_density = sweep(PERCENTS.to_vec(), rounds, |percent, _| {
-        Some(case(ITEMS_BY_DENSITY, percent, elements))
-    });
-    let about = format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core");
-    show(folder, ("Density", "density, %", "frequent-pairs-density", &about), &by_density)?;
+    by_items.run(folder, cases, rounds)?;
+    let by_density = Sweep {
+        title: "Density",
+        axis: "density, %",
+        file: "frequent-pairs-density",
+        about: format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core"),
+    };
+    let cases = PERCENTS
+        .into_iter()
+        .map(|percent| (percent, case(ITEMS_BY_DENSITY, percent, elements), LAYOUTS.to_vec()));
+    by_density.run(folder, cases, rounds)?;
     by_cores(folder, &case(ITEMS_BY_DENSITY, PERCENT, elements), rounds)
 }
 
-/// All layouts at each of some points; `make` gives the transactions, or none.
-fn sweep(xs: Vec<f64>, rounds: usize, make: impl Fn(f64, Layout) -> Option<Case>) -> Vec<Line> {
-    let line = |layout: Layout| Line { name: layout.name().to_owned(), points: Vec::new() };
-    let mut lines: Vec<Line> = LAYOUTS.into_iter().map(line).collect();
-    for x in xs {
-        for (line, layout) in lines.iter_mut().zip(LAYOUTS) {
-            let Some(case) = make(x, layout) else { continue };
-            let expected = check::<2>(&case);
-            let batches = case.batches();
-            let run = Run { itemset: 2, layout, place: Place::Cores(1) };
-            let before = reset_peak();
-            let (_, rows) = mine(batches.clone(), case.least, run);
-            let bytes = peak().saturating_sub(before);
-            assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
-            drop(rows);
-            let time = measure(&case, run, expected, rounds);
-            line.points.push(Point { x, time, bytes });
-        }
-    }
-    lines
+/// Time and memory of layouts by one property of the transactions.
+struct Sweep {
+    title: &'static str,
+    axis: &'static str,
+    /// First part of the names of the figures.
+    file: &'static str,
+    about: String,
 }
 
-/// Prints the times and the memory, and draws them.
-fn show(
-    folder: Option<&Path>,
-    (title, axis, file, about): (&str, &str, &str, &str),
-    lines: &[Line],
-) -> io::Result<()> {
-    println!("\n{title}: {about}; seconds / MB beside the input\n");
-    println!("| {axis} | {} |", lines.iter().map(|l| &*l.name).collect::<Vec<_>>().join(" | "));
-    println!("|---:|{}", "---:|".repeat(lines.len()));
-    for (row, first) in lines[0].points.iter().enumerate() {
-        let cells = lines.iter().map(|line| match line.points.get(row) {
-            Some(Point { time, bytes, .. }) => {
-                format!("{:.3} / {:.0}", time.as_secs_f64(), *bytes as f64 / 1e6)
+impl Sweep {
+    /// Measures the layouts of each case, prints a row of each, and draws the figures.
+    fn run(
+        &self,
+        folder: Option<&Path>,
+        cases: impl Iterator<Item = (f64, Case, Vec<Layout>)>,
+        rounds: usize,
+    ) -> io::Result<()> {
+        let Self { title, axis, about, .. } = self;
+        println!("\n{title}: {about}; seconds / MB beside the input\n");
+        println!("| {axis} | {} |", LAYOUTS.map(Layout::name).join(" | "));
+        println!("|---:|{}", "---:|".repeat(LAYOUTS.len()));
+        let line = |layout: Layout| Line { name: layout.name().to_owned(), points: Vec::new() };
+        let mut lines: Vec<Line> = LAYOUTS.into_iter().map(line).collect();
+        let mut names = Vec::new();
+        for (x, case, layouts) in cases {
+            let expected = check::<2>(&case);
+            let mut cells = Vec::new();
+            for (line, layout) in lines.iter_mut().zip(LAYOUTS) {
+                if !layouts.contains(&layout) {
+                    cells.push(String::new());
+                    continue;
+                }
+                let (time, bytes) = point(&case, layout, expected, rounds);
+                cells.push(format!("{:.3} / {:.0}", time.as_secs_f64(), bytes as f64 / 1e6));
+                line.points.push(Point { x: names.len(), time, bytes });
             }
-            None => String::new(),
-        });
-        println!("| {} | {} |", first.x, cells.collect::<Vec<_>>().join(" | "));
-    }
-    let Some(folder) = folder else { return Ok(()) };
-    let names: Vec<String> = lines[0].points.iter().map(|point| point.x.to_string()).collect();
-    let draw = |what: &str, unit: &str, value: &dyn Fn(&Point) -> f64| {
-        let mut plot = Plot::new(format!("Frequent pairs: {what}"), about, Scale::Logarithmic)
-            .axes(axis, unit)
-            .x_names(names.clone());
-        for line in lines {
-            let points = (0_u32..).zip(&line.points).map(|(at, p)| (f64::from(at), value(p)));
-            plot = plot.line(&line.name, points.collect());
+            println!("| {x} | {} |", cells.join(" | "));
+            names.push(x.to_string());
         }
-        plot.write(folder, &format!("{file}-{what}"))
-    };
-    draw("time", "seconds", &|point| point.time.as_secs_f64())?;
-    draw("memory", "MB", &|point| (point.bytes as f64 / 1e6).max(0.1))?;
-    Ok(())
+        folder.map_or(Ok(()), |folder| self.draw(folder, &lines, &names))
+    }
+
+    fn draw(&self, folder: &Path, lines: &[Line], names: &[String]) -> io::Result<()> {
+        let draw = |what: &str, unit: &str, value: &dyn Fn(&Point) -> f64| {
+            let title = format!("Frequent pairs: {what}");
+            let mut plot = Plot::new(title, &self.about, Scale::Logarithmic)
+                .axes(self.axis, unit)
+                .x_names(names.to_vec());
+            for line in lines {
+                let points = line.points.iter().map(|point| (point.x as f64, value(point)));
+                plot = plot.line(&line.name, points.collect());
+            }
+            plot.write(folder, &format!("{}-{what}", self.file))
+        };
+        draw("time", "seconds", &|point| point.time.as_secs_f64())?;
+        draw("memory", "MB", &|point| (point.bytes as f64 / 1e6).max(0.1))?;
+        Ok(())
+    }
+}
+
+/// Median time of a layout on one core, and bytes that it takes beside its input.
+fn point(case: &Case, layout: Layout, expected: Totals, rounds: usize) -> (Duration, u64) {
+    let batches = case.batches();
+    let run = Run { itemset: 2, layout, place: Place::Cores(1) };
+    let before = reset_peak();
+    let (_, rows) = mine(batches, case.least, run);
+    let bytes = peak().saturating_sub(before);
+    assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
+    drop(rows);
+    (measure(case, run, expected, rounds), bytes)
 }
 
 /// Times by cores: 1, 2, 4 and so on, and all.

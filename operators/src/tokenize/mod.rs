@@ -32,6 +32,7 @@ use trommel_engine::operator::{
     BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
 };
 use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
 use crate::columns::{
@@ -323,7 +324,10 @@ impl Tokenize {
                 Ok(Tokenizer::Qgrams(q))
             }
             (_, Some(q)) => Err(wrong(q.to_string(), "`q` is for `by`: `qgrams` only")),
-            (TokenizeBy::Words, None) => Ok(Tokenizer::words()),
+            (TokenizeBy::Words, None) => {
+                let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+                Ok(Tokenizer::words(isa))
+            }
             (TokenizeBy::Whitespace, None) => Ok(Tokenizer::Whitespace),
         }
     }

@@ -1,6 +1,7 @@
 //! Three tokenizers; each can stop after a token and continue later.
 
 use arrow_array::{Array, StringArray};
+use trommel_kernels::Isa;
 
 use super::words::{Buffers, words, words_of_rows};
 
@@ -28,8 +29,9 @@ pub(super) enum Tokenizer {
 }
 
 impl Tokenizer {
-    pub(super) fn words() -> Self {
-        Self::Words(Box::default())
+    /// Words, on this level.
+    pub(super) fn words(isa: Isa) -> Self {
+        Self::Words(Box::new(Buffers::new(isa)))
     }
 
     /// Calls `sink` with the tokens from byte `at` on until it returns false. Returns the byte at

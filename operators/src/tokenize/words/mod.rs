@@ -1,16 +1,18 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
 //! A mask of 64 bytes has a bit for each byte that is inside of a word, or may be: a letter, a
-//! digit, an underscore, or a part of a character that is not ASCII. The runs of ones are looked
-//! at where they end:
+//! digit, an underscore, or a part of a character that is not ASCII. Another one has a bit for each
+//! sign that joins two letters or two digits. The words of ASCII are the runs of ones of both:
 //!
 //! ```text
 //! text      d o n ' t   s t o p ,   f l â n e u r
-//! mask      1 1 1 0 1 0 1 1 1 1 0 0 1 1 1 1 1 1 1 1
-//!                │            │                    │
-//!       joins both sides:   a word,          not ASCII: `general` goes from
-//!       the word goes on    as it is         character to character
+//! inside    1 1 1 0 1 0 1 1 1 1 0 0 1 1 1 1 1 1 1 1
+//! joined    0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+//!           a word      a word       not ASCII: `general` goes from
+//!                                    character to character
 //! ```
+//!
+//! Only underscores alone are no word.
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
 //! after it: a combining mark belongs to the space before it). So the text can be cut there into
@@ -39,6 +41,9 @@ mod tests;
 use arrow_array::{Array, StringArray};
 use memchr::{memchr_iter, memrchr_iter};
 
+use trommel_kernels::Isa;
+
+use self::mask::{Blocks, Masks};
 use super::tokens::Place;
 
 /// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
@@ -46,14 +51,25 @@ use super::tokens::Place;
 const WINDOW: usize = 1024;
 
 /// Reused buffers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Buffers {
+    isa: Isa,
     /// The window with its ASCII letters in lower case.
     window: String,
     /// One word in lower case.
     word: String,
     /// Ends of the rows of a window.
     ends: Vec<usize>,
+    /// Masks of a window.
+    masks: Vec<Masks>,
+}
+
+impl Buffers {
+    /// Buffers for words on this level.
+    pub(super) fn new(isa: Isa) -> Self {
+        let (window, word) = (String::new(), String::new());
+        Self { isa, window, word, ends: Vec::new(), masks: Vec::new() }
+    }
 }
 
 /// Calls `sink` with the words of `texts`, which have no nulls, from a place on until it returns
@@ -67,7 +83,7 @@ pub(super) fn words_of_rows(
     let offset = |row: usize| usize::try_from(texts.value_offsets()[row]).expect("not negative");
     while from.row < texts.len() {
         let begin = offset(from.row) + from.at;
-        let Buffers { window, word, ends } = buffers;
+        let Buffers { isa, window, word, ends, masks } = buffers;
         ends.clear();
         let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
         ends.extend(next.take_while(|end| *end <= WINDOW));
@@ -85,7 +101,9 @@ pub(super) fn words_of_rows(
         }
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = std::str::from_utf8(bytes).expect("rows of a text column");
-        let stopped = runs::words_of_rows(text, lower_case(text, window), ends, word, &mut sink);
+        let lower = lower_case(text, window);
+        let blocks = Blocks::new(*isa, lower, masks);
+        let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, &mut sink);
         if let Some((row, at)) = stopped {
             let before = if row == 0 { from.at } else { 0 };
             return Place { row: from.row + row, at: before + at };
@@ -103,7 +121,7 @@ pub(super) fn words(
     buffers: &mut Buffers,
     mut sink: impl FnMut(&str) -> bool,
 ) -> usize {
-    let Buffers { window, word, .. } = buffers;
+    let Buffers { isa, window, word, masks, .. } = buffers;
     let (mut at, mut goes_on) = (at, true);
     while goes_on && at < text.len() {
         let mut watched = |word: &str| {
@@ -114,7 +132,9 @@ pub(super) fn words(
         at += match window_len(rest) {
             Some(len) => {
                 let text = &rest[..len];
-                runs::words(text, lower_case(text, window), word, watched)
+                let lower = lower_case(text, window);
+                let blocks = Blocks::new(*isa, lower, masks);
+                runs::words(text, lower, &blocks, word, watched)
             }
             None => general::words(rest, 0, 0..WINDOW, word, &mut watched).at,
         };

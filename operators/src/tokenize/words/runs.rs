@@ -1,8 +1,8 @@
 //! Words by the runs of masks.
 
-use super::class::{self, BETWEEN, LETTER, of_byte};
+use super::class::{self, BETWEEN, of_byte};
 use super::general;
-use super::mask::{BLOCK, Masks};
+use super::mask::{BLOCK, Blocks, Cuts, Masks};
 
 /// State between two blocks.
 #[derive(Default)]
@@ -19,10 +19,12 @@ struct State {
     is_wide: bool,
 }
 
-/// Words of a window. `lower` is the window with its ASCII letters in lower case.
+/// Words of a window. `lower` is the window with its ASCII letters in lower case, and `blocks` has
+/// the masks of that.
 pub(super) fn words(
     text: &str,
     lower: &str,
+    blocks: &Blocks<'_>,
     word: &mut String,
     mut sink: impl FnMut(&str) -> bool,
 ) -> usize {
@@ -31,9 +33,9 @@ pub(super) fn words(
     let mut base = 0;
     // A block past the end closes a word that ends with the text.
     'blocks: while base <= bytes.len() {
-        let masks = Masks::at(bytes, base);
-        if state.is_plain(masks, 0, bytes) {
-            if !state.plain_words(masks, 0, base, lower, &mut sink) {
+        let masks = blocks.at(base);
+        if state.is_plain(masks) {
+            if !state.plain_words(masks, Cuts::default(), base, lower, &mut sink) {
                 return state.last;
             }
             base += BLOCK;
@@ -94,6 +96,7 @@ pub(super) fn words(
 pub(super) fn words_of_rows(
     text: &str,
     lower: &str,
+    blocks: &Blocks<'_>,
     ends: &[usize],
     word: &mut String,
     mut sink: impl FnMut(&str) -> bool,
@@ -101,10 +104,16 @@ pub(super) fn words_of_rows(
     let mut state = State::default();
     let (mut base, mut row, mut begin) = (0, 0, 0);
     while row < ends.len() {
-        let masks = Masks::at(lower.as_bytes(), base);
-        let after = row + ends[row..].iter().take_while(|end| **end < base + BLOCK).count();
-        let cuts = ends[row..after].iter().fold(0, |cuts, end| cuts | 1 << (end - base));
-        if state.is_plain(masks, cuts, lower.as_bytes()) {
+        let masks = blocks.at(base);
+        if state.is_plain(masks) {
+            let (mut cuts, mut after) = (Cuts::default(), row);
+            if begin == base {
+                cuts.add(0);
+            }
+            for end in ends[row..].iter().take_while(|end| **end <= base + BLOCK) {
+                cuts.add(end - base);
+                after += usize::from(*end < base + BLOCK);
+            }
             if !state.plain_words(masks, cuts, base, lower, &mut sink) {
                 // Rows may have ended since the block began.
                 row += ends[row..after].iter().take_while(|end| **end < state.last).count();
@@ -120,7 +129,8 @@ pub(super) fn words_of_rows(
         // The rest of the row has the rules of any text.
         let (end, from) = (ends[row], begin.max(state.last));
         let mut goes_on = true;
-        let at = words(&text[from..end], &lower[from..end], word, |word| {
+        let part = blocks.within(from..end);
+        let at = words(&text[from..end], &lower[from..end], &part, word, |word| {
             goes_on = sink(word);
             goes_on
         });
@@ -134,26 +144,23 @@ pub(super) fn words_of_rows(
 }
 
 impl State {
-    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII. A text
-    /// begins at each of the bytes `cuts`.
+    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII.
     #[inline]
-    fn is_plain(&self, masks: Masks, cuts: u64, bytes: &[u8]) -> bool {
-        let is_word = || !self.is_wide && bytes[self.start] != b'_';
-        masks.is_plain(self.is_inside, cuts) && !self.is_joined && (!self.is_inside || is_word())
+    fn is_plain(&self, masks: Masks) -> bool {
+        masks.is_plain() && !self.is_joined && !(self.is_inside && self.is_wide)
     }
 
-    /// Words of a plain block. Returns whether the sink wants more.
+    /// Words of a plain block, in which rows end at `cuts`. Returns whether the sink wants more.
     #[inline]
     fn plain_words(
         &mut self,
-        Masks { inside, .. }: Masks,
-        cuts: u64,
+        masks: Masks,
+        cuts: Cuts,
         base: usize,
         lower: &str,
         sink: &mut impl FnMut(&str) -> bool,
     ) -> bool {
-        let before = inside << 1 | u64::from(self.is_inside);
-        let (mut starts, mut ends) = (inside & (!before | cuts), before & (!inside | cuts));
+        let (mut starts, mut ends, is_inside) = cuts.runs(masks, self.is_inside);
         // Past the block, if no run begins in it.
         let mut next_start = || {
             let place = starts.trailing_zeros() as usize;
@@ -164,12 +171,13 @@ impl State {
         while ends != 0 {
             self.last = base + ends.trailing_zeros() as usize;
             ends &= ends - 1;
-            if !sink(&lower[start..self.last]) {
+            let word = &lower[start..self.last];
+            if is_word(word.as_bytes()) && !sink(word) {
                 return false;
             }
             start = next_start();
         }
-        (self.start, self.is_inside, self.is_wide) = (start, inside >> (BLOCK - 1) != 0, false);
+        (self.start, self.is_inside, self.is_wide) = (start, is_inside, false);
         true
     }
 }
@@ -209,5 +217,5 @@ fn after(bytes: &[u8], at: usize) -> After {
 /// Whether a run of letters, digits and underscores has anything but underscores.
 #[inline]
 fn is_word(bytes: &[u8]) -> bool {
-    of_byte(bytes[0]) & LETTER != 0 || bytes.iter().any(|&byte| byte != b'_')
+    bytes[0] != b'_' || bytes.iter().any(|&byte| byte != b'_')
 }

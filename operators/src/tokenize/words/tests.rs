@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::*;
 
 fn all(text: &str) -> Vec<String> {
-    let (mut found, mut lower) = (Vec::new(), Buffers::default());
+    let (mut found, mut lower) = (Vec::new(), Buffers::new(Isa::selected().unwrap()));
     let end = words(text, 0, &mut lower, |word| {
         found.push(word.to_owned());
         true
@@ -17,7 +17,7 @@ fn all(text: &str) -> Vec<String> {
 
 /// Stops after every word and continues there.
 fn one_by_one(text: &str) -> Vec<String> {
-    let (mut found, mut lower, mut at) = (Vec::new(), Buffers::default(), 0);
+    let (mut found, mut lower, mut at) = (Vec::new(), Buffers::new(Isa::selected().unwrap()), 0);
     while at < text.len() {
         let mut count = 0;
         at = words(text, at, &mut lower, |word| {
@@ -32,7 +32,8 @@ fn one_by_one(text: &str) -> Vec<String> {
 
 /// Words of all rows of a column, each with its row.
 fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
-    let (texts, mut buffers) = (StringArray::from(rows.to_vec()), Buffers::default());
+    let (texts, mut buffers) =
+        (StringArray::from(rows.to_vec()), Buffers::new(Isa::selected().unwrap()));
     let mut found = Vec::new();
     let end = words_of_rows(&texts, Place::default(), &mut buffers, |word| {
         found.push(word.to_owned());
