@@ -484,6 +484,8 @@ impl Output {
 pub enum Load {
     /// Fused with its neighbour.
     Light,
+    /// A core of its own if the heavy parts leave one; else as if it were light.
+    Moderate,
     /// A core of its own while there are cores.
     Heavy,
 }

@@ -2,7 +2,7 @@
 //!
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
 //! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
-//! ones join the part before them. A stage that names cores gets threads for its parts that are
+//! ones join the part before them. Moderate ones are heavy if there are cores for all of them. A stage that names cores gets threads for its parts that are
 //! pinned there; when that leaves no core, the others join the named ones.
 //!
 //! Other threads are left to the operating system, which knows the other load of the machine: two
@@ -166,14 +166,19 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
 /// heavy parts.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
-    let heavy = shared.iter().filter(|&&i| parts[i].load == Load::Heavy).count();
+    let count = |load| shared.iter().filter(|&&i| parts[i].load == load).count();
+    let (moderate, heavy) = (count(Load::Moderate), count(Load::Heavy));
+    let has_cores = moderate + heavy <= threads_max;
+    let heavy = if has_cores { moderate + heavy } else { heavy };
     let threads = heavy.clamp(1, threads_max);
     let mut groups: Vec<Group> = Vec::new();
     let mut heavy_seen = 0_usize;
     for &index in &shared {
-        if parts[index].load == Load::Heavy {
-            heavy_seen += 1;
-        }
+        heavy_seen += usize::from(match parts[index].load {
+            Load::Light => false,
+            Load::Moderate => has_cores,
+            Load::Heavy => true,
+        });
         let thread = heavy_seen.saturating_sub(1) * threads / heavy.max(1);
         if groups.len() <= thread {
             groups.push(Group { parts: Vec::new(), core: None });
@@ -222,6 +227,16 @@ mod tests {
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3, 4]]);
         assert_eq!(cores_of(&plan), [Some(4), Some(6)]);
         assert!(plan.has_core_per_group);
+    }
+
+    #[test]
+    fn moderate_parts_are_light_where_the_cores_do_not_suffice() {
+        let moderate = PartRequest { load: Load::Moderate, core: None };
+        let parts = [HEAVY, HEAVY, moderate, LIGHT];
+        let on = |ids: &[usize]| parts_of(&place(&parts, cores(ids), Placement::Auto));
+        assert_eq!(on(&[0]), [vec![0, 1, 2, 3]]);
+        assert_eq!(on(&[0, 1]), [vec![0], vec![1, 2, 3]]);
+        assert_eq!(on(&[0, 1, 2]), [vec![0], vec![1], vec![2, 3]]);
     }
 
     #[test]

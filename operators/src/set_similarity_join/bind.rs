@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
@@ -198,6 +198,9 @@ impl SetSimilarityJoin {
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
         let memory_max = self.memory_max;
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
+        // Few candidates are left to verify: on two cores, one that reads gains more.
+        let is_auto = self.algorithm == JoinAlgorithm::Auto;
+        let kernel = kernel.load(if is_auto { Load::Moderate } else { Load::Heavy });
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let output = self.output;
         let consumer = PairConsumer::new(rows);

@@ -1,5 +1,6 @@
 //! Kernels: the answer of a chunk, on a CPU or on a device.
 
+use trommel_engine::operator::Load;
 pub use trommel_kernels::cuda::Landed;
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 
@@ -14,6 +15,11 @@ pub trait Kernel: Send + 'static {
     type Chunk: WaveChunk;
     /// Chunks in flight on a device.
     type OnDevice: OnDevice<Chunk = Self::Chunk>;
+
+    /// Its work, for the placement on cores.
+    fn load(&self) -> Load {
+        Load::Heavy
+    }
 
     /// Answers `chunk` on the CPU before it returns.
     fn run(&mut self, chunk: &mut Self::Chunk);

@@ -75,7 +75,8 @@ where
                 (format!("{} {}", K::NAME, later + 1).into(), Wave { device: Device::Cpu, ..wave })
             }
         };
-        parts.push(part(name, Load::Heavy, KernelPart::new(kernel, wave, is_alone)));
+        let load = kernel.load();
+        parts.push(part(name, load, KernelPart::new(kernel, wave, is_alone)));
     }
     parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
     Fragment::with_workers(parts, outputs)

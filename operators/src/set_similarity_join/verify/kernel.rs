@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use trommel_engine::operator::Load;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::overlap::ChunkLimits;
 use trommel_kernels::cuda::signatures::TileLimits;
@@ -19,6 +20,7 @@ use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
 #[derive(Clone, Debug)]
 pub(crate) struct JoinKernel {
     isa: Isa,
+    load: Load,
     session: DeviceSession,
     /// Kernel for candidate pairs on a device.
     pair_kernel: PairKernel,
@@ -41,6 +43,7 @@ impl JoinKernel {
         let pairs = CandidateChunk::pairs_in(chunk_bytes);
         Self {
             isa,
+            load: Load::Heavy,
             session,
             pair_kernel,
             pairs: ChunkLimits { entries: pairs, pairs, starts: true },
@@ -48,12 +51,22 @@ impl JoinKernel {
             limits: DeviceLimits { slots, sets_bytes_max },
         }
     }
+
+    /// Sets the work of the kernel beside that of the filter.
+    pub(crate) fn load(mut self, load: Load) -> Self {
+        self.load = load;
+        self
+    }
 }
 
 impl Kernel for JoinKernel {
     const NAME: &'static str = "verify";
     type Chunk = JoinChunk;
     type OnDevice = JoinFlights;
+
+    fn load(&self) -> Load {
+        self.load
+    }
 
     fn run(&mut self, chunk: &mut JoinChunk) {
         match chunk.content().clone() {
