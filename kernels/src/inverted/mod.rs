@@ -88,6 +88,7 @@ mod document_set;
 mod encode;
 mod fetch;
 mod layout;
+mod lines;
 mod list;
 mod merge_lists;
 mod merge_segments;
