@@ -87,6 +87,7 @@ mod dense;
 mod document_set;
 mod encode;
 mod fetch;
+mod groups;
 mod layout;
 mod lines;
 mod list;
