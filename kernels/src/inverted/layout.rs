@@ -121,7 +121,9 @@ impl Form {
 pub(super) const GROUP_SHIFT: u32 = 6;
 
 /// Groups of a line of a summary.
-const LINE_GROUPS: u32 = 32 * LINE as u32;
+const LINE_GROUPS: u32 = 512;
+
+const _: () = assert!(LINE_GROUPS as usize == 32 * LINE, "a bit a group");
 
 /// Ranks of a line of a summary: one for 64 groups.
 pub(super) const LINE_RANKS: usize = LINE / 2;
