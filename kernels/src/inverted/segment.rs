@@ -44,7 +44,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Cost
     ///
-    /// Reads the bytes once.
+    /// Reads the bytes once. The groups of a list are made again and compared: four bytes an id of
+    /// the longest list, and as much memory as its groups take.
     pub fn new(bytes: B) -> Result<Self, SegmentError> {
         let header = validate(bytes.as_ref())?;
         Ok(Self { bytes, header })
