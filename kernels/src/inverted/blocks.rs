@@ -1,12 +1,13 @@
 //! Registers of ids, as a trait that each level implements.
 
+use super::lines::Lines;
 use crate::Isa;
 
 /// Ids and halves of a block.
 pub(super) const BLOCK: usize = 16;
 
 /// A level that works on blocks of 16 ids.
-pub(super) trait Blocks: Copy {
+pub(super) trait Blocks: Lines {
     /// The name of the level.
     const ISA: Isa;
 

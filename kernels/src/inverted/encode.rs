@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::cast::{LINE, Line, bytes, halves_mut, words_mut};
-use super::layout::{Form, HEADER, Header, MARGIN, ROW, Row};
+use super::layout::{
+    Form, GROUP_SHIFT, HEADER, Header, LINE_RANKS, ListSize, MARGIN, ROW, Row, summary_lines,
+};
 use super::list::low;
 use super::validate::SegmentError;
 
@@ -52,26 +54,26 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// A segment of lists of these lengths, all of them missing.
+    /// A segment of lists of these sizes, all of them missing.
     ///
     /// # Panics
     ///
     /// If there are more than `u32::MAX` lists or the segment exceeds the address space.
-    pub(super) fn new(documents: u32, lens: impl ExactSizeIterator<Item = u32> + Clone) -> Self {
-        let terms = u32::try_from(lens.len()).expect("at most u32::MAX terms");
-        let postings = lens.clone().map(u64::from).sum();
+    pub(super) fn new(
+        documents: u32,
+        sizes: impl ExactSizeIterator<Item = ListSize> + Clone,
+    ) -> Self {
+        let terms = u32::try_from(sizes.len()).expect("at most u32::MAX terms");
+        let postings = sizes.clone().map(|size| u64::from(size.len)).sum();
         let header = Header { documents, terms, postings };
-        let end = places(header, lens.clone()).last().map_or(header.table_end(), |(_, _, end)| end);
+        let end = places(header, sizes.clone()).last().map_or(header.table_end(), |at| at.end);
         let words = usize::try_from(end).expect("a segment fits the address space") + MARGIN;
         let mut lines = vec![Line::default(); words.div_ceil(LINE)];
         let target = words_mut(&mut lines);
         target[..HEADER].copy_from_slice(&header.encode());
         let (rows, _) = target[HEADER..].as_chunks_mut::<ROW>();
-        for ((row, (form, place, _)), len) in
-            rows.iter_mut().zip(places(header, lens.clone())).zip(lens)
-        {
-            let place = if form == Form::Inline { 0 } else { place };
-            *row = Row::encode(len, form, place);
+        for (row, Place { size, form, begin, .. }) in rows.iter_mut().zip(places(header, sizes)) {
+            *row = Row::encode(size, form, if form == Form::Inline { 0 } else { begin });
         }
         Self { lines, documents, term: 0 }
     }
@@ -88,9 +90,15 @@ impl Encoder {
         let row = HEADER + term as usize * ROW;
         let (table, _) = words[row..].split_first_chunk_mut::<ROW>().expect("rows were counted");
         assert!(ids.len() == table[0] as usize, "term {term} has another number of documents");
-        let (form, place) = (Row(table).form(), Row(table).place());
-        let place = usize::try_from(place).expect("a segment fits the address space");
-        match form.expect("it was encoded here") {
+        let (form, size) = (Row(table).form().expect("it was encoded here"), Row(table).size());
+        let place = usize::try_from(Row(table).place()).expect("a segment fits the address space");
+        if form != Form::Inline && size.groups > 0 {
+            let groups = form.groups_place(place as u64, size.len, self.documents);
+            let groups = usize::try_from(groups).expect("a segment fits the address space");
+            encode_groups(&mut words[groups..], form, self.documents, ids);
+        }
+        let (table, _) = words[row..].split_first_chunk_mut::<ROW>().expect("rows were counted");
+        match form {
             Form::Inline => table[2..][..ids.len()].copy_from_slice(ids),
             Form::Plain => words[place..][..ids.len()].copy_from_slice(ids),
             Form::Buckets { shift } => {
@@ -111,17 +119,54 @@ impl Encoder {
     }
 }
 
-/// The form, the begin and the end of each list.
-fn places(
-    header: Header,
-    lens: impl Iterator<Item = u32>,
-) -> impl Iterator<Item = (Form, u64, u64)> {
-    lens.scan(header.table_end(), move |free, len| {
-        let form = Form::of(len, header.documents);
-        let place = form.align(*free);
-        *free = place + form.words(len, header.documents);
-        Some((form, place, *free))
+/// The place of a list.
+struct Place {
+    size: ListSize,
+    form: Form,
+    begin: u64,
+    /// The end of the list and its groups.
+    end: u64,
+}
+
+/// The place of each list.
+fn places(header: Header, sizes: impl Iterator<Item = ListSize>) -> impl Iterator<Item = Place> {
+    let documents = header.documents;
+    sizes.scan(header.table_end(), move |free, size| {
+        let form = Form::of(size.len, documents);
+        let size = size.with_form(form, documents);
+        let begin = form.align(*free);
+        *free = form.end(begin, size, documents);
+        Some(Place { size, form, begin, end: *free })
     })
+}
+
+/// Writes the summary of a list, and of one that is not a bitmap ranks and the words of groups.
+pub(super) fn encode_groups(words: &mut [u32], form: Form, documents: u32, ids: &[u32]) {
+    let lines = usize::try_from(summary_lines(documents)).expect("it fits the address space");
+    let (summary, rest) = words.split_at_mut(lines * LINE);
+    let (ranks, packed) =
+        rest.split_at_mut(if form == Form::Bits { 0 } else { lines * LINE_RANKS });
+    let (mut groups, mut before, mut ranked) = (0_u32, u32::MAX, 0);
+    for &id in ids {
+        let group = id >> GROUP_SHIFT;
+        let is_new = group != before;
+        before = group;
+        summary[(group / 32) as usize] |= 1 << (group % 32);
+        if form == Form::Bits {
+            continue;
+        }
+        // The groups before each 64 of them.
+        let place = (group / 64) as usize;
+        if is_new {
+            ranks[ranked..=place].fill(groups);
+            ranked = place + 1;
+            groups += 1;
+        }
+        packed[2 * (groups as usize - 1) + (id / 32 % 2) as usize] |= 1 << (id % 32);
+    }
+    if form != Form::Bits {
+        ranks[ranked..].fill(groups);
+    }
 }
 
 fn encode_buckets(words: &mut [u32], documents: u32, shift: u32, ids: &[u32]) {

@@ -1,5 +1,6 @@
 //! Fetches the lists of several queries, so that their misses of the cache overlap.
 
+use super::groups::Groups;
 use super::list::List;
 use super::plan::Steps;
 use super::probe::fetch_buckets;
@@ -11,6 +12,9 @@ pub(super) const GROUP: usize = 16;
 
 /// Lines of a list that are fetched: the processor follows a list by itself from there on.
 const LINES: usize = 4;
+
+/// Lines of a summary that are fetched.
+const SUMMARY_LINES: usize = 16;
 
 /// Ids of a list whose places in the next list are fetched; later ids are fetched by the step.
 const IDS: usize = 32;
@@ -27,6 +31,12 @@ struct Head {
 #[inline(always)]
 pub(super) fn fetch(group: &[Steps<'_>]) {
     for steps in group {
+        if is_grouped(steps) {
+            for &key in steps.keys {
+                steps.groups(key).into_iter().for_each(fetch_summary);
+            }
+            continue;
+        }
         for &key in steps.keys {
             fetch_lines(steps.list(key));
         }
@@ -34,14 +44,34 @@ pub(super) fn fetch(group: &[Steps<'_>]) {
     let mut heads = [Head { ids: [0; IDS], len: 0 }; GROUP];
     for (steps, head) in group.iter().zip(&mut heads) {
         let Some((first, [second, ..])) = steps.split() else { continue };
+        if is_grouped(steps) {
+            continue;
+        }
         head.len = first.head(&mut head.ids);
         fetch_places(steps.list(*second), &head.ids[..head.len]);
     }
     for (steps, head) in group.iter().zip(&heads) {
         let Some((_, [second, ..])) = steps.split() else { continue };
+        if head.len == 0 {
+            continue;
+        }
         if let List::Buckets(list) = steps.list(*second) {
             fetch_buckets(&head.ids[..head.len], list);
         }
+    }
+}
+
+/// Whether a query is answered by groups, but for rare ones of which a longer list has none.
+#[inline(always)]
+fn is_grouped(steps: &Steps<'_>) -> bool {
+    steps.keys.first().is_some_and(|&key| steps.groups(key).is_some())
+}
+
+/// Fetches the first lines of a summary.
+#[inline(always)]
+fn fetch_summary(groups: Groups<'_>) {
+    for line in 0..SUMMARY_LINES.min(groups.summary.len()) {
+        prefetch(groups.summary, line);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Segments whose documents follow each other into one.
 
 use super::encode::{Encoder, SegmentBytes};
+use super::layout::ListSize;
 use super::segment::Segment;
 
 /// The new number of a term that a segment lacks.
@@ -22,8 +23,8 @@ pub struct MergePart<'a, B> {
 ///
 /// # Cost
 ///
-/// Reads and writes each list once; no list is sorted. Memory: the result, four bytes a term for
-/// each part and one more, and twice the longest list, four bytes an id.
+/// Reads each list once, long ones twice, and writes it once; no list is sorted. Memory: the result, four bytes a term for
+/// each part and three more, and twice the longest list, four bytes an id.
 ///
 /// # Panics
 ///
@@ -62,9 +63,8 @@ pub fn merge<B: AsRef<[u8]>>(parts: &[MergePart<'_, B>], terms: u32) -> SegmentB
             lens[new as usize] += part.segment.list_len(term);
         }
     }
-    let mut encoder = Encoder::new(documents, lens.into_iter());
-    let (mut ids, mut list) = (Vec::new(), Vec::new());
-    for term in 0..terms as usize {
+    let mut list = Vec::new();
+    let mut merge_list = |term: usize, ids: &mut Vec<u32>| {
         ids.clear();
         let mut begin = 0;
         for (part, source) in parts.iter().zip(&sources) {
@@ -75,6 +75,21 @@ pub fn merge<B: AsRef<[u8]>>(parts: &[MergePart<'_, B>], terms: u32) -> SegmentB
             }
             begin += part.segment.documents();
         }
+    };
+    let mut ids = Vec::new();
+    // Lists that may have groups are decoded twice: the first time to count those.
+    let mut size_of = |(term, len)| {
+        let size = ListSize { len, groups: 0 };
+        if !size.may_have_groups(documents) {
+            return size;
+        }
+        merge_list(term, &mut ids);
+        ListSize::of(&ids, documents)
+    };
+    let sizes: Vec<ListSize> = lens.into_iter().enumerate().map(&mut size_of).collect();
+    let mut encoder = Encoder::new(documents, sizes.into_iter());
+    for term in 0..terms as usize {
+        merge_list(term, &mut ids);
         encoder.push(&ids);
     }
     encoder.finish()

@@ -6,8 +6,9 @@
 //!
 //! ```text
 //! header   16 words   documents, terms, postings (two words), zeros
-//! table     4 words a term: length, form and width of buckets, place; or two ids in place of it
-//! lists               in the order of terms, one after the other; bitmaps aligned to 64 bytes
+//! table     4 words a term: length, form and width of buckets, place, groups; or two ids
+//! lists               in the order of terms, each with its groups, if it has them; bitmaps and
+//!                     groups aligned to 64 bytes
 //! margin   16 words   zeros, so that a block that begins in a list ends in the segment
 //! ```
 //!
@@ -32,12 +33,18 @@
 //!                          └─ 16 halves from here are compared with that of an id at once
 //! ```
 //!
+//! A list whose ids are close to each other, as in text, has *groups* after it: the words of the
+//! groups of 64 documents that are not empty, and a summary with a bit a group (`groups`). They are
+//! another copy of its ids; a list has them only if they take at most 14 bytes an id. A bitmap has
+//! a summary if at most half of its groups have a document. Devices do not read groups.
+//!
 //! A query begins with the ids of its shortest list, drops the ids that are not in the second
 //! shortest, and so on: its work is proportional to the shortest list. Each step takes the
 //! cheapest way:
 //!
 //! ```text
 //! all lists are bitmaps               words of all of them at once
+//! or have groups, and one a summary   words of the groups that all of them share
 //! the list is at most 4 times longer  merge, 16 ids with 16 ids; halves are decoded before
 //! else                                a bit, a bucket, or a gallop for each id
 //! ```
@@ -52,6 +59,7 @@
 //! - The paper has one form of list. Bitmaps and halves are smaller, and searched faster.
 //! - Lists of similar lengths are merged. The paper partitions them (§II), which pays from 100,000
 //!   ids on.
+//! - Lists of close ids are combined by groups, which skips the documents between them.
 //! - A search that fails ends the work for its id; the paper marks it, scans the marks and compacts
 //!   (§III), since its threads proceed together.
 //!
@@ -69,8 +77,9 @@
 //! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
 //! | `named` | the lists that a batch names, as a segment of their own |
 //! | `cost` | the time of a query, by a model |
-//! | `probe`, `merge_lists`, `dense` | a step: by searches, by a merge; bitmaps alone |
-//! | `blocks`, `sink` | blocks of 16 ids, as a trait of levels; counts or documents |
+//! | `probe`, `merge_lists` | a step: by searches, by a merge |
+//! | `dense`, `groups` | bitmaps alone; lists by groups of 64 documents |
+//! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
 
 mod answer;
@@ -87,7 +96,9 @@ mod dense;
 mod document_set;
 mod encode;
 mod fetch;
+mod groups;
 mod layout;
+mod lines;
 mod list;
 mod merge_lists;
 mod merge_segments;

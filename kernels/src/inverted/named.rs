@@ -10,7 +10,7 @@ use std::mem;
 
 use super::batch::QueryBatch;
 use super::cast::LINE;
-use super::layout::{Form, HEADER, Header, MARGIN, ROW, Row};
+use super::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
 use super::segment::Segment;
 use super::view::View;
 
@@ -224,7 +224,9 @@ impl<'a> NamedLists<'a> {
                 *row = source;
                 continue;
             }
-            *row = Row::encode(len, form, header.table_end() + place);
+            // A device needs no groups.
+            let list = ListSize { len, groups: 0 };
+            *row = Row::encode(list, form, header.table_end() + place);
             let [begin, from] = [place, Row(&source).place()].map(narrow);
             // Words between lists, which align them.
             lists[end..begin].fill(0);

@@ -1,6 +1,7 @@
 //! The lists of a query in the order of its steps.
 
 use super::document_set::DocumentSet;
+use super::groups::Groups;
 use super::layout::Form;
 use super::list::List;
 use super::query::Query;
@@ -8,6 +9,9 @@ use super::view::View;
 
 /// The key of a list that is no term's: that of the documents within which a query asks.
 const WITHIN: u32 = u32::MAX;
+
+/// Terms of a query up to which its keys are sorted by insertion.
+const FEW: usize = 8;
 
 /// The lists of a query by length, the one whose ids are searched in the others first.
 ///
@@ -24,17 +28,24 @@ impl<'a> Steps<'a> {
     #[inline(always)]
     pub(super) fn plan(view: View<'a>, query: Query<'_>, keys: &mut Vec<u64>) {
         let begin = keys.len();
-        keys.extend(query.terms.iter().map(|&term| key(view.len(term), term)));
-        if begin == keys.len() {
+        if query.terms.is_empty() {
             return;
         }
-        keys.extend(query.within.map(|within| key(within.len(), WITHIN)));
-        keys[begin..].sort_unstable();
+        let lens = query.terms.iter().map(|&term| key(view.len(term), term));
+        let lens = lens.chain(query.within.map(|within| key(within.len(), WITHIN)));
+        if query.terms.len() <= FEW {
+            for key in lens {
+                insert(keys, begin, key);
+            }
+        } else {
+            keys.extend(lens);
+            keys[begin..].sort_unstable();
+            dedup(keys, begin);
+        }
         if len_of(keys[begin]) == 0 {
             keys.truncate(begin);
             return;
         }
-        dedup(keys, begin);
         // Ids come from the shortest list that is not a bitmap.
         let is_bits = |&key: &u64| match term_of(key) {
             WITHIN => query.within.is_some_and(DocumentSet::is_bits),
@@ -51,6 +62,15 @@ impl<'a> Steps<'a> {
         match (term_of(key), self.within) {
             (WITHIN, Some(within)) => within.as_list(),
             (term, _) => self.view.list(term),
+        }
+    }
+
+    /// The groups of the list of a key, if it has groups.
+    #[inline(always)]
+    pub(super) fn groups(self, key: u64) -> Option<Groups<'a>> {
+        match (term_of(key), self.within) {
+            (WITHIN, Some(_)) => None,
+            (term, _) => self.view.groups(term),
         }
     }
 
@@ -77,6 +97,21 @@ pub(super) fn len_of(key: u64) -> u32 {
 #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
 pub(super) fn term_of(key: u64) -> u32 {
     key as u32
+}
+
+/// Inserts a key into ascending ones, from `begin` on, unless it is there.
+#[inline(always)]
+fn insert(keys: &mut Vec<u64>, begin: usize, key: u64) {
+    keys.push(key);
+    let mut at = keys.len() - 1;
+    while at > begin && keys[at - 1] > key {
+        keys[at] = keys[at - 1];
+        at -= 1;
+    }
+    keys[at] = key;
+    if at > begin && keys[at - 1] == key {
+        keys.remove(at);
+    }
 }
 
 /// Removes repeated keys, which are neighbours, from `begin` on.

@@ -1,7 +1,7 @@
 //! An immutable part of an index.
 
 use super::cast::words;
-use super::layout::{Form, HEADER, Header, ROW, Row};
+use super::layout::{Form, HEADER, Header, ListSize, ROW, Row};
 use super::validate::{SegmentError, validate};
 use super::view::View;
 
@@ -44,7 +44,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Cost
     ///
-    /// Reads the bytes once.
+    /// Reads the bytes once. The groups of a list are made again and compared: four bytes an id of
+    /// the longest list, and as much memory as its groups take.
     pub fn new(bytes: B) -> Result<Self, SegmentError> {
         let header = validate(bytes.as_ref())?;
         Ok(Self { bytes, header })
@@ -99,7 +100,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
             }
             ids.clear();
             view.list(term).decode(&mut ids);
-            let row = Row::encode(Row(row).len(), Form::Plain, plain.len() as u64);
+            let list = ListSize { len: Row(row).len(), groups: 0 };
+            let row = Row::encode(list, Form::Plain, plain.len() as u64);
             plain[HEADER + term as usize * ROW..][..ROW].copy_from_slice(&row);
             plain.extend_from_slice(&ids);
         }

@@ -4,6 +4,7 @@
 use super::answer::Answer;
 use super::blocks::Blocks;
 use super::dense::{count_common_bits, find_common_bits};
+use super::groups::{Grouped, count_common_groups, find_common_groups};
 use super::list::{Buckets, List};
 use super::merge_lists::merge;
 use super::plan::{Steps, len_of};
@@ -20,6 +21,9 @@ impl<L: Blocks> Answer for L {
     fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32 {
         let Some((first, others)) = steps.split() else { return 0 };
         let Some((&last, middle)) = others.split_last() else { return len_of(steps.keys[0]) };
+        if let Some(groups) = Grouped::new(steps) {
+            return count_common_groups(L::ISA, &groups);
+        }
         if matches!(first, List::Bits(_)) {
             return count_common_bits(L::ISA, steps);
         }
@@ -34,6 +38,9 @@ impl<L: Blocks> Answer for L {
     #[inline(always)]
     fn find(self, steps: Steps<'_>, buffers: &mut Buffers, found: &mut Vec<u32>) {
         let Some((first, others)) = steps.split() else { return };
+        if let Some(groups) = Grouped::new(steps).filter(|_| !others.is_empty()) {
+            return find_common_groups(self, &groups, found);
+        }
         if matches!(first, List::Bits(_)) {
             return find_common_bits(self, steps, found);
         }

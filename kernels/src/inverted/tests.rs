@@ -3,12 +3,14 @@
 mod batches;
 mod damage;
 mod forms;
+mod groups;
 mod merges;
 mod queries;
 
 use std::collections::BTreeSet;
 
 use super::encode::{Encoder, SegmentBytes};
+use super::layout::ListSize;
 use super::one::Find;
 use super::*;
 use crate::Isa;
@@ -27,10 +29,11 @@ fn narrow(number: usize) -> u32 {
 
 /// The segment of lists, without documents: those could be too many.
 fn encode(documents: u32, lists: &[BTreeSet<u32>]) -> SegmentBytes {
-    let mut encoder = Encoder::new(documents, lists.iter().map(|list| narrow(list.len())));
-    for list in lists {
-        encoder.push(&Vec::from_iter(list.iter().copied()));
-    }
+    let lists = lists.iter().map(|list| Vec::from_iter(list.iter().copied()));
+    let lists: Vec<Vec<u32>> = lists.collect();
+    let sizes: Vec<ListSize> = lists.iter().map(|ids| ListSize::of(ids, documents)).collect();
+    let mut encoder = Encoder::new(documents, sizes.into_iter());
+    lists.iter().for_each(|ids| encoder.push(ids));
     encoder.finish()
 }
 

@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use super::cast::words;
-use super::layout::{Form, HEADER, Header, MARGIN, Row};
+use super::encode::encode_groups;
+use super::layout::{Form, HEADER, Header, MARGIN, Row, count_groups};
 use super::list::{Buckets, List};
 use super::view::View;
 
@@ -36,6 +37,12 @@ pub enum SegmentError {
     /// its row says.
     #[error("invalid list of term {term}")]
     List {
+        /// The term.
+        term: u32,
+    },
+    /// The groups of a list are not those of its ids.
+    #[error("invalid groups of term {term}")]
+    Groups {
         /// The term.
         term: u32,
     },
@@ -75,14 +82,19 @@ fn header(words: &[u32]) -> Option<Header> {
 fn lists(view: View<'_>, header: Header) -> Result<(), SegmentError> {
     let end = (view.words().len() - MARGIN) as u64;
     let (mut free, mut postings) = (header.table_end(), 0);
+    let mut scratch = Scratch::default();
     for (term, row) in (0..).zip(view.rows()) {
         let row = Row(row);
         let form = form(row, view.documents(), free, end).ok_or(SegmentError::Row { term })?;
         if form != Form::Inline {
-            free = row.place() + form.words(row.len(), view.documents());
+            free = form.end(row.place(), row.size(), view.documents());
         }
-        if !is_valid(view.list_of(row, form), row.len(), view.documents()) {
+        let list = view.list_of(row, form);
+        if !is_valid(list, row.len(), view.documents()) {
             return Err(SegmentError::List { term });
+        }
+        if form != Form::Inline && row.size().groups > 0 && !scratch.are_groups(view, row, form) {
+            return Err(SegmentError::Groups { term });
         }
         postings += u64::from(row.len());
     }
@@ -99,10 +111,36 @@ fn form(row: Row<'_>, documents: u32, free: u64, end: u64) -> Option<Form> {
         let is_padded = row.0[2..].iter().skip(row.len() as usize).all(|&word| word == 0);
         return (row.len() <= 2 && row.0[1] == 0 && is_padded).then_some(form);
     }
-    // Places have 48 bits and lists less than 2^34 words: the sum fits.
-    let is_within = row.place() >= free && row.place() + form.words(row.len(), documents) <= end;
+    // Places have 48 bits, lists less than 2^34 words and groups less than 2^34: the sum fits.
+    let is_within = row.place() >= free && form.end(row.place(), row.size(), documents) <= end;
     let is_aligned = form.align(row.place()) == row.place();
-    (is_within && is_aligned && row.0[3] == 0 && row.len() <= documents).then_some(form)
+    (is_within && is_aligned && row.len() <= documents).then_some(form)
+}
+
+/// Memory of checks.
+#[derive(Default)]
+struct Scratch {
+    ids: Vec<u32>,
+    words: Vec<u32>,
+}
+
+impl Scratch {
+    /// Whether the groups of a list, which is valid and lies within the words, are those of its ids.
+    fn are_groups(&mut self, view: View<'_>, row: Row<'_>, form: Form) -> bool {
+        let (documents, size) = (view.documents(), row.size());
+        self.ids.clear();
+        view.list_of(row, form).decode(&mut self.ids);
+        if count_groups(&self.ids) != size.groups {
+            return false;
+        }
+        let place = form.groups_place(row.place(), size.len, documents);
+        let len = form.groups_words(size.groups, documents);
+        let [place, len] = [place, len].map(|at| usize::try_from(at).expect("within the words"));
+        self.words.clear();
+        self.words.resize(len, 0);
+        encode_groups(&mut self.words, form, documents, &self.ids);
+        self.words == view.words()[place..][..len]
+    }
 }
 
 fn is_valid(list: List<'_>, len: u32, documents: u32) -> bool {

@@ -1,7 +1,8 @@
 //! The parts of a segment in memory.
 
 use super::cast::{LINE, halves};
-use super::layout::{Form, HEADER, Header, ROW, Row, buckets};
+use super::groups::{Content, Groups};
+use super::layout::{Form, HEADER, Header, LINE_RANKS, ROW, Row, buckets, summary_lines};
 use super::list::{Buckets, List};
 use crate::simd::prefetch;
 
@@ -71,6 +72,46 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(super) fn list(self, term: u32) -> List<'a> {
         self.list_of(Row(&self.table[term as usize]), self.form(term))
+    }
+
+    /// The groups of the list of a term, if it has groups or is a bitmap.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such term.
+    #[inline(always)]
+    pub(super) fn groups(self, term: u32) -> Option<Groups<'a>> {
+        let row = Row(&self.table[term as usize]);
+        self.groups_of(row, self.form(term))
+    }
+
+    /// The groups of the list of a row of this form, if it has groups or is a bitmap.
+    ///
+    /// # Panics
+    ///
+    /// If they reach past the words.
+    #[inline(always)]
+    pub(super) fn groups_of(self, row: Row<'a>, form: Form) -> Option<Groups<'a>> {
+        let has_groups = row.size().groups > 0;
+        if form != Form::Bits && (form == Form::Inline || !has_groups) {
+            return None;
+        }
+        let (documents, mut summary) = (self.documents(), &[][..]);
+        let mut rest = summary;
+        let lines = usize::try_from(summary_lines(documents)).expect("they are within memory");
+        if has_groups {
+            let place = form.groups_place(row.place(), row.len(), documents);
+            let place = usize::try_from(place).expect("places are within memory");
+            (summary, rest) = self.words[place..].split_at(lines * LINE);
+        }
+        let content = if form == Form::Bits {
+            let place = usize::try_from(row.place()).expect("places are within memory");
+            Content::Bits(&self.words[place..][..documents.div_ceil(32) as usize])
+        } else {
+            let (ranks, packed) = rest.split_at(lines * LINE_RANKS);
+            Content::Packed { ranks, packed }
+        };
+        Some(Groups { summary: summary.as_chunks().0, content })
     }
 
     /// The list of a row of this form.

@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  "trominv", 0x1a
-//!      8      2  version: 1
+//!      8      2  version: 2
 //!     10      1  type of terms: 1 u32, 3 text
 //!     11      5  zero
 //!     16      8  bytes of the segment, a multiple of 64
@@ -41,7 +41,7 @@ use crate::names::ItemNames;
 use crate::state::{Reader, RestoreError, SnapshotFile, SnapshotFileError, StateKind, Writer};
 
 const MAGIC: [u8; 8] = *b"trominv\x1a";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const HEADER_BYTES: usize = 64;
 const CHECKSUM: usize = HEADER_BYTES - size_of::<u32>();
 

@@ -36,6 +36,58 @@ fn ask(content: &[u8]) -> Result<(), SegmentError> {
     Ok(())
 }
 
+/// A segment with groups: of a list in buckets, of plain ids and of a bitmap.
+fn grouped() -> Vec<u8> {
+    let documents = 20_000;
+    let lists: [BTreeSet<u32>; 5] = [
+        (3_000..3_050).chain(9_000..9_060).chain(19_900..20_000).collect(),
+        (9_020..9_120).collect(),
+        (0..documents).filter(|id| id % 1_000 < 200).collect(),
+        (9_030..9_040).collect(),
+        BTreeSet::from([9_031, 9_032]),
+    ];
+    encode(documents, &lists).as_ref().to_vec()
+}
+
+#[test]
+fn groups_with_a_flipped_bit_are_refused() {
+    let grouped = grouped();
+    assert_eq!(ask(bytes(&aligned(&grouped))), Ok(()));
+    let (mut refused, mut accepted) = (0, 0);
+    let mut kinds = BTreeSet::new();
+    for at in 0..grouped.len() {
+        let mut damaged = grouped.clone();
+        damaged[at] ^= 1 << (at % 8);
+        match ask(bytes(&aligned(&damaged))) {
+            Err(SegmentError::Groups { term }) => {
+                refused += 1;
+                kinds.insert(term);
+            }
+            Err(_) => refused += 1,
+            Ok(()) => accepted += 1,
+        }
+    }
+    assert!(refused > accepted, "{refused} refused, {accepted} accepted");
+    assert!(kinds.len() >= 2, "{kinds:?}");
+}
+
+#[test]
+fn forged_numbers_of_groups_are_refused() {
+    let grouped = grouped();
+    for term in 0..3 {
+        let word = LINE + 4 * term + 3;
+        for number in [1, 2, 1_000, u32::MAX] {
+            let mut lines = aligned(&grouped);
+            words_mut(&mut lines)[word] = number;
+            assert!(ask(bytes(&lines)).is_err(), "{number} groups of term {term}");
+        }
+        // Groups are not needed.
+        let mut lines = aligned(&grouped);
+        words_mut(&mut lines)[word] = 0;
+        assert_eq!(ask(bytes(&lines)), Ok(()));
+    }
+}
+
 /// A small segment with a list of each form, of buckets of two widths.
 fn small() -> Vec<u8> {
     let documents = 4_000;
