@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, ListArray, RecordBatch, StringArray, UInt32Array,
-    make_array,
+    make_array, new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
@@ -150,7 +150,7 @@ impl Former {
         let begin = self.row;
         self.row += batch.num_rows() as u64;
         let Some(column) = self.column else { return plain(batch) };
-        let column = batch.column(column);
+        let column = &typed(&self.form.kind, batch.column(column));
         let mut columns = match self.form.kind.as_str() {
             "items" => vec![named(&self.form.into, items("item", begin, column)?)],
             "texts" => vec![named(&self.form.into, text(column)?)],
@@ -261,6 +261,19 @@ impl Former {
     }
 }
 
+/// A column without a type, as programs make it of no values, in the type of its kind.
+fn typed(kind: &str, column: &ArrayRef) -> ArrayRef {
+    if *column.data_type() != DataType::Null {
+        return Arc::clone(column);
+    }
+    let of = match kind {
+        "items" | "texts" => DataType::Utf8,
+        "vectors" => DataType::new_fixed_size_list(DataType::Float32, 1, true),
+        _ => DataType::new_list(DataType::UInt32, true),
+    };
+    new_null_array(&of, column.len())
+}
+
 fn named(name: &str, column: ArrayRef) -> (Field, ArrayRef) {
     (Field::new(name, column.data_type().clone(), true), column)
 }
@@ -319,8 +332,6 @@ fn items(what: &'static str, begin: u64, column: &ArrayRef) -> Result<ArrayRef, 
         DataType::Dictionary(_, value) if is_text(value) || value.is_integer() => {
             items(what, begin, &cast(column, value)?)?
         }
-        // Names of no item, as programs make them without types.
-        DataType::Null => cast(column, &DataType::Utf8)?,
         _ => text(column)?,
     })
 }

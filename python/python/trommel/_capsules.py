@@ -71,18 +71,21 @@ _kept: dict[int, tuple[Any, ...]] = {}
 _numbers = itertools.count(1)
 
 
-@_ReleaseSchema
-def _release_schema(schema: Any) -> None:
+def _end_schema(schema: Any) -> None:
     schema.contents.release = _ReleaseSchema()
 
 
-@_ReleaseArray
-def _release_array(array: Any) -> None:
+def _end_array(array: Any) -> None:
     contents = array.contents
     for child in range(contents.n_children):
         contents.children[child].contents.release = _ReleaseArray()
     contents.release = _ReleaseArray()
     _kept.pop(contents.private_data, None)
+
+
+# They live as long as the module, as arrays may be released at any time.
+_release_schema = _ReleaseSchema(_end_schema)
+_release_array = _ReleaseArray(_end_array)
 
 
 class ArrowColumn:

@@ -117,7 +117,7 @@ class ConjunctiveIndex:
             parameters["snapshot"] = os.path.join(self._folder, "index")
         else:
             del parameters["over"]
-        stages = [{"id": id, "operator": "feed"} for id in inputs]
+        stages: list[dict[str, Any]] = [{"id": id, "operator": "feed"} for id in inputs]
         stages.append(
             {"id": "search", "operator": "conjunctive_query", "inputs": inputs, "with": parameters}
         )

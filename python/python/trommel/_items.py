@@ -18,7 +18,7 @@ class Counted(NamedTuple):
     """An item with bounds on its number: ``count - error <= true count <= count``."""
 
     item: Any
-    count: int
+    count: int  # type: ignore[assignment]
     error: int
 
 
