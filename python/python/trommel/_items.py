@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import zlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -81,6 +83,8 @@ class FrequentItems:
         )
         self._is_weighted = False
         self._summary: _trommel.Summary | None = None
+        # Held while the summary is made, which the first data does.
+        self._lock = threading.Lock()
         # Finds mistakes in the parameters.
         self._make("Utf8")
 
@@ -120,20 +124,18 @@ class FrequentItems:
                 raise ValueError(f"the data has several columns: {columns}; name one with `column`")
         elif column is None:
             column = rows.column_names[0]
-        is_weighted = weights is not None
-        if self._summary is not None and is_weighted != self._is_weighted:
-            raise ValueError("weights: the first data had " + ("some" if self._is_weighted else "none"))
         weight = None
-        if is_weighted:
+        if weights is not None:
             rows = _trommel.combine([("item", rows.select([column])), ("weight", table(weights))])
             column, weight = "item", "weight"
         asked = form("items", column, weight=weight, into="item")
-        summary = self._summary
-        if summary is None:
-            self._is_weighted = is_weighted
-            summary = self._make(_trommel.formed_type(rows, asked))
-        summary.observe(rows, asked)
-        self._summary = summary
+        with self._lock:
+            if self._summary is None:
+                self._is_weighted = weight is not None
+                self._summary = self._make(_trommel.formed_type(rows, asked))
+        if self._is_weighted != (weight is not None):
+            raise ValueError("weights: the first data had " + ("some" if self._is_weighted else "none"))
+        self._summary.observe(rows, asked)
 
     def _ask(self, name: str, **parameters: Any) -> Table:
         summary = self._summary if self._summary is not None else self._make("Utf8")
@@ -203,11 +205,16 @@ class FrequentItems:
             )
         if other._summary is None:
             return
-        state = other._state()
-        if self._summary is None:
-            self._is_weighted = other._is_weighted
-            assert other._summary is not None
-            self._summary = self._make(other._summary.item_type)
+        state, kind = other._state(), other._summary.item_type
+        with self._lock:
+            if self._summary is None:
+                self._is_weighted = other._is_weighted
+                self._summary = self._make(kind)
+        if self._summary.item_type != kind:
+            raise ValueError(
+                f"invalid merge: the other one counts items of {kind}, and this one of "
+                f"{self._summary.item_type}"
+            )
         self._summary.merge(state)
 
     def _state(self) -> bytes:
@@ -225,8 +232,9 @@ class FrequentItems:
         if self._summary is not None:
             head["item"] = self._summary.item_type
             head["is_weighted"] = self._is_weighted
-        text = json.dumps(head).encode() + b"\n"
-        return _MAGIC + text + (self._state() if self._summary is not None else b"")
+        state = self._state() if self._summary is not None else b""
+        written = _MAGIC + json.dumps(head).encode() + b"\n" + state
+        return written + zlib.crc32(written).to_bytes(4, "little")
 
     @classmethod
     def from_bytes(cls, state: bytes) -> FrequentItems:
@@ -241,13 +249,16 @@ class FrequentItems:
         """
         if not state.startswith(_MAGIC):
             raise ValueError("invalid state: it does not begin as the states of FrequentItems do")
-        text, _, rest = state[len(_MAGIC) :].partition(b"\n")
+        written, checksum = state[:-4], state[-4:]
+        if zlib.crc32(written).to_bytes(4, "little") != checksum:
+            raise ValueError("invalid state: it is damaged, by its checksum")
+        text, _, rest = written[len(_MAGIC) :].partition(b"\n")
         try:
             head = json.loads(text)
             made = cls(**head["parameters"])
             item, is_weighted = head.get("item"), bool(head.get("is_weighted"))
         except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError):
-            raise ValueError("invalid state: its header is damaged") from None
+            raise ValueError("invalid state: its header is none of FrequentItems") from None
         if item is not None:
             made._is_weighted = is_weighted
             made._summary = made._make(item)
