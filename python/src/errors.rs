@@ -3,8 +3,11 @@
 use std::error::Error;
 use std::io;
 
+use arrow_schema::ArrowError;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::exceptions::{
+    PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError,
+};
 use pyo3::prelude::*;
 use trommel::error::{OperatorError, RunError, RunErrorCause};
 use trommel::{ConfigErrors, QueryError};
@@ -21,6 +24,17 @@ create_exception!(
 /// A value that does not fit.
 pub(crate) fn invalid(message: impl ToString) -> PyErr {
     PyValueError::new_err(message.to_string())
+}
+
+/// The error of a stream of another library. Python code in it may have been interrupted; only the
+/// text of its exception comes through.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(crate) fn of_stream(error: ArrowError) -> PyErr {
+    let text = error.to_string();
+    if text.contains("KeyboardInterrupt") {
+        return PyKeyboardInterrupt::new_err(());
+    }
+    invalid(text)
 }
 
 /// All mistakes of a configuration, each with its place.

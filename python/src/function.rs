@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use trommel::sets::SetReader;
 use trommel::{Collect, Feed, FeedError, Feeder, Supplied, Topology, load_supplied, registry};
 
-use crate::errors::{invalid, of_arguments, of_run};
+use crate::errors::{invalid, of_arguments, of_run, of_stream};
 use crate::form::{Form, Former, parts};
 use crate::input::{Batches, batches};
 use crate::live::Cell;
@@ -113,7 +113,7 @@ impl Feeding {
     fn new(mut rows: Batches, form: Form, sets: Arc<Mutex<SetReader>>) -> PyResult<Self> {
         let mut former = Former::new(form, &rows.schema, sets).map_err(invalid)?;
         let whole = loop {
-            match rows.rows.next().transpose().map_err(invalid)? {
+            match rows.rows.next().transpose().map_err(of_stream)? {
                 Some(batch) if batch.num_rows() == 0 => {}
                 other => break other,
             }
@@ -133,7 +133,7 @@ impl Feeding {
         }
         while self.rest.is_empty() {
             let Some(batch) = self.rows.rows.next() else { return Ok(None) };
-            let batch = batch.map_err(invalid)?;
+            let batch = batch.map_err(of_stream)?;
             self.rest.extend(parts(&batch, self.former.rows_max()));
             self.rest.reverse();
         }

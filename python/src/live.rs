@@ -76,9 +76,18 @@ impl Cell {
 
     /// Waits for the end, for at most [`TICK`]. `None` if it has not come.
     pub(crate) fn wait(&self) -> Option<Option<Arc<RunError>>> {
+        self.wait_for(TICK)
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.wait_for(Duration::ZERO).is_some()
+    }
+
+    fn wait_for(&self, limit: Duration) -> Option<Option<Arc<RunError>>> {
         let mut state = lock(&self.state);
         if let State::Running(running) = &mut *state
-            && !running.wait(TICK)
+            && !running.wait(limit)
         {
             return None;
         }

@@ -14,7 +14,7 @@ use trommel::{
     Override, Pipeline, QueryError, Request, RunOptions, Topology, Watch, load_supplied, registry,
 };
 
-use crate::errors::{PipelineError, invalid, of_config, of_query, of_run};
+use crate::errors::{PipelineError, invalid, of_config, of_query, of_run, of_stream};
 use crate::form::parts;
 use crate::function::{columns_of, feed};
 use crate::input::batches;
@@ -156,8 +156,9 @@ impl Run {
     }
 
     #[getter]
-    fn phase(&self) -> PyResult<&'static str> {
+    fn phase(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.cell.check_process()?;
+        py.detach(|| self.cell.has_ended());
         Ok(match self.cell.handle.phase() {
             RunPhase::Running => "running",
             RunPhase::Aborted => "aborted",
@@ -266,7 +267,7 @@ impl Run {
         let mut rows = batches(data, "item")?;
         let fed = self.ends.fed.get(source);
         let fed = fed.ok_or_else(|| unknown("source", source, self.ends.fed.keys()))?;
-        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(invalid)? {
+        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
             let rows_max = py.detach(|| lock(fed).former.rows_max());
             for part in parts(&batch, rows_max) {
                 let formed = until(py, || {
@@ -338,7 +339,7 @@ impl StandingQuery {
 
     /// Whether the run has ended.
     #[getter]
-    fn has_ended(&self) -> bool {
-        self.cell.handle.phase() == RunPhase::Ended
+    fn has_ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.cell.has_ended())
     }
 }

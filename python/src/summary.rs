@@ -15,7 +15,7 @@ use trommel::operator::{BindContext, Body, Flow, Operator, Output};
 use trommel::sets::SetReader;
 use trommel::{Collect, Memory, Supplied, load_supplied, registry};
 
-use crate::errors::{invalid, of_arguments, of_operator, of_query};
+use crate::errors::{invalid, of_arguments, of_operator, of_query, of_stream};
 use crate::form::{Form, Former, parts};
 use crate::input::batches;
 use crate::live::lock;
@@ -61,7 +61,7 @@ impl Summary {
         let mut former = former(form, &rows.schema)?;
         let mut passed = Vec::new();
         let mut pace = Pace::new();
-        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(invalid)? {
+        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
             let mut left = parts(&batch, former.rows_max());
             let mut is_done = false;
             while !is_done {

@@ -11,7 +11,7 @@ use trommel::error::OperatorError;
 use trommel::sets::SetReader;
 use trommel::{Collect, Collected, Feed, Feeder, ForEach, Memory, Supplied};
 
-use crate::errors::invalid;
+use crate::errors::{invalid, of_stream};
 use crate::form::{Form, Former, parts};
 use crate::input::batches;
 use crate::table::Table;
@@ -83,7 +83,7 @@ fn formed(
     sets: &Arc<Mutex<SetReader>>,
 ) -> PyResult<(Former, SchemaRef)> {
     let mut sample = batches(sample.bind(py), "item")?;
-    let first = py.detach(|| sample.rows.next()).transpose().map_err(invalid)?;
+    let first = py.detach(|| sample.rows.next()).transpose().map_err(of_stream)?;
     let first = first.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&sample.schema)));
     // Another one reads the sample, whose rows come again.
     let own = Arc::new(Mutex::new(SetReader::new()));
@@ -134,7 +134,7 @@ impl PythonRows {
         let rows = batches(&next?, "item")?;
         let rows_max = self.former.rows_max();
         let rows: Vec<RecordBatch> =
-            py.detach(|| rows.rows.collect::<Result<_, _>>()).map_err(invalid)?;
+            py.detach(|| rows.rows.collect::<Result<_, _>>()).map_err(of_stream)?;
         self.waiting.extend(rows.iter().flat_map(|batch| parts(batch, rows_max)));
         Ok(true)
     }

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::cells::values;
-use crate::errors::invalid;
+use crate::errors::{invalid, of_stream};
 use crate::input::batches;
 
 /// Rows that a table shows of itself.
@@ -280,7 +280,7 @@ impl Schema {
 pub(crate) fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<Table> {
     let batches = batches(data, name)?;
     let schema = Arc::clone(&batches.schema);
-    let rows = py.detach(|| batches.rows.collect::<Result<Vec<_>, _>>()).map_err(invalid)?;
+    let rows = py.detach(|| batches.rows.collect::<Result<Vec<_>, _>>()).map_err(of_stream)?;
     Ok(Table::new(schema, rows))
 }
 

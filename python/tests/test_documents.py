@@ -1,0 +1,43 @@
+"""Examples of the documentation, and its completeness."""
+
+import doctest
+import inspect
+
+import pytest
+
+import trommel
+import usage
+from trommel import _functions, _index, _inputs, _items, _pipeline, _streams
+
+
+@pytest.mark.parametrize("module", [_functions, _inputs, _items, _streams, _index, _pipeline])
+def test_examples_of_docstrings(module):
+    failed, tried = doctest.testmod(module)
+    assert tried > 0 and failed == 0
+
+
+def test_the_usage_that_is_type_checked_runs():
+    usage.everything()
+
+
+def members(owner):
+    for name, member in vars(owner).items():
+        if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod))):
+            yield name, member.__func__ if isinstance(member, classmethod) else member
+
+
+def test_everything_public_is_documented():
+    for name in trommel.__all__:
+        public = getattr(trommel, name)
+        if name.startswith("__"):
+            continue
+        assert inspect.getdoc(public), name
+        if inspect.isclass(public) and public.__module__.startswith("trommel._") and not issubclass(public, tuple):
+            for method, member in members(public):
+                assert inspect.getdoc(member), f"{name}.{method}"
+        if inspect.isfunction(public):
+            text = inspect.getdoc(public)
+            for section in ("Parameters", "Raises", "Examples"):
+                assert section in text, f"{name}: {section}"
+            for parameter in inspect.signature(public).parameters:
+                assert parameter in text, f"{name}: {parameter}"
