@@ -28,7 +28,6 @@ pub(crate) fn invalid(message: impl ToString) -> PyErr {
 
 /// The error of a stream of another library. Python code in it may have been interrupted; only the
 /// text of its exception comes through.
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(crate) fn of_stream(error: ArrowError) -> PyErr {
     let text = error.to_string();
     if text.contains("KeyboardInterrupt") {
@@ -38,7 +37,6 @@ pub(crate) fn of_stream(error: ArrowError) -> PyErr {
 }
 
 /// All mistakes of a configuration, each with its place.
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(crate) fn of_config(errors: ConfigErrors) -> PyErr {
     invalid(errors)
 }

@@ -12,6 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::errors::{invalid, of_stream};
 use crate::table::Table;
 
 /// The rows of an object.
@@ -71,8 +72,17 @@ fn batch_of(data: &ArrayData, name: &str) -> PyResult<(SchemaRef, RecordBatch)> 
         found => {
             let field = Field::new(name, found.clone(), true);
             let schema = Arc::new(Schema::new(vec![field]));
-            RecordBatch::try_new(schema, vec![array]).map_err(crate::errors::invalid)?
+            RecordBatch::try_new(schema, vec![array]).map_err(invalid)?
         }
     };
     Ok((batch.schema(), batch))
+}
+
+/// The rows of an Arrow object, without a copy.
+#[pyfunction]
+pub(crate) fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<Table> {
+    let batches = batches(data, name)?;
+    let schema = Arc::clone(&batches.schema);
+    let rows = py.detach(|| batches.rows.collect::<Result<Vec<_>, _>>()).map_err(of_stream)?;
+    Ok(Table::new(schema, rows))
 }

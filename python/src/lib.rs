@@ -47,6 +47,8 @@ mod _trommel {
     #[pymodule_export]
     use crate::function::run;
     #[pymodule_export]
+    use crate::input::table;
+    #[pymodule_export]
     use crate::lists::column;
     #[pymodule_export]
     use crate::live::shutdown;
@@ -55,7 +57,7 @@ mod _trommel {
     #[pymodule_export]
     use crate::summary::{Summary, formed_type};
     #[pymodule_export]
-    use crate::table::{Schema, Table, combine, empty, in_order, table};
+    use crate::table::{Schema, Table, combine, empty, in_order};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

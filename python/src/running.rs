@@ -43,6 +43,9 @@ pub(crate) struct StandingQuery {
     cell: Arc<Cell>,
 }
 
+/// The ends of a pipeline that Python supplies: sources that it feeds, iterators, and sinks.
+type PythonEnds = (Vec<FedSource>, Vec<IteratorSource>, Vec<Sink>);
+
 /// A pipeline that was read, with its ends in Python.
 struct Loaded {
     pipeline: Pipeline,
@@ -54,7 +57,7 @@ fn load(
     config: &str,
     file: &str,
     overrides: &[String],
-    (feeds, iterators, sinks): (Vec<FedSource>, Vec<IteratorSource>, Vec<Sink>),
+    (feeds, iterators, sinks): PythonEnds,
 ) -> PyResult<Loaded> {
     let overrides: Vec<Override> =
         overrides.iter().map(|text| text.parse().map_err(invalid)).collect::<PyResult<_>>()?;
@@ -72,11 +75,9 @@ pub(crate) fn start(
     config: &str,
     file: &str,
     overrides: Vec<String>,
-    feeds: Vec<FedSource>,
-    iterators: Vec<IteratorSource>,
-    sinks: Vec<Sink>,
+    ends: PythonEnds,
 ) -> PyResult<Run> {
-    let Loaded { pipeline, ends } = load(py, config, file, &overrides, (feeds, iterators, sinks))?;
+    let Loaded { pipeline, ends } = load(py, config, file, &overrides, ends)?;
     let topology = &pipeline.topology;
     let columns = ends.kept.keys().map(|sink| (sink.clone(), columns_of(topology, sink))).collect();
     let is_source = |stage: &&trommel::graph::StageInfo| stage.inputs.is_empty();
@@ -94,11 +95,9 @@ pub(crate) fn plan(
     config: &str,
     file: &str,
     overrides: Vec<String>,
-    feeds: Vec<FedSource>,
-    iterators: Vec<IteratorSource>,
-    sinks: Vec<Sink>,
+    ends: PythonEnds,
 ) -> PyResult<String> {
-    let Loaded { pipeline, .. } = load(py, config, file, &overrides, (feeds, iterators, sinks))?;
+    let Loaded { pipeline, .. } = load(py, config, file, &overrides, ends)?;
     Ok(describe(&pipeline.name, &pipeline.topology, pipeline.options).to_string())
 }
 

@@ -17,8 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::cells::values;
-use crate::errors::{invalid, of_stream};
-use crate::input::batches;
+use crate::errors::invalid;
 
 /// Rows that a table shows of itself.
 const ROWS_SHOWN: usize = 10;
@@ -99,21 +98,25 @@ impl Table {
         self.rows
     }
 
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.rows
     }
 
+    /// The number of columns.
     #[getter]
     fn num_columns(&self) -> usize {
         self.schema.fields().len()
     }
 
+    /// The names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<&str> {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
+    /// Names and types of the columns.
     #[getter(schema)]
     fn schema_of(&self) -> Schema {
         Schema(Arc::clone(&self.schema))
@@ -129,6 +132,7 @@ impl Table {
         self.column(py, index)
     }
 
+    /// The columns of these names, without a copy. Raises `ValueError` for other names.
     fn select(&self, names: Vec<String>) -> PyResult<Self> {
         let index = |name: &String| self.schema.index_of(name).map_err(invalid);
         let indices: Vec<usize> = names.iter().map(index).collect::<PyResult<_>>()?;
@@ -138,6 +142,7 @@ impl Table {
         Ok(Self { schema, batches, rows: self.rows })
     }
 
+    /// The first rows, without a copy.
     fn head(&self, rows: usize) -> Self {
         let mut left = rows;
         let mut batches = Vec::new();
@@ -151,6 +156,7 @@ impl Table {
         Self::new(Arc::clone(&self.schema), batches)
     }
 
+    /// The columns as lists, by their names.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         for (index, field) in self.schema.fields().iter().enumerate() {
@@ -159,6 +165,7 @@ impl Table {
         Ok(columns)
     }
 
+    /// The rows as dicts. A null is None; a time is a whole number of its unit since 1970.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names: Vec<Bound<'py, PyAny>> = self
             .schema
@@ -181,6 +188,7 @@ impl Table {
         Ok(rows)
     }
 
+    /// The rows as a stream of Arrow's C interface, without a copy.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -224,6 +232,7 @@ impl Table {
         Ok(lines.join("\n"))
     }
 
+    /// The first rows as HTML, for notebooks.
     fn _repr_html_(&self) -> PyResult<String> {
         let columns = self.shown()?;
         let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", escaped(text));
@@ -249,11 +258,13 @@ fn escaped(text: &str) -> String {
 
 #[pymethods]
 impl Schema {
+    /// The names of the columns.
     #[getter]
     fn names(&self) -> Vec<&str> {
         self.0.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
+    /// The types of the columns, in the words of Arrow for Rust, such as `List(UInt32)`.
     #[getter]
     fn types(&self) -> Vec<String> {
         self.0.fields().iter().map(|field| field.data_type().to_string()).collect()
@@ -273,15 +284,6 @@ impl Schema {
         let fields = fields.map(|field| format!("{}: {}", field.name(), field.data_type()));
         format!("trommel.Schema({})", fields.collect::<Vec<_>>().join(", "))
     }
-}
-
-/// The rows of an Arrow object, without a copy.
-#[pyfunction]
-pub(crate) fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<Table> {
-    let batches = batches(data, name)?;
-    let schema = Arc::clone(&batches.schema);
-    let rows = py.detach(|| batches.rows.collect::<Result<Vec<_>, _>>()).map_err(of_stream)?;
-    Ok(Table::new(schema, rows))
 }
 
 /// The columns of several tables side by side, each of which has one column; without a copy.

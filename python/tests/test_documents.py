@@ -41,3 +41,9 @@ def test_everything_public_is_documented():
                 assert section in text, f"{name}: {section}"
             for parameter in inspect.signature(public).parameters:
                 assert parameter in text, f"{name}: {parameter}"
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    import reference
+
+    assert reference.PAGE.read_text() == reference.reference()

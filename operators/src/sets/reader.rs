@@ -15,6 +15,9 @@ use thiserror::Error;
 use crate::columns::{SetsBuilder, sets_schema};
 use crate::names::ItemNames;
 
+/// Ids of 32 bits.
+const ID_COUNT: u64 = 1 << 32;
+
 /// Reads sets of numbers or texts, in any order and with duplicates, as sets of strictly ascending
 /// numbers with ids. Texts are numbered in the order of their first occurrence; sets that are to be
 /// joined are read by one reader.
@@ -105,13 +108,12 @@ impl SetReader {
     /// than 2^32 sets.
     pub fn read(&mut self, first_id: u64, sets: &ArrayRef) -> Result<RecordBatch, SetReadError> {
         let sets = lists(sets)?;
-        let last = first_id + sets.len() as u64;
-        let ids = match (u32::try_from(first_id), last.checked_sub(1).map(u32::try_from)) {
-            (_, None) => 0..0,
-            (Ok(_), Some(Ok(_))) => first_id..last,
-            _ => return Err(SetReadError::Ids { row: 1 << 32 }),
-        };
-        let ids = ids.map(|id| u32::try_from(id).expect("the last id has 32 bits"));
+        let end = first_id + sets.len() as u64;
+        if end > ID_COUNT {
+            return Err(SetReadError::Ids { row: ID_COUNT });
+        }
+        // None of them is lost.
+        let ids = (first_id..end).filter_map(|id| u32::try_from(id).ok());
         let values = sets.values();
         if let Some(row) = row_of_null(&sets) {
             return Err(SetReadError::Null { row: first_id + row as u64 });

@@ -102,6 +102,9 @@ impl Feeder {
     ///
     /// # Errors
     /// [`FeedError::Full`] gives the batch back, for another try.
+    ///
+    /// # Panics
+    /// Never: only a dropped feeder has no queue.
     pub fn send(&self, batch: RecordBatch, limit: Duration) -> Result<(), FeedError> {
         check_schema("feed", &batch, &self.schema)?;
         let sender = self.batches.as_ref().expect("only a dropped feeder has none");

@@ -77,9 +77,10 @@ class Progress:
         self._cell: Any = None
         self._is_terminal = False
         if _is_notebook():
-            from IPython.display import display
+            import IPython.display
 
-            self._cell = display({"text/plain": ""}, raw=True, display_id=True)
+            notebook: Any = IPython.display
+            self._cell = notebook.display({"text/plain": ""}, raw=True, display_id=True)
         else:
             self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
 

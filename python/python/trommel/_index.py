@@ -131,13 +131,13 @@ class ConjunctiveIndex:
         queries = ("queries", form("terms", into="set"), term)
         feeds = [("documents", self._documents, sample), queries]
         config = self._stages(["documents", "queries"], restore)
-        self._run = _trommel.start(config, "arguments", [], feeds, [], [("answers", None)])
+        self._run = _trommel.start(config, "arguments", [], (feeds, [], [("answers", None)]))
         self._sample, self._taken, self._queries = sample, 0, 0
 
     def _start_queries(self, terms: Table) -> None:
         feeds = [("queries", form("terms", into="set"), terms)]
         config = self._stages(["queries"])
-        self._run = _trommel.start(config, "arguments", [], feeds, [], [("answers", None)])
+        self._run = _trommel.start(config, "arguments", [], (feeds, [], [("answers", None)]))
 
     def _running(self) -> _trommel.Run:
         if self._is_closed:

@@ -32,7 +32,8 @@ class _Source:
         if is_one:
             self._data: Any = table(data)
         else:
-            self._data = iter(data)
+            several: Iterable[Any] = data
+            self._data = iter(several)
             self._first = next(self._data, None)
             if self._first is None:
                 raise ValueError(
@@ -300,7 +301,7 @@ class Pipeline:
             (id, rows, source.sample, source.open() if opened else iter(()))
             for id, source in self._sources.items()
         ]
-        return text, self._file, changes, [], sources, list(self._sinks.items())
+        return text, self._file, changes, ([], sources, list(self._sinks.items()))
 
     def plan(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Check the pipeline, and return how it would run.

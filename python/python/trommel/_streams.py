@@ -46,7 +46,7 @@ class _Stream:
         ]
         config = json.dumps({"name": type(self).__name__, "stages": stages}, allow_nan=False)
         feeds = [("in", self._form, rows)]
-        return _trommel.start(config, "arguments", [], feeds, [], [("out", None)])
+        return _trommel.start(config, "arguments", [], (feeds, [], [("out", None)]))
 
     def _add(self, data: Any) -> Table:
         if self._is_finished:

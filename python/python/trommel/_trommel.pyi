@@ -95,6 +95,7 @@ _Form = dict[str, Any]
 _Feed = tuple[str, _Form, Table]
 _Iterator = tuple[str, _Form, Table, Iterator[Any]]
 _Sink = tuple[str, Callable[[Table], object] | None]
+_Ends = tuple[list[_Feed], list[_Iterator], list[_Sink]]
 
 class Run:
     """A started pipeline."""
@@ -141,22 +142,8 @@ class Summary:
     def counters(self) -> list[tuple[str, int]]: ...
 
 def run(config: str, inputs: list[tuple[str, Any, _Form]], sink: str) -> Table: ...
-def start(
-    config: str,
-    file: str,
-    overrides: list[str],
-    feeds: list[_Feed],
-    iterators: list[_Iterator],
-    sinks: list[_Sink],
-) -> Run: ...
-def plan(
-    config: str,
-    file: str,
-    overrides: list[str],
-    feeds: list[_Feed],
-    iterators: list[_Iterator],
-    sinks: list[_Sink],
-) -> str: ...
+def start(config: str, file: str, overrides: list[str], ends: _Ends) -> Run: ...
+def plan(config: str, file: str, overrides: list[str], ends: _Ends) -> str: ...
 def table(data: Any, name: str) -> Table: ...
 def column(data: Any, name: str) -> Table: ...
 def combine(columns: list[tuple[str, Table]]) -> Table: ...
