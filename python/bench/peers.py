@@ -72,7 +72,7 @@ def exact_pairs(data: list[list[int]], candidates: Any) -> set[tuple[int, int]]:
     for a, b in candidates:
         overlap = len(known[a] & known[b])
         if a != b and 5 * overlap >= 4 * (len(known[a]) + len(known[b]) - overlap):
-            found.add((min(a, b), max(a, b)))
+            found.add((int(min(a, b)), int(max(a, b))))
     return found
 
 
@@ -94,7 +94,7 @@ def _(data):
 
     return (
         lambda: list(all_pairs(data, similarity_func_name="jaccard", similarity_threshold=SET_THRESHOLD)),
-        lambda r: {(min(a, b), max(a, b)) for a, b, _ in r},
+        lambda r: {(int(min(a, b)), int(max(a, b))) for a, b, _ in r},
     )
 
 

@@ -75,7 +75,7 @@ pub(crate) fn supply(
     Ok((supplied, ends))
 }
 
-/// What brings data with the columns of `sample` into a form, and the columns of the form.
+/// A former of data with the columns of `sample`, and the columns of its form.
 fn formed(
     py: Python<'_>,
     form: Form,

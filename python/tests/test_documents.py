@@ -2,7 +2,10 @@
 
 import doctest
 import inspect
+import re
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import trommel
@@ -47,3 +50,22 @@ def test_the_reference_is_that_of_the_docstrings():
     import reference
 
     assert reference.PAGE.read_text() == reference.reference()
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_the_code_of_the_guide_runs(monkeypatch, capsys):
+    monkeypatch.chdir(GUIDE.parents[1])
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    assert len(blocks) >= 4
+    names = {}
+    for block in blocks:
+        exec(compile(block, str(GUIDE), "exec"), names)
+    pairs = names["pl"].DataFrame(names["pairs"]).to_dicts()
+    assert [(pair["left_path"], pair["right_path"]) for pair in pairs] == [("x", "y")]
+    assert len(names["running"].rows("rows")) == 10
+    # The parts of a stream, as engines hand them over.
+    parts = [pa.record_batch({"item": ["a", "b", "a"]}), pa.record_batch({"item": ["b", "b"]})]
+    states = [batch["state"][0].as_py() for part in parts for batch in names["count"](iter([part]))]
+    assert names["merged"](states).top(2).to_pydict()["count"] == [3, 2]
