@@ -116,7 +116,8 @@
 #![forbid(unsafe_code)]
 
 pub use trommel_engine::config::{
-    ConfigError, ConfigErrors, Override, OverrideError, Pipeline, load, schema,
+    ConfigError, ConfigErrors, Override, OverrideError, Pipeline, Supplied, load, load_supplied,
+    schema,
 };
 pub use trommel_engine::graph::{Graph, Topology};
 pub use trommel_engine::metrics::Metrics;
@@ -124,7 +125,8 @@ pub use trommel_engine::query::{QueryError, Request};
 pub use trommel_engine::registry::Registry;
 pub use trommel_engine::runtime::{Latest, QueryHandle, RunOptions, Running, Watch};
 pub use trommel_engine::{
-    batch, channel, error, graph, memory, metrics, operator, placement, query, registry, runtime,
+    batch, channel, error, graph, memory, metrics, operator, placement, query, registry, report,
+    runtime,
 };
 pub use trommel_operators::*;
 

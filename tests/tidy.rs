@@ -23,7 +23,7 @@ fn root() -> &'static Path {
 /// Rust files of the repository, without build outputs.
 fn sources() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
-        ["src", "engine", "kernels", "operators", "cli", "bench", "tests", "xtask"]
+        ["src", "engine", "kernels", "operators", "cli", "bench", "python", "tests", "xtask"]
             .map(|f| root().join(f))
             .into();
     let mut files = Vec::new();
@@ -50,6 +50,7 @@ fn dependencies_between_our_crates_point_one_way() {
         ("trommel", &["trommel-engine", "trommel-operators"]),
         ("trommel-cli", &["trommel"]),
         ("trommel-bench", &["trommel", "trommel-kernels"]),
+        ("trommel-python", &["trommel"]),
         ("xtask", &[]),
     ];
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
@@ -131,6 +132,7 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
         "cli/src",
         "src",
         "bench/src",
+        "python/src",
         "xtask/src",
     ];
     House::measure(root(), &folders.map(PathBuf::from)).unwrap()

@@ -18,7 +18,6 @@ mod commands;
 mod config;
 mod failure;
 mod progress;
-mod report;
 #[doc(hidden)]
 pub mod server;
 mod session;

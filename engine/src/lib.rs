@@ -18,6 +18,7 @@
 //! | [`query`] | questions to a running operator |
 //! | [`memory`] | the budget of bytes that the stages of a pipeline share |
 //! | [`metrics`] | the numbers of every stage |
+//! | [`report`] | the same as JSON |
 //! | [`config`] | pipelines in JSON, and every mistake in them |
 //! | [`registry`] | the operators that a configuration may name |
 //! | [`error`] | errors of building and running |
@@ -37,5 +38,6 @@ pub mod operator;
 pub mod placement;
 pub mod query;
 pub mod registry;
+pub mod report;
 pub mod runtime;
 mod sync;

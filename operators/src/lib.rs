@@ -7,7 +7,7 @@
 //!
 //! | | |
 //! | --- | --- |
-//! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program |
+//! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program · [`Feed`] batches that another thread hands over |
 //! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
 //! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
@@ -66,8 +66,8 @@ pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
 };
 pub use crate::source::{
-    Generate, GenerateKind, Memory, NpyError, OnError, Read, ReadError, ReadFormat,
-    VectorDistribution, Zipf, ZipfError,
+    Feed, FeedError, Feeder, Generate, GenerateKind, Memory, NpyError, OnError, Read, ReadError,
+    ReadFormat, VectorDistribution, Zipf, ZipfError,
 };
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 

@@ -11,9 +11,9 @@ use crate::args::RunArguments;
 use crate::config::ConfigText;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::Report;
 use crate::server::{Listener, Server};
 use crate::session::Session;
+use trommel::report::Report;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let config = ConfigText::read(&arguments.pipeline.file)?;

@@ -25,7 +25,7 @@ use trommel::{QueryError, Request};
 
 use super::guard::{Guard, Refusal};
 use super::{ANSWER_UNIT, ANSWER_UNITS_MAX, QUERIES_MAX, Served, prometheus};
-use crate::report::Report;
+use trommel::report::Report;
 
 /// Time in which a stage has to answer.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);

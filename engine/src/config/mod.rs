@@ -15,10 +15,12 @@ mod overrides;
 mod raw;
 mod resolve;
 mod suggest;
+mod supplied;
 #[cfg(test)]
 mod tests;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use overrides::{Override, OverrideError};
 pub use raw::schema;
-pub use resolve::{Pipeline, load};
+pub use resolve::{Pipeline, load, load_supplied};
+pub use supplied::Supplied;

@@ -67,9 +67,16 @@ pub(super) struct RawStage {
 /// ```
 #[must_use]
 pub fn schema(registry: &Registry) -> Value {
+    schema_beside(registry, &[])
+}
+
+/// The schema with stages of the operators `supplied`, which have no parameters.
+pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let stages: Vec<Value> =
-        registry.entries().map(|entry| stage_schema(entry, &mut generator)).collect();
+    let registered = registry.entries().filter(|entry| !supplied.contains(&entry.name()));
+    let mut stages: Vec<Value> =
+        registered.map(|entry| stage_schema(entry, &mut generator)).collect();
+    stages.extend(supplied.iter().map(|operator| supplied_schema(operator)));
     let placement = generator.subschema_for::<Placement>();
     let queue = generator.subschema_for::<RawQueue>();
     json!({
@@ -101,16 +108,22 @@ fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
             generator.definitions().get(&name)?.get("required").cloned()
         })
         .is_some();
-    let mut required = vec!["id", "operator"];
+    let mut stage = supplied_schema(entry.name());
+    stage["description"] = entry.summary().into();
+    stage["properties"]["with"] = with.into();
     if needs_parameters {
-        required.push("with");
+        stage["required"] = json!(["id", "operator", "with"]);
     }
+    stage
+}
+
+/// A stage without parameters.
+fn supplied_schema(operator: &str) -> Value {
     json!({
-        "description": entry.summary(),
         "type": "object",
         "properties": {
             "id": { "type": "string", "minLength": 1, "description": "Names the stage in inputs, queries, reports and errors." },
-            "operator": { "const": entry.name() },
+            "operator": { "const": operator },
             "inputs": {
                 "type": "array", "items": { "type": "string" },
                 "description": "Ids of the stages that it reads; `stage.port` for an output of a stage with several."
@@ -118,10 +131,9 @@ fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
             "cores": {
                 "type": "array", "items": { "type": "integer", "format": "uint", "minimum": 0 },
                 "description": "Cores for its parts: a thread of its own on each."
-            },
-            "with": with
+            }
         },
-        "required": required,
+        "required": ["id", "operator"],
         "additionalProperties": false
     })
 }

@@ -6,8 +6,9 @@ use super::check::{Mistake, check};
 use super::document::{self, JsonNode, Place};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
-use super::raw::{RawPipeline, schema};
+use super::raw::{RawPipeline, schema_beside};
 use super::suggest::suggestion;
+use super::supplied::Supplied;
 use crate::channel::QueueLimits;
 use crate::error::{GraphError, GraphErrorKind, RunError};
 use crate::graph::{Graph, OutputPort, StageId, Topology};
@@ -60,14 +61,33 @@ pub fn load(
     registry: &Registry,
     overrides: &[Override],
 ) -> Result<Pipeline, ConfigErrors> {
-    let source = SourceText::new(text, file, overrides);
-    load_source(&source, registry).map_err(|mistakes| source.errors(mistakes))
+    load_supplied(text, file, registry, overrides, Supplied::new())
 }
 
-fn load_source(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec<Mistake>> {
+/// As [`load`], with operators of the program for some of the stages.
+///
+/// # Errors
+/// As [`load`], and if a stage and the operator that is supplied for it do not fit.
+pub fn load_supplied(
+    text: &str,
+    file: &str,
+    registry: &Registry,
+    overrides: &[Override],
+    supplied: Supplied,
+) -> Result<Pipeline, ConfigErrors> {
+    let source = SourceText::new(text, file, overrides);
+    load_source(&source, registry, supplied).map_err(|mistakes| source.errors(mistakes))
+}
+
+fn load_source(
+    source: &SourceText,
+    registry: &Registry,
+    supplied: Supplied,
+) -> Result<Pipeline, Vec<Mistake>> {
     let document = read_document(source)?;
-    let mut mistakes = check(&document, &schema(registry));
+    let mut mistakes = check(&document, &schema_beside(registry, &supplied.operators()));
     check_references(&document, &mut mistakes);
+    check_supplied(&document, &supplied, &mut mistakes);
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -75,7 +95,7 @@ fn load_source(source: &SourceText, registry: &Registry) -> Result<Pipeline, Vec
         .expect("the schema of pipelines describes the same structs");
     let name = raw.name.clone().unwrap_or_else(|| source.file.to_owned());
     let limits = QueueLimits { batches: raw.queue.batches, bytes: raw.queue.bytes };
-    let topology = graph(raw, &document, registry)?
+    let topology = graph(raw, &document, registry, supplied)?
         .build()
         .map_err(|errors| errors.0.iter().map(|e| locate(e, &document)).collect::<Vec<_>>())?;
     Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
@@ -134,6 +154,21 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
     }
 }
 
+/// Checks that each supplied operator is that of its stage.
+fn check_supplied(document: &JsonNode, supplied: &Supplied, mistakes: &mut Vec<Mistake>) {
+    let stages = stages(document);
+    for (index, stage) in stages.iter().enumerate() {
+        if let Some(message) = supplied.fault(stage) {
+            let steps = ["stages", &index.to_string(), "operator"];
+            mistakes.push(mistake(document, &steps, message));
+        }
+    }
+    let ids: Vec<&str> = stages.iter().filter_map(id).collect();
+    for message in supplied.homeless(&ids) {
+        mistakes.push(mistake(document, &["stages"], message));
+    }
+}
+
 /// A mistake at the value that `steps` lead to, or at the last existing value on the way.
 fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     let nodes: Vec<&JsonNode> = document.descend(steps).collect();
@@ -153,6 +188,7 @@ fn graph(
     raw: RawPipeline,
     document: &JsonNode,
     registry: &Registry,
+    mut supplied: Supplied,
 ) -> Result<Graph, Vec<Mistake>> {
     let mut graph = Graph::new();
     graph.placement(raw.placement).pin(raw.pin);
@@ -163,8 +199,14 @@ fn graph(
     let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();
     for (index, stage) in raw.stages.into_iter().enumerate() {
-        let entry = registry.entry(&stage.operator).expect("the schema lists the operators");
-        match entry.load(stage.with.into()) {
+        let loaded = match supplied.take(&stage.id) {
+            Some(spec) => Ok(spec),
+            None => {
+                let entry = registry.entry(&stage.operator);
+                entry.expect("the schema lists the operators").load(stage.with.into())
+            }
+        };
+        match loaded {
             Ok(spec) => {
                 let ports = spec.output_ports();
                 let id = graph.add_boxed(stage.id.clone(), spec);

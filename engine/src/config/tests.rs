@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::check::KEYWORDS;
-use super::{ConfigErrors, Override, Pipeline, load, schema};
+use super::{ConfigErrors, Override, Pipeline, Supplied, load, load_supplied, schema};
 use crate::batch::Payload;
 use crate::error::{BindError, BindErrorKind};
 use crate::operator::{
@@ -140,6 +140,23 @@ impl OperatorSpec for Split {
 impl Configured for Split {
     const NAME: &'static str = "split";
     const SUMMARY: &'static str = "Parts the even from the odd.";
+}
+
+/// A source that no configuration can make.
+struct Other;
+
+impl OperatorSpec for Other {
+    fn operator(&self) -> &'static str {
+        "other"
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        Ok(Fragment::source(Load::Light, Nothing, Arc::new(Schema::empty())))
+    }
 }
 
 fn registry() -> Registry {
@@ -314,6 +331,37 @@ fn overrides_replace_and_add_values() {
     let errors = load(GOOD, "test.json", &registry(), &[nowhere]).expect_err("no such stage");
     assert!(errors.to_string().contains("there is no element `nobody`"), "{errors}");
     assert!("to".parse::<Override>().is_err() && "a..b=1".parse::<Override>().is_err());
+}
+
+#[test]
+fn stages_that_the_program_supplies_are_checked_and_run() {
+    let text = r#"{ "stages": [
+      { "id": "own", "operator": "other" },
+      { "id": "end", "operator": "swallow", "inputs": ["own"] } ] }"#;
+    let supplied = |id: &str| Supplied::new().stage(id, Other);
+    let read = |text: &str, supplied| load_supplied(text, "own.json", &registry(), &[], supplied);
+    let pipeline = read(text, supplied("own")).unwrap();
+    assert_eq!(pipeline.topology.stages()[0].operator, "other");
+    let faults = |text: &str, supplied| -> Vec<String> {
+        read(text, supplied)
+            .unwrap_err()
+            .0
+            .iter()
+            .map(|e| format!("{}: {}", e.path, e.message))
+            .collect()
+    };
+    assert_eq!(
+        faults(text, supplied("owm")),
+        [
+            "stages: the program supplies `other` for \"owm\", which is no stage; stages: own, end; \
+             did you mean `own`?",
+            "stages[0].operator: the program supplies no `other` for this stage, only for `owm`",
+        ]
+    );
+    let said = "stages[1].operator: the program supplies `other` for this stage";
+    assert!(faults(text, supplied("end").stage("own", Other)).contains(&said.to_owned()));
+    let with = text.replace("\"other\"", "\"other\", \"with\": {}");
+    assert!(faults(&with, supplied("own"))[0].contains("there is no key `with` here"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `reader` | reads sets of a program, of numbers or texts |
 //! | `input` | reads sets from batches |
 //! | `arrived` | sets in the order of arrival |
 //! | `collector` | collects sets as they arrive |
@@ -22,6 +23,7 @@ mod error;
 mod input;
 mod numbering;
 mod order;
+mod reader;
 mod side;
 
 pub use self::block::SetBlock;
@@ -31,6 +33,7 @@ pub(crate) use self::collection::SizeRun;
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::input::{SetColumns, SetRows};
+pub use self::reader::{SetReadError, SetReader};
 pub use self::side::Side;
 
 /// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number

@@ -40,7 +40,7 @@ use crate::columns::check_schema;
 /// ```
 pub struct Memory {
     schema: SchemaRef,
-    batches: Box<dyn Iterator<Item = RecordBatch> + Send>,
+    batches: Box<dyn Iterator<Item = Result<RecordBatch, OperatorError>> + Send>,
 }
 
 impl Memory {
@@ -49,6 +49,32 @@ impl Memory {
     pub fn new<I>(schema: SchemaRef, batches: I) -> Self
     where
         I: IntoIterator<Item = RecordBatch>,
+        I::IntoIter: Send + 'static,
+    {
+        Self::fallible(schema, batches.into_iter().map(Ok))
+    }
+
+    /// As [`Memory::new`]; an error of the iterator ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_schema::Schema;
+    /// use trommel_engine::graph::Graph;
+    /// use trommel_engine::runtime::RunOptions;
+    /// use trommel_operators::{Discard, Memory};
+    ///
+    /// let mut graph = Graph::new();
+    /// let lines = [Err("line 7 is not valid".into())];
+    /// let lines = graph.add("lines", Memory::fallible(Arc::new(Schema::empty()), lines));
+    /// graph.add_after(lines, "end", Discard::new());
+    /// let error = graph.build()?.run(RunOptions::new()).unwrap_err();
+    /// assert_eq!(error.to_string(), "stage `lines` (memory): line 7 is not valid");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fallible<I>(schema: SchemaRef, batches: I) -> Self
+    where
+        I: IntoIterator<Item = Result<RecordBatch, OperatorError>>,
         I::IntoIter: Send + 'static,
     {
         Self { schema, batches: Box::new(batches.into_iter()) }
@@ -79,6 +105,7 @@ impl OperatorSpec for Memory {
 impl Source for Memory {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
         let Some(records) = self.batches.next() else { return Ok(SourceFlow::Finished) };
+        let records = records?;
         check_schema("memory source", &records, &self.schema)?;
         out.send(records);
         Ok(SourceFlow::HaveOutput)

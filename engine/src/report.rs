@@ -1,17 +1,37 @@
-//! The report of a run: the object that `--report` writes and that `GET /api/metrics` answers.
+//! The report of a run as a JSON object: the command line writes it (`--report`) and answers
+//! `GET /api/metrics` with it, and a Python program reads it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
-use trommel::Metrics;
-use trommel::error::RunError;
-use trommel::metrics::{EdgeMetrics, Latency, PartMetrics, StageMetrics};
 
-/// The numbers of a run, in the order in which they are written.
+use crate::error::RunError;
+use crate::metrics::{EdgeMetrics, Latency, Metrics, PartMetrics, StageMetrics};
+
+/// The numbers of a run, in the order in which they are written. Its [`Display`](fmt::Display) is
+/// JSON text.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// # use trommel_engine::graph::Graph;
+/// # use trommel_engine::runtime::RunOptions;
+/// # let mut graph = Graph::new();
+/// # let numbers = graph.add("numbers", Numbers(0, 1_000));
+/// # graph.add_after(numbers, "sum", Sum(0));
+/// use trommel_engine::report::Report;
+///
+/// let metrics = graph.build()?.run(RunOptions::new())?;
+/// let text = Report::new("sum of numbers", &metrics, None).to_string();
+/// let report: serde_json::Value = serde_json::from_str(&text)?;
+/// assert_eq!(report["stages"][1]["items_in"], 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Serialize)]
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     pipeline: &'a str,
     wall_seconds: f64,
     device: &'static str,
@@ -101,7 +121,9 @@ struct EdgeReport<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(pipeline: &'a str, metrics: &'a Metrics, error: Option<&RunError>) -> Self {
+    /// The report of the pipeline of this name; with the first cause, if the run failed.
+    #[must_use]
+    pub fn new(pipeline: &'a str, metrics: &'a Metrics, error: Option<&RunError>) -> Self {
         Self {
             pipeline,
             wall_seconds: metrics.wall.as_secs_f64(),

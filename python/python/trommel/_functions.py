@@ -1,0 +1,511 @@
+"""Functions over data as a whole: Arrow in, a table out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _trommel
+from ._inputs import arrow, form, given, names, number
+from ._trommel import Table
+
+_Stage = dict[str, Any]
+_Input = tuple[str, Any, dict[str, Any]]
+
+
+def _run(stages: list[_Stage], inputs: list[_Input]) -> Table:
+    feeds: list[_Stage] = [{"id": id, "operator": "feed"} for id, _, _ in inputs]
+    sink: _Stage = {"id": "rows", "operator": "collect", "inputs": [stages[-1]["id"]]}
+    config = json.dumps({"stages": [*feeds, *stages, sink]}, allow_nan=False)
+    return _trommel.run(config, inputs, "rows")
+
+
+def _with(id: str, operator: str, inputs: list[str], /, **parameters: Any) -> _Stage:
+    return {"id": id, "operator": operator, "inputs": inputs, "with": given(**parameters)}
+
+
+def top(
+    items: Any,
+    n: int | None = 10,
+    *,
+    column: str | None = None,
+    weight: str | None = None,
+    counters: int = 1000,
+    threshold: Any = None,
+    algorithm: str | None = None,
+    seed: int | None = None,
+    item_bytes_max: int | None = None,
+    window: Mapping[str, Any] | None = None,
+    decay: Mapping[str, Any] | None = None,
+) -> Table:
+    """Find the most frequent items in one pass and bounded memory.
+
+    For N items (or their weight) and k counters, ``count - error <= true count <= count`` and
+    ``error <= N / k``; every item that occurs more than N / k times is found. With at most
+    `counters` distinct items all counts are exact. Nulls are not counted.
+
+    Parameters
+    ----------
+    items
+        Whole numbers from 0 to 2^64 - 1 or texts: a column, or a table with one. NumPy arrays and
+        Arrow data are not copied.
+    n
+        The number of items; ``None`` for all that have a counter.
+    column
+        The column of a table with several.
+    weight
+        A column of weights, whole numbers from 0; without it every item counts once.
+    counters
+        The number of items that are counted at a time, 1 to 2^26.
+    threshold
+        Only items with at least this share of all, 0 to 1, taken exactly: 0.07, "1/3" or a
+        `fractions.Fraction`.
+    algorithm
+        ``"auto"``, ``"sieve"``, ``"space_saving"``, ``"filter"`` or ``"parallel_filter"``.
+    seed
+        Makes the counts of the sieve repeatable.
+    item_bytes_max
+        Bytes of the longest text that is kept as it is; 4096 if left out.
+    window
+        Count in windows: ``{"items": 1000000}``, with ``"slide"`` for the distance of two.
+    decay
+        Let counts fade: ``{"half_life_items": 1000000}``.
+
+    Returns
+    -------
+    Table
+        ``rank`` (uint32, from 1), ``item`` (uint32, uint64 or utf8), ``count`` and ``error``
+        (uint64), by descending count; with `window`, after ``window_start``, ``window_end`` and
+        ``complete``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or an item is negative or of another type.
+
+    Examples
+    --------
+    >>> top(["to", "be", "or", "not", "to", "be", "to"], n=2).to_pydict()["count"]
+    [3, 2]
+    """
+    stage = _with(
+        "top",
+        "frequent_items",
+        ["items"],
+        n=n,
+        counters=counters,
+        threshold=number("threshold", threshold),
+        algorithm=algorithm,
+        seed=seed,
+        item_bytes_max=item_bytes_max,
+        window=window,
+        decay=decay,
+        weight="weight" if weight is not None else None,
+    )
+    asked = form("items", column, weight=weight, into="item")
+    return _run([stage], [("items", arrow(items), asked)])
+
+
+def tokenize(
+    texts: Any,
+    by: str = "words",
+    *,
+    q: int | None = None,
+    into: str = "items",
+    column: str | None = None,
+    carry: Iterable[str] = (),
+) -> Table:
+    """Cut texts into words, fields or q-grams.
+
+    Parameters
+    ----------
+    texts
+        A column of texts, or a table with one. A null has no tokens.
+    by
+        ``"words"`` (Unicode words in lower case), ``"whitespace"`` or ``"qgrams"``.
+    q
+        Characters of a q-gram, 1 to 255.
+    into
+        ``"items"``: a row for each token; ``"sets"``: a set of numbers for each text, as
+        `set_similarity_join` takes it; ``"text_sets"``: a set of texts for each text.
+    column
+        The column of a table with several.
+    carry
+        Columns that go along with the sets.
+
+    Returns
+    -------
+    Table
+        ``item`` (utf8); or ``id`` (uint32, the row of the text from 0), ``set`` (a list of uint32,
+        ascending, or of texts) and the columns of `carry`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not allowed, or the column has no texts.
+
+    Examples
+    --------
+    >>> tokenize(["Don't panic,", "3.14!"])["item"]
+    ["don't", 'panic', '3.14']
+    """
+    asked = form("texts", column, carry=carry, into="text")
+    stage = _with(
+        "tokens",
+        "tokenize",
+        ["texts"],
+        column=asked["into"],
+        by=by,
+        q=q,
+        into=into,
+        carry=asked["carry"] or None,
+    )
+    return _run([stage], [("texts", arrow(texts), asked)])
+
+
+def set_similarity_join(
+    left: Any,
+    right: Any = None,
+    *,
+    threshold: Any,
+    similarity: str = "jaccard",
+    column: str | None = None,
+    carry: Iterable[str] = (),
+    mode: str = "join",
+    output: str = "pairs",
+    window: Mapping[str, Any] | None = None,
+    size_min: int | None = None,
+    algorithm: str | None = None,
+    device: str = "auto",
+    verify: str | None = None,
+    memory_max: int | None = None,
+) -> Table:
+    """Find all pairs of similar sets, exactly.
+
+    Sets are lists of whole numbers from 0 to 2^32 - 1 or lists of texts, in any order; an element
+    that occurs twice counts once. Lists of uint32 that ascend strictly are not copied. An empty
+    set and a null are similar to no set.
+
+    Parameters
+    ----------
+    left
+        A column of lists, or a table with one.
+    right
+        The sets to join `left` with. Without it, `left` is joined to itself: each pair comes once,
+        with ``left < right``.
+    threshold
+        The least similarity of a pair, taken exactly: 0.8, "4/5" or a `fractions.Fraction`. For
+        ``"overlap"``, a number of tokens.
+    similarity
+        ``"jaccard"``, ``"cosine"``, ``"dice"`` or ``"overlap"``.
+    column
+        The column of sets of a table with several; in both tables.
+    carry
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``.
+    mode
+        ``"join"``, or ``"deduplicate"``: the rows whose set is similar to no earlier set.
+    output
+        ``"pairs"``, or ``"count"`` for their number.
+    window
+        Join each set to those before it in a window: ``{"sets": 100000}``.
+    size_min
+        The least number of tokens of a set; smaller ones are similar to no set.
+    algorithm, device, verify
+        The way to the pairs, which are the same for all: see the guide of Trommel. `device` is
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    memory_max
+        Bytes that the sets and their index may take, 4 GiB if left out.
+
+    Returns
+    -------
+    Table
+        ``left`` and ``right`` (uint32, the rows of the sets from 0), ``overlap`` (uint32),
+        ``similarity`` (float64) and carried columns, in no particular order; or ``count`` (uint64).
+        With ``"deduplicate"``: ``id``, ``set`` and carried columns.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or a token is negative, null or of another type.
+    PipelineError
+        If the join fails, such as for want of memory.
+
+    Examples
+    --------
+    >>> baskets = [["milk", "tea", "rye"], ["tea", "milk", "rye", "jam"], ["salt"]]
+    >>> set_similarity_join(baskets, threshold="3/4").to_pylist()[0]["overlap"]
+    3
+    """
+    asked = form("sets", column, carry=carry, into="set")
+    stage = _with(
+        "similar",
+        "set_similarity_join",
+        ["left"] if right is None else ["left", "right"],
+        threshold=number("threshold", threshold),
+        similarity=similarity,
+        mode=mode,
+        output=output,
+        window=window,
+        size_min=size_min,
+        algorithm=algorithm,
+        device=device,
+        verify=verify,
+        memory_max=memory_max,
+        id=asked["id"],
+        set=asked["into"],
+        carry=asked["carry"] if asked["carry"] and mode != "deduplicate" else None,
+    )
+    inputs = [("left", arrow(left), asked)]
+    if right is not None:
+        inputs.append(("right", arrow(right), asked))
+    return _run([stage], inputs)
+
+
+def near_duplicates(
+    texts: Any,
+    threshold: Any,
+    by: str = "words",
+    *,
+    q: int | None = None,
+    similarity: str = "jaccard",
+    column: str | None = None,
+    carry: Iterable[str] = (),
+    mode: str = "join",
+    size_min: int | None = None,
+    device: str = "auto",
+    memory_max: int | None = None,
+) -> Table:
+    """Find all pairs of texts that share most of their words or q-grams, exactly.
+
+    Parameters
+    ----------
+    texts
+        A column of texts, or a table with one. A null is similar to no text.
+    threshold
+        The least similarity of the sets of tokens, taken exactly: 0.8, "4/5" or a
+        `fractions.Fraction`.
+    by
+        ``"words"``, ``"whitespace"`` or ``"qgrams"``.
+    q
+        Characters of a q-gram; 3 if left out.
+    similarity
+        ``"jaccard"``, ``"cosine"``, ``"dice"`` or ``"overlap"``.
+    column
+        The column of a table with several.
+    carry
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``.
+    mode
+        ``"join"``, or ``"deduplicate"``: the rows whose text is similar to no earlier one.
+    size_min
+        The least number of distinct tokens of a text; shorter ones are similar to no text.
+    device, memory_max
+        As for `set_similarity_join`.
+
+    Returns
+    -------
+    Table
+        ``left`` and ``right`` (uint32, the rows of the texts from 0, ``left < right``), ``overlap``
+        (uint32), ``similarity`` (float64) and carried columns. With ``"deduplicate"``: ``id`` (the
+        row), ``set`` (the numbers of its tokens) and carried columns.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or the column has no texts.
+    PipelineError
+        If the join fails, such as for want of memory.
+
+    Examples
+    --------
+    >>> texts = ["a river of gravel", "the river of gravel", "heavy pieces"]
+    >>> [(p["left"], p["right"]) for p in near_duplicates(texts, "3/5").to_pylist()]
+    [(0, 1)]
+    """
+    asked = form("texts", column, carry=carry, into="text")
+    if by == "qgrams" and q is None:
+        q = 3
+    columns = asked["carry"] or None
+    clash = [name for name in asked["carry"] if name in ("id", "set")]
+    if clash:
+        raise ValueError(f"carry: rename the column `{clash[0]}`, which the sets of tokens have, too")
+    tokens = _with(
+        "tokens",
+        "tokenize",
+        ["texts"],
+        column=asked["into"],
+        by=by,
+        q=q,
+        into="sets",
+        carry=columns,
+    )
+    similar = _with(
+        "similar",
+        "set_similarity_join",
+        ["tokens"],
+        threshold=number("threshold", threshold),
+        similarity=similarity,
+        mode=mode,
+        size_min=size_min,
+        device=device,
+        memory_max=memory_max,
+        carry=columns if mode != "deduplicate" else None,
+    )
+    return _run([tokens, similar], [("texts", arrow(texts), asked)])
+
+
+def frequent_pairs(
+    transactions: Any,
+    support: Any,
+    *,
+    itemset: int = 2,
+    measures: Iterable[str] = (),
+    column: str | None = None,
+    window: Mapping[str, Any] | None = None,
+    layout: str | None = None,
+    device: str = "auto",
+    memory_max: int | None = None,
+) -> Table:
+    """Find all pairs or triples of items that occur together often, exactly.
+
+    Parameters
+    ----------
+    transactions
+        A column of lists of whole numbers from 0 to 2^32 - 1 or of texts, or a table with one. An
+        item that occurs twice in a transaction counts once.
+    support
+        The least number of transactions that hold all items, such as 10, or a share of all
+        transactions, such as 0.01, "1/300" or a `fractions.Fraction`.
+    itemset
+        2 for pairs, 3 for triples.
+    measures
+        More columns: ``"confidence"``, ``"lift"``.
+    column
+        The column of a table with several.
+    window
+        Count in windows: ``{"transactions": 100000}``, with ``"slide"``.
+    layout, device
+        The way to the pairs, which are the same for all: see the guide of Trommel.
+    memory_max
+        Bytes that the transactions may take, 4 GiB if left out.
+
+    Returns
+    -------
+    Table
+        ``left``, ``right`` (and ``third``), the items as they came in, ``support`` (uint32) and the
+        columns of `measures`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or an item is negative, null or of another type.
+    PipelineError
+        If the count fails, such as for want of memory.
+
+    Examples
+    --------
+    >>> baskets = [["milk", "tea"], ["tea", "rye", "milk"], ["rye"]]
+    >>> frequent_pairs(baskets, 2).to_pylist()
+    [{'left': 'milk', 'right': 'tea', 'support': 2}]
+    """
+    asked = form("transactions", column, into="set")
+    stage = _with(
+        "pairs",
+        "frequent_pairs",
+        ["transactions"],
+        support=number("support", support),
+        itemset=itemset,
+        measures=names("measures", measures) or None,
+        window=window,
+        layout=layout,
+        device=device,
+        memory_max=memory_max,
+    )
+    return _run([stage], [("transactions", arrow(transactions), asked)])
+
+
+def epsilon_join(
+    left: Any,
+    right: Any = None,
+    *,
+    epsilon: float,
+    output: str = "pairs",
+    column: str | None = None,
+    carry: Iterable[str] = (),
+    window: Mapping[str, Any] | None = None,
+    not_finite: str = "fail",
+    algorithm: str | None = None,
+    device: str = "auto",
+    memory_max: int | None = None,
+) -> Table:
+    """Find all pairs of vectors within a Euclidean distance, exact to the border.
+
+    Coordinates are float32; other numbers are rounded to it. A pair joins if the sum of the squares
+    of the differences, in float64 and in the order of the coordinates, is at most ``epsilon``
+    squared.
+
+    Parameters
+    ----------
+    left
+        A NumPy array of shape (vectors, coordinates), a column of lists of equal length, or a table
+        with one. A C-contiguous array of float32 is not copied on its way in.
+    right
+        The vectors to join `left` with. Without it, `left` is joined to itself: each pair comes
+        once, with ``left < right``.
+    epsilon
+        The largest distance, at least 0.
+    output
+        ``"pairs"``; ``"count"``: their number; ``"partners"``: each vector with the number of its
+        partners; ``"first"``: the vectors without a partner before them.
+    column
+        The column of a table with several.
+    carry
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x`` of a pair.
+    window
+        Join each vector to those before it in a window: ``{"vectors": 100000}``.
+    not_finite
+        ``"fail"`` names the row of a coordinate that is infinite or not a number; ``"skip"`` leaves
+        the vector out.
+    algorithm, device
+        The way to the pairs, which are the same for all: see the guide of Trommel.
+    memory_max
+        Bytes of the vectors and their directory, 16 GiB if left out.
+
+    Returns
+    -------
+    Table
+        ``left`` and ``right`` (uint32, the rows of the vectors from 0), ``distance`` (float64) and
+        carried columns, in no particular order; or the columns of another `output`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or the vectors differ in their lengths.
+    PipelineError
+        If the join fails, such as for a coordinate that is not a number.
+
+    Examples
+    --------
+    >>> epsilon_join([[0.0, 0.0], [3.0, 4.0], [9.0, 9.0]], epsilon=5).to_pylist()
+    [{'left': 0, 'right': 1, 'distance': 5.0}]
+    """
+    asked = form("vectors", column, carry=carry, into="vector")
+    stage = _with(
+        "near",
+        "epsilon_join",
+        ["left"] if right is None else ["left", "right"],
+        epsilon=number("epsilon", epsilon),
+        output=output,
+        window=window,
+        not_finite=not_finite,
+        algorithm=algorithm,
+        device=device,
+        memory_max=memory_max,
+        id=asked["id"],
+        vector=asked["into"],
+        carry=asked["carry"] or None,
+    )
+    inputs = [("left", arrow(left), asked)]
+    if right is not None:
+        inputs.append(("right", arrow(right), asked))
+    return _run([stage], inputs)

@@ -1,0 +1,232 @@
+//! An operator of one part that is called directly: it keeps its state between the calls of
+//! Python, without threads.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::{Map, Value, json};
+use trommel::batch::{Batch, Origin, Payload};
+use trommel::error::OperatorError;
+use trommel::operator::{BindContext, Body, Flow, Operator, Output};
+use trommel::sets::SetReader;
+use trommel::{Collect, Memory, Supplied, load_supplied, registry};
+
+use crate::errors::{invalid, of_arguments, of_operator, of_query, of_stream};
+use crate::form::{Form, Former, parts};
+use crate::input::batches;
+use crate::live::lock;
+use crate::table::Table;
+use crate::wait::Pace;
+
+/// An operator with its state.
+#[pyclass(frozen, module = "trommel._trommel")]
+pub(crate) struct Summary {
+    state: Mutex<State>,
+    input: SchemaRef,
+    output: SchemaRef,
+}
+
+struct State {
+    operator: Box<dyn Operator>,
+    sequence: u64,
+    /// After an error in the middle of a batch, nothing is right any more.
+    is_broken: bool,
+}
+
+#[pymethods]
+impl Summary {
+    /// The operator `name` with `parameters` (JSON), for data whose columns, in `form`, are those
+    /// of `sample`.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        parameters: &str,
+        form: Form,
+        sample: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let sample = batches(sample, "item")?;
+        let mut former = former(form, &sample.schema)?;
+        let input = former.form(&RecordBatch::new_empty(sample.schema)).map_err(invalid)?.schema();
+        py.detach(|| Self::bind(name, parameters, input))
+    }
+
+    /// Takes data; dropped rows come back, for operators that pass rows on.
+    fn observe(&self, py: Python<'_>, data: &Bound<'_, PyAny>, form: Form) -> PyResult<Table> {
+        let mut rows = batches(data, "item")?;
+        let mut former = former(form, &rows.schema)?;
+        let mut passed = Vec::new();
+        let mut pace = Pace::new();
+        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
+            let mut left = parts(&batch, former.rows_max());
+            let mut is_done = false;
+            while !is_done {
+                let taken = py.detach(|| -> Result<bool, Failure> {
+                    let mut state = lock(&self.state);
+                    for part in left.by_ref() {
+                        let formed = former.form(&part).map_err(invalid)?;
+                        state.take(formed, &self.input, &mut passed)?;
+                        if pace.is_due() {
+                            return Ok(false);
+                        }
+                    }
+                    Ok(true)
+                });
+                is_done = taken.map_err(|failure| failure.raise(py))?;
+                py.check_signals()?;
+            }
+        }
+        Ok(Table::new(Arc::clone(&self.output), passed))
+    }
+
+    fn query(&self, py: Python<'_>, name: &str, parameters: &str) -> PyResult<Table> {
+        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(invalid)?;
+        let request = trommel::Request::new(name);
+        let request = parameters
+            .into_iter()
+            .fold(request, |request, (name, value)| request.with(name, value));
+        let answer = py.detach(|| {
+            let response = lock(&self.state).operator.query(&request, None)?;
+            response.compute()
+        });
+        answer.map(Table::of_batch).map_err(|error| of_query(&error))
+    }
+
+    fn snapshot<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let state = py.detach(|| lock(&self.state).operator.snapshot());
+        state.map(|state| PyBytes::new(py, &state))
+    }
+
+    fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        let restored = py.detach(|| lock(&self.state).operator.restore(state));
+        restored.map_err(|error| of_operator(py, &error))
+    }
+
+    fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        let merged = py.detach(|| lock(&self.state).operator.merge(state));
+        merged.map_err(|error| of_operator(py, &error))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        lock(&self.state).operator.counters()
+    }
+
+    /// The type of the first column, in Arrow's words.
+    #[getter]
+    fn item_type(&self) -> String {
+        self.input.field(0).data_type().to_string()
+    }
+}
+
+/// The type, in Arrow's words, that the first column of data has in a form.
+#[pyfunction]
+pub(crate) fn formed_type(data: &Bound<'_, PyAny>, form: Form) -> PyResult<String> {
+    let rows = batches(data, "item")?;
+    let mut former = former(form, &rows.schema)?;
+    let formed = former.form(&RecordBatch::new_empty(rows.schema)).map_err(invalid)?;
+    Ok(formed.schema().field(0).data_type().to_string())
+}
+
+/// Either side's failure, until it becomes an exception.
+enum Failure {
+    Python(PyErr),
+    Operator(OperatorError),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl Failure {
+    fn raise(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Python(error) => error,
+            Self::Operator(error) => of_operator(py, &error),
+        }
+    }
+}
+
+fn former(form: Form, schema: &SchemaRef) -> PyResult<Former> {
+    Former::new(form, schema, Arc::new(Mutex::new(SetReader::new()))).map_err(invalid)
+}
+
+/// Finds the mistakes that a configuration with this operator has, in the same words.
+fn check(name: &str, parameters: &Value, input: &SchemaRef) -> PyResult<()> {
+    let config = json!({ "stages": [
+        { "id": "in", "operator": "memory" },
+        { "id": "summary", "operator": name, "inputs": ["in"], "with": parameters },
+        { "id": "out", "operator": "collect", "inputs": ["summary"] },
+    ] });
+    let data = Memory::new(Arc::clone(input), []);
+    let supplied = Supplied::new().stage("in", data).stage("out", Collect::new().0);
+    let checked = load_supplied(&config.to_string(), "arguments", &registry(), &[], supplied);
+    checked.map(drop).map_err(|errors| of_arguments(&errors))
+}
+
+impl Summary {
+    fn bind(name: &str, parameters: &str, input: SchemaRef) -> PyResult<Self> {
+        let parameters: Value = serde_json::from_str(parameters).map_err(invalid)?;
+        check(name, &parameters, &input)?;
+        let registry = registry();
+        let entry = registry
+            .entry(name)
+            .ok_or_else(|| invalid(format!("there is no operator `{name}`")))?;
+        let spec = entry.load(parameters).map_err(invalid)?;
+        let bound = spec.bind(&[Arc::clone(&input)], BindContext::new(1)).map_err(invalid)?;
+        let output = bound.outputs.first().map_or_else(|| Arc::clone(&input), Arc::clone);
+        let mut bodies = bound.parts.into_iter().map(|part| part.body);
+        match (bodies.next(), bodies.next()) {
+            (Some(Body::Operator(operator)), None) => {
+                let state = State { operator, sequence: 0, is_broken: false };
+                Ok(Self { state: Mutex::new(state), input, output })
+            }
+            _ => Err(invalid(format!("`{name}` has several parts with these parameters"))),
+        }
+    }
+}
+
+impl State {
+    /// Gives a batch to the operator; the rows that it sends are added to `passed`.
+    fn take(
+        &mut self,
+        records: RecordBatch,
+        input: &SchemaRef,
+        passed: &mut Vec<RecordBatch>,
+    ) -> Result<(), Failure> {
+        if self.is_broken {
+            return Err(
+                invalid("a call failed before: make another one, or restore a state").into()
+            );
+        }
+        let found = records.schema();
+        if found.fields() != input.fields() {
+            let types = |schema: &SchemaRef| {
+                let fields = schema.fields().iter();
+                fields
+                    .map(|field| format!("`{}` ({})", field.name(), field.data_type()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            let text =
+                format!("the data has {}; the first data had {}", types(&found), types(input));
+            return Err(invalid(text).into());
+        }
+        let origin = Origin { sequence: self.sequence, entered: Instant::now() };
+        self.sequence += 1;
+        let mut out = Output::new();
+        let batch = Payload::Batch(Batch { records, origin });
+        let mut flow = self.operator.process(0, batch, &mut out);
+        while let Ok(Flow::HaveOutput) = flow {
+            flow = self.operator.resume(&mut out);
+        }
+        self.is_broken = flow.is_err();
+        passed.extend(out.drain_sent().map(|(_, rows)| rows.into_records()));
+        flow.map(drop).map_err(Failure::Operator)
+    }
+}

@@ -1,0 +1,250 @@
+"""The functions against naive answers, and their errors."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import oracle
+import trommel
+
+RNG = random.Random(18)
+
+
+def random_sets(count, alphabet, most):
+    return [RNG.sample(range(alphabet), RNG.randint(0, most)) for _ in range(count)]
+
+
+def test_top_is_exact_with_enough_counters():
+    items = [RNG.choice("abcdefgh") * RNG.randint(1, 3) for _ in range(5_000)] + [None]
+    for n in (1, 3, 100):
+        found = trommel.top(items, n=n).to_pylist()
+        assert [(row["item"], row["count"]) for row in found] == oracle.top(items, n)
+        assert [row["rank"] for row in found] == list(range(1, len(found) + 1))
+        assert all(row["error"] == 0 for row in found)
+
+
+def test_top_keeps_its_bounds_with_few_counters():
+    items = [min(int(RNG.paretovariate(0.8)), 10**6) for _ in range(20_000)]
+    true = dict(oracle.top(items, None))
+    found = trommel.top(np.array(items, dtype="u4"), n=None, counters=50).to_pylist()
+    for row in found:
+        assert row["count"] - row["error"] <= true.get(row["item"], 0) <= row["count"]
+        assert row["error"] <= len(items) / 50
+    named = {row["item"] for row in found}
+    assert all(item in named for item, count in true.items() if count > len(items) / 50)
+
+
+def test_top_counts_weights():
+    data = {"word": ["a", "b", "a", None], "times": [3, 10, 4, 99]}
+    found = trommel.top(data, column="word", weight="times").to_pylist()
+    assert [(row["item"], row["count"]) for row in found] == [("b", 10), ("a", 7)]
+
+
+def test_top_by_a_share_that_is_met_exactly():
+    items = ["a"] * 7 + ["b"] * 93
+    for share in (0.07, "7/100", Fraction(7, 100), np.float64(0.07)):
+        assert len(trommel.top(items, threshold=share)) == 2
+    assert len(trommel.top(items, threshold="71/1000")) == 1
+
+
+def test_top_in_windows_and_with_decay():
+    found = trommel.top(["a", "a", "b", "b"], window={"items": 2}).to_pylist()
+    assert [(row["window_start"], row["item"], row["count"]) for row in found] == [(0, "a", 2), (2, "b", 2)]
+    faded = trommel.top(["a"] * 10, decay={"half_life_items": 5}).to_pylist()
+    assert 0 < faded[0]["count"] < 10
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "dice", "cosine"])
+@pytest.mark.parametrize("threshold", [Fraction(1, 3), Fraction(1, 2), Fraction(4, 5), Fraction(1)])
+def test_set_join_finds_exactly_the_similar_pairs(similarity, threshold):
+    sets = random_sets(120, 12, 8)
+    found = trommel.set_similarity_join(sets, threshold=threshold, similarity=similarity)
+    assert oracle.pairs_of(found, "overlap") == oracle.set_pairs(sets, threshold, similarity)
+    count = trommel.set_similarity_join(
+        sets, threshold=str(threshold), similarity=similarity, output="count"
+    )
+    assert count["count"] == [len(found)]
+
+
+def test_set_join_by_overlap_and_of_two_inputs():
+    left, right = random_sets(60, 12, 8), random_sets(50, 12, 8)
+    found = trommel.set_similarity_join(left, threshold=3, similarity="overlap")
+    assert oracle.pairs_of(found, "overlap") == oracle.set_pairs(left, 3, "overlap")
+    found = trommel.set_similarity_join(left, right, threshold="2/5")
+    expected = oracle.set_pairs_between(left, right, Fraction(2, 5))
+    assert oracle.pairs_of(found, "overlap") == expected
+    texts = [[f"t{token}" for token in tokens] for tokens in left]
+    other = [[f"t{token}" for token in tokens] for tokens in right]
+    assert oracle.pairs_of(trommel.set_similarity_join(texts, other, threshold="2/5"), "overlap") == expected
+
+
+def test_a_threshold_is_taken_exactly():
+    # Four of five tokens: 4/5 and the float 0.8 are met, which floating point may miss.
+    sets = [[1, 2, 3, 4, 5], [1, 2, 3, 4]]
+    for threshold in (0.8, "0.8", "4/5", Fraction(4, 5), np.float64(0.8)):
+        assert len(trommel.set_similarity_join(sets, threshold=threshold)) == 1
+    assert len(trommel.set_similarity_join(sets, threshold="80000001/100000000")) == 0
+
+
+def test_columns_are_carried():
+    data = {"set": [[1, 2], [2, 1], [3]], "id": [10, 11, 12], "name": ["x", "y", "z"]}
+    found = trommel.set_similarity_join(data, threshold=1, carry=["name", "id"]).to_pylist()
+    assert found == [
+        {"left": 0, "right": 1, "overlap": 2, "similarity": 1.0,
+         "left_name": "x", "left_id": 10, "right_name": "y", "right_id": 11}
+    ]  # fmt: skip
+    kept = trommel.set_similarity_join(data, threshold=1, carry=["name"], mode="deduplicate")
+    assert kept["name"] == ["x", "z"]
+
+
+def test_near_duplicates_of_texts():
+    words = "the river runs through gravel and heavy pieces stay behind".split()
+    texts = [" ".join(RNG.sample(words, RNG.randint(2, 8))) for _ in range(80)]
+    found = trommel.near_duplicates(texts, "2/3")
+    expected = oracle.set_pairs([text.split() for text in texts], Fraction(2, 3))
+    assert oracle.pairs_of(found, "overlap") == expected
+    grams = [{text[i : i + 3] for i in range(len(text) - 2)} for text in texts]
+    found = trommel.near_duplicates(texts, "2/3", by="qgrams")
+    assert oracle.pairs_of(found, "overlap") == oracle.set_pairs(grams, Fraction(2, 3))
+    data = {"text": ["to be", "to be", "no"], "path": ["a", "b", "c"]}
+    (pair,) = trommel.near_duplicates(data, 1, carry=["path"]).to_pylist()
+    assert (pair["left_path"], pair["right_path"]) == ("a", "b")
+    assert trommel.near_duplicates(data, 1, carry=["path"], mode="deduplicate")["path"] == ["a", "c"]
+
+
+@pytest.mark.parametrize("support", [1, 3, "1/20", 0.05])
+def test_frequent_pairs(support):
+    baskets = [list(set(random_set)) for random_set in random_sets(100, 15, 6)]
+    least = support if isinstance(support, int) else 5
+    found = trommel.frequent_pairs(baskets, support).to_pylist()
+    pairs = {frozenset((row["left"], row["right"])): row["support"] for row in found}
+    assert len(pairs) == len(found)
+    assert pairs == oracle.item_pairs(baskets, least)
+    texts = [[f"i{item}" for item in basket] for basket in baskets]
+    found = trommel.frequent_pairs(texts, support).to_pylist()
+    pairs = {frozenset((row["left"], row["right"])): row["support"] for row in found}
+    assert pairs == oracle.item_pairs(texts, least)
+
+
+def test_frequent_triples_and_measures():
+    baskets = [["a", "b", "c"], ["a", "b", "c"], ["a", "b"], ["a"]]
+    (triple,) = trommel.frequent_pairs(baskets, 2, itemset=3).to_pylist()
+    assert {triple["left"], triple["right"], triple["third"]} == {"a", "b", "c"}
+    assert triple["support"] == 2
+    rows = trommel.frequent_pairs(baskets, 3, measures=["confidence", "lift"]).to_pylist()
+    (row,) = [row for row in rows if {row["left"], row["right"]} == {"a", "b"}]
+    confidence = {row["left"]: row["left_confidence"], row["right"]: row["right_confidence"]}
+    assert confidence == {"a": 0.75, "b": 1.0}
+    assert row["lift"] == pytest.approx(3 * 4 / (4 * 3))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 7, 33])
+def test_epsilon_join(dims):
+    rng = np.random.default_rng(dims)
+    vectors = rng.normal(size=(150, dims)).astype("f4")
+    epsilon = float(np.sqrt(dims)) / 2
+    expected = oracle.near(vectors, epsilon)
+    found = oracle.pairs_of(trommel.epsilon_join(vectors, epsilon=epsilon), "distance")
+    assert found == pytest.approx(expected)
+    assert trommel.epsilon_join(vectors, epsilon=epsilon, output="count")["count"] == [len(expected)]
+    rights = {right for _, right in expected}
+    firsts = trommel.epsilon_join(vectors, epsilon=epsilon, output="first")
+    assert firsts["id"] == [row for row in range(150) if row not in rights]
+    half = vectors[:75]
+    found = oracle.pairs_of(trommel.epsilon_join(half, vectors, epsilon=epsilon), "distance")
+    assert {pair for pair in found if pair[0] < pair[1]} == {p for p in expected if p[0] < 75}
+
+
+def test_epsilon_join_is_exact_on_the_border():
+    assert len(trommel.epsilon_join([[0.0, 0.0], [3.0, 4.0]], epsilon=5)) == 1
+    assert len(trommel.epsilon_join([[0.0, 0.0], [3.0, 4.0]], epsilon=np.nextafter(5.0, 0.0))) == 0
+
+
+def test_tokenize():
+    assert trommel.tokenize(["Don't panic,", None, "3.14!"])["item"] == ["don't", "panic", "3.14"]
+    assert trommel.tokenize(["abcd"], "qgrams", q=2)["item"] == ["ab", "bc", "cd"]
+    sets = trommel.tokenize({"t": ["b a", "a a"], "n": [1, 2]}, column="t", into="sets", carry=["n"])
+    assert sets.to_pylist() == [{"id": 0, "set": [0, 1], "n": 1}, {"id": 1, "set": [1], "n": 2}]
+    assert trommel.tokenize(["b a b"], into="text_sets")["set"] == [["b", "a"]]
+
+
+def test_empty_data_gives_empty_tables_with_columns():
+    assert trommel.top([]).column_names == ["rank", "item", "count", "error"]
+    assert len(trommel.top(np.empty(0, dtype="u8"))) == 0
+    assert trommel.set_similarity_join([], threshold=1).column_names == [
+        "left", "right", "overlap", "similarity"
+    ]  # fmt: skip
+    assert len(trommel.set_similarity_join([[], []], threshold="1/2")) == 0
+    assert len(trommel.near_duplicates([], "1/2")) == 0
+    assert len(trommel.frequent_pairs([[]], 1)) == 0
+    assert len(trommel.epsilon_join(np.empty((0, 3), dtype="f4"), epsilon=1)) == 0
+    assert len(trommel.epsilon_join(pa.array([], pa.list_(pa.float32(), 3)), epsilon=1)) == 0
+    assert len(trommel.tokenize([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: trommel.top(["a"], counters=0), "counters: 0 is out of range; allowed: 1 to 67108864"),
+        (lambda: trommel.top(["a"], n=-1), "n: -1 is out of range; allowed: 0 to 18446744073709551615"),
+        (lambda: trommel.top(["a"], threshold=1.5), "threshold: 1.5 is out of range; allowed: 0 to 1"),
+        (lambda: trommel.top(["a"], threshold=float("nan")), "threshold: nan is not a number"),
+        (lambda: trommel.top(["a"], algorithm="siev"), "did you mean `sieve`?"),
+        (lambda: trommel.top([-3]), "invalid item -3 in row 0: whole numbers are 0 to 2^64 - 1"),
+        (lambda: trommel.top([1.5]), "column `item` is Float64; expected UInt32, UInt64 or Utf8"),
+        (lambda: trommel.top({"a": [1], "b": [2]}), "several columns: `a`, `b`; name one with `column`"),
+        (lambda: trommel.top({"a": [1]}, column="b"), "the input has no column `b`; it has `a` (Int64)"),
+        (lambda: trommel.set_similarity_join([[1]], threshold=-0.5), "threshold: -0.5 is out of range"),
+        (lambda: trommel.set_similarity_join([[1]], threshold="4/0"), "threshold: invalid threshold 4/0"),
+        (lambda: trommel.set_similarity_join([[1]], threshold="x"), "threshold: invalid threshold"),
+        (lambda: trommel.set_similarity_join([[-1]], threshold=1), "-1 is out of range; tokens are 0 to"),
+        (lambda: trommel.set_similarity_join([[2**32]], threshold=1), "4294967296 is out of range"),
+        (lambda: trommel.set_similarity_join([[None, 1]], threshold=1), "a token is null"),
+        (lambda: trommel.set_similarity_join([[1]], [["a"]], threshold=1), "tokens of one kind"),
+        (lambda: trommel.set_similarity_join(["a"], threshold=1), "expected lists of whole numbers or of"),
+        (lambda: trommel.set_similarity_join([[1]], threshold=1, device="gpu"), "device: "),
+        (lambda: trommel.near_duplicates([1], 1), "column `text` is Int64; expected text (Utf8)"),
+        (lambda: trommel.near_duplicates(["a"], 1, by="letters"), "by: \"letters\" is not allowed here"),
+        (lambda: trommel.frequent_pairs([[1]], 0), "support: "),
+        (lambda: trommel.frequent_pairs([[1]], 1, itemset=4), "itemset: 4 is out of range; allowed: 2 to 3"),
+        (lambda: trommel.epsilon_join([[1.0]], epsilon=-1), "epsilon: -1 is out of range; allowed: at least 0"),
+        (lambda: trommel.epsilon_join([[1.0], [1.0, 2.0]], epsilon=1), "invalid vector in row 1"),
+        (lambda: trommel.epsilon_join(["a"], epsilon=1), "column `vector` is Utf8"),
+        (lambda: trommel.tokenize(["a"], "qgrams"), "q"),
+    ],
+)
+def test_bad_values_are_refused_with_what_is_allowed(call, said):
+    with pytest.raises(ValueError) as raised:
+        call()
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: trommel.top("abc"), "expected a column of data, found one str"),
+        (lambda: trommel.top(5), "found int"),
+        (lambda: trommel.top([True]), "row 0: expected a text or a number, found bool"),
+        (lambda: trommel.top(["a", 1]), "row 1: expected a text, found int"),
+        (lambda: trommel.top([1, "a"]), "row 1: expected a number, found str"),
+        (lambda: trommel.top([object()]), "row 0: expected a text or a number, found object"),
+        (lambda: trommel.set_similarity_join([[1], 2], threshold=1), "row 1: expected a list, found int"),
+        (lambda: trommel.set_similarity_join([[1]], threshold=1, carry="x"), "expected a list of names"),
+        (lambda: trommel.set_similarity_join([[1]], threshold=[1]), "threshold: expected a number"),
+    ],
+)
+def test_wrong_types_are_refused(call, said):
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert said in str(raised.value)
+
+
+def test_a_run_that_fails_says_why():
+    with pytest.raises(trommel.PipelineError, match="row 1 of input 1: coordinate 0 of the vector is NaN"):
+        trommel.epsilon_join([[1.0], [float("nan")]], epsilon=1)
+    assert len(trommel.epsilon_join([[1.0], [float("nan")], [1.0]], epsilon=1, not_finite="skip")) == 1
+    with pytest.raises(trommel.PipelineError, match="memory_max"):
+        trommel.set_similarity_join([list(range(1000))], threshold=1, memory_max=10)
