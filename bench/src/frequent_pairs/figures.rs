@@ -20,7 +20,7 @@ const ELEMENTS: u32 = 10_000_000;
 const ITEMS: [u32; 7] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
 /// Items up to which layouts other than `auto` are measured, which would take minutes.
 const ITEMS_OF_OTHERS: u32 = 16_000;
-const ITEMS_OF_LISTS: u32 = 4_000;
+const ITEMS_OF_LISTS: u32 = 2_000;
 const PERCENT: f64 = 5.0;
 const PERCENTS: [f64; 6] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
 const ITEMS_BY_DENSITY: u32 = 4_000;
@@ -57,38 +57,66 @@ struct Line {
     points: Vec<Point>,
 }
 
-/// Measures, prints the tables and draws the figures into `folder`.
-///
-/// # Errors
-/// If a figure cannot be written.
-pub(super) fn run(folder: Option<&Path>, rounds: usize, quick: bool) -> io::Result<()> {
-    let elements = if quick { ELEMENTS / 100 } else { ELEMENTS };
-    let by_items = Sweep {
-        title: "Items",
-        axis: "items",
-        file: "frequent-pairs-items",
-        about: format!("{PERCENT} %, {elements} items of transactions, one core"),
-    };
-    let cases = ITEMS.into_iter().map(|items| {
-        let layouts = LAYOUTS.into_iter().filter(|layout| match layout {
-            Layout::Auto => true,
-            Layout::Lists => items <= ITEMS_OF_LISTS,
-            _ => items <= ITEMS_OF_OTHERS,
+/// The figures of the paper. Each prints its table, and is drawn into a folder if there is one.
+pub(super) struct Paper<'a> {
+    folder: Option<&'a Path>,
+    rounds: usize,
+    /// Items of all transactions together.
+    elements: u32,
+}
+
+impl<'a> Paper<'a> {
+    pub(super) fn new(folder: Option<&'a Path>, rounds: usize, quick: bool) -> Self {
+        Self { folder, rounds, elements: if quick { ELEMENTS / 100 } else { ELEMENTS } }
+    }
+
+    /// Time and memory by the number of items.
+    ///
+    /// # Errors
+    /// If a figure cannot be written.
+    pub(super) fn by_items(&self) -> io::Result<()> {
+        let sweep = Sweep {
+            title: "Items",
+            axis: "items",
+            file: "frequent-pairs-items",
+            about: format!("{PERCENT} %, {} items of transactions, one core", self.elements),
+        };
+        let cases = ITEMS.into_iter().map(|items| {
+            let layouts = LAYOUTS.into_iter().filter(|layout| match layout {
+                Layout::Auto => true,
+                Layout::Lists => items <= ITEMS_OF_LISTS,
+                _ => items <= ITEMS_OF_OTHERS,
+            });
+            (f64::from(items), case(items, PERCENT, self.elements), layouts.collect())
         });
-        (f64::from(items), case(items, PERCENT, elements), layouts.collect())
-    });
-    by_items.run(folder, cases, rounds)?;
-    let by_density = Sweep {
-        title: "Density",
-        axis: "density, %",
-        file: "frequent-pairs-density",
-        about: format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core"),
-    };
-    let cases = PERCENTS
-        .into_iter()
-        .map(|percent| (percent, case(ITEMS_BY_DENSITY, percent, elements), LAYOUTS.to_vec()));
-    by_density.run(folder, cases, rounds)?;
-    by_cores(folder, &case(ITEMS_BY_DENSITY, PERCENT, elements), rounds)
+        sweep.run(self.folder, cases, self.rounds)
+    }
+
+    /// Time and memory by the density of items.
+    ///
+    /// # Errors
+    /// If a figure cannot be written.
+    pub(super) fn by_density(&self) -> io::Result<()> {
+        let elements = self.elements;
+        let sweep = Sweep {
+            title: "Density",
+            axis: "density, %",
+            file: "frequent-pairs-density",
+            about: format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core"),
+        };
+        let cases = PERCENTS
+            .into_iter()
+            .map(|percent| (percent, case(ITEMS_BY_DENSITY, percent, elements), LAYOUTS.to_vec()));
+        sweep.run(self.folder, cases, self.rounds)
+    }
+
+    /// Times by cores: 1, 2, 4 and so on, and all.
+    ///
+    /// # Errors
+    /// If a figure cannot be written.
+    pub(super) fn by_cores(&self) -> io::Result<()> {
+        by_cores(self.folder, &case(ITEMS_BY_DENSITY, PERCENT, self.elements), self.rounds)
+    }
 }
 
 /// Time and memory of layouts by one property of the transactions.

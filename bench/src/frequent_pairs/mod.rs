@@ -26,6 +26,7 @@ use trommel::wave::Device;
 use trommel::{Collect, FrequentPairs, Graph, Memory, RunOptions};
 
 use self::data::Case;
+use self::figures::Paper;
 
 /// Options of `frequent-pairs`.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     /// Sections to run.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "table")]
     only: Vec<Section>,
-    /// Folder for the figures of the section `paper`.
+    /// Folder for the figures of the paper.
     #[arg(long)]
     figures: Option<PathBuf>,
     /// Files in the FIMI format with a least support, such as `retail.dat:10`.
@@ -67,8 +68,12 @@ pub(crate) struct Arguments {
 enum Section {
     /// The operator beside its peers.
     Table,
-    /// Figures of the paper: by items, density and cores.
-    Paper,
+    /// Figures of the paper by items.
+    Items,
+    /// Figures of the paper by density.
+    Density,
+    /// Figure of the paper by cores.
+    Cores,
     /// Batmaps, bitmaps and lists by density, without the operator.
     Throughput,
     /// Costs of steps, the constants of the model of `auto`.
@@ -106,12 +111,14 @@ const ON_DEVICE: [Layout; 5] =
 /// # Errors
 /// If a file or a layout is invalid, a figure cannot be written, or Python fails.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    let Arguments { figures, rounds, quick, .. } = arguments;
+    let paper = Paper::new(figures.as_deref(), *rounds, *quick);
     for section in &arguments.only {
         match section {
             Section::Table => table(arguments)?,
-            Section::Paper => {
-                figures::run(arguments.figures.as_deref(), arguments.rounds, arguments.quick)?;
-            }
+            Section::Items => paper.by_items()?,
+            Section::Density => paper.by_density()?,
+            Section::Cores => paper.by_cores()?,
             Section::Throughput => throughput::run(arguments.rounds),
             Section::Costs => costs::run(arguments.rounds),
         }
