@@ -23,11 +23,14 @@ def endless():
     return pipeline
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.json")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    # The schema is no pipeline.
+    sorted(path for path in CONFIGS.glob("*.json") if path.name != "pipeline.schema.json"),
+    ids=lambda path: path.name,
+)
 def test_the_builder_mirrors_every_configuration(path, monkeypatch):
     """Each stage of a file is one call of the method of its operator."""
-    if path.name == "pipeline.schema.json":
-        pytest.skip("the schema is no pipeline")
     monkeypatch.chdir(CONFIGS.parent)
     document = json.loads(path.read_text())
     settings = {key: value for key, value in document.items() if key not in ("stages", "$schema")}

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from . import _trommel
 from ._inputs import arrow, form, number, table
@@ -32,8 +32,7 @@ class _Source:
         if is_one:
             self._data: Any = table(data)
         else:
-            several: Iterable[Any] = data
-            self._data = iter(several)
+            self._data = iter(cast("Iterable[Any]", data))
             self._first = next(self._data, None)
             if self._first is None:
                 raise ValueError(
