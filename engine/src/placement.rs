@@ -2,8 +2,9 @@
 //!
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
 //! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
-//! ones join the part before them. Moderate ones are heavy if there are cores for all of them. A stage that names cores gets threads for its parts that are
-//! pinned there; when that leaves no core, the others join the named ones.
+//! ones join the part before them. Moderate ones are heavy if there are cores for all of them. A
+//! stage that names cores gets threads for its parts that are pinned there; when that leaves no
+//! core, the others join the named ones.
 //!
 //! Other threads are left to the operating system, which knows the other load of the machine: two
 //! pipelines that pinned themselves would share their first cores while others idle. Asked to pin
@@ -168,6 +169,7 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
     let count = |load| shared.iter().filter(|&&i| parts[i].load == load).count();
     let (moderate, heavy) = (count(Load::Moderate), count(Load::Heavy));
+    // All of them or none: the first ones alone would leave the last ones behind on one core.
     let has_cores = moderate + heavy <= threads_max;
     let heavy = if has_cores { moderate + heavy } else { heavy };
     let threads = heavy.clamp(1, threads_max);

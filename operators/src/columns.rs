@@ -94,6 +94,7 @@ impl TextsBuilder {
     #[inline]
     pub(crate) fn push(&mut self, text: &str) {
         let end = self.len + text.len();
+        // Zeros are there in advance, so that a text is copied to a slice of its length.
         if self.bytes.len() < end {
             self.grow(end);
         }

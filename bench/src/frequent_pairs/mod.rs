@@ -1,7 +1,8 @@
 //! Frequent pairs and triples. The table: whole runs of the operator from batches of transactions
-//! to rows, in every layout, on one core and on all, beside Python packages. Each answer is checked:
-//! the rows of some items against nested loops, number of rows and sum of supports of all runs
-//! against each other. Other sections: figures of the paper, kernels by density, costs of steps.
+//! to rows, in every layout, on one core and on all, beside Python packages. Each answer is
+//! checked: the rows of some items against nested loops, number of rows and sum of supports of all
+//! runs against each other. Other sections: figures of the paper, kernels by density, costs of
+//! steps.
 
 mod costs;
 pub(crate) mod data;

@@ -305,6 +305,7 @@ impl Item for Text {
 fn is_same(left: &[u8], right: &[u8]) -> bool {
     const WORD: usize = size_of::<u64>();
     const HALF: usize = size_of::<u32>();
+    // Items with equal codes hardly ever differ in their lengths.
     if left.len() != right.len() {
         return false;
     }

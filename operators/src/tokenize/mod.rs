@@ -42,7 +42,8 @@ use crate::columns::{
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use dictionary::{Dictionary, Limits};
 use numbers::TokenNumbers;
-use tokens::{Place, Tokenizer, row_text};
+use tokens::{Tokenizer, row_text};
+use words::Place;
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -3,15 +3,7 @@
 use arrow_array::{Array, StringArray};
 use trommel_kernels::Isa;
 
-use super::words::{Buffers, words, words_of_rows};
-
-/// A place in a column of texts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) row: usize,
-    /// Byte of the row.
-    pub(super) at: usize,
-}
+use super::words::{Buffers, Place, words, words_of_rows};
 
 /// Text of a row; empty for a null.
 pub(super) fn row_text(texts: &StringArray, row: usize) -> &str {

@@ -91,6 +91,7 @@ impl<'a> Blocks<'a> {
         if !at.is_multiple_of(BLOCK) {
             masks = masks.and_then(block(at / BLOCK + 1), at % BLOCK);
         }
+        // The masks are those of the whole window, a part of which may be asked for.
         if base == 0 {
             // The byte before it is of another text.
             masks.joined &= !1;
@@ -117,6 +118,7 @@ impl Routine for MakeMasks<'_> {
     #[inline(always)]
     fn run(self) {
         let (blocks, rest) = self.bytes.as_chunks::<BLOCK>();
+        // Zeros past the end are in no word.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         let kinds = |number: usize| Kinds::of(blocks.get(number).unwrap_or(&last));

@@ -16,8 +16,9 @@
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
 //! after it: a combining mark belongs to the space before it). So the text can be cut there into
-//! windows, each of which is put into lower case at once as far as it is ASCII. Rows of a column lie
-//! one after the other, so that short ones share a window, and a word ends at the end of its row.
+//! windows, each of which is put into lower case at once as far as it is ASCII. Rows of a column
+//! lie one after the other, so that short ones share a window, and a word ends at the end of its
+//! row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
 //! `unicode-segmentation` has them all, and is the reference of the tests. The masks are those of
@@ -44,11 +45,18 @@ use memchr::{memchr_iter, memrchr_iter};
 use trommel_kernels::Isa;
 
 use self::mask::{Blocks, Masks};
-use super::tokens::Place;
 
 /// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
 /// when it goes on.
 const WINDOW: usize = 1024;
+
+/// A place in a column of texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) row: usize,
+    /// Byte of the row.
+    pub(super) at: usize,
+}
 
 /// Reused buffers.
 #[derive(Debug)]
@@ -87,6 +95,7 @@ pub(super) fn words_of_rows(
         ends.clear();
         let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
         ends.extend(next.take_while(|end| *end <= WINDOW));
+        // A long row has windows of its own.
         if ends.len() < 2 {
             let mut goes_on = true;
             from.at = words(texts.value(from.row), from.at, buffers, |word| {

@@ -120,6 +120,7 @@ pub(super) fn words_of_rows(
                 begin = if row == 0 { 0 } else { ends[row - 1] };
                 return Some((row, state.last - begin));
             }
+            // Rows that end with the last byte are looked at in the next block, too.
             if after > row {
                 (row, begin) = (after, ends[after - 1]);
             }
@@ -137,6 +138,7 @@ pub(super) fn words_of_rows(
         if !goes_on {
             return Some((row, from + at - begin));
         }
+        // Masks begin again with the next row, at any byte.
         state = State { last: end, ..State::default() };
         (base, row, begin) = (end, row + 1, end);
     }
