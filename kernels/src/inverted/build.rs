@@ -8,8 +8,8 @@ use super::layout::ListSize;
 /// # Cost
 ///
 /// Four bytes a posting and eight a document until [`finish`](Self::finish), which needs four
-/// bytes a posting and sixteen a term more, and the segment itself. It sorts by counting: O(postings
-/// + terms).
+/// bytes a posting and sixteen a term more, and the segment itself. It sorts by counting:
+/// O(postings + terms).
 ///
 /// # Examples
 ///

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use super::cast::{LINE, Line, bytes, halves_mut, words_mut};
-use super::layout::{
-    Form, GROUP_SHIFT, HEADER, Header, LINE_RANKS, ListSize, MARGIN, ROW, Row, summary_lines,
-};
+use super::groups::encode_groups;
+use super::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
 use super::list::low;
 use super::validate::SegmentError;
 
@@ -138,35 +137,6 @@ fn places(header: Header, sizes: impl Iterator<Item = ListSize>) -> impl Iterato
         *free = form.end(begin, size, documents);
         Some(Place { size, form, begin, end: *free })
     })
-}
-
-/// Writes the summary of a list, and of one that is not a bitmap ranks and the words of groups.
-pub(super) fn encode_groups(words: &mut [u32], form: Form, documents: u32, ids: &[u32]) {
-    let lines = usize::try_from(summary_lines(documents)).expect("it fits the address space");
-    let (summary, rest) = words.split_at_mut(lines * LINE);
-    let (ranks, packed) =
-        rest.split_at_mut(if form == Form::Bits { 0 } else { lines * LINE_RANKS });
-    let (mut groups, mut before, mut ranked) = (0_u32, u32::MAX, 0);
-    for &id in ids {
-        let group = id >> GROUP_SHIFT;
-        let is_new = group != before;
-        before = group;
-        summary[(group / 32) as usize] |= 1 << (group % 32);
-        if form == Form::Bits {
-            continue;
-        }
-        // The groups before each 64 of them.
-        let place = (group / 64) as usize;
-        if is_new {
-            ranks[ranked..=place].fill(groups);
-            ranked = place + 1;
-            groups += 1;
-        }
-        packed[2 * (groups as usize - 1) + (id / 32 % 2) as usize] |= 1 << (id % 32);
-    }
-    if form != Form::Bits {
-        ranks[ranked..].fill(groups);
-    }
 }
 
 fn encode_buckets(words: &mut [u32], documents: u32, shift: u32, ids: &[u32]) {

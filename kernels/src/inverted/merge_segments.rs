@@ -23,8 +23,9 @@ pub struct MergePart<'a, B> {
 ///
 /// # Cost
 ///
-/// Reads each list once, long ones twice, and writes it once; no list is sorted. Memory: the result, four bytes a term for
-/// each part and three more, and twice the longest list, four bytes an id.
+/// Reads each list once, long ones twice, and writes it once; no list is sorted. Memory: the
+/// result, four bytes a term for each part and three more, and twice the longest list, four bytes
+/// an id.
 ///
 /// # Panics
 ///

@@ -34,7 +34,7 @@
 //! ```
 //!
 //! A list whose ids are close to each other, as in text, has *groups* after it: the words of the
-//! groups of 64 documents that are not empty, and a summary with a bit a group (`groups`). They are
+//! groups of 64 documents that are not empty, and a summary with a bit a group. They are
 //! another copy of its ids; a list has them only if they take at most 14 bytes an id. A bitmap has
 //! a summary if at most half of its groups have a document. Devices do not read groups.
 //!
@@ -78,7 +78,8 @@
 //! | `named` | the lists that a batch names, as a segment of their own |
 //! | `cost` | the time of a query, by a model |
 //! | `probe`, `merge_lists` | a step: by searches, by a merge |
-//! | `dense`, `groups` | bitmaps alone; lists by groups of 64 documents |
+//! | `groups` | lists by groups of 64 documents |
+//! | `dense`, `common_groups` | bitmaps alone; lists with groups alone |
 //! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
 
@@ -91,6 +92,7 @@ mod batch;
 mod blocks;
 mod build;
 mod cast;
+mod common_groups;
 mod cost;
 mod dense;
 mod document_set;

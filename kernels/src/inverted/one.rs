@@ -15,8 +15,9 @@ impl<B: AsRef<[u8]>> Segment<B> {
     /// # Cost
     ///
     /// About one to three nanoseconds an id of the shortest list for each other list, less for
-    /// lists that lose ids on the way; the words of all bitmaps if there are only bitmaps, or of the
-    /// groups that all lists share if they have groups. The last list is not written. Allocates only while `scratch` grows.
+    /// lists that lose ids on the way; the words of all bitmaps if there are only bitmaps, or of
+    /// the groups that all lists share if they have groups. The last list is not written. Allocates
+    /// only while `scratch` grows.
     ///
     /// # Panics
     ///

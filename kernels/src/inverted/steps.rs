@@ -3,8 +3,8 @@
 
 use super::answer::Answer;
 use super::blocks::Blocks;
+use super::common_groups::{Grouped, count_common_groups, find_common_groups};
 use super::dense::{count_common_bits, find_common_bits};
-use super::groups::{Grouped, count_common_groups, find_common_groups};
 use super::list::{Buckets, List};
 use super::merge_lists::merge;
 use super::plan::{Steps, len_of};

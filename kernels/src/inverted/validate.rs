@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::cast::words;
-use super::encode::encode_groups;
+use super::groups::encode_groups;
 use super::layout::{Form, HEADER, Header, MARGIN, Row, count_groups};
 use super::list::{Buckets, List};
 use super::view::View;
@@ -125,7 +125,8 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Whether the groups of a list, which is valid and lies within the words, are those of its ids.
+    /// Whether the groups of a list, which is valid and lies within the words, are those of its
+    /// ids.
     fn are_groups(&mut self, view: View<'_>, row: Row<'_>, form: Form) -> bool {
         let (documents, size) = (view.documents(), row.size());
         self.ids.clear();
