@@ -270,7 +270,7 @@ impl Run {
         while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
             let rows_max = py.detach(|| lock(fed).former.rows_max());
             for part in parts(&batch, rows_max) {
-                // Another thread may feed the same source: its lock is tried, so that signals are seen.
+                // Another thread may feed the source: its lock is tried, so that signals are seen.
                 let formed = until(py, || {
                     let mut fed = fed.try_lock().ok()?;
                     let formed = fed.former.form(&part).map_err(invalid);
