@@ -169,7 +169,7 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
     let count = |load| shared.iter().filter(|&&i| parts[i].load == load).count();
     let (moderate, heavy) = (count(Load::Moderate), count(Load::Heavy));
-    // All of them or none: the first ones alone would leave the last ones behind on one core.
+    // Promoted together: alone, the first ones would leave one core to all that follow.
     let has_cores = moderate + heavy <= threads_max;
     let heavy = if has_cores { moderate + heavy } else { heavy };
     let threads = heavy.clamp(1, threads_max);

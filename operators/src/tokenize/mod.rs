@@ -20,6 +20,7 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
@@ -36,8 +37,7 @@ use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
 use crate::columns::{
-    SetsBuilder, TextsBuilder, column_batch, column_schema, find_text, sets_schema, text_column,
-    text_sets_schema,
+    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column, text_sets_schema,
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use dictionary::{Dictionary, Limits};
@@ -364,7 +364,7 @@ impl OperatorSpec for Tokenize {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let outputs = vec![SchemaRef::clone(&schema)];
-                let items = TextsBuilder::with_capacity(0, 0);
+                let items = StringBuilder::new();
                 let state = ItemTokens { column, tokenizer, schema, batch, pending: None, items };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
@@ -402,7 +402,7 @@ struct ItemTokens {
     batch: usize,
     /// Texts in progress, and the place of the next token.
     pending: Option<(StringArray, Place)>,
-    items: TextsBuilder,
+    items: StringBuilder,
 }
 
 impl Operator for ItemTokens {
@@ -420,11 +420,15 @@ impl Operator for ItemTokens {
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some((texts, from)) = self.pending.take() else { return Ok(Flow::NeedInput) };
         let place = self.tokenizer.tokens_of_rows(&texts, from, |token| {
-            self.items.push(token);
+            self.items.append_value(token);
             // False stops within the text; the next call continues there.
-            self.items.len() < self.batch && self.items.bytes() < BATCH_BYTES
+            self.items.len() < self.batch && self.items.values_slice().len() < BATCH_BYTES
         });
-        out.send(column_batch(&self.schema, Arc::new(self.items.take())));
+        // Sized by this batch: the next one is probably similar.
+        let bytes = self.items.values_slice().len();
+        let next = StringBuilder::with_capacity(self.items.len(), bytes);
+        let mut full = std::mem::replace(&mut self.items, next);
+        out.send(column_batch(&self.schema, Arc::new(full.finish())));
         if place.row == texts.len() {
             return Ok(Flow::NeedInput);
         }

@@ -109,7 +109,7 @@ pub(super) fn words_of_rows(
             continue;
         }
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
-        let text = std::str::from_utf8(bytes).expect("rows of a text column");
+        let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
         let lower = lower_case(text, window);
         let blocks = Blocks::new(*isa, lower, masks);
         let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, &mut sink);
