@@ -11,7 +11,7 @@ use trommel::placement::available_cores;
 use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
-use super::{Place, Run, Totals, check, measure, mine, totals};
+use super::{Place, Run, Totals, check, measure, measure_warm, mine, totals};
 use crate::memory::{peak, reset_peak};
 
 /// Items of all transactions together.
@@ -184,11 +184,11 @@ fn point(case: &Case, layout: Layout, expected: Totals, rounds: usize) -> (Durat
     let batches = case.batches();
     let run = Run { itemset: 2, layout, place: Place::Cores(1) };
     let before = reset_peak();
-    let (_, rows) = mine(batches, case.least, run);
+    let (_, rows) = mine(batches.clone(), case.least, run);
     let bytes = peak().saturating_sub(before);
     assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
     drop(rows);
-    (measure(case, run, expected, rounds), bytes)
+    (measure_warm(case, &batches, run, expected, rounds), bytes)
 }
 
 /// Times by cores: 1, 2, 4 and so on, and all.

@@ -290,15 +290,28 @@ fn check<const N: usize>(case: &Case) -> Totals {
 /// If an answer is wrong.
 fn measure(case: &Case, run: Run, expected: Totals, rounds: usize) -> Duration {
     let batches = case.batches();
-    let mut times: Vec<Duration> = (0..=rounds.max(1))
-        .map(|_| {
-            let (time, rows) = mine(batches.clone(), case.least, run);
-            let Run { layout, .. } = run;
-            assert_eq!(totals(&rows), expected, "{}: {layout:?} gives another answer", case.name);
-            time
-        })
-        .skip(1)
-        .collect();
+    mine(batches.clone(), case.least, run);
+    measure_warm(case, &batches, run, expected, rounds)
+}
+
+/// Median time of some runs over the `batches` of a case.
+///
+/// # Panics
+/// If an answer is wrong.
+fn measure_warm(
+    case: &Case,
+    batches: &(SchemaRef, Vec<RecordBatch>),
+    run: Run,
+    expected: Totals,
+    rounds: usize,
+) -> Duration {
+    let time = |_| {
+        let (time, rows) = mine(batches.clone(), case.least, run);
+        let layout = run.layout;
+        assert_eq!(totals(&rows), expected, "{}: {layout:?} gives another answer", case.name);
+        time
+    };
+    let mut times: Vec<Duration> = (0..rounds.max(1)).map(time).collect();
     times.sort_unstable();
     times[times.len() / 2]
 }
