@@ -62,15 +62,15 @@ impl SlicedColumns {
     pub fn reset(&mut self, lists: Sets<'_>, transactions: u32, columns: Range<u32>) {
         assert!(columns.len() <= COLUMNS, "{} columns; at most {COLUMNS}", columns.len());
         self.rows.clear();
-        // The last row stays without bits.
-        self.rows.resize(transactions as usize + 1, BitRow::default());
+        self.rows.reserve(transactions as usize + 1);
         let mut rest: Vec<&[u32]> =
             columns.clone().map(|column| lists.set(column as usize)).collect();
         for begin in (0..transactions).step_by(STRIP as usize) {
-            let end = begin.saturating_add(STRIP);
+            // Strip by strip: all columns meet the rows while these are in the cache.
+            let end = transactions.min(begin.saturating_add(STRIP));
+            self.rows.resize(end as usize, BitRow::default());
             for (column, list) in rest.iter_mut().enumerate() {
                 let (word, bit) = (column / 64, 1 << (column % 64));
-                // Strip by strip: all columns meet the rows while these are in the cache.
                 let mut len = 0;
                 while let Some(&transaction) = list.get(len).filter(|&&tid| tid < end) {
                     self.rows[transaction as usize].0[word] |= bit;
@@ -83,6 +83,8 @@ impl SlicedColumns {
             rest.iter().all(|list| list.is_empty()),
             "a transaction is not below {transactions}"
         );
+        // It stays without bits.
+        self.rows.push(BitRow::default());
         self.columns = columns;
     }
 

@@ -40,15 +40,13 @@ impl Collector {
     }
 
     /// Adds a transaction of items by number. Returns the block before it, if that is full.
-    pub(super) fn push(
-        &mut self,
-        items: impl ExactSizeIterator<Item = u32>,
-    ) -> Option<TransactionBlock> {
+    #[inline]
+    pub(super) fn push(&mut self, items: &[u32]) -> Option<TransactionBlock> {
         let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
             || !self.open.is_empty() && self.open.items.len() + items.len() > self.block_items;
         // Closed before the transaction, which is never divided.
         let full = if is_full { self.close() } else { None };
-        self.open.items.extend(items);
+        self.open.items.extend_from_slice(items);
         let end = u32::try_from(self.open.items.len()).expect("a column has fewer than 2^31");
         self.open.ends.push(end);
         full
@@ -94,7 +92,7 @@ mod tests {
                 70_000 => 0..1_100_000,
                 _ => 0..transaction % 4,
             };
-            blocks.extend(collector.push(items));
+            blocks.extend(collector.push(&items.collect::<Vec<_>>()));
         }
         blocks.extend(collector.close());
         assert_eq!(collector.close(), None);

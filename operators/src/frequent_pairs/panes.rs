@@ -62,8 +62,8 @@ impl PaneBlocks {
     }
 
     /// Adds a block of the live pane.
-    pub(super) fn push(&mut self, block: Option<TransactionBlock>) {
-        self.collected.extend(block.map(|block| (self.pane, block)));
+    pub(super) fn push(&mut self, block: TransactionBlock) {
+        self.collected.push_back((self.pane, block));
     }
 
     /// Counts a transaction of the live pane; returns whether that is full now.
@@ -107,7 +107,7 @@ impl PaneBlocks {
     /// Closes the window that ends with the live pane, whose last block is `block`. The pane
     /// `is_whole` unless the stream has ended within.
     pub(super) fn close(&mut self, block: Option<TransactionBlock>, is_whole: bool) {
-        self.push(block);
+        block.into_iter().for_each(|block| self.push(block));
         let is_last = !is_whole;
         let span = match &mut self.borders {
             Some(borders) => borders.span(self.panes, is_whole),
@@ -237,11 +237,11 @@ mod tests {
     #[test]
     fn a_window_waits_for_the_blocks_of_its_panes() {
         let mut panes = PaneBlocks::new(Some(Slides::of_items(6, Some(3.0)).unwrap()));
-        panes.push(Some(block(2)));
+        panes.push(block(2));
         let full = [(); 3].map(|()| panes.count_transaction());
         assert_eq!(full, [false, false, true]);
         panes.close(Some(block(1)), true);
-        panes.push(Some(block(3)));
+        panes.push(block(3));
         assert_eq!([(); 3].map(|()| panes.count_transaction()), [false, false, true]);
         panes.close(None, true);
         assert!(panes.next_closed().is_none());

@@ -145,8 +145,9 @@ impl PairProducer {
             }
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
-            let full = self.collector.push(self.numbers[begin..end].iter().copied());
-            self.panes.push(full);
+            if let Some(full) = self.collector.push(&self.numbers[begin..end]) {
+                self.panes.push(full);
+            }
             if self.panes.count_transaction() {
                 self.panes.close(self.collector.close(), true);
             }

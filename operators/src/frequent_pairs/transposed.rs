@@ -125,7 +125,7 @@ mod tests {
 
     fn check(transactions: &[Vec<u32>], memory: &mut Transposition) {
         let mut collector = Collector::new(usize::MAX);
-        let push = |items: &Vec<u32>| collector.push(items.iter().copied()).is_none();
+        let push = |items: &Vec<u32>| collector.push(items).is_none();
         assert!(transactions.iter().all(push));
         let Some(block) = collector.close() else { return };
         let transposed = memory.transpose(&block);
