@@ -9,7 +9,7 @@ use crate::operator::OperatorSpec;
 
 /// Operators that the program makes for stages of a configuration, such as sources over its own
 /// data and sinks that call its functions. The configuration names the operator of such a stage,
-/// without parameters; its inputs and cores are those of any stage.
+/// without parameters, and gives it inputs and cores as any other.
 ///
 /// # Examples
 /// ```

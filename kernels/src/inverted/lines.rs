@@ -35,8 +35,8 @@ pub(super) trait Lines: Copy {
     /// Bit `i`: whether byte `i` of a line is not zero, the lowest byte of the first word first.
     fn bytes(self, line: Self::Line) -> u64;
 
-    /// The line whose pairs of words are those of `packed` in turn where a bit of `present` is set,
-    /// and zeros elsewhere.
+    /// A line of eight pairs of words: the next pair of `packed` where the bit of `present` is set,
+    /// zeros elsewhere.
     fn expand(self, packed: &[u32; LINE], present: u8) -> Self::Line;
 
     /// Adds the number of bits of a line to sums.

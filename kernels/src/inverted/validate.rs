@@ -125,8 +125,8 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Whether the groups of a list, which is valid and lies within the words, are those of its
-    /// ids.
+    /// Whether the groups of a list hold its ids and no others. The list is valid, and lies within
+    /// the words.
     fn are_groups(&mut self, view: View<'_>, row: Row<'_>, form: Form) -> bool {
         let (documents, size) = (view.documents(), row.size());
         self.ids.clear();

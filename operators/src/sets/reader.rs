@@ -169,7 +169,7 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
-/// The column as lists with offsets of 32 bits, whose values are those of its rows.
+/// The column as lists with offsets of 32 bits, without values that belong to no row.
 fn lists(sets: &ArrayRef) -> Result<ListArray, SetReadError> {
     let item = match sets.data_type() {
         DataType::List(item)

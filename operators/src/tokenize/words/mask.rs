@@ -91,7 +91,7 @@ impl<'a> Blocks<'a> {
         if !at.is_multiple_of(BLOCK) {
             masks = masks.and_then(block(at / BLOCK + 1), at % BLOCK);
         }
-        // The masks are those of the whole window, a part of which may be asked for.
+        // The masks cover the whole window, even if a part of it is asked for.
         if base == 0 {
             // The byte before it is of another text.
             masks.joined &= !1;
