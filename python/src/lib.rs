@@ -37,9 +37,9 @@ mod wait;
 
 use pyo3::prelude::*;
 
-// The allocator of the command line. That of the C library gives large blocks back to the system at
-// each end of a call: a join of a million sets took a fifth longer with it. AddressSanitizer watches
-// the C library's alone.
+// The allocator of the command line. The C library's gives large blocks back to the system at the
+// end of a call: a join of a million sets took a fifth longer with it. AddressSanitizer watches the
+// C library's alone.
 #[cfg(not(address_sanitizer))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
