@@ -2,6 +2,7 @@
 //! the engine, next to a hand-written loop and, with the feature `peers`, next to other engines.
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 
+mod arrays;
 mod conjunctive_query;
 mod engine;
 mod epsilon_join;
@@ -29,6 +30,8 @@ use clap::Parser;
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
 enum Command {
+    /// Joins and counts of arrays in memory, for comparison with the Python package.
+    Arrays(arrays::Arguments),
     /// Conjunctive queries over inverted lists, on the processor and in batches on a GPU.
     ConjunctiveQuery(conjunctive_query::Arguments),
     /// Cost of the engine in ns per item, and of queries to a running pipeline.
@@ -66,6 +69,12 @@ enum Command {
 
 fn main() -> ExitCode {
     match Command::parse() {
+        Command::Arrays(arguments) => {
+            if let Err(error) = arrays::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
+        }
         Command::ConjunctiveQuery(arguments) => {
             println!("{}\n", engine::machine());
             if let Err(error) = conjunctive_query::run(&arguments) {

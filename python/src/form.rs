@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use pyo3::prelude::*;
 use trommel::error::BindErrorKind;
-use trommel::sets::{SetReadError, SetReader};
+use trommel::sets::{SetReadError, SetReader, lists};
 
 use crate::live::lock;
 
@@ -64,6 +64,11 @@ pub(crate) enum Fault {
         found: usize,
         expected: usize,
     },
+    /// More bytes than offsets of 32 bits tell apart.
+    Texts {
+        rows: usize,
+        bytes: usize,
+    },
     Sets(SetReadError),
     Arrow(ArrowError),
 }
@@ -83,6 +88,9 @@ impl fmt::Display for Fault {
                 "invalid vector in row {row}: it has {found} coordinates, and the first one has \
                  {expected}"
             ),
+            Self::Texts { rows, bytes } => {
+                write!(f, "texts of {bytes} bytes in {rows} rows: a batch has at most {}", i32::MAX)
+            }
             Self::Sets(error) => error.fmt(f),
             Self::Arrow(error) => error.fmt(f),
         }
@@ -209,7 +217,8 @@ impl Former {
                 }
                 _ => DataType::Utf8,
             };
-            return Ok(cast(column, &DataType::new_list(texts, true))?);
+            let column = lists(column).map_err(Fault::Sets)?;
+            return Ok(cast(&column, &DataType::new_list(texts, true))?);
         }
         // Ids play no part in transactions, whose number they would bound.
         let read = SetReader::new().read(begin % (1 << 31), column).map_err(Fault::Sets)?;
@@ -228,7 +237,8 @@ impl Former {
             DataType::List(found) | DataType::LargeList(found)
                 if found.data_type().is_numeric() =>
             {
-                let lists = cast(column, &DataType::List(Arc::clone(&item)))?;
+                let lists = lists(column).map_err(Fault::Sets)?;
+                let lists = cast(&lists, &DataType::List(Arc::clone(&item)))?;
                 let lists = lists.as_list::<i32>();
                 let length = |row: usize| usize::try_from(lists.value_length(row)).unwrap_or(0);
                 let mut valid = (0..lists.len()).filter(|&row| lists.is_valid(row));
@@ -244,9 +254,7 @@ impl Former {
                 let size = i32::try_from(dims)
                     .map_err(|_| ArrowError::ComputeError("too many coordinates".into()))?;
                 if lists.null_count() == 0 {
-                    let start = usize::try_from(lists.value_offsets()[0]).unwrap_or(0);
-                    let coordinates = lists.values().slice(start, dims * lists.len());
-                    let coordinates = coordinates.as_primitive::<Float32Type>().clone();
+                    let coordinates = lists.values().as_primitive::<Float32Type>().clone();
                     return Ok(Arc::new(FixedSizeListArray::try_new(
                         item,
                         size,
@@ -364,11 +372,22 @@ fn check_sign(what: &'static str, begin: u64, column: &ArrayRef) -> Result<(), F
 fn text(column: &ArrayRef) -> Result<ArrayRef, Fault> {
     Ok(match column.data_type() {
         // Not by `cast`, which fails where the offsets of a part of a long column exceed 2^31.
-        DataType::LargeUtf8 => Arc::new(column.as_string::<i64>().iter().collect::<StringArray>()),
-        DataType::Utf8View => Arc::new(column.as_string_view().iter().collect::<StringArray>()),
+        DataType::LargeUtf8 => Arc::new(short(column.as_string::<i64>().iter())?),
+        DataType::Utf8View => Arc::new(short(column.as_string_view().iter())?),
         DataType::Dictionary(_, value) if is_text(value) => text(&cast(column, value)?)?,
         _ => Arc::clone(column),
     })
+}
+
+/// Texts with offsets of 32 bits.
+fn short<'a>(
+    texts: impl ExactSizeIterator<Item = Option<&'a str>> + Clone,
+) -> Result<StringArray, Fault> {
+    let (rows, bytes) = (texts.len(), texts.clone().flatten().map(str::len).sum());
+    if i32::try_from(bytes).is_err() {
+        return Err(Fault::Texts { rows, bytes });
+    }
+    Ok(texts.collect())
 }
 
 /// All columns; texts as Utf8, lists with offsets of 32 bits.
@@ -378,8 +397,8 @@ fn plain(batch: &RecordBatch) -> Result<RecordBatch, Fault> {
     let mut fields = Vec::with_capacity(batch.num_columns());
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         let column = match column.data_type() {
-            DataType::LargeList(item) | DataType::ListView(item) => {
-                cast(column, &DataType::List(Arc::clone(item)))?
+            DataType::LargeList(_) | DataType::ListView(_) => {
+                Arc::new(lists(column).map_err(Fault::Sets)?)
             }
             _ => text(column)?,
         };

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::table::Table;
 
-/// The type of the elements of a list, by those that are not None.
+/// The type of the elements of a list. None has no type.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,

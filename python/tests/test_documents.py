@@ -5,7 +5,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import trommel
@@ -65,7 +64,3 @@ def test_the_code_of_the_guide_runs(monkeypatch, capsys):
     pairs = names["pl"].DataFrame(names["pairs"]).to_dicts()
     assert [(pair["left_path"], pair["right_path"]) for pair in pairs] == [("x", "y")]
     assert len(names["running"].rows("rows")) == 10
-    # The parts of a stream, as engines hand them over.
-    parts = [pa.record_batch({"item": ["a", "b", "a"]}), pa.record_batch({"item": ["b", "b"]})]
-    states = [batch["state"][0].as_py() for part in parts for batch in names["count"](iter([part]))]
-    assert names["merged"](states).top(2).to_pydict()["count"] == [3, 2]

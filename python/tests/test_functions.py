@@ -248,3 +248,22 @@ def test_a_run_that_fails_says_why():
     assert len(trommel.epsilon_join([[1.0], [float("nan")], [1.0]], epsilon=1, not_finite="skip")) == 1
     with pytest.raises(trommel.PipelineError, match="memory_max"):
         trommel.set_similarity_join([list(range(1000))], threshold=1, memory_max=10)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda device: trommel.set_similarity_join([[1]], threshold=1, device=device),
+        lambda device: trommel.near_duplicates(["a"], 1, device=device),
+        lambda device: trommel.frequent_pairs([[1, 2]], 1, device=device),
+        lambda device: trommel.epsilon_join([[1.0]], epsilon=1, device=device),
+    ],
+    ids=["set_similarity_join", "near_duplicates", "frequent_pairs", "epsilon_join"],
+)
+def test_a_device_is_chosen_and_one_that_is_missing_is_named(call):
+    with pytest.raises(trommel.PipelineError, match='`device` is "cuda:15", but '):
+        call("cuda:15")
+    with pytest.raises(ValueError, match='device: .*"tpu"'):
+        call("tpu")
+    call("cpu")
+    call("auto")

@@ -295,6 +295,27 @@ def test_more_rows_than_32_bits_count():
     assert row["count"] > 2**31
 
 
+def test_columns_of_more_than_2_31_bytes_or_elements():
+    size = (1 << 31) + 16
+    # Zeros that the system has not given memory for.
+    zeros = pa.py_buffer(np.zeros(size, dtype="u1"))
+    ends = np.array([0, size - 16, size - 15, size], dtype="i8")
+    texts = pa.Array.from_buffers(pa.large_string(), 3, [None, pa.py_buffer(ends), zeros])
+    # A short text far behind in a long column is like any other.
+    assert counts(trommel.top(texts.slice(1))) == [("\0", 1), ("\0" * 15, 1)]
+    with pytest.raises(ValueError, match="texts of 2147483664 bytes .* at most 2147483647"):
+        trommel.tokenize(texts)
+    values = pa.Array.from_buffers(pa.uint8(), size, [None, zeros])
+    lists = pa.LargeListArray.from_arrays(pa.array(ends), values)
+    assert trommel.set_similarity_join(lists.slice(1), threshold=1)["overlap"] == [1]
+    with pytest.raises(ValueError, match="lists of 2147483664 elements .* at most 2147483647"):
+        trommel.set_similarity_join(lists, threshold=1)
+    (pair,) = trommel.epsilon_join(
+        pa.LargeListArray.from_arrays(pa.array(ends[1:2].repeat(2) + np.arange(2)), values), epsilon=0, output="count"
+    ).to_pylist()
+    assert pair == {"count": 0}
+
+
 def test_a_table_shows_itself():
     rows = trommel.table({"word": ["<a>", "b"] * 10, "n": list(range(20))})
     shown = repr(rows)

@@ -4,6 +4,7 @@ import multiprocessing
 import pickle
 import random
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -99,6 +100,42 @@ def test_damaged_bytes_are_refused():
         changed[at] ^= 0x55
         with pytest.raises(ValueError):
             trommel.FrequentItems.from_bytes(bytes(changed))
+
+
+def test_bytes_with_a_right_checksum_are_not_trusted():
+    def sealed(written):
+        return written + zlib.crc32(written).to_bytes(4, "little")
+
+    items = trommel.FrequentItems(10)
+    items.observe(["a", "b"])
+    state = items.to_bytes()[:-4]
+    magic, head, rest = state.split(b"\n", 2)
+    assert trommel.FrequentItems.from_bytes(sealed(state)).observed == 2
+    heads = [
+        b"", b"3", b"[]", b"{}", b'{"parameters": 3}', b'{"parameters": {"counter": 3}}', b"[" * 100_000,
+        b'{"parameters": {"counters": -1}}', b'{"parameters": {"counters": "x"}}', b"\xff",
+        head.replace(b'"Utf8"', b'"Float64"'), head.replace(b'"Utf8"', b"7"), head.replace(b'"Utf8"', b'"UInt64"'),
+        head.replace(b'"counters": 10', b'"counters": 11'), head.replace(b'"counters": 10', b'"counters": 1e400'),
+    ]  # fmt: skip
+    for head_changed in heads:
+        assert head_changed != head
+        with pytest.raises(ValueError):
+            trommel.FrequentItems.from_bytes(sealed(b"\n".join([magic, head_changed, rest])))
+    # The state of the operator: refused, or an object that works.
+    begin = len(magic) + len(head) + 2
+    for at in range(begin, len(state)):
+        for changed in (0, 1, 0x7F, 0xFF):
+            written = bytearray(state)
+            written[at] = changed
+            try:
+                again = trommel.FrequentItems.from_bytes(sealed(bytes(written)))
+            except ValueError:
+                continue
+            again.observe(["a"])
+            again.top(3)
+    for end in range(begin, len(state)):
+        with pytest.raises(ValueError):
+            trommel.FrequentItems.from_bytes(sealed(state[:end]))
 
 
 def test_merges_that_make_no_sense_are_refused():

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psutil
@@ -38,6 +40,28 @@ def test_the_import_is_fast_and_needs_no_library():
     """
     times = sorted(float(run_python(code)) for _ in range(5))
     assert times[0] < 0.05, times
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded interpreter")
+def test_the_import_leaves_an_interpreter_without_its_lock():
+    code = """
+        import sys, trommel
+        trommel.top(["a"])
+        print(sys._is_gil_enabled())
+    """
+    assert run_python(code, env={**os.environ, "PYTHONWARNINGS": "error"}).strip() == "False"
+
+
+def test_arrays_of_several_threads_stay_apart():
+    arrays = [np.full(1000, number, dtype="u4") for number in range(64)]
+
+    def work(array):
+        for _ in range(100):
+            table = trommel.table(array.copy())
+            assert pa.table(table)["item"].to_pylist() == array.tolist()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, arrays))
 
 
 def spin(seconds):

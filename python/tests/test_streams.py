@@ -1,6 +1,7 @@
 """`SetJoinStream`, `EpsilonStream` and `ConjunctiveIndex` against naive answers."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -108,6 +109,40 @@ def test_an_index_answers_over_what_was_added(kind, tmp_path):
             assert row["documents"] == documents_with(documents[:300], query)
         with pytest.raises(ValueError, match="opened for queries alone"):
             index.add(documents)
+
+
+def test_several_threads_use_one_index_and_one_stream():
+    found = []
+    with trommel.ConjunctiveIndex() as index, trommel.SetJoinStream(1, window={"sets": 1000}) as stream:
+
+        def work(number):
+            pairs = stream.add([[number]] * 5).to_pylist()
+            index.add([[number, 100]] * 5)
+            for _ in range(20):
+                many = index.query_batch([[100], [number], [number, 100], [200]])["documents"]
+                assert [len(many[1]), len(many[2]), len(many[3])] == [5, 5, 0] and len(many[0]) >= 5
+            found.extend(pairs)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(8)))
+        found += stream.finish().to_pylist()
+        assert len(index) == 40 and len(stream) == 40
+    # Ten pairs of each five equal sets.
+    assert len({(pair["left"], pair["right"]) for pair in found}) == len(found) == 80
+
+
+def test_ctrl_c_closes_an_index(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    index = trommel.ConjunctiveIndex()
+    index.add([["a"]])
+    monkeypatch.setattr(index, "_settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        index.query(["a"])
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="this index is closed"):
+        index.query(["a"])
 
 
 def test_documents_have_names():

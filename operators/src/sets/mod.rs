@@ -33,7 +33,7 @@ pub(crate) use self::collection::SizeRun;
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::input::{SetColumns, SetRows};
-pub use self::reader::{SetReadError, SetReader};
+pub use self::reader::{SetReadError, SetReader, lists};
 pub use self::side::Side;
 
 /// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, ListArray, OffsetSizeTrait, RecordBatch, UInt32Array,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
@@ -86,6 +88,14 @@ pub enum SetReadError {
     Ids {
         /// The row.
         row: u64,
+    },
+    /// Some thousand rows have more elements than offsets of 32 bits tell apart.
+    #[error("lists of {elements} elements in {rows} rows: a batch has at most {}", i32::MAX)]
+    Long {
+        /// Number of elements.
+        elements: usize,
+        /// Number of rows.
+        rows: usize,
     },
     /// A list does not fit its type.
     #[error(transparent)]
@@ -169,30 +179,37 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
-/// The column as lists with offsets of 32 bits, without values that belong to no row.
-fn lists(sets: &ArrayRef) -> Result<ListArray, SetReadError> {
-    let item = match sets.data_type() {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
+/// A column of lists as lists with offsets of 32 bits, without the values of other rows: a part of
+/// a longer column costs as much as its own rows.
+///
+/// # Errors
+/// If the column has another type, or its rows have more than 2^31 - 1 values.
+pub fn lists(column: &ArrayRef) -> Result<ListArray, SetReadError> {
+    match column.data_type() {
+        DataType::List(_) => own(column.as_list::<i32>()),
+        DataType::LargeList(_) => own(column.as_list::<i64>()),
+        DataType::ListView(item)
         | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => Arc::clone(item),
-        found => return Err(SetReadError::Type { found: found.clone() }),
-    };
-    let lists = cast(sets, &DataType::List(item))?;
-    let lists = lists.as_list::<i32>();
-    let (first, last) = (lists.value_offsets()[0], lists.value_offsets()[lists.len()]);
-    if first == 0 && usize::try_from(last) == Ok(lists.values().len()) {
-        return Ok(lists.clone());
+        | DataType::FixedSizeList(item, _) => {
+            let lists = cast(column, &DataType::List(Arc::clone(item)))?;
+            own(lists.as_list::<i32>())
+        }
+        found => Err(SetReadError::Type { found: found.clone() }),
     }
-    // A slice of a longer column: its values alone are numbered.
-    let [start, len] = [first, last - first]
-        .map(|end| usize::try_from(end).expect("the offsets of a list ascend from 0"));
-    let values = lists.values().slice(start, len);
-    let offsets = lists.offsets().iter().map(|end| end - first).collect();
-    let offsets = OffsetBuffer::new(offsets);
-    let DataType::List(item) = lists.data_type() else { unreachable!("it is a list") };
-    Ok(ListArray::new(Arc::clone(item), offsets, values, lists.nulls().cloned()))
+}
+
+fn own<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<ListArray, SetReadError> {
+    let (DataType::List(item) | DataType::LargeList(item)) = lists.data_type() else {
+        unreachable!("it is a list")
+    };
+    let offsets = lists.offsets();
+    let [first, last] = [offsets[0], offsets[lists.len()]].map(O::as_usize);
+    if i32::try_from(last - first).is_err() {
+        return Err(SetReadError::Long { elements: last - first, rows: lists.len() });
+    }
+    let values = lists.values().slice(first, last - first);
+    let offsets = OffsetBuffer::from_lengths(offsets.lengths());
+    Ok(ListArray::try_new(Arc::clone(item), offsets, values, lists.nulls().cloned())?)
 }
 
 /// The range of the tokens of a row; empty for a null.
@@ -252,6 +269,8 @@ fn built(ids: impl Iterator<Item = u32>, sets: &ListArray, tokens: &[u32]) -> Re
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, UInt32Builder};
+    use arrow_array::{LargeListArray, NullArray};
+    use arrow_schema::Field;
 
     use super::*;
 
@@ -291,6 +310,22 @@ mod tests {
             let said = "is out of range; tokens are 0 to 4294967295";
             assert_eq!(error, format!("invalid set in row 11: {shown} {said}"));
         }
+    }
+
+    #[test]
+    fn lists_far_behind_in_a_long_column_are_read() {
+        let values: ArrayRef = Arc::new(NullArray::new((1 << 31) + 1));
+        let far = |first: i64| {
+            let offsets = OffsetBuffer::new(vec![first, 1 << 31, (1 << 31) + 1].into());
+            let item = Arc::new(Field::new_list_field(DataType::Null, true));
+            Arc::new(LargeListArray::new(item, offsets, Arc::clone(&values), None)) as ArrayRef
+        };
+        let read = lists(&far((1 << 31) - 2)).unwrap();
+        assert_eq!(read.offsets()[..], [0, 2, 3]);
+        assert_eq!(read.values().len(), 3);
+        let error = lists(&far(0)).unwrap_err().to_string();
+        let said = "in 2 rows: a batch has at most 2147483647";
+        assert_eq!(error, format!("lists of 2147483649 elements {said}"));
     }
 
     #[test]

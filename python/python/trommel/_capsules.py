@@ -7,7 +7,6 @@ consumer moves it, which then calls its ``release``.
 from __future__ import annotations
 
 import ctypes
-import itertools
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_void_p
 from typing import Any
 
@@ -66,9 +65,13 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, c_char_p]
 
-# The objects that arrays with these numbers in `private_data` refer to, until their release.
+# The objects that an array refers to, until its release; their address is in its `private_data`.
 _kept: dict[int, tuple[Any, ...]] = {}
-_numbers = itertools.count(1)
+
+
+def _keep(array: _Array, objects: tuple[Any, ...]) -> None:
+    array.private_data = id(objects)
+    _kept[id(objects)] = objects
 
 
 def _end_schema(schema: Any) -> None:
@@ -167,9 +170,7 @@ def numpy_column(array: Any) -> ArrowColumn:
         column, kept_column = _data(array.shape[0], [None], values)
         schema, kept_schema = _type(b"+w:%d" % array.shape[1], b"item", item)
         keep += (column, kept_column, schema, kept_schema)
-    number = next(_numbers)
-    column.private_data = number
-    _kept[number] = keep
+    _keep(column, keep)
     return ArrowColumn(schema, column, keep)
 
 
@@ -247,8 +248,6 @@ def _empty_column(schema: _Schema) -> ArrowColumn:
             array.dictionary = ctypes.pointer(values)
         return array
 
-    array = empty(schema)
-    number = next(_numbers)
-    array.private_data = number
-    _kept[number] = tuple(keep)
-    return ArrowColumn(schema, array, tuple(keep))
+    array, kept = empty(schema), tuple(keep)
+    _keep(array, kept)
+    return ArrowColumn(schema, array, kept)

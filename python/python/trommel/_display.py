@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from html import escape
-from types import TracebackType
 from typing import Any
 
 from . import _trommel
@@ -67,12 +66,17 @@ def progress_text(items: int, read: int, total: int | None, seconds: float) -> s
     return text
 
 
+def _is_notebook() -> bool:
+    """Whether outputs are shown by a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
 class Progress:
     """A line that shows the progress of a run: of a terminal, or the output of a notebook's cell."""
 
     def __init__(self, run: _trommel.Run) -> None:
-        from ._pipeline import _is_notebook
-
         self._run = run
         self._cell: Any = None
         self._is_terminal = False
@@ -102,12 +106,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._cell is not None:
             self.draw()
         elif self._is_terminal:

@@ -25,6 +25,15 @@ def _with(id: str, operator: str, inputs: list[str], /, **parameters: Any) -> _S
     return {"id": id, "operator": operator, "inputs": inputs, "with": given(**parameters)}
 
 
+def _join(operator: str, left: Any, right: Any, asked: dict[str, Any], /, **parameters: Any) -> Table:
+    """A join of `left` with itself, or with `right` if it is given."""
+    inputs: list[_Input] = [("left", arrow(left), asked)]
+    if right is not None:
+        inputs.append(("right", arrow(right), asked))
+    stage = _with("join", operator, [id for id, _, _ in inputs], id=asked["id"], **parameters)
+    return _run([stage], inputs)
+
+
 def top(
     items: Any,
     n: int | None = 10,
@@ -238,10 +247,11 @@ def set_similarity_join(
     3
     """
     asked = form("sets", column, carry=carry, into="set")
-    stage = _with(
-        "similar",
+    return _join(
         "set_similarity_join",
-        ["left"] if right is None else ["left", "right"],
+        left,
+        right,
+        asked,
         threshold=number("threshold", threshold),
         similarity=similarity,
         mode=mode,
@@ -252,14 +262,9 @@ def set_similarity_join(
         device=device,
         verify=verify,
         memory_max=memory_max,
-        id=asked["id"],
         set=asked["into"],
         carry=asked["carry"] if asked["carry"] and mode != "deduplicate" else None,
     )
-    inputs = [("left", arrow(left), asked)]
-    if right is not None:
-        inputs.append(("right", arrow(right), asked))
-    return _run([stage], inputs)
 
 
 def near_duplicates(
@@ -490,10 +495,11 @@ def epsilon_join(
     [{'left': 0, 'right': 1, 'distance': 5.0}]
     """
     asked = form("vectors", column, carry=carry, into="vector")
-    stage = _with(
-        "near",
+    return _join(
         "epsilon_join",
-        ["left"] if right is None else ["left", "right"],
+        left,
+        right,
+        asked,
         epsilon=number("epsilon", epsilon),
         output=output,
         window=window,
@@ -501,11 +507,6 @@ def epsilon_join(
         algorithm=algorithm,
         device=device,
         memory_max=memory_max,
-        id=asked["id"],
         vector=asked["into"],
         carry=asked["carry"] or None,
     )
-    inputs = [("left", arrow(left), asked)]
-    if right is not None:
-        inputs.append(("right", arrow(right), asked))
-    return _run([stage], inputs)

@@ -1,4 +1,4 @@
-"""An index of documents, which answers which of them have all terms of a query."""
+"""An index of documents: which documents have all terms of a query."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
-from types import TracebackType
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import _trommel
@@ -20,10 +21,11 @@ _LOOK_SECONDS = 0.0005
 
 
 class ConjunctiveIndex:
-    """Documents, and queries for those that have all of some terms.
+    """An index that finds the documents that contain all terms of a query.
 
     Documents are lists of terms: whole numbers from 0 to 2^32 - 1 or texts. An index runs beside
-    the program until it is closed.
+    the program until it is closed. Several threads may use one; their calls come one after the
+    other.
 
     Parameters
     ----------
@@ -72,6 +74,7 @@ class ConjunctiveIndex:
         self._count = 0
         self._has_texts = False
         self._is_closed = False
+        self._lock = threading.Lock()
 
     @classmethod
     def open(
@@ -139,6 +142,16 @@ class ConjunctiveIndex:
         config = self._stages(["queries"])
         self._run = _trommel.start(config, "arguments", [], (feeds, [], [("answers", None)]))
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One call at a time, because a call counts what the run was given. Ctrl-C closes the index."""
+        with self._lock:
+            try:
+                yield
+            except KeyboardInterrupt:
+                self.close()
+                raise
+
     def _running(self) -> _trommel.Run:
         if self._is_closed:
             raise ValueError("this index is closed")
@@ -164,13 +177,14 @@ class ConjunctiveIndex:
         if self._is_closed:
             raise ValueError("this index is closed")
         rows = table(documents)
-        if self._run is None:
-            self._start(rows.head(0))
-        run = self._running()
-        if not run.feed("documents", rows):
-            run.join(None)
-        self._taken += len(rows)
-        self._count += len(rows)
+        with self._alone():
+            if self._run is None:
+                self._start(rows.head(0))
+            run = self._running()
+            if not run.feed("documents", rows):
+                run.join(None)
+            self._taken += len(rows)
+            self._count += len(rows)
 
     def _settle(self) -> _trommel.Run:
         """Wait until the index has taken all that it was given."""
@@ -185,7 +199,7 @@ class ConjunctiveIndex:
         """The documents that have all `terms`.
 
         Returns their positions from 0, ascending, or their names where documents have names. Raises
-        `ValueError` for terms of another type than those of the documents.
+        `ValueError` if the type of the terms is not the documents'.
         """
         if isinstance(terms, (str, bytes)):
             raise TypeError(f"terms: expected a list of terms, found {terms!r}")
@@ -210,22 +224,23 @@ class ConjunctiveIndex:
             ``query`` (uint32, the row of the query from 0, ascending) and ``documents``, a list of
             positions, or of names where documents have them.
         """
-        run = self._settle()
         if self._has_texts and isinstance(queries, (list, tuple)) and not any(queries):
             # Lists without terms have no type of terms; no document has an empty text as a term.
             queries = [[""]] * len(queries)
         asked = table(queries)
-        if len(asked) and not run.feed("queries", asked):
-            run.join(None)
-        first = self._queries
-        self._queries += len(asked)
-        self._taken += len(asked)
-        while run.count("answers") < len(asked):
-            if run.phase == "ended":
+        with self._alone():
+            run = self._settle()
+            if len(asked) and not run.feed("queries", asked):
                 run.join(None)
-                break
-            time.sleep(_LOOK_SECONDS)
-        return _trommel.in_order(run.take("answers"), first)
+            first = self._queries
+            self._queries += len(asked)
+            self._taken += len(asked)
+            while run.count("answers") < len(asked):
+                if run.phase == "ended":
+                    run.join(None)
+                    break
+                time.sleep(_LOOK_SECONDS)
+            return _trommel.in_order(run.take("answers"), first)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file, which `open` reads. The index goes on.
@@ -237,20 +252,21 @@ class ConjunctiveIndex:
         if self._opened is not None:
             shutil.copyfile(self._opened, path)
             return
-        run = self._settle()
-        run.finish("documents")
-        run.finish("queries")
-        run.join(None)
-        assert self._folder is not None and self._sample is not None
-        written = os.path.join(self._folder, "index")
-        part = f"{path}.{os.getpid()}.part"
-        try:
-            shutil.copyfile(written, part)
-            os.replace(part, path)
-        finally:
-            if os.path.exists(part):
-                os.remove(part)
-            self._start(self._sample, restore=written)
+        with self._alone():
+            run = self._settle()
+            run.finish("documents")
+            run.finish("queries")
+            run.join(None)
+            assert self._folder is not None and self._sample is not None
+            written = os.path.join(self._folder, "index")
+            part = f"{path}.{os.getpid()}.part"
+            try:
+                shutil.copyfile(written, part)
+                os.replace(part, path)
+            finally:
+                if os.path.exists(part):
+                    os.remove(part)
+                self._start(self._sample, restore=written)
 
     def __len__(self) -> int:
         """The number of documents that were added."""
@@ -269,12 +285,7 @@ class ConjunctiveIndex:
     def __enter__(self) -> ConjunctiveIndex:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -6,7 +6,6 @@ import json
 import threading
 import zlib
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from . import _trommel
@@ -256,12 +255,11 @@ class FrequentItems:
         try:
             head = json.loads(text)
             made = cls(**head["parameters"])
-            item, is_weighted = head.get("item"), bool(head.get("is_weighted"))
-        except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError):
+            item, made._is_weighted = head.get("item"), bool(head.get("is_weighted"))
+            made._summary = None if item is None else made._make(item)
+        except (AttributeError, KeyError, RecursionError, TypeError, UnicodeDecodeError, json.JSONDecodeError):
             raise ValueError("invalid state: its header is none of FrequentItems") from None
-        if item is not None:
-            made._is_weighted = is_weighted
-            made._summary = made._make(item)
+        if made._summary is not None:
             made._summary.restore(rest)
         return made
 
@@ -271,12 +269,7 @@ class FrequentItems:
     def __enter__(self) -> FrequentItems:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         return None
 
     def __repr__(self) -> str:

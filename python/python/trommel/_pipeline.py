@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, cast
 
 from . import _trommel
@@ -317,7 +315,7 @@ class Pipeline:
         Parameters
         ----------
         overrides
-            Values in place of those of the pipeline, by their paths:
+            Values that replace the pipeline's, by their paths:
             ``{"stages.top.with.n": 5}``.
 
         Raises
@@ -512,12 +510,7 @@ class Running:
     def __enter__(self) -> Running:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._run.phase != "ended":
             self._run.interrupt()
 
@@ -582,10 +575,3 @@ class Watch:
             if rows is not None:
                 yield rows
             await asyncio.sleep(self._interval if rows is not None else min(self._interval, 0.01))
-
-
-def _is_notebook() -> bool:
-    """Whether outputs are shown by a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and "IPKernelApp" in shell.config

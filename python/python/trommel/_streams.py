@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, TypeVar
 
 from . import _trommel
@@ -35,6 +35,8 @@ class _Stream:
             **({"carry": self._form["carry"]} if self._form["carry"] else {}),
         }
         self._run: _trommel.Run | None = None
+        # Held while the run is started, which the first data does.
+        self._lock = threading.Lock()
         self._is_finished = False
         self._rows = 0
 
@@ -52,8 +54,9 @@ class _Stream:
         if self._is_finished:
             raise ValueError(f"this {type(self).__name__} is finished and takes no more data")
         rows = table(data)
-        if self._run is None:
-            self._run = self._start(rows)
+        with self._lock:
+            if self._run is None:
+                self._run = self._start(rows)
         if not self._run.feed("in", rows):
             # The run has failed; this raises the reason.
             self._run.join(None)
@@ -95,12 +98,7 @@ class _Stream:
     def __enter__(self: _S) -> _S:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
