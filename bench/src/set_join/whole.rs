@@ -151,8 +151,8 @@ impl File<'_> {
         step("all before the join", sets + numbering);
         println!();
         println!(
-            "| threshold | pairs | join alone | whole run, one core | two cores | verifying apart | \
-             best published, one core | two cores | quotients |\n\
+            "| threshold | pairs | join alone | whole run, one core | two cores | \
+             verifying apart | best published, one core | two cores | quotients |\n\
              |---:|---:|---:|---:|---:|---:|---:|---:|---:|"
         );
         for &percent in thresholds {
