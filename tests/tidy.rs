@@ -229,6 +229,7 @@ const PRIMITIVES: &[&str] = &[
     "filter",
     "inverted",
     "mapped",
+    "memory",
     "overlap",
     "postings",
     "sieve",

@@ -20,6 +20,7 @@
 //! | [`inverted`] | conjunctive queries over inverted lists |
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
+//! | [`memory`] | huge pages for large tables, and pages back to the system |
 //!
 //! [`run_compiled_for`] runs loops of other crates, compiled for a level; [`prefetch`] fetches what
 //! they will read.
@@ -33,6 +34,7 @@ pub mod filter;
 pub mod inverted;
 mod isa;
 pub mod mapped;
+pub mod memory;
 pub mod overlap;
 pub mod postings;
 pub mod sets;

@@ -1,7 +1,5 @@
 //! Sets in the order of arrival.
 
-use trommel_kernels::prefetch;
-
 use super::side::Side;
 
 /// Sets of one side in the order of arrival.
@@ -24,16 +22,6 @@ impl ArrivedBlock {
         self.ids.push(id);
         self.tokens.extend_from_slice(tokens);
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
-    }
-
-    /// Fetches into the cache where a set begins.
-    pub(super) fn prefetch_offset(&self, index: usize) {
-        prefetch(&self.offsets, index);
-    }
-
-    /// Fetches the first tokens of a set into the cache.
-    pub(super) fn prefetch_set(&self, index: usize) {
-        prefetch(&self.tokens, self.offsets[index] as usize);
     }
 
     pub(super) fn set(&self, index: usize) -> &[u32] {

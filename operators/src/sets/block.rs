@@ -42,8 +42,10 @@ impl SetBlock {
         parts: impl Iterator<Item = &'a Self> + Clone,
         carried: Option<CarriedRows>,
     ) -> Self {
-        let (mut offsets, mut tokens, mut ids) = (vec![0], Vec::new(), Vec::new());
-        tokens.reserve_exact(parts.clone().map(Self::tokens).sum());
+        let sets = parts.clone().map(Self::len).sum();
+        let (mut offsets, mut ids) = (Vec::with_capacity(sets + 1), Vec::with_capacity(sets));
+        let mut tokens = Vec::with_capacity(parts.clone().map(Self::tokens).sum());
+        offsets.push(0);
         for part in parts {
             let before = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
             offsets.extend(part.offsets()[1..].iter().map(|end| before + end));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::sets::{SetStore, Sets};
 
 use super::block::SetBlock;
@@ -67,7 +68,9 @@ impl SortedSets {
         let mut offsets = Vec::with_capacity(sets + 1);
         offsets.push(0);
         let (ids, sides) = (Vec::with_capacity(sets), Vec::with_capacity(sets));
-        Self { offsets, tokens: Vec::with_capacity(tokens), ids, sides }
+        let mut tokens = Vec::with_capacity(tokens);
+        prefer_huge_pages(&mut tokens);
+        Self { offsets, tokens, ids, sides }
     }
 
     /// Appends a set that is not smaller than the last one.

@@ -5,21 +5,18 @@ use trommel_kernels::sets::sort_lists;
 
 use super::TOKENS_MAX;
 use super::arrived::ArrivedBlock;
-use super::collection::{SetCollection, SortedSets};
+use super::collection::SetCollection;
 use super::error::SetError;
 use super::numbering::{Numbering, TokenCounter, Totals};
-use super::order::{SET_PLACE_BYTES, in_order};
+use super::shelves::{ShelfPlan, Shelves};
 use super::side::Side;
 use crate::budget::{Budget, BudgetFull};
 
 /// Maximum number of tokens of a block with several sets.
 const BLOCK_TOKENS: usize = 1 << 18;
 
-/// Sets whose memory is fetched ahead.
-const AHEAD: usize = 8;
-
-/// Bytes of a set besides its tokens: id, offset, and its place while sets are sorted.
-const SET_BYTES: usize = 2 * size_of::<u32>() + SET_PLACE_BYTES;
+/// Bytes of a set besides its tokens: id and offset.
+const SET_BYTES: usize = 2 * size_of::<u32>();
 
 /// Collects the sets of a join. A set is a strictly ascending list of tokens.
 ///
@@ -144,7 +141,8 @@ impl SetCollector {
     ///
     /// # Cost
     /// Two look-ups per token; sorts the tokens of each set, and all sets by size and tokens.
-    /// While it runs, it holds the tokens twice.
+    /// While it runs, it holds the tokens of some sizes twice, about a twelfth of all or more if
+    /// that many sets have one size.
     ///
     /// # Errors
     /// If that does not fit the memory.
@@ -156,30 +154,27 @@ impl SetCollector {
         let blocks = self.blocks.iter().map(|block| (block.side, &block.tokens[..]));
         let numbering = counter.finish(blocks, self.counted, totals, self.budget)?;
         let Numbering { numbers, counts } = numbering;
-        for block in &mut self.blocks {
+        let plan = ShelfPlan::new(&self.blocks);
+        let sides = 1 + usize::from(self.is_two_sided);
+        let arrived = self.blocks.iter().map(|block| block.tokens.len()).max();
+        let unused_bytes = plan.unused_bytes(sides, arrived.unwrap_or(0));
+        self.budget.take("the sorted sets", unused_bytes)?;
+        let (sets, sorted_bytes) = (plan.sets(), plan.sorted_bytes());
+        let shelf_bytes_max = plan.shelf_bytes_max();
+        let mut shelves = Shelves::new(plan);
+        for mut block in self.blocks {
             numbers.replace(&mut block.tokens);
             sort_lists(isa, &block.offsets, &mut block.tokens);
+            shelves.add(block);
         }
         drop(numbers);
-        self.budget.give_back(counter_bytes);
-        // From here on the sets are held twice, which is the peak of memory.
-        let places = in_order(&self.blocks);
-        let (sets, tokens) = (places.len(), self.tokens);
-        self.budget.take("the sorted sets", 4 * tokens + 9 * sets)?;
-        let mut sorted = SortedSets::with_capacity(sets, tokens);
-        for (number, place) in places.iter().enumerate() {
-            // Sets are anywhere in memory: their misses of the cache overlap.
-            if let Some(far) = places.get(number + 2 * AHEAD) {
-                self.blocks[far.block as usize].prefetch_offset(far.index as usize);
-            }
-            if let Some(near) = places.get(number + AHEAD) {
-                self.blocks[near.block as usize].prefetch_set(near.index as usize);
-            }
-            let block = &self.blocks[place.block as usize];
-            let index = place.index as usize;
-            sorted.push(block.side, block.ids[index], block.set(index));
-        }
-        self.budget.give_back(4 * tokens + SET_BYTES * sets);
+        self.budget.give_back(counter_bytes + unused_bytes);
+        // The bytes of the sets are taken already, but for their sides.
+        let in_collection = shelf_bytes_max + sets;
+        self.budget.take("the sorted sets", in_collection)?;
+        let sorted = shelves.into_sorted();
+        self.budget.give_back(in_collection + 4 * self.tokens + SET_BYTES * sets);
+        self.budget.take("the sorted sets", sorted_bytes)?;
         Ok(sorted.finish(self.is_two_sided, counts, self.budget))
     }
 }

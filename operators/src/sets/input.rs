@@ -1,5 +1,6 @@
 //! Reads the sets of a batch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -85,6 +86,12 @@ impl<'a> SetRows<'a> {
         let ids = records.column(columns.id).as_primitive::<UInt32Type>();
         let sets = records.column(columns.set).as_list::<i32>();
         Self { ids, sets, tokens: sets.values().as_primitive::<UInt32Type>() }
+    }
+
+    /// Number of tokens of consecutive rows; it may count those of nulls, too.
+    pub(crate) fn tokens_of(&self, rows: Range<usize>) -> usize {
+        let [begin, end] = [rows.start, rows.end].map(|row| self.sets.value_offsets()[row]);
+        usize::try_from(end - begin).expect("the offsets of a list do not descend")
     }
 
     /// Id and tokens of a row; `None` if either is null.

@@ -8,6 +8,7 @@
 //! | `collector` | collects sets as they arrive |
 //! | `numbering` | numbers tokens by ascending frequency |
 //! | `order` | the order of sets by size and tokens |
+//! | `shelves` | sets between the order of arrival and that of a collection |
 //! | `block` | sets that chunks refer to |
 //! | `collection` | sets in the order that joins need |
 //! | `carrier` | collects carried columns |
@@ -24,6 +25,7 @@ mod input;
 mod numbering;
 mod order;
 mod reader;
+mod shelves;
 mod side;
 
 pub use self::block::SetBlock;

@@ -8,23 +8,24 @@ pub(crate) fn pair_ns(mean_size: u64) -> u64 {
     20 + mean_size / 2
 }
 
-/// Picoseconds of a CPU core to test a pair of a tile, per word of the signature. Measured: 155,
-/// 89 and 85 at 1, 4 and 8 words with AVX-512 (`trommel-bench signatures`), and 125 at 2 and 8
-/// words in whole joins (`trommel-bench set-join --grid`).
-pub(crate) const TILE_PAIR_PS: u64 = 120;
+/// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words. Measured: 130
+/// at 1 word, 190 at 2 and 680 at 8 with AVX-512 (`trommel-bench set-join --grid`).
+pub(crate) fn tile_pair_ps(words: u64) -> u64 {
+    60 + 75 * words
+}
 
 /// Picoseconds of a device to test a pair of a tile, per word of the signature. Measured: 1.0 for
 /// one word, 0.5 for four (docs/gpu.md).
 pub(crate) const DEVICE_PAIR_PS: u64 = 1;
 
-// The constants below are from joins of generated sets of 31 to 519 tokens, one million in all, at
-// 0.8 and 0.5 (`trommel-bench set-join`, one core of a Xeon with AVX-512).
+// The constants below are from joins of generated sets of 7 to 533 tokens at 0.8 and 0.5
+// (`trommel-bench set-join --grid`, one core of a Xeon with AVX-512).
 
 /// Picoseconds to sign a token for tiles.
-pub(crate) const SIGNED_TOKEN_PS: u64 = 3_000;
+pub(crate) const SIGNED_TOKEN_PS: u64 = 1_500;
 
 /// Picoseconds to sign a token for postings, per word of the signature.
-pub(crate) const WORD_OF_TOKEN_PS: u64 = 1_000;
+pub(crate) const WORD_OF_TOKEN_PS: u64 = 600;
 
 /// Picoseconds to count, add and transpose a posting with a signature of `words` words.
 pub(crate) fn posting_ps(words: u64) -> u64 {
@@ -42,11 +43,21 @@ pub(crate) fn hit_ps(mean_size: u64) -> u64 {
     60_000 + 500 * mean_size
 }
 
-/// Picoseconds of PPJoin to count and add a posting.
-pub(crate) const PREFIX_POSTING_PS: u64 = 20_000;
+/// Picoseconds of PPJoin per set.
+pub(crate) const PREFIX_SET_PS: u64 = 60_000;
 
-/// Picoseconds of PPJoin per pair of postings, with the verification of its candidates.
-pub(crate) const PREFIX_TEST_PS: u64 = 20_000;
+/// Picoseconds of PPJoin to count and add a posting, where its lists take `list_bytes`. Sets of
+/// source code have so many different tokens that each access misses the second-level cache.
+pub(crate) fn prefix_posting_ps(list_bytes: usize) -> u64 {
+    if list_bytes <= 2 << 20 { 14_000 } else { 40_000 }
+}
+
+/// Picoseconds of PPJoin per pair of postings.
+pub(crate) const PREFIX_TEST_PS: u64 = 2_500;
+
+/// Picoseconds of PPJoin per pair of sets that it meets: the first test of the pair, and a share of
+/// the verification.
+pub(crate) const PREFIX_PAIR_PS: u64 = 5_000;
 
 /// Factors by which the tests of postings and of tiles are slower than with AVX-512. Measured: 2.1
 /// and 3.2 with AVX2, 4 and 12 with 128 bits, 4 and 32 without vectors.

@@ -14,10 +14,11 @@ use trommel_kernels::sets::sign;
 use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
-    PREFIX_POSTING_PS, PREFIX_TEST_PS, SIGNED_TOKEN_PS, TILE_PAIR_PS, WORD_OF_TOKEN_PS, hit_ps,
-    level_factors, pair_ns, posting_ps, posting_test_ps,
+    PREFIX_PAIR_PS, PREFIX_SET_PS, PREFIX_TEST_PS, SIGNED_TOKEN_PS, WORD_OF_TOKEN_PS, hit_ps,
+    level_factors, pair_ns, posting_ps, posting_test_ps, prefix_posting_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::ListLengths;
+use crate::set_similarity_join::find::prefix::lists_bytes;
 use crate::set_similarity_join::find::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, SizeRun};
@@ -46,8 +47,11 @@ pub(crate) enum Way {
 /// Counts of a collection from which the costs of its join follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
+    sets: u64,
     tokens: u64,
     mean_size: u64,
+    /// Picoseconds of PPJoin per posting.
+    prefix_posting_ps: u64,
     postings: u64,
     /// Pairs of postings of one list whose sizes fit, about.
     posting_pairs: u64,
@@ -73,8 +77,10 @@ pub(crate) fn choose(
     let fitting = u128::from(lists.posting_pairs) * u128::from(pairs) / u128::from(all.max(1));
     let words = lists.words(collection, bounds);
     let mut counts = Counts {
+        sets,
         tokens: collection.tokens() as u64,
         mean_size: collection.block().mean_size() as u64,
+        prefix_posting_ps: prefix_posting_ps(lists_bytes(collection)),
         postings: lists.postings,
         posting_pairs: u64::try_from(fitting).unwrap_or(u64::MAX),
         pairs,
@@ -109,9 +115,9 @@ impl Counts {
     /// Picoseconds by postings, tiles and prefixes, on a level whose tests of postings and of tiles
     /// take `levels` times as long as with AVX-512.
     fn costs(self, levels: [u64; 2]) -> [u128; 3] {
-        let Self { tokens, mean_size, postings, posting_pairs, pairs, words, survivors } = self;
-        let [tokens, postings, posting_pairs, pairs] =
-            [tokens, postings, posting_pairs, pairs].map(u128::from);
+        let Self { mean_size, words, survivors, .. } = self;
+        let [sets, tokens, postings, posting_pairs, pairs] =
+            [self.sets, self.tokens, self.postings, self.posting_pairs, self.pairs].map(u128::from);
         let share = |of: u128, survivors: u64| of * u128::from(survivors) / u128::from(SAMPLE);
         // Similar pairs are hits of several lists; the larger the sets, the more.
         let hits = share(posting_pairs, survivors[0])
@@ -122,10 +128,13 @@ impl Counts {
             + hits * u128::from(hit_ps(mean_size));
         let tile_words = words_for_mean_size(usize::try_from(mean_size).unwrap_or(usize::MAX));
         let by_tiles = tokens * u128::from(SIGNED_TOKEN_PS)
-            + pairs * u128::from(TILE_PAIR_PS * tile_words as u64 * levels[1])
+            + pairs * u128::from(tile_pair_ps(tile_words as u64) * levels[1])
             + share(pairs, survivors[1]) * u128::from(1000 * pair_ns(mean_size));
-        let by_prefixes =
-            postings * u128::from(PREFIX_POSTING_PS) + posting_pairs * u128::from(PREFIX_TEST_PS);
+        // A pair of large sets meets in many lists.
+        let by_prefixes = sets * u128::from(PREFIX_SET_PS)
+            + postings * u128::from(self.prefix_posting_ps)
+            + posting_pairs * u128::from(PREFIX_TEST_PS)
+            + posting_pairs.min(pairs) * u128::from(PREFIX_PAIR_PS);
         [by_postings, by_tiles, by_prefixes]
     }
 }
@@ -137,7 +146,7 @@ pub(super) fn saved_posting_ps(collection: &SetCollection, bounds: Bounds) -> u6
     let hits = survivors(collection, bounds, words) + SAMPLE * mean_size / HITS_PART;
     let hit_ps = hit_ps(mean_size);
     // `auto` would not take more than PPJoin.
-    (posting_test_ps(words as u64) + hit_ps * hits / SAMPLE).min(PREFIX_TEST_PS)
+    (posting_test_ps(words as u64) + hit_ps * hits / SAMPLE).min(PREFIX_TEST_PS + PREFIX_PAIR_PS)
 }
 
 /// Number of pairs of sets whose sizes fit, of any sides.
@@ -163,7 +172,7 @@ fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> u64 {
         // Without signatures, positions rule most pairs of postings out.
         return SAMPLE / 4;
     }
-    let sample = (u64::from(sets) / SETS_PER_SAMPLE).clamp(SAMPLE / 8, SAMPLE);
+    let sample = (u64::from(sets) / SETS_PER_SAMPLE).clamp(SAMPLE / 4, SAMPLE);
     let mut state = 1_u64;
     let mut below = |end: u32| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -198,8 +207,10 @@ mod tests {
 
     /// Counts of generated collections of a million tokens.
     const GENERATED: Counts = Counts {
+        sets: 31_248,
         tokens: 970_000,
         mean_size: 31,
+        prefix_posting_ps: 14_000,
         postings: 500_000,
         posting_pairs: 51_000_000,
         pairs: 430_000_000,

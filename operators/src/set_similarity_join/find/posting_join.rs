@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
+use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
     Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
@@ -204,9 +205,15 @@ impl SlicedIndex {
         let len_max = ends.iter().max().map_or(0, |len| *len as usize);
         let all: usize = ends.iter().map(|len| *len as usize).sum();
         let slice_max = slice_min.max(collection.tokens() / TOKENS_PER_POSTING);
-        let slice_max = slice_max.max(len_max).min(all);
+        // Slices of about the same length: as many as before, or fewer, and each is smaller. A list
+        // is in one slice, so a slice may end a list early.
+        let slices = all.div_ceil(slice_max.max(len_max)).max(1);
+        let slice_max = slice_max.max(len_max).min(all.div_ceil(slices) + len_max).min(all);
         budget.take("the index", slice_max * size_of::<Posting>())?;
-        let postings = vec![Posting::default(); slice_max];
+        let mut postings = Vec::with_capacity(slice_max);
+        // Lists are written everywhere at once.
+        prefer_huge_pages(&mut postings);
+        postings.resize(slice_max, Posting::default());
         Ok(Self { token_min, ends, slice: 0..0, postings, len_max })
     }
 

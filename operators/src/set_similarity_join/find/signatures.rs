@@ -1,6 +1,7 @@
 //! Signatures of all sets of a collection, as the indexes hold them.
 
 use trommel_kernels::Isa;
+use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::sets::sign_sets;
 
 use crate::budget::{Budget, BudgetFull};
@@ -38,7 +39,9 @@ impl SetSignatures {
     ) -> Result<Self, BudgetFull> {
         let len = words * collection.len();
         budget.take("the index", len * size_of::<u64>())?;
-        let mut bits = vec![0; len];
+        let mut bits = Vec::with_capacity(len);
+        prefer_huge_pages(&mut bits);
+        bits.resize(len, 0);
         if words > 0 {
             let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
             sign_sets(isa, offsets, tokens, words, &mut bits);

@@ -124,8 +124,10 @@ impl Batcher {
             Extent::Items(_) | Extent::Endless => position,
         };
         self.join.open(stamp(self.position))?;
-        let mut arrivals = Arrivals::new();
         batch.begin = batch.end;
+        let rows_left = batch.records.num_rows() - batch.begin;
+        let rows = batch.begin..batch.begin + rows_left.min(sets_max);
+        let mut arrivals = Arrivals::with_capacity(rows.len(), sets.tokens_of(rows));
         batch.rows.clear();
         let mut taken = 0;
         while batch.end < batch.records.num_rows() && taken < sets_max {

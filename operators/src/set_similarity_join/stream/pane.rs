@@ -29,9 +29,12 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// No sets yet.
-    pub(super) fn new() -> Self {
-        Self { offsets: vec![0], tokens: Vec::new(), ids: Vec::new(), stamps: Vec::new() }
+    /// No sets yet, with memory for `sets` sets of `tokens` tokens in all.
+    pub(super) fn with_capacity(sets: usize, tokens: usize) -> Self {
+        let mut offsets = Vec::with_capacity(sets + 1);
+        offsets.push(0);
+        let (ids, stamps) = (Vec::with_capacity(sets), Vec::with_capacity(sets));
+        Self { offsets, tokens: Vec::with_capacity(tokens), ids, stamps }
     }
 
     /// Number of sets.
@@ -73,7 +76,7 @@ impl Arrivals {
 
     /// Keeps the sets whose flag in `is_kept` is true.
     pub(super) fn retain(&mut self, is_kept: &[bool]) {
-        let mut kept = Self::new();
+        let mut kept = Self::with_capacity(self.len(), self.tokens.len());
         for (set, _) in is_kept.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
             kept.tokens.extend_from_slice(self.set(set));
             kept.close(self.ids[set], self.stamps[set]);
@@ -150,7 +153,7 @@ impl panes::MergePane for SetPane {
         let carried = blocks.clone().map(|sets| sets.carried(Side::Left));
         let carried = CarriedRows::joined(carried, batch_bytes)?;
         let sets = Arc::new(SetBlock::joined(blocks, carried));
-        let stamps = parts.iter().flat_map(|pane| pane.stamps.iter().copied()).collect();
+        let stamps = parts.iter().map(|pane| &pane.stamps[..]).collect::<Vec<_>>().concat();
         let newest = parts.iter().map(|pane| pane.newest).max().unwrap_or_default();
         Ok(Self { sets, stamps, begin, cell, newest, batch_bytes })
     }
