@@ -5,6 +5,9 @@ use super::scratch::Buffers;
 
 /// Answers queries.
 pub(super) trait Answer: Copy {
+    /// Whether a query is counted by the words of its bitmaps, all of its lists.
+    fn is_dense(self, steps: Steps<'_>) -> bool;
+
     /// The number of documents in all lists.
     fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32;
 

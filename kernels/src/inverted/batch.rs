@@ -1,6 +1,7 @@
 //! Queries that are answered together.
 
 use super::answer::Answer;
+use super::dense::DenseQueries;
 use super::document_set::DocumentSet;
 use super::fetch::{GROUP, fetch};
 use super::plan::Steps;
@@ -104,13 +105,15 @@ pub struct FoundDocuments {
 ///
 /// # Cost
 ///
-/// That of a [`QueryScratch`], 32 bytes a query, and a copy of the documents found.
+/// That of a [`QueryScratch`], 44 bytes a query and eight a term, and a copy of the documents found.
 #[derive(Debug, Default)]
 pub struct BatchScratch {
     query: QueryScratch,
     /// Where the keys of each query of a group end.
     ends: [usize; GROUP],
     order: Vec<Place>,
+    /// Queries that are counted together at the end.
+    dense: DenseQueries,
     /// Documents in the order of work, and the range of each query's.
     found: Vec<u32>,
     ranges: Vec<(usize, usize)>,
@@ -139,8 +142,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
     /// # Cost
     ///
     /// As [`count`](Self::count) for each query, but for misses of the cache: the batch is worked
-    /// on in the order of its lists, and lists of 16 queries are fetched together. The order costs
-    /// about 50 ns a query. Allocates only while `scratch` and `counts` grow.
+    /// on in the order of its lists, lists of 16 queries are fetched together, and bitmaps are read
+    /// by parts, each for all queries without other lists. The order costs about 50 ns a query. Allocates only while `scratch` and `counts` grow.
     ///
     /// # Panics
     ///
@@ -172,7 +175,11 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ) {
         counts.clear();
         counts.resize(batch.len(), 0);
-        self.work(isa, batch, scratch, Counts(counts));
+        let mut dense = std::mem::take(&mut scratch.dense);
+        dense.clear();
+        self.work(isa, batch, scratch, Counts { counts, dense: &mut dense });
+        dense.count(isa, self.view(), batch.within, counts);
+        scratch.dense = dense;
     }
 
     /// Finds the documents of each query; `found` is in the order of the queries.
@@ -249,21 +256,22 @@ fn sort(view: View<'_>, batch: QueryBatch<'_>, order: &mut Vec<Place>) {
 
 /// Takes the answers of a batch.
 trait Write {
-    fn write<L: Answer>(&mut self, level: L, query: usize, steps: Steps<'_>, buffers: &mut Buffers);
+    fn write<L: Answer>(&mut self, level: L, query: u32, steps: Steps<'_>, buffers: &mut Buffers);
 }
 
-struct Counts<'a>(&'a mut [u32]);
+struct Counts<'a> {
+    counts: &'a mut [u32],
+    dense: &'a mut DenseQueries,
+}
 
 impl Write for Counts<'_> {
     #[inline(always)]
-    fn write<L: Answer>(
-        &mut self,
-        level: L,
-        query: usize,
-        steps: Steps<'_>,
-        buffers: &mut Buffers,
-    ) {
-        self.0[query] = level.count(steps, buffers);
+    fn write<L: Answer>(&mut self, level: L, query: u32, steps: Steps<'_>, buffers: &mut Buffers) {
+        if level.is_dense(steps) {
+            self.dense.push(query, steps.keys);
+        } else {
+            self.counts[query as usize] = level.count(steps, buffers);
+        }
     }
 }
 
@@ -274,16 +282,10 @@ struct Documents<'a> {
 
 impl Write for Documents<'_> {
     #[inline(always)]
-    fn write<L: Answer>(
-        &mut self,
-        level: L,
-        query: usize,
-        steps: Steps<'_>,
-        buffers: &mut Buffers,
-    ) {
+    fn write<L: Answer>(&mut self, level: L, query: u32, steps: Steps<'_>, buffers: &mut Buffers) {
         let begin = self.documents.len();
         level.find(steps, buffers, self.documents);
-        self.ranges[query] = (begin, self.documents.len());
+        self.ranges[query as usize] = (begin, self.documents.len());
     }
 }
 
@@ -319,7 +321,7 @@ impl<L: Answer, W: Write> RunOn<L> for Work<'_, W> {
             let steps = &steps[..group.len()];
             fetch(steps);
             for (place, &steps) in group.iter().zip(steps) {
-                writer.write(level, place.query as usize, steps, buffers);
+                writer.write(level, place.query, steps, buffers);
             }
         }
     }

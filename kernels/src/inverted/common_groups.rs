@@ -10,7 +10,7 @@ use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
 /// Lists that are combined by groups at most.
-const LISTS: usize = 8;
+pub(super) const LISTS: usize = 8;
 
 /// The groups of all lists of a query.
 #[derive(Clone, Copy)]

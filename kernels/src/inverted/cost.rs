@@ -2,9 +2,11 @@
 //!
 //! Measured on one core of an AMD EPYC (Zen 5), AVX-512, an index of 135 MB.
 
-use super::layout::Form;
+use super::common_groups::LISTS;
+use super::layout::{Form, GROUP_SHIFT, summary_lines};
 use super::segment::Segment;
 use super::steps::MERGE_RATIO;
+use super::view::View;
 
 /// Picoseconds of a query: its plan, and entering the level.
 const QUERY_PS: u64 = 100_000;
@@ -16,17 +18,22 @@ const PROBE_PS: u64 = 3_000;
 const MERGE_PS: u64 = 300;
 /// Picoseconds of a word of a bitmap that is combined with others.
 const WORD_PS: u64 = 100;
+/// Picoseconds of a line of a list by groups, of its summary or of its documents.
+const LINE_PS: u64 = 300;
+/// Ids of the shortest list for each line of documents that is left by the summaries, over text.
+const LINE_IDS: u64 = 8;
 
 impl<B: AsRef<[u8]>> Segment<B> {
     /// The estimated time of counting the documents of a query, in nanoseconds, with AVX-512: for
     /// plans of batches, not for clocks.
     ///
     /// The cheapest search of the ids of the shortest list in another one is the first step, and
-    /// each later step is taken for half as much, since it has fewer ids.
+    /// each later step is taken for half as much, since it has fewer ids. Where all lists have
+    /// groups, their lines are counted.
     ///
     /// # Cost
     ///
-    /// Reads the row of each term twice.
+    /// Reads the row of each term three times.
     ///
     /// # Examples
     ///
@@ -46,6 +53,12 @@ impl<B: AsRef<[u8]>> Segment<B> {
         if self.shortest(terms) == 0 {
             return (QUERY_PS + lists) / 1_000;
         }
+        if is_grouped(view, terms) {
+            let left = u64::from(self.shortest(terms)) / LINE_IDS;
+            let lines = u64::from(view.documents() >> GROUP_SHIFT).div_ceil(8);
+            let read = (summary_lines(view.documents()) + left.min(lines)) * terms.len() as u64;
+            return (QUERY_PS + lists + LINE_PS * read) / 1_000;
+        }
         let lens = terms.iter().filter(|&&term| view.form(term) != Form::Bits);
         let Some((ids, source)) = lens.map(|&term| (view.len(term), term)).min() else {
             let words = u64::from(view.documents()).div_ceil(32) * terms.len() as u64;
@@ -58,6 +71,17 @@ impl<B: AsRef<[u8]>> Segment<B> {
         let steps = if sum == 0 { 0 } else { least + (sum - least) / 2 };
         (QUERY_PS + lists + steps) / 1_000
     }
+}
+
+/// Whether a query of these terms, none of which is unknown, is answered by groups.
+fn is_grouped(view: View<'_>, terms: &[u32]) -> bool {
+    let mut has_summary = false;
+    let mut has_groups = |&term: &u32| {
+        let groups = view.groups(term);
+        has_summary |= groups.is_some_and(|groups| !groups.summary.is_empty());
+        groups.is_some()
+    };
+    terms.len() <= LISTS && terms.iter().all(&mut has_groups) && has_summary
 }
 
 /// The picoseconds of the search of `ids` ids in a list.

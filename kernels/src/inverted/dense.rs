@@ -1,9 +1,13 @@
 //! Queries all of whose lists are bitmaps: the words of all of them at once.
 
+use std::ops::Range;
+
 use super::blocks::Blocks;
+use super::document_set::DocumentSet;
 use super::lines::{LINE, Lines};
 use super::list::List;
 use super::plan::Steps;
+use super::view::View;
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
@@ -16,6 +20,10 @@ const STRIP: usize = LINES * LINE;
 /// Bitmaps that are looked up once a query; further ones are looked up once a strip.
 const HELD: usize = 8;
 
+/// Strips that all queries of a batch are counted in before the next ones: 8 KiB of each bitmap, so
+/// that those of a hundred bitmaps stay in the second-level cache.
+const BATCH_STRIPS: usize = 32;
+
 /// The number of documents in all lists.
 pub(super) fn count_common_bits(isa: Isa, steps: Steps<'_>) -> u32 {
     dispatch::<Popcount, _>(isa, CountCommon(steps))
@@ -27,7 +35,8 @@ pub(super) fn find_common_bits<L: Blocks>(level: L, steps: Steps<'_>, found: &mu
     // On the stack, so that nothing is cleared in `found` that is then overwritten.
     let mut ids = [0; STRIP * 32 + 32];
     let mut base = 0_u32;
-    Bitmaps::new(steps).for_each_strip(level, |strip| {
+    let bitmaps = Bitmaps::new(steps);
+    bitmaps.for_each_strip(level, 0..bitmaps.strips(), |strip| {
         let mut len = 0;
         for line in strip {
             for word in level.words(line) {
@@ -50,14 +59,76 @@ impl Call for CountCommon<'_> {
 impl<L: Lines> RunOn<L> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
-        let mut sums = level.line(&[0; LINE]);
-        Bitmaps::new(self.0).for_each_strip(level, |[first, second, third, fourth]| {
-            sums = level.add_bits(sums, first);
-            sums = level.add_bits(sums, second);
-            sums = level.add_bits(sums, third);
-            sums = level.add_bits(sums, fourth);
-        });
-        level.total(sums)
+        let bitmaps = Bitmaps::new(self.0);
+        bitmaps.count(level, 0..bitmaps.strips())
+    }
+}
+
+/// Queries of a batch all of whose lists are bitmaps. They are counted together: the first documents
+/// of all queries, then the next ones, so that a bitmap is in the cache for all queries of its list.
+#[derive(Debug, Default)]
+pub(super) struct DenseQueries {
+    queries: Vec<u32>,
+    /// Where the keys of each query end.
+    ends: Vec<usize>,
+    keys: Vec<u64>,
+}
+
+impl DenseQueries {
+    /// Removes all queries.
+    pub(super) fn clear(&mut self) {
+        self.queries.clear();
+        self.ends.clear();
+        self.keys.clear();
+    }
+
+    /// Adds a query of at least two lists.
+    #[inline(always)]
+    pub(super) fn push(&mut self, query: u32, keys: &[u64]) {
+        self.queries.push(query);
+        self.keys.extend_from_slice(keys);
+        self.ends.push(self.keys.len());
+    }
+
+    /// Adds the documents of each query to its place in `counts`.
+    pub(super) fn count(
+        &self,
+        isa: Isa,
+        view: View<'_>,
+        within: Option<DocumentSet<'_>>,
+        counts: &mut [u32],
+    ) {
+        if !self.queries.is_empty() {
+            dispatch::<Popcount, _>(isa, CountDense { queries: self, view, within, counts });
+        }
+    }
+}
+
+struct CountDense<'a> {
+    queries: &'a DenseQueries,
+    view: View<'a>,
+    within: Option<DocumentSet<'a>>,
+    counts: &'a mut [u32],
+}
+
+impl Call for CountDense<'_> {
+    type Output = ();
+}
+
+impl<L: Lines> RunOn<L> for CountDense<'_> {
+    #[inline(always)]
+    fn run_on(self, level: L) {
+        let Self { queries: DenseQueries { queries, ends, keys }, view, within, counts } = self;
+        let strips = (view.documents().div_ceil(32) as usize).div_ceil(STRIP);
+        for first in (0..strips).step_by(BATCH_STRIPS) {
+            let part = first..strips.min(first + BATCH_STRIPS);
+            let mut begin = 0;
+            for (&query, &end) in queries.iter().zip(ends) {
+                let bitmaps = Bitmaps::new(Steps { view, within, keys: &keys[begin..end] });
+                counts[query as usize] += bitmaps.count(level, part.clone());
+                begin = end;
+            }
+        }
     }
 }
 
@@ -83,14 +154,38 @@ impl<'a> Bitmaps<'a> {
         Self { steps, held, held_len, others }
     }
 
-    /// Gives the common words from the first to the last strip, of which the last one ends with
-    /// zeros.
+    /// The number of strips.
     #[inline(always)]
-    fn for_each_strip<L: Lines>(&self, level: L, mut take: impl FnMut([L::Line; LINES])) {
+    fn strips(&self) -> usize {
+        self.held[0].len().div_ceil(STRIP)
+    }
+
+    /// The number of common documents in some strips.
+    #[inline(always)]
+    fn count<L: Lines>(&self, level: L, strips: Range<usize>) -> u32 {
+        let mut sums = level.line(&[0; LINE]);
+        self.for_each_strip(level, strips, |[first, second, third, fourth]| {
+            sums = level.add_bits(sums, first);
+            sums = level.add_bits(sums, second);
+            sums = level.add_bits(sums, third);
+            sums = level.add_bits(sums, fourth);
+        });
+        level.total(sums)
+    }
+
+    /// Gives the common words of some strips in turn. The last strip of all ends with zeros.
+    #[inline(always)]
+    fn for_each_strip<L: Lines>(
+        &self,
+        level: L,
+        part: Range<usize>,
+        mut take: impl FnMut([L::Line; LINES]),
+    ) {
         let [first, held @ ..] = &self.held;
         let held = &held[..self.held_len.saturating_sub(1)];
         let (strips, rest) = first.as_chunks::<STRIP>();
-        for (at, own) in strips.iter().enumerate() {
+        let whole = part.start..part.end.min(strips.len());
+        for (at, own) in whole.clone().zip(&strips[whole]) {
             let mut strip = load(level, own);
             for words in held {
                 strip = and(level, strip, words, at * STRIP);
@@ -100,7 +195,7 @@ impl<'a> Bitmaps<'a> {
             }
             take(strip);
         }
-        if !rest.is_empty() {
+        if part.end > strips.len() && !rest.is_empty() {
             let mut last = [0; STRIP];
             last[..rest.len()].copy_from_slice(rest);
             let begin = strips.len() * STRIP;

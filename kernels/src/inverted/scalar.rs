@@ -8,6 +8,11 @@ use crate::simd::Scalar;
 
 impl Answer for Scalar {
     #[inline(always)]
+    fn is_dense(self, _: Steps<'_>) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32 {
         let mut found = std::mem::take(&mut buffers.found);
         found.clear();

@@ -18,6 +18,15 @@ pub(super) const MERGE_RATIO: usize = 4;
 
 impl<L: Blocks> Answer for L {
     #[inline(always)]
+    fn is_dense(self, steps: Steps<'_>) -> bool {
+        // The first list is a bitmap only if all are.
+        let is_bits = |(first, others): (List<'_>, &[u64])| {
+            matches!(first, List::Bits(_)) && !others.is_empty()
+        };
+        steps.split().is_some_and(is_bits) && Grouped::new(steps).is_none()
+    }
+
+    #[inline(always)]
     fn count(self, steps: Steps<'_>, buffers: &mut Buffers) -> u32 {
         let Some((first, others)) = steps.split() else { return 0 };
         let Some((&last, middle)) = others.split_last() else { return len_of(steps.keys[0]) };

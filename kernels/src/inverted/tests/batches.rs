@@ -61,6 +61,17 @@ fn batches_of_all_sizes_are_answered_in_the_order_of_queries() {
 }
 
 #[test]
+fn bitmaps_of_any_length_are_counted_by_parts() {
+    // A part has 65,536 documents, a strip 2,048.
+    for documents in [1, 2_047, 2_048, 2_049, 65_535, 65_536, 65_537, 2 * 65_536 + 2_080] {
+        let lists = (0..12).map(|term| (term / 2..documents).step_by(1 + term as usize).collect());
+        let index = Index::new(documents, lists.collect());
+        let query = |at: u32| (0..2 + at % 9).map(|i| (at + i * i) % 12).collect();
+        check(&index, &Vec::from_iter((0..25).map(query)), None);
+    }
+}
+
+#[test]
 fn batches_ask_within_documents() {
     let index = index();
     let within = (0..70_000).filter(|id| id % 7 < 2).collect();
