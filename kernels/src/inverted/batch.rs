@@ -105,7 +105,8 @@ pub struct FoundDocuments {
 ///
 /// # Cost
 ///
-/// That of a [`QueryScratch`], 44 bytes a query and eight a term, and a copy of the documents found.
+/// That of a [`QueryScratch`], 44 bytes a query and eight a term, and a copy of the documents
+/// found.
 #[derive(Debug, Default)]
 pub struct BatchScratch {
     query: QueryScratch,
@@ -143,7 +144,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// As [`count`](Self::count) for each query, but for misses of the cache: the batch is worked
     /// on in the order of its lists, lists of 16 queries are fetched together, and bitmaps are read
-    /// by parts, each for all queries without other lists. The order costs about 50 ns a query. Allocates only while `scratch` and `counts` grow.
+    /// by parts, each for all queries without other lists. The order costs about 50 ns a query.
+    /// Allocates only while `scratch` and `counts` grow.
     ///
     /// # Panics
     ///

@@ -64,8 +64,9 @@ impl<L: Lines> RunOn<L> for CountCommon<'_> {
     }
 }
 
-/// Queries of a batch all of whose lists are bitmaps. They are counted together: the first documents
-/// of all queries, then the next ones, so that a bitmap is in the cache for all queries of its list.
+/// Queries of a batch all of whose lists are bitmaps. They are counted together: the first
+/// documents of all queries, then the next ones, so that a bitmap is in the cache for all queries
+/// of its list.
 #[derive(Debug, Default)]
 pub(super) struct DenseQueries {
     queries: Vec<u32>,
