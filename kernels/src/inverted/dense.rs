@@ -20,8 +20,8 @@ const STRIP: usize = LINES * LINE;
 /// Bitmaps that are looked up once a query; further ones are looked up once a strip.
 const HELD: usize = 8;
 
-/// Strips that all queries of a batch are counted in before the next ones: 8 KiB of each bitmap, so
-/// that those of a hundred bitmaps stay in the second-level cache.
+/// Strips of a part, in which all queries of a batch are counted before the next part: 8 KiB of
+/// each bitmap. The parts of a hundred bitmaps stay in the second-level cache.
 const BATCH_STRIPS: usize = 32;
 
 /// The number of documents in all lists.

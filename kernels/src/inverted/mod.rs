@@ -79,7 +79,7 @@
 //! | `cost` | the time of a query, by a model |
 //! | `probe`, `merge_lists` | a step: by searches, by a merge |
 //! | `groups` | lists by groups of 64 documents |
-//! | `dense`, `common_groups` | bitmaps alone; lists with groups alone |
+//! | `dense`, `common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
 //! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
 

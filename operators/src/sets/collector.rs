@@ -18,6 +18,10 @@ const BLOCK_TOKENS: usize = 1 << 18;
 /// Bytes of a set besides its tokens: id and offset.
 const SET_BYTES: usize = 2 * size_of::<u32>();
 
+/// Bytes for each size up to that of the longest set: its number of sets, and its shelf. The runs
+/// of sizes of a shelf take no more.
+const SIZE_BYTES: usize = size_of::<usize>() + 1;
+
 /// Collects the sets of a join. A set is a strictly ascending list of tokens.
 ///
 /// # Examples
@@ -42,6 +46,7 @@ pub struct SetCollector {
     is_two_sided: bool,
     tokens: usize,
     token_max: u32,
+    longest: usize,
     empty_sets: u64,
     budget: Budget,
 }
@@ -58,6 +63,7 @@ impl SetCollector {
             is_two_sided: false,
             tokens: 0,
             token_max: 0,
+            longest: 0,
             empty_sets: 0,
             budget: Budget::new(memory_max),
         }
@@ -92,6 +98,7 @@ impl SetCollector {
         self.budget.take("the sets", size_of_val(tokens) + SET_BYTES)?;
         self.tokens += tokens.len();
         self.token_max = self.token_max.max(last);
+        self.longest = self.longest.max(tokens.len());
         let is_room = |block: &&mut ArrivedBlock| {
             block.side == side && block.tokens.len() + tokens.len() <= BLOCK_TOKENS
         };
@@ -154,6 +161,8 @@ impl SetCollector {
         let blocks = self.blocks.iter().map(|block| (block.side, &block.tokens[..]));
         let numbering = counter.finish(blocks, self.counted, totals, self.budget)?;
         let Numbering { numbers, counts } = numbering;
+        let size_bytes = SIZE_BYTES * (self.longest + 1);
+        self.budget.take("the sizes of the sets", size_bytes)?;
         let plan = ShelfPlan::new(&self.blocks);
         let sides = 1 + usize::from(self.is_two_sided);
         let arrived = self.blocks.iter().map(|block| block.tokens.len()).max();
@@ -173,8 +182,69 @@ impl SetCollector {
         let in_collection = shelf_bytes_max + sets;
         self.budget.take("the sorted sets", in_collection)?;
         let sorted = shelves.into_sorted();
-        self.budget.give_back(in_collection + 4 * self.tokens + SET_BYTES * sets);
+        self.budget.give_back(size_bytes + in_collection + 4 * self.tokens + SET_BYTES * sets);
         self.budget.take("the sorted sets", sorted_bytes)?;
         Ok(sorted.finish(self.is_two_sided, counts, self.budget))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many sets go over shelves of many sizes.
+    #[test]
+    fn a_large_collection_has_all_sets_in_order() {
+        let set = |id: u32| -> Vec<u32> {
+            let first = id.wrapping_mul(2_654_435_761) >> 14;
+            (0..1 + id * 7919 % 121).map(|token| first + token * (1 + id % 3)).collect()
+        };
+        let mut collector = SetCollector::new(usize::MAX);
+        let mut counts = std::collections::HashMap::new();
+        for id in 0..72_000 {
+            let tokens = set(id);
+            tokens.iter().for_each(|token| *counts.entry(*token).or_insert(0_u32) += 1);
+            let side = if id % 3 == 0 { Side::Right } else { Side::Left };
+            collector.push(side, id, &tokens).unwrap();
+        }
+        assert!(ShelfPlan::new(&collector.blocks).unused_bytes(2, 0) > 0, "there are shelves");
+        let collection = collector.finish().unwrap();
+
+        let order = |number: u32| {
+            let tokens = collection.set(number);
+            (tokens.len(), collection.side(number) == Side::Right, tokens)
+        };
+        let len = u32::try_from(collection.len()).unwrap();
+        assert!((1..len).all(|number| order(number - 1) <= order(number)));
+        let mut ids: Vec<u32> = (0..len).map(|number| collection.block().id(number)).collect();
+        for (number, &id) in (0..).zip(&ids) {
+            assert_eq!(collection.set(number).len(), set(id).len());
+            assert_eq!(collection.side(number) == Side::Right, id % 3 == 0);
+            assert!(collection.set(number).is_sorted_by(|left, right| left < right));
+        }
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(0..72_000));
+        // A token has one number in all sets.
+        let mut expected: Vec<u32> = counts.into_values().collect();
+        expected.sort_unstable();
+        let mut found = vec![0; expected.len()];
+        (0..len).for_each(|number| {
+            collection.set(number).iter().for_each(|&token| found[token as usize] += 1);
+        });
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_sizes_of_a_long_set_are_part_of_the_memory() {
+        let set: Vec<u32> = (0..1_000_000).collect();
+        let fits = |memory_max: usize| {
+            let mut collector = SetCollector::new(memory_max);
+            collector.push(Side::Left, 0, &set).unwrap();
+            collector.finish().is_ok()
+        };
+        let (tokens, sizes) = (size_of_val(&set[..]), SIZE_BYTES * set.len());
+        assert!(!fits(tokens + sizes));
+        assert!(fits(4 * (tokens + sizes)));
     }
 }

@@ -88,7 +88,7 @@ impl<'a> SetRows<'a> {
         Self { ids, sets, tokens: sets.values().as_primitive::<UInt32Type>() }
     }
 
-    /// Number of tokens of consecutive rows; it may count those of nulls, too.
+    /// Number of tokens of consecutive rows. Tokens behind a null row are counted, too.
     pub(crate) fn tokens_of(&self, rows: Range<usize>) -> usize {
         let [begin, end] = [rows.start, rows.end].map(|row| self.sets.value_offsets()[row]);
         usize::try_from(end - begin).expect("the offsets of a list do not descend")

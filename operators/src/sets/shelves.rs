@@ -94,8 +94,8 @@ impl ShelfPlan {
         self.sets
     }
 
-    /// Bytes that shelves take besides those of their sets: one block of each is not full, and one
-    /// block of arrival is on shelves already.
+    /// Maximum bytes of shelves without a set in them: one block of each shelf is not full, and one
+    /// block of arrival is still there after its sets are on shelves.
     pub(super) fn unused_bytes(&self, sides: usize, arrived_tokens: usize) -> usize {
         if self.shelves == 1 {
             return 0;
@@ -103,8 +103,8 @@ impl ShelfPlan {
         size_of::<u32>() * (self.shelves * sides * self.block_tokens + arrived_tokens)
     }
 
-    /// Bytes that filling the collection takes besides those of the sets: one shelf is held twice,
-    /// and has places.
+    /// Bytes that are needed only while the collection is filled: a second copy of one shelf, and
+    /// the places of its sets.
     pub(super) fn shelf_bytes_max(&self) -> usize {
         self.bytes_max
     }

@@ -46,8 +46,8 @@ pub(crate) fn hit_ps(mean_size: u64) -> u64 {
 /// Picoseconds of PPJoin per set.
 pub(crate) const PREFIX_SET_PS: u64 = 60_000;
 
-/// Picoseconds of PPJoin to count and add a posting, where its lists take `list_bytes`. Sets of
-/// source code have so many different tokens that each access misses the second-level cache.
+/// Picoseconds of PPJoin to count and add a posting, where its lists take `list_bytes`. Lists that
+/// exceed the second-level cache, as over source code, cost a miss for each posting.
 pub(crate) fn prefix_posting_ps(list_bytes: usize) -> u64 {
     if list_bytes <= 2 << 20 { 14_000 } else { 40_000 }
 }
