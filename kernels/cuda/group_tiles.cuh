@@ -18,6 +18,7 @@ constexpr u32 TILE_SIDE = 128;
 // Chunks of a panel of the items of a tile, which lie together in memory.
 constexpr u32 PANEL = TILE_SIDE * PANEL_CHUNKS;
 constexpr u32 PANEL_BYTES = PANEL * sizeof(uint4);
+constexpr u32 NO_UNIT = ~0u;
 
 // Shared memory of a block. The same size: kernels/src/cuda/supports/launch.rs.
 struct alignas(1024) GroupShared {
@@ -27,8 +28,8 @@ struct alignas(1024) GroupShared {
     uint4 right[STAGES][2 * PANEL];
     Barrier full[STAGES];
     Barrier empty[STAGES];
-    // Whether the unit that begins with the stage is left: there is no room for pairs any more.
-    u32 is_left[STAGES];
+    // The number of the unit that begins with the stage, or NO_UNIT after the last one.
+    u32 units[STAGES];
     // Frequent pairs of both tiles by warp, for two units in turn, and the places of the pairs.
     u32 counts[2][WARPS];
     u64 places[2];
@@ -61,24 +62,29 @@ __device__ inline Unit unit_at(const Tiles<Source>& tiles, u32 paired, u32 i) {
     return {{tiles.tiles[2 * i], tiles.tiles[2 * i + 1]}, 2};
 }
 
-// Copies the stages of all units of a block, or says that a unit is left. One thread calls it.
+// Units of a launch.
+struct UnitRange {
+    u32 begin, end;
+};
+
+// Copies the stages of all units of a block, or leaves them unfinished when there is no room for
+// pairs any more. One thread calls it.
 template <class Source>
-__device__ void copy_units(const Tiles<Source>& tiles, u32 paired, GroupShared& shared,
-                           const PairOutput& output) {
-    const u32 units = tiles.tile_count - paired, stages = tiles.source.panels();
+__device__ void copy_units(const Tiles<Source>& tiles, u32 paired, const UnitRange& range,
+                           GroupShared& shared, const PairOutput& output) {
+    const u32 stages = tiles.source.panels();
     Ring ring;
-    for (u32 i = blockIdx.x; i < units; i += gridDim.x) {
+    for (u32 i = range.begin + blockIdx.x; i < range.end; i += gridDim.x) {
         const Unit unit = unit_at(tiles, paired, i);
-        const bool is_left = output.is_closed();
-        for (u32 stage = 0; stage < (is_left ? 1 : stages); ++stage, ring.advance()) {
+        if (output.is_closed()) {
+            for (u32 tile = 0; tile < unit.count; ++tile) output.leave_unfinished(unit.tiles[tile]);
+            continue;
+        }
+        for (u32 stage = 0; stage < stages; ++stage, ring.advance()) {
             Barrier& full = shared.full[ring.stage];
             uint4* const right = shared.right[ring.stage];
             shared.empty[ring.stage].wait(ring.parity ^ 1);
-            atomicExch(&shared.is_left[ring.stage], static_cast<u32>(is_left));
-            if (is_left) {
-                full.arrive();
-                continue;
-            }
+            if (stage == 0) atomicExch(&shared.units[ring.stage], i);
             full.arrive_and_expect((1 + unit.count) * PANEL_BYTES);
             copy_block(shared.left[ring.stage], tiles.source.panel(unit.tiles[0].left, stage),
                        PANEL_BYTES, full);
@@ -88,6 +94,17 @@ __device__ void copy_units(const Tiles<Source>& tiles, u32 paired, GroupShared& 
             }
         }
     }
+    shared.empty[ring.stage].wait(ring.parity ^ 1);
+    atomicExch(&shared.units[ring.stage], NO_UNIT);
+    shared.full[ring.stage].arrive();
+}
+
+// The unit that begins with the next stage, whose copies are there then, or NO_UNIT. All threads
+// that multiply call it.
+__device__ inline u32 next_unit(GroupShared& shared, const Ring& ring) {
+    shared.full[ring.stage].wait(ring.parity);
+    const u32 unit = lane_of_warp() == 0 ? atomicAdd(&shared.units[ring.stage], 0u) : 0;
+    return __shfl_sync(FULL_WARP, unit, 0);
 }
 
 // Sums of a thread: 64 of each tile.
@@ -106,18 +123,10 @@ struct GroupUnits {
         }
         close_products();
     }
-    // The supports of a unit's pairs; false if the unit is left. All panels of its stages have been
-    // released at the end.
-    __device__ bool add_stages(u32 stages, GroupShared& shared, Ring& ring) {
+    // The supports of a unit's pairs. All panels of its stages have been released at the end.
+    __device__ void add_stages(u32 stages, GroupShared& shared, Ring& ring) {
         const u32 first = threadIdx.x / GROUP_THREADS * (PANEL / 2);
         shared.full[ring.stage].wait(ring.parity);
-        const bool is_first = lane_of_warp() == 0;
-        const u32 is_left = is_first ? atomicAdd(&shared.is_left[ring.stage], 0u) : 0;
-        if (__any_sync(FULL_WARP, is_left)) {
-            if (is_first) shared.empty[ring.stage].arrive();
-            ring.advance();
-            return false;
-        }
         begin_products(sums);
         multiply_stage<false>(shared.left[ring.stage] + first, shared.right[ring.stage]);
         u32 before = ring.stage;
@@ -133,7 +142,6 @@ struct GroupUnits {
         }
         wait_for_products<0>(sums);
         if (lane_of_warp() == 0) shared.empty[before].arrive();
-        return true;
     }
     // The pair at `i` of a tile.
     template <u32 TILE>
@@ -221,15 +229,15 @@ __device__ inline void write_unit(const GroupUnits& units, const Unit& unit, u32
     }
 }
 
-// Finds the pairs of tiles in units, `paired` of them of two tiles.
+// Finds the pairs of tiles in units of a range, the first `paired` of all units of two tiles.
 //
 // Grid: any. Block: 288. Shared: GroupShared. Barriers: 1 a unit, and 1 more with frequent pairs.
 template <class Source>
-__device__ void find_pairs_by_groups(const Tiles<Source>& tiles, u32 paired,
+__device__ void find_pairs_by_groups(const Tiles<Source>& tiles, u32 paired, const UnitRange& range,
                                      const PairOutput& output) {
     DYNAMIC_SHARED(GroupShared, memory);
     GroupShared& shared = *memory;
-    const u32 units_end = tiles.tile_count - paired, stages = tiles.source.panels();
+    const u32 stages = tiles.source.panels();
     // Without transactions no pair reaches the least support, which is at least 1.
     if (stages == 0) return;
     if (threadIdx.x == 0) {
@@ -240,18 +248,17 @@ __device__ void find_pairs_by_groups(const Tiles<Source>& tiles, u32 paired,
     }
     __syncthreads();  // The barriers are there.
     if (threadIdx.x >= GroupUnits::THREADS) {
-        if (lane_of_warp() == 0) copy_units(tiles, paired, shared, output);
+        if (lane_of_warp() == 0) copy_units(tiles, paired, range, shared, output);
         return;
     }
     GroupUnits units;
     Ring ring;
     u32 turn = 0;
-    for (u32 i = blockIdx.x; i < units_end; i += gridDim.x, turn ^= 1) {
+    for (;; turn ^= 1) {
+        const u32 i = next_unit(shared, ring);
+        if (i == NO_UNIT) return;
         const Unit unit = unit_at(tiles, paired, i);
-        if (units.add_stages(stages, shared, ring)) {
-            write_unit(units, unit, tiles.least, shared.counts[turn], shared, output);
-        } else if (threadIdx.x < unit.count) {
-            output.leave_unfinished(unit.tiles[threadIdx.x]);
-        }
+        units.add_stages(stages, shared, ring);
+        write_unit(units, unit, tiles.least, shared.counts[turn], shared, output);
     }
 }

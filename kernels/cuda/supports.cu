@@ -157,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(TensorUnits::THREADS, 2)
 
 // The first `paired` units have two tiles each.
 extern "C" __global__ void __launch_bounds__(GroupUnits::THREADS + WARP, 1)
-    supports_warp_group(Tiles<Rows> tiles, PairOutput output, u32 paired) {
-    if constexpr (BITS_ON_WARP_GROUPS) find_pairs_by_groups(tiles, paired, output);
+    supports_warp_group(Tiles<Rows> tiles, PairOutput output, u32 paired, UnitRange range) {
+    if constexpr (BITS_ON_WARP_GROUPS) find_pairs_by_groups(tiles, paired, range, output);
 }
 
 extern "C" __global__ void __launch_bounds__(IntegerUnits::THREADS, 1)

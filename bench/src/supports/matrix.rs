@@ -18,6 +18,12 @@ use trommel_kernels::supports::{COLUMNS, FoundPairs, Pair, SlicedColumns};
 /// comes soon, and little is left to count after the last one.
 const PARTS: [u32; 6] = [1, 2, 4, 6, 7, 8];
 
+/// The parts of few tids: a part holds up the bus for the time of half a megabyte.
+const PARTS_OF_FEW: [u32; 2] = [6, 8];
+
+/// Fewest tids in many parts.
+const MANY_TIDS: f64 = 2e7;
+
 /// A random matrix and the question about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matrix {
@@ -166,7 +172,10 @@ impl Matrix {
     /// The ends of the parts of items that are sent one after the other, whole tiles.
     pub(super) fn ends(&self) -> Vec<u32> {
         let full = self.items.div_ceil(TILE);
-        let mut ends = PARTS.map(|part| self.items.min(full * part / 8 * TILE)).to_vec();
+        let tids = f64::from(self.items) * f64::from(self.transactions) * self.density;
+        let parts = if tids < MANY_TIDS { &PARTS_OF_FEW[..] } else { &PARTS };
+        let end = |part: &u32| self.items.min(full * part / 8 * TILE);
+        let mut ends: Vec<u32> = parts.iter().map(end).collect();
         ends.dedup();
         ends
     }

@@ -87,7 +87,7 @@ impl<'a> Gpu<'a> {
         let (mut parts, mut free) = (self.parts.iter(), slots.into_iter());
         let mut flights = Vec::with_capacity(self.parts.len());
         let start = Instant::now();
-        rows.load_in_parts(&self.kernels, &lists, &self.ends, |rows| {
+        rows.load_in_parts(&self.kernels, &self.lane, &lists, &self.ends, |rows| {
             let tiles = parts.next().expect("as many parts as ends");
             let slot = free.next().expect("a slot for each part");
             let job = Job { tiles, rows, least, policy };
@@ -122,7 +122,7 @@ impl<'a> Gpu<'a> {
         let lists = TidBlocks::new(items, transactions, &self.offsets, &self.tids);
         let rows = Arc::get_mut(&mut self.rows).expect("no chunk is in flight");
         let start = Instant::now();
-        rows.load(&self.kernels, &lists)?;
+        rows.load(&self.kernels, &self.lane, &lists)?;
         let loaded = start.elapsed();
         let job = Job { tiles: &self.tiles, rows: &self.rows, least, policy };
         let slot = slot.submit(&self.lane, &self.kernels, &job)?.collect()?;

@@ -62,6 +62,12 @@ impl<P: Primitive> Flights<P> {
         &self.kernels
     }
 
+    /// The streams of the chunks, and of copies of inputs that they share.
+    #[must_use]
+    pub fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
     /// The memory of the slots, and of inputs that chunks share.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {

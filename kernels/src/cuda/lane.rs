@@ -38,6 +38,12 @@ impl Lane {
         })
     }
 
+    /// The stream of copies to the device. Copies of other streams would take turns with it on the
+    /// bus, and be late.
+    pub(super) fn to_device(&self) -> &Stream {
+        &self.copy_in
+    }
+
     /// Blocks until nothing is queued on any of them.
     ///
     /// # Errors

@@ -295,7 +295,7 @@ impl RowFlights {
         };
         let lists = TidBlocks::new(items, transactions, offsets, tids);
         let own = Arc::get_mut(&mut rows).expect("no chunk is in flight");
-        own.load(self.flights.kernels(), &lists)?;
+        own.load(self.flights.kernels(), self.flights.lane(), &lists)?;
         self.room = Some((limits, rows));
         self.version = Some(data.version());
         Ok(bytes as u64)

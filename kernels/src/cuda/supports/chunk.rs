@@ -41,6 +41,19 @@ impl PairLimits {
     }
 }
 
+/// Units of tiles that a block takes in a launch, one after the other. Blocks begin a launch
+/// together, and neighbours read the same rows at the same time, once from memory. They drift apart
+/// by and by, and the rows of all their tiles do not fit the second-level cache.
+const UNITS_OF_BLOCK: u32 = 48;
+
+/// The units of a launch: `UnitRange` of `group_tiles.cuh`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct UnitRange {
+    begin: u32,
+    end: u32,
+}
+
 /// The tiles of a chunk and the room for their pairs.
 #[derive(Debug)]
 pub(super) struct TileBuffers {
@@ -134,19 +147,27 @@ impl TileBuffers {
         step.launch(launch(tiles.tile_count), (tiles, self.output.argument()))
     }
 
-    /// Queues a kernel over tiles that have been filled in two by two; `launch` has its grid for a
-    /// number of units.
+    /// Queues kernels over tiles that have been filled in two by two, one after the other; `launch`
+    /// has the grid for a number of units.
     pub(super) fn launch_paired<S: Copy>(
         &self,
         step: &LaunchStep<'_>,
-        launch: impl FnOnce(u32) -> Launch,
+        launch: impl Fn(u32) -> Launch,
         source: S,
         least: u32,
     ) -> Result<(), DeviceError> {
         self.output.clear(step)?;
         let tiles = self.argument(source, least);
-        let units = tiles.tile_count - self.paired;
-        step.launch(launch(units), (tiles, self.output.argument(), self.paired))
+        let (units, output) = (tiles.tile_count - self.paired, self.output.argument());
+        let most = launch(units).blocks * UNITS_OF_BLOCK;
+        let mut begin = 0;
+        while begin < units {
+            let end = units.min(begin + most);
+            let range = UnitRange { begin, end };
+            step.launch(launch(end - begin), (tiles, output, self.paired, range))?;
+            begin = end;
+        }
+        Ok(())
     }
 
     fn argument<S: Copy>(&self, source: S, least: u32) -> TilesArgument<S> {

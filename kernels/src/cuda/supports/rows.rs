@@ -9,6 +9,7 @@ use super::lists::{BLOCK, TidBlocks};
 use super::tile::TILE;
 use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
+use crate::cuda::lane::Lane;
 use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::stream::{Event, Stream};
@@ -76,14 +77,13 @@ pub struct BitRows {
     transactions: u32,
 }
 
-/// The buffers of rows, and the streams that fill them.
+/// The buffers of rows, and the stream that fills them.
 #[derive(Debug)]
 struct Store {
     limits: RowLimits,
     offsets: DeviceBuffer<u32>,
     tids: DeviceBuffer<u16>,
     chunks: DeviceBuffer<Chunk>,
-    copy: Stream,
     build: Stream,
     /// The end of the last copy.
     sent: Event,
@@ -93,8 +93,8 @@ struct Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Buffers are freed when nothing uses them any more; a stream that fails has stopped.
-        let _ = self.copy.synchronize();
+        // Buffers are freed when nothing uses them any more, and copies have been waited for
+        // (`Sending::drop`); a stream that fails has stopped.
         let _ = self.build.synchronize();
     }
 }
@@ -152,7 +152,6 @@ impl BitRows {
             offsets: memory.device_buffer(TidBlocks::offsets_len(items, transactions))?,
             tids: memory.device_buffer(tids)?,
             chunks: memory.device_buffer(chunks(items, transactions))?,
-            copy: Stream::new(memory.device())?,
             build: Stream::new(memory.device())?,
             sent: Event::new(memory.device())?,
             built: Event::new(memory.device())?,
@@ -161,7 +160,7 @@ impl BitRows {
     }
 
     /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` of
-    /// [`TilePairs`](super::TilePairs) have the kernel that makes rows.
+    /// [`TilePairs`](super::TilePairs) have the kernel that makes rows; `lane` copies.
     ///
     /// # Cost
     ///
@@ -179,16 +178,17 @@ impl BitRows {
     pub fn load<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
+        lane: &Lane,
         lists: &TidBlocks<'_>,
     ) -> Result<(), DeviceError> {
-        self.load_in_parts(kernels, lists, &[lists.items()], |_| Ok(()))?;
+        self.load_in_parts(kernels, lane, lists, &[lists.items()], |_| Ok(()))?;
         self.store.build.synchronize().inspect_err(|_| self.items = 0)
     }
 
     /// Sends lists part by part and makes the rows of a part while the next one is sent. Calls
     /// `queued` with the rows of all items up to the end of each part, before the part has been
-    /// sent: chunks about them that it submits run as soon as the rows are there. Returns when all
-    /// lists have been sent. `ends` are the numbers of items at the end of each part.
+    /// sent: chunks about them that it submits to the same `lane` run as soon as the rows are there,
+    /// since their copies come before those of the next part. Returns when all lists have been sent. `ends` are the numbers of items at the end of each part.
     ///
     /// # Cost
     ///
@@ -204,6 +204,7 @@ impl BitRows {
     pub fn load_in_parts<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
+        lane: &Lane,
         lists: &TidBlocks<'_>,
         ends: &[u32],
         mut queued: impl FnMut(&Arc<Self>) -> Result<(), DeviceError>,
@@ -217,7 +218,7 @@ impl BitRows {
             && wanted.tids <= limits.tids;
         assert!(fits, "{wanted:?} exceed {limits:?}");
         (self.items, self.transactions) = (0, lists.transactions());
-        let sending = Sending { store: &self.store, lists, kernels };
+        let sending = Sending { store: &self.store, copy: lane.to_device(), lists, kernels };
         sending.begin()?;
         let mut first = 0;
         for &end in ends {
@@ -243,10 +244,11 @@ impl BitRows {
     pub fn upload<P: Primitive>(
         memory: &Arc<Memory>,
         kernels: &Kernels<P>,
+        lane: &Lane,
         lists: &TidBlocks<'_>,
     ) -> Result<Arc<Self>, DeviceError> {
         let mut rows = Self::with_room(memory, RowLimits::of(lists))?;
-        rows.load(kernels, lists)?;
+        rows.load(kernels, lane, lists)?;
         Ok(Arc::new(rows))
     }
 
@@ -290,6 +292,7 @@ fn check_ends(ends: &[u32], items: u32) {
 /// Lists on the way to the device, which borrows them until they have been sent.
 struct Sending<'a, P: Primitive> {
     store: &'a Store,
+    copy: &'a Stream,
     lists: &'a TidBlocks<'a>,
     kernels: &'a Kernels<P>,
 }
@@ -297,7 +300,7 @@ struct Sending<'a, P: Primitive> {
 impl<P: Primitive> Sending<'_, P> {
     /// Queues the offsets.
     fn begin(&self) -> Result<(), DeviceError> {
-        let Store { copy, offsets, built, .. } = self.store;
+        let (copy, Store { offsets, built, .. }) = (self.copy, self.store);
         // The kernels before may still read lists.
         copy.wait(built)?;
         // SAFETY: only kernels of this store use the buffer, and the next ones wait for the copy;
@@ -307,8 +310,8 @@ impl<P: Primitive> Sending<'_, P> {
 
     /// Queues the lists of the items from `first` to `end`, and the kernel that makes their rows.
     fn part(&self, first: u32, end: u32) -> Result<(), DeviceError> {
-        let Self { store, lists, kernels } = self;
-        let Store { copy, build, sent, built, .. } = store;
+        let Self { store, copy, lists, kernels } = self;
+        let Store { build, sent, built, .. } = store;
         let blocks = lists.transactions().div_ceil(BLOCK) as usize;
         let at = |item: u32| lists.offsets()[item as usize * blocks] as usize;
         // SAFETY: as in `begin`.
@@ -334,13 +337,13 @@ impl<P: Primitive> Sending<'_, P> {
 
     /// Waits until the lists have been sent.
     fn finish(self) -> Result<(), DeviceError> {
-        self.store.copy.synchronize()
+        self.copy.synchronize()
     }
 }
 
 impl<P: Primitive> Drop for Sending<'_, P> {
     fn drop(&mut self) {
         // Lists are borrowed until here, also when a step fails or panics.
-        let _ = self.store.copy.synchronize();
+        let _ = self.copy.synchronize();
     }
 }

@@ -54,7 +54,7 @@ impl Bench {
     }
 
     fn upload(&self, case: &TransactionCase) -> Result<Arc<BitRows>, DeviceError> {
-        BitRows::upload(&self.memory, &self.kernels, &Cut::new(case).blocks())
+        BitRows::upload(&self.memory, &self.kernels, &self.lane, &Cut::new(case).blocks())
     }
 
     /// A slot of exactly these tiles.
@@ -173,7 +173,8 @@ fn several_chunks_are_in_flight_over_one_upload() {
     let shared = RowLimits::of(&Cut::new(&case).blocks()).bytes();
     let mut flights = Flights::<TilePairs>::open(&device, 2, limits, shared).unwrap();
     let (memory, kernels) = (Arc::clone(flights.memory()), Arc::clone(flights.kernels()));
-    let rows = BitRows::upload(&memory, &kernels, &Cut::new(&case).blocks()).unwrap();
+    let rows =
+        BitRows::upload(&memory, &kernels, flights.lane(), &Cut::new(&case).blocks()).unwrap();
     assert_eq!((rows.items(), rows.transactions()), (300, 600));
     let used = memory.used_bytes();
     assert_eq!(used.0, 2 * limits.bytes() + shared, "rows are as large as announced");
@@ -202,7 +203,7 @@ fn pairs_in_parts(
 ) -> Vec<Pair> {
     let (mut flights, mut begin) = (Vec::new(), 0);
     let cut = Cut::new(case);
-    let load = rows.load_in_parts(&bench.kernels, &cut.blocks(), ends, |rows| {
+    let load = rows.load_in_parts(&bench.kernels, &bench.lane, &cut.blocks(), ends, |rows| {
         let tiles: Vec<Tile> = tiles_of_part(begin..rows.items(), TILE).collect();
         begin = rows.items();
         let job = Job { tiles: &tiles, rows, least: 1, policy: Policy::of(units) };
@@ -247,7 +248,7 @@ fn parts_of_half_tiles_are_refused() {
     let bench = Bench::new(&device).unwrap();
     let cut = Cut::new(&TransactionCase::of_density(130, 5, 50));
     let mut rows = BitRows::with_room(&bench.memory, RowLimits::of(&cut.blocks())).unwrap();
-    let _ = rows.load_in_parts(&bench.kernels, &cut.blocks(), &[100, 130], |_| Ok(()));
+    let _ = rows.load_in_parts(&bench.kernels, &bench.lane, &cut.blocks(), &[100, 130], |_| Ok(()));
 }
 
 #[test]
@@ -258,12 +259,12 @@ fn rows_are_not_replaced_under_a_chunk() {
     let cut = Cut::new(&TransactionCase::of_density(130, 5, 50));
     let mut rows = BitRows::with_room(&bench.memory, RowLimits::of(&cut.blocks())).unwrap();
     let mut kept = Vec::new();
-    let load = rows.load_in_parts(&bench.kernels, &cut.blocks(), &[130], |rows| {
+    let load = rows.load_in_parts(&bench.kernels, &bench.lane, &cut.blocks(), &[130], |rows| {
         kept.push(Arc::clone(rows));
         Ok(())
     });
     load.unwrap();
-    let _ = rows.load(&bench.kernels, &cut.blocks());
+    let _ = rows.load(&bench.kernels, &bench.lane, &cut.blocks());
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn rows_are_loaded_again_in_the_same_room() {
     let sizes = [(2, 66_000, 90), (140, 1000, 50), (139, 1000, 50), (0, 10, 1), (3, 513, 70)];
     for (items, transactions, percent) in sizes {
         let case = TransactionCase::of_density(items, transactions, percent);
-        rows.load(&bench.kernels, &Cut::new(&case).blocks()).unwrap();
+        rows.load(&bench.kernels, &bench.lane, &Cut::new(&case).blocks()).unwrap();
         assert_eq!(bench.memory.used_bytes(), used, "buffers were made on the way");
         let shared = Arc::new(rows);
         let tiles: Vec<Tile> = tiles(case.items, TILE).collect();
@@ -295,7 +296,7 @@ fn tids_past_their_block_are_left_out() {
     let bench = Bench::new(&device).unwrap();
     let tids = [3, 9, 10, 511, 65_535, 3, 9, 10, 511, 65_535];
     let lists = TidBlocks::new(2, 10, &[0, 5, 10], &tids);
-    let rows = BitRows::upload(&bench.memory, &bench.kernels, &lists).unwrap();
+    let rows = BitRows::upload(&bench.memory, &bench.kernels, &bench.lane, &lists).unwrap();
     let tiles: Vec<Tile> = tiles(2, TILE).collect();
     let job = Job { tiles: &tiles, rows: &rows, least: 1, policy: Policy::of(Units::Integer) };
     let pairs = bench.pairs(bench.slot(&tiles, PAIRS_MIN), &job);
@@ -377,5 +378,5 @@ fn lists_beyond_the_room_are_refused() {
     let bench = Bench::new(&device).unwrap();
     let limits = RowLimits { items: 1, transactions: 9, tids: 2 };
     let mut rows = BitRows::with_room(&bench.memory, limits).unwrap();
-    let _ = rows.load(&bench.kernels, &TidBlocks::new(1, 9, &[0, 3], &[0, 1, 2]));
+    let _ = rows.load(&bench.kernels, &bench.lane, &TidBlocks::new(1, 9, &[0, 3], &[0, 1, 2]));
 }
