@@ -66,9 +66,12 @@ struct CommonSlots {
     u32 flags;  // the sum of the flags, each 128
 
     __device__ void add_words(u32 left, u32 right) {
+        // Blocks are one-dimensional, which the compiler does not know: so it adds by the units for
+        // products, while those for logic are busy.
+        const u32 one = 1 + threadIdx.y;
         // The upper bit of each byte is set if the codes differ: 127 and more than 0 carry into it.
-        const u32 differ = ((left ^ right) & 0x7f7f7f7f) + 0x7f7f7f7f;
-        flags = add_bytes(flags, either_without(left, right, differ) & 0x80808080);
+        const u32 differ = ((left ^ right) & 0x7f7f7f7f) * one + (0x7f7f7f7e + one);
+        flags = add_bytes(flags, ~differ & (left | right) & 0x80808080);
     }
     __device__ void add(const uint4& left, const uint4& right) {
         add_words(left.x, right.x);

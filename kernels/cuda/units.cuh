@@ -140,14 +140,6 @@ __device__ inline void add_rows(float (&sums)[4], const u32 (&left)[4], u32 righ
 #endif
 }
 
-// The bits of `left` or `right` that `mask` lacks. With operators, the compiler makes a difference
-// of the complement of a sum, which fewer units take than sums.
-__device__ inline u32 either_without(u32 left, u32 right, u32 mask) {
-    u32 bits;
-    asm("lop3.b32 %0, %1, %2, %3, 0x0e;" : "=r"(bits) : "r"(mask), "r"(left), "r"(right));
-    return bits;
-}
-
 // Adds the four bytes of a word to a sum.
 __device__ inline u32 add_bytes(u32 sum, u32 bytes) {
     asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(bytes), "r"(0x01010101));

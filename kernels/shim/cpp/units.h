@@ -161,10 +161,6 @@ inline void multiply_rows(float (&sums)[4], const float (&begin)[4], const unsig
     add_rows(sums, left, right_low, right_high);
 }
 
-inline unsigned either_without(unsigned left, unsigned right, unsigned mask) {
-    return (left | right) & ~mask;
-}
-
 inline unsigned add_bytes(unsigned sum, unsigned bytes) {
     for (unsigned shift = 0; shift < 32; shift += 8) sum += bytes >> shift & 0xff;
     return sum;
