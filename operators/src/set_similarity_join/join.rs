@@ -10,17 +10,18 @@ use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
 use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
-use super::find::auto_join::{AutoOptions, auto_join};
+use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
-use super::find::posting_join::{ListLengths, PostingJoin, PostingOptions};
+use super::find::posting_join::{ListLengths, PostingIndex, PostingOptions};
 use super::find::prefix_join::PrefixJoin;
+use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;
 use super::find::{EmptyFinder, Find, JoinCounters};
 use super::options::JoinAlgorithm;
 use super::similarity::{Bounds, Similarity, Threshold};
 use super::tuning::Tuning;
-use crate::sets::SetCollection;
+use crate::sets::{SetCollection, Shares};
 
 /// The question of a join, and how it is answered.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,18 @@ pub(crate) struct JoinQuestion {
     pub(crate) threshold: Threshold,
     pub(crate) algorithm: JoinAlgorithm,
     pub(crate) isa: Isa,
+    /// Number of cores that share the work on the sets, in tasks.
+    pub(crate) cores: usize,
+    /// Number of cores that search the index, in tasks that verify what they find.
+    pub(crate) search_cores: usize,
     pub(crate) tuning: Tuning,
+}
+
+impl JoinQuestion {
+    /// The cores that share the work on the sets.
+    pub(super) fn shares(self) -> Shares {
+        Shares { cores: self.cores, tokens_min: self.tuning.part_tokens_min }
+    }
 }
 
 /// The sizes whose probes are tiles for a device, by rank.
@@ -70,6 +82,8 @@ pub struct SetJoin {
     isa: Isa,
     similarity: Similarity,
     finder: Box<dyn Find>,
+    /// Slices of the index that several cores search.
+    searching: Option<Searching>,
     /// Makes the tiles of the probes that are joined by tiles.
     tiler: Option<Tiler>,
     /// The sizes whose probes `auto` has planned as tiles for a device.
@@ -106,23 +120,41 @@ impl SetJoin {
         isa: Isa,
     ) -> Result<Self, JoinError> {
         let tuning = Tuning::default();
-        let question = JoinQuestion { similarity, threshold, algorithm, isa, tuning };
+        let question = JoinQuestion {
+            similarity,
+            threshold,
+            algorithm,
+            isa,
+            cores: 1,
+            search_cores: 1,
+            tuning,
+        };
         Self::of(collection, question)
     }
 
     /// As [`Self::new`].
     pub(super) fn of(
         collection: &Arc<SetCollection>,
-        JoinQuestion { similarity, threshold, algorithm, isa, tuning }: JoinQuestion,
+        JoinQuestion {
+            similarity,
+            threshold,
+            algorithm,
+            isa,
+            search_cores: cores,
+            tuning,
+            ..
+        }: JoinQuestion,
     ) -> Result<Self, JoinError> {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let budget = &mut collection.budget();
+        let mut searching = None;
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
                 let slice_min = tuning.slice_postings_min;
-                let options = AutoOptions { isa, slice_min, only: None };
-                auto_join(collection, bounds, options, budget)?
+                let options = AutoOptions { isa, slice_min, only: None, cores };
+                let found = auto_join(collection, bounds, options, budget)?;
+                on_cores(found, cores, &mut searching)
             }
             JoinAlgorithm::AllPairs => {
                 Box::new(PrefixJoin::<SizesOnly>::new(collection, bounds, isa, budget)?)
@@ -148,6 +180,7 @@ impl SetJoin {
             isa,
             similarity,
             finder,
+            searching,
             tiler: None,
             planned_for_device: None,
             rest: None,
@@ -188,17 +221,20 @@ impl SetJoin {
         question: JoinQuestion,
         TiledRanks { ranks, has_others }: TiledRanks,
     ) -> Result<Self, JoinError> {
-        let JoinQuestion { similarity, threshold, algorithm, isa, tuning } = question;
+        let JoinQuestion { similarity, threshold, algorithm, isa, tuning, .. } = question;
+        let cores = question.search_cores;
         let bounds = Bounds::new(similarity, threshold)?;
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
         let tiled = Arc::new(TiledSets::new(collection, budget)?);
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
+        let mut searching = None;
         let finder: Box<dyn Find> = if has_others {
             let slice_min = tuning.slice_postings_min;
-            let options = PostingOptions { isa, not_probed: &ranks, slice_min };
+            let options = PostingOptions { isa, not_probed: &ranks, slice_min, cores };
             let lists = ListLengths::count(collection, bounds, budget)?;
-            Box::new(PostingJoin::new(collection, bounds, options, lists, budget)?)
+            let index = PostingIndex::new(collection, bounds, options, lists, budget)?;
+            on_cores(AutoJoin::Postings(index), cores, &mut searching)
         } else {
             Box::new(EmptyFinder)
         };
@@ -209,6 +245,7 @@ impl SetJoin {
             isa,
             similarity,
             finder,
+            searching,
             tiler: Some(tiler),
             planned_for_device,
             rest: None,
@@ -226,12 +263,13 @@ impl SetJoin {
         let PlannedTiles { question: JoinQuestion { similarity, threshold, .. }, .. } = *planned;
         let JoinQuestion { isa, tuning, .. } = planned.question;
         let only = Some(&planned.ranks[..]);
-        let options = AutoOptions { isa, slice_min: tuning.slice_postings_min, only };
+        let slice_min = tuning.slice_postings_min;
+        let options = AutoOptions { isa, slice_min, only, cores: 1 };
         let found = Bounds::new(similarity, threshold)
             .and_then(|bounds| auto_join(sets, bounds, options, &mut sets.budget()));
         let Ok(found) = found else { return false };
         self.tiler = None;
-        self.rest = Some(found);
+        self.rest = Some(found.into_finder());
         true
     }
 
@@ -243,6 +281,29 @@ impl SetJoin {
         tiler.fill(list);
         self.counters.postings += list.pairs();
         (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
+    }
+
+    /// The next part of the index to be searched; none until one comes back, or if there is none
+    /// left.
+    pub(super) fn next_search(&mut self) -> Option<SearchTask> {
+        self.searching.as_mut()?.task()
+    }
+
+    /// Counts the work of a search since it came back last.
+    pub(super) fn count_search(&mut self, task: &mut SearchTask) {
+        self.counters.add(task.take_counters());
+    }
+
+    /// Takes back a search that has no more candidates.
+    pub(super) fn search_landed(&mut self, task: SearchTask) {
+        if let Some(searching) = &mut self.searching {
+            searching.landed(task);
+        }
+    }
+
+    /// Whether a part of the index is being searched.
+    pub(super) fn is_searching(&self) -> bool {
+        self.searching.as_ref().is_some_and(Searching::is_under_way)
     }
 
     /// Counts `pairs` pairs of tiles that passed the test by signatures.
@@ -348,5 +409,16 @@ impl SetJoin {
             }
         }
         self.counters
+    }
+}
+
+/// A finder for one core, or slices for several.
+fn on_cores(found: AutoJoin, cores: usize, searching: &mut Option<Searching>) -> Box<dyn Find> {
+    match found {
+        AutoJoin::Postings(index) if cores > 1 && index.slices() > 1 => {
+            *searching = Some(Searching::new(index));
+            Box::new(EmptyFinder)
+        }
+        found => found.into_finder(),
     }
 }

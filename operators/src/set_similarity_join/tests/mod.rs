@@ -22,7 +22,7 @@ use crate::testing::sets::{families, pair, set};
 fn asked(question: Question, algorithm: JoinAlgorithm, isa: Isa) -> JoinQuestion {
     let Question { similarity, numerator, denominator } = question;
     let (threshold, tuning) = (Threshold::new(numerator, denominator).unwrap(), Tuning::SMALL);
-    JoinQuestion { similarity, threshold, algorithm, isa, tuning }
+    JoinQuestion { similarity, threshold, algorithm, isa, cores: 1, search_cores: 1, tuning }
 }
 
 fn join(

@@ -1,0 +1,91 @@
+//! Tasks of a join that kernels do on the CPU, side by side: collecting and sorting the sets, and
+//! searching slices of the index.
+
+use trommel_kernels::Isa;
+
+use super::candidates::joined_sets::JoinedSets;
+use super::find::searching::SearchTask;
+use super::verify::join_chunk::JoinChunk;
+use crate::sets::{GatheringTask, SortingTask};
+
+/// Chunks of candidates that one call verifies to count the similar ones. Few, so that the parts
+/// that share the thread wait for a few milliseconds.
+const CHUNKS_PER_CALL: usize = 8;
+
+/// Modelled nanoseconds of a core to collect a token.
+const GATHERED_TOKEN_NS: u64 = 3;
+
+/// Modelled nanoseconds of a core to sort a token.
+const SORTED_TOKEN_NS: u64 = 8;
+
+/// Modelled nanoseconds of a core to search a posting.
+const SEARCHED_POSTING_NS: u64 = 30;
+
+/// Work of a chunk that has neither pairs nor tiles of its own.
+#[derive(Debug)]
+pub(crate) enum JoinWork {
+    Gather(GatheringTask),
+    Sort(SortingTask),
+    Search(Box<Search>),
+}
+
+/// The search of a slice, and the verification of its candidates.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub(crate) task: SearchTask,
+    sets: JoinedSets,
+    /// Candidates that were verified by the last call, and the similar ones, if they are counted.
+    pub(crate) verified: u64,
+    pub(crate) count: u64,
+}
+
+impl Search {
+    pub(crate) fn new(task: SearchTask, sets: JoinedSets) -> Self {
+        Self { task, sets, verified: 0, count: 0 }
+    }
+
+    /// Finds and verifies candidates: one chunk of them if pairs are asked for, or several.
+    fn run(&mut self, isa: Isa, chunk: &mut JoinChunk) {
+        (self.verified, self.count) = (0, 0);
+        let chunks = if chunk.is_counting() { CHUNKS_PER_CALL } else { 1 };
+        for _ in 0..chunks {
+            let pairs = chunk.pairs_mut();
+            pairs.clear();
+            let has_more = self.task.fill(pairs);
+            self.count += chunk.verify(isa, &self.sets);
+            self.verified += chunk.pairs_mut().len() as u64;
+            if !has_more {
+                break;
+            }
+        }
+        chunk.hold_pairs(self.sets.clone());
+    }
+}
+
+impl JoinWork {
+    /// Does it, as far as the answer fits `chunk`.
+    pub(crate) fn run(&mut self, isa: Isa, chunk: &mut JoinChunk) {
+        match self {
+            Self::Gather(task) => task.run(),
+            Self::Sort(task) => task.run(),
+            Self::Search(search) => search.run(isa, chunk),
+        }
+    }
+
+    /// Whether it has to be done once more.
+    pub(crate) fn has_more(&self) -> bool {
+        match self {
+            Self::Gather(_) | Self::Sort(_) => false,
+            Self::Search(search) => search.task.has_more(),
+        }
+    }
+
+    /// Modelled nanoseconds of a core.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        match self {
+            Self::Gather(task) => task.weight() * GATHERED_TOKEN_NS,
+            Self::Sort(task) => task.weight() * SORTED_TOKEN_NS,
+            Self::Search(search) => search.task.postings() * SEARCHED_POSTING_NS,
+        }
+    }
+}
