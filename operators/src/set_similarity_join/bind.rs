@@ -10,8 +10,8 @@ use trommel_kernels::Isa;
 
 use super::collect::pair_rows::SimilarRows;
 use super::collect::{PairConsumer, ResultRows};
+use super::cost::opening::Opening;
 use super::cost::plan::{PairKernel, VerifyPlan};
-use super::cost::tiling::Tiling;
 use super::join::JoinQuestion;
 use super::operator::SetSimilarityJoin;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
@@ -75,7 +75,7 @@ impl OperatorSpec for SetSimilarityJoin {
                 let rows = self.rows(&columns);
                 let session = DeviceSession::new(plan.device);
                 let cores = self.cores(context.threads);
-                let producer = self.producer(columns, isa, plan, plan.tiling(&session), cores);
+                let producer = self.producer(columns, isa, plan, &session, cores);
                 Ok(self.in_waves(producer, rows, isa, plan, session, cores))
             }
         }
@@ -187,7 +187,7 @@ impl SetSimilarityJoin {
         columns: Vec<SetColumns>,
         isa: Isa,
         plan: VerifyPlan,
-        tiling: Tiling,
+        session: &DeviceSession,
         cores: usize,
     ) -> CollectionProducer {
         let mut collector = SetCollector::new(self.memory_max);
@@ -204,7 +204,9 @@ impl SetSimilarityJoin {
             search_cores: if plan.is_device_forced() { 1 } else { cores },
             tuning,
         };
-        CollectionProducer::new(collector, columns, question, self.size_min, tiling)
+        let tiling = plan.tiling(session);
+        let opening = Opening::new(plan, session, cores);
+        CollectionProducer::new(collector, columns, question, self.size_min, tiling, opening)
     }
 
     /// The parts of the operator, with a kernel for each core.

@@ -13,6 +13,7 @@ use super::error::JoinError;
 use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
+use super::find::planning::{Planned, Planning};
 use super::find::posting_join::{ListLengths, PostingIndex, PostingOptions};
 use super::find::prefix_join::PrefixJoin;
 use super::find::searching::{SearchTask, Searching};
@@ -38,6 +39,13 @@ pub(crate) struct JoinQuestion {
 }
 
 impl JoinQuestion {
+    /// Tasks that prepare the index of a join of `collection`, if they are worth it.
+    pub(super) fn planning(self, collection: &Arc<SetCollection>) -> Option<Planning> {
+        let bounds = Bounds::new(self.similarity, self.threshold).ok()?;
+        let is_by_postings = self.algorithm == JoinAlgorithm::Auto;
+        is_by_postings.then(|| Planning::new(collection, bounds, self.isa, self.shares()))?
+    }
+
     /// The cores that share the work on the sets.
     pub(super) fn shares(self) -> Shares {
         Shares { cores: self.cores, tokens_min: self.tuning.part_tokens_min }
@@ -132,9 +140,10 @@ impl SetJoin {
         Self::of(collection, question)
     }
 
-    /// As [`Self::new`].
-    pub(super) fn of(
+    /// As [`Self::new`], with data of the index that is `planned` already.
+    fn with_plan(
         collection: &Arc<SetCollection>,
+        planned: &mut Planned,
         JoinQuestion {
             similarity,
             threshold,
@@ -153,7 +162,7 @@ impl SetJoin {
             JoinAlgorithm::Auto => {
                 let slice_min = tuning.slice_postings_min;
                 let options = AutoOptions { isa, slice_min, only: None, cores };
-                let found = auto_join(collection, bounds, options, budget)?;
+                let found = auto_join(collection, bounds, options, planned, budget)?;
                 on_cores(found, cores, &mut searching)
             }
             JoinAlgorithm::AllPairs => {
@@ -188,6 +197,14 @@ impl SetJoin {
         })
     }
 
+    /// As [`Self::new`].
+    pub(super) fn of(
+        collection: &Arc<SetCollection>,
+        question: JoinQuestion,
+    ) -> Result<Self, JoinError> {
+        Self::with_plan(collection, &mut Planned::default(), question)
+    }
+
     /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
     /// tiles, from [`Self::next_tiles`]: with `gpu_signatures` all probes, with `auto` the probes
     /// of the sizes for which `tiling` finds that it pays on a device.
@@ -198,16 +215,17 @@ impl SetJoin {
         collection: &Arc<SetCollection>,
         question: JoinQuestion,
         tiling: &Tiling,
+        mut planned: Planned,
     ) -> Result<Self, JoinError> {
         let bounds = Bounds::new(question.similarity, question.threshold)?;
         let tiled = match question.algorithm {
             JoinAlgorithm::GpuSignatures => Some(TiledRanks::all(collection)),
-            JoinAlgorithm::Auto => tiling.choose(collection, bounds),
+            JoinAlgorithm::Auto => tiling.choose(collection, bounds, question.search_cores),
             _ => None,
         };
         match tiled {
-            Some(tiled) => Self::with_tiles(collection, question, tiled),
-            None => Self::of(collection, question),
+            Some(tiled) => Self::with_tiles(collection, question, tiled, planned),
+            None => Self::with_plan(collection, &mut planned, question),
         }
     }
 
@@ -220,6 +238,7 @@ impl SetJoin {
         collection: &Arc<SetCollection>,
         question: JoinQuestion,
         TiledRanks { ranks, has_others }: TiledRanks,
+        mut planned: Planned,
     ) -> Result<Self, JoinError> {
         let JoinQuestion { similarity, threshold, algorithm, isa, tuning, .. } = question;
         let cores = question.search_cores;
@@ -232,8 +251,9 @@ impl SetJoin {
         let finder: Box<dyn Find> = if has_others {
             let slice_min = tuning.slice_postings_min;
             let options = PostingOptions { isa, not_probed: &ranks, slice_min, cores };
-            let lists = ListLengths::count(collection, bounds, budget)?;
-            let index = PostingIndex::new(collection, bounds, options, lists, budget)?;
+            let planned = &mut planned;
+            let lists = ListLengths::planned(planned, collection, bounds, budget)?;
+            let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
             on_cores(AutoJoin::Postings(index), cores, &mut searching)
         } else {
             Box::new(EmptyFinder)
@@ -265,8 +285,10 @@ impl SetJoin {
         let only = Some(&planned.ranks[..]);
         let slice_min = tuning.slice_postings_min;
         let options = AutoOptions { isa, slice_min, only, cores: 1 };
-        let found = Bounds::new(similarity, threshold)
-            .and_then(|bounds| auto_join(sets, bounds, options, &mut sets.budget()));
+        let found = Bounds::new(similarity, threshold).and_then(|bounds| {
+            let planned = &mut Planned::default();
+            auto_join(sets, bounds, options, planned, &mut sets.budget())
+        });
         let Ok(found) = found else { return false };
         self.tiler = None;
         self.rest = Some(found.into_finder());

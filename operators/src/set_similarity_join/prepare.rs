@@ -6,9 +6,11 @@ use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
 
+use super::cost::opening::Opening;
 use super::cost::tiling::Tiling;
 use super::cost::verification;
 use super::find::JoinCounters;
+use super::find::planning::{Planned, Planning};
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
@@ -29,6 +31,7 @@ enum Phase {
     Gathering(Box<Gathering>),
     /// After that, in tasks.
     Sorting(Box<Sorting>),
+    Planning(Arc<SetCollection>, Box<Planning>),
     Joining(Box<SetJoin>),
 }
 
@@ -42,6 +45,7 @@ pub(super) struct CollectionProducer {
     question: JoinQuestion,
     size_min: usize,
     tiling: Tiling,
+    opening: Opening,
     has_ended: bool,
     /// An error of work that has come back.
     failed: Option<OperatorError>,
@@ -63,6 +67,7 @@ impl CollectionProducer {
         question: JoinQuestion,
         size_min: usize,
         tiling: Tiling,
+        opening: Opening,
     ) -> Self {
         let shares = question.shares();
         let phase = if shares.cores > 1 {
@@ -72,7 +77,7 @@ impl CollectionProducer {
         };
         let carrier = SetColumns::carrier(&columns);
         let columns = columns.into_iter().map(Arc::new).collect();
-        Self { carrier, columns, size_min, tiling, ..Self::in_phase(phase, question) }
+        Self { carrier, columns, size_min, tiling, opening, ..Self::in_phase(phase, question) }
     }
 
     fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
@@ -83,6 +88,7 @@ impl CollectionProducer {
             question,
             size_min: 1,
             tiling: Tiling::Never,
+            opening: Opening::default(),
             has_ended: false,
             failed: None,
             has_answered_tiles: false,
@@ -129,6 +135,14 @@ impl CollectionProducer {
 
     /// The next task of collecting or sorting. Goes on to the next phase when all are done.
     fn task(&mut self) -> Result<Option<JoinWork>, OperatorError> {
+        let tokens = match &self.phase {
+            Some(Phase::Collecting(collector)) => collector.tokens(),
+            Some(Phase::Gathering(gathering)) => gathering.tokens(),
+            _ => 0,
+        };
+        if let Some(session) = self.opening.due(tokens) {
+            return Ok(Some(JoinWork::Open(session)));
+        }
         loop {
             match &mut self.phase {
                 Some(Phase::Gathering(gathering)) => {
@@ -149,6 +163,9 @@ impl CollectionProducer {
                 Some(Phase::Sorting(sorting)) => {
                     return Ok(sorting.task().map(JoinWork::Sort));
                 }
+                Some(Phase::Planning(_, planning)) => {
+                    return Ok(planning.task().map(JoinWork::Plan));
+                }
                 Some(Phase::Collecting(_) | Phase::Joining(_)) | None => return Ok(None),
             }
         }
@@ -165,19 +182,33 @@ impl CollectionProducer {
             _ => unreachable!("the inputs end once"),
         };
         if sorting.is_small() {
-            return self.join(sorting.run()?);
+            return self.plan(sorting.run()?);
         }
         self.phase = Some(Phase::Sorting(Box::new(sorting)));
         Ok(())
     }
 
-    /// Begins to join `collection`.
-    fn join(&mut self, mut collection: SetCollection) -> Result<(), OperatorError> {
+    /// Begins to plan the join of `collection`, or to join it.
+    fn plan(&mut self, mut collection: SetCollection) -> Result<(), OperatorError> {
         if let Some(carrier) = self.carrier.take() {
             let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
             collection.carry(&ids, columns);
         }
-        let join = SetJoin::in_waves(&Arc::new(collection), self.question, &self.tiling)?;
+        let collection = Arc::new(collection);
+        match self.question.planning(&collection) {
+            Some(planning) => self.phase = Some(Phase::Planning(collection, Box::new(planning))),
+            None => self.join(&collection, Planned::default())?,
+        }
+        Ok(())
+    }
+
+    /// Begins to join `collection`.
+    fn join(
+        &mut self,
+        collection: &Arc<SetCollection>,
+        planned: Planned,
+    ) -> Result<(), OperatorError> {
+        let join = SetJoin::in_waves(collection, self.question, &self.tiling, planned)?;
         self.phase = Some(Phase::Joining(Box::new(join)));
         Ok(())
     }
@@ -196,7 +227,13 @@ impl CollectionProducer {
             }
             (Some(JoinWork::Sort(task)), Some(Phase::Sorting(sorting))) => {
                 if let Some(collection) = sorting.landed(task)? {
-                    self.join(collection)?;
+                    self.plan(collection)?;
+                }
+            }
+            (Some(JoinWork::Plan(task)), Some(Phase::Planning(collection, planning))) => {
+                if let Some(planned) = planning.landed(task) {
+                    let collection = Arc::clone(collection);
+                    self.join(&collection, planned)?;
                 }
             }
             (Some(JoinWork::Search(search)), Some(Phase::Joining(join))) => {
@@ -240,7 +277,7 @@ impl Producer for CollectionProducer {
         }
         let join = match &mut self.phase {
             Some(Phase::Joining(join)) => join,
-            Some(Phase::Sorting(_)) => return Ok(Filled::Waiting),
+            Some(Phase::Sorting(_) | Phase::Planning(..)) => return Ok(Filled::Waiting),
             Some(Phase::Gathering(_)) if self.has_ended => return Ok(Filled::Waiting),
             _ => return Ok(Filled::Nothing),
         };

@@ -1,12 +1,14 @@
 //! Tasks of a join that kernels do on the CPU, side by side: collecting and sorting the sets, and
-//! searching slices of the index.
+//! making and searching slices of the index.
 
 use trommel_kernels::Isa;
 
 use super::candidates::joined_sets::JoinedSets;
+use super::find::planning::PlanningTask;
 use super::find::searching::SearchTask;
 use super::verify::join_chunk::JoinChunk;
 use crate::sets::{GatheringTask, SortingTask};
+use crate::wave::{DeviceSession, OPENING_NS};
 
 /// Chunks of candidates that one call verifies to count the similar ones. Few, so that the parts
 /// that share the thread wait for a few milliseconds.
@@ -18,14 +20,20 @@ const GATHERED_TOKEN_NS: u64 = 3;
 /// Modelled nanoseconds of a core to sort a token.
 const SORTED_TOKEN_NS: u64 = 8;
 
+/// Modelled nanoseconds of a core to count or sign a token.
+const PLANNED_TOKEN_NS: u64 = 3;
+
 /// Modelled nanoseconds of a core to search a posting.
 const SEARCHED_POSTING_NS: u64 = 30;
 
 /// Work of a chunk that has neither pairs nor tiles of its own.
 #[derive(Debug)]
 pub(crate) enum JoinWork {
+    /// Opens a device that will be needed, while sets are read.
+    Open(DeviceSession),
     Gather(GatheringTask),
     Sort(SortingTask),
+    Plan(PlanningTask),
     Search(Box<Search>),
 }
 
@@ -66,8 +74,10 @@ impl JoinWork {
     /// Does it, as far as the answer fits `chunk`.
     pub(crate) fn run(&mut self, isa: Isa, chunk: &mut JoinChunk) {
         match self {
+            Self::Open(session) => drop(session.open()),
             Self::Gather(task) => task.run(),
             Self::Sort(task) => task.run(),
+            Self::Plan(task) => task.run(),
             Self::Search(search) => search.run(isa, chunk),
         }
     }
@@ -75,7 +85,7 @@ impl JoinWork {
     /// Whether it has to be done once more.
     pub(crate) fn has_more(&self) -> bool {
         match self {
-            Self::Gather(_) | Self::Sort(_) => false,
+            Self::Open(_) | Self::Gather(_) | Self::Sort(_) | Self::Plan(_) => false,
             Self::Search(search) => search.task.has_more(),
         }
     }
@@ -83,8 +93,10 @@ impl JoinWork {
     /// Modelled nanoseconds of a core.
     pub(crate) fn cpu_ns(&self) -> u64 {
         match self {
+            Self::Open(_) => OPENING_NS,
             Self::Gather(task) => task.weight() * GATHERED_TOKEN_NS,
             Self::Sort(task) => task.weight() * SORTED_TOKEN_NS,
+            Self::Plan(task) => task.weight() * PLANNED_TOKEN_NS,
             Self::Search(search) => search.task.postings() * SEARCHED_POSTING_NS,
         }
     }

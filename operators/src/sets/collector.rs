@@ -186,6 +186,11 @@ impl SetCollector {
         }
     }
 
+    /// Number of tokens so far.
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens
+    }
+
     /// Takes `bytes` of the budget for `what`, which is kept with the sets.
     pub(crate) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         self.budget.take(what, bytes)

@@ -307,6 +307,11 @@ impl Gathering {
         self.under_way > 0
     }
 
+    /// Number of tokens so far.
+    pub(crate) fn tokens(&self) -> usize {
+        self.collector.tokens()
+    }
+
     /// Counts of the rows of tasks that are back.
     pub(crate) fn counts(&self) -> RowCounts {
         self.counts
@@ -324,5 +329,108 @@ impl Gathering {
     pub(crate) fn sort(self) -> Result<Sorting, SetError> {
         let Self { collector, blocks, uncounted, counters, shares, .. } = self;
         collector.sort_blocks(blocks, &uncounted, counters, shares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::sets::SetCollection;
+    use crate::testing::sets::{batch, families};
+
+    /// Sets of all sizes, an empty and a null one, in batches of both sides.
+    fn batches(of: &[BTreeSet<u32>]) -> Vec<(Side, RecordBatch)> {
+        let side = |number: usize| if number % 3 == 2 { Side::Right } else { Side::Left };
+        let with_gaps = |number: usize, sets: &[BTreeSet<u32>]| {
+            let first = u32::try_from(1000 * number).unwrap();
+            let has_gaps = number % 4 == 1;
+            batch(
+                (first..).zip(sets).map(|(id, set)| (id, (!has_gaps || id % 5 > 0).then_some(set))),
+            )
+        };
+        let number = |(number, sets)| (side(number), with_gaps(number, sets));
+        of.chunks(7).enumerate().map(number).collect()
+    }
+
+    fn columns(records: &RecordBatch) -> Arc<SetColumns> {
+        Arc::new(SetColumns::new(&records.schema(), 0, 1, Vec::new()))
+    }
+
+    /// The sets with side and id.
+    fn sets(collection: &SetCollection) -> Vec<(Side, u32, Vec<u32>)> {
+        let set =
+            |set| (collection.side(set), collection.block().id(set), collection.set(set).to_vec());
+        (0..).take(collection.len()).map(set).collect()
+    }
+
+    #[test]
+    fn tasks_make_the_collection_that_one_core_makes() {
+        let mut all = families(400, 12, 3);
+        all[17] = BTreeSet::new();
+        all[230] = (0..300).collect();
+        for (size_min, cores, tokens_min) in [(1, 2, 16), (4, 3, 100), (1, 5, 1 << 20)] {
+            let mut collector = SetCollector::new(1 << 30);
+            let shares = Shares { cores, tokens_min };
+            let mut gathering = Gathering::new(SetCollector::new(1 << 30), size_min, shares);
+            let (mut expected, mut row) = (RowCounts::default(), 0);
+            let mut under_way = Vec::new();
+            for (number, (side, records)) in batches(&all).into_iter().enumerate() {
+                let columns = columns(&records);
+                // Rows are numbered in the second case.
+                let first_row = (size_min > 1).then_some(row);
+                row += u32::try_from(records.num_rows()).unwrap();
+                let rows = SetRows::new(&records, &columns);
+                expected.add(collector.push_rows(side, &rows, first_row, size_min).unwrap());
+                gathering.take(side, records, &columns, first_row).unwrap();
+                under_way.extend(std::iter::from_fn(|| gathering.task(false)));
+                if number % 5 == 0 && !under_way.is_empty() {
+                    let mut task = under_way.remove(number % under_way.len());
+                    task.run();
+                    gathering.landed(task).unwrap();
+                }
+            }
+            loop {
+                under_way.extend(std::iter::from_fn(|| gathering.task(true)));
+                let Some(mut task) = under_way.pop() else { break };
+                task.run();
+                gathering.landed(task).unwrap();
+            }
+            assert!(!gathering.is_under_way());
+            assert_eq!(gathering.counts(), expected);
+            let (tasks, one) =
+                (gathering.sort().unwrap().run().unwrap(), collector.finish().unwrap());
+            assert_eq!(sets(&tasks), sets(&one));
+            assert_eq!(tasks.distinct(), one.distinct());
+            assert_eq!(tasks.unshared(), one.unshared());
+            assert_eq!(tasks.is_two_sided(), one.is_two_sided());
+        }
+    }
+
+    #[test]
+    fn a_set_that_does_not_ascend_is_named() {
+        use arrow_array::builder::{ListBuilder, UInt32Builder};
+        let mut lists = ListBuilder::new(UInt32Builder::new());
+        lists.append_value([Some(1), Some(5)]);
+        lists.append_value([Some(3), Some(4)]);
+        lists.append_value([Some(9), Some(9)]);
+        let ids = Arc::new(arrow_array::UInt32Array::from(vec![5, 6, 7]));
+        let columns_of = [("id", ids as arrow_array::ArrayRef), ("set", Arc::new(lists.finish()))];
+        let records = RecordBatch::try_from_iter(columns_of).unwrap();
+        let columns = columns(&records);
+        let shares = Shares { cores: 2, tokens_min: 1 };
+        let mut gathering = Gathering::new(SetCollector::new(1 << 20), 1, shares);
+        gathering.take(Side::Left, records.clone(), &columns, Some(40)).unwrap();
+        let mut task = gathering.task(true).unwrap();
+        task.run();
+        let by_task = gathering.landed(task).unwrap_err().to_string();
+        let mut collector = SetCollector::new(1 << 20);
+        let rows = SetRows::new(&records, &columns);
+        let by_one = collector.push_rows(Side::Left, &rows, Some(40), 1).unwrap_err().to_string();
+        assert_eq!(
+            [&by_task, &by_one],
+            ["invalid set with id 7: its tokens must ascend strictly"; 2]
+        );
     }
 }

@@ -6,6 +6,7 @@ use trommel_kernels::Isa;
 
 use super::Find;
 use super::filters::Positions;
+use super::planning::Planned;
 use super::posting_join::{ListLengths, PostingIndex, PostingJoin, PostingOptions};
 use super::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
@@ -44,7 +45,7 @@ impl AutoJoin {
     }
 }
 
-/// Makes the finder of `auto`: counts postings, and chooses the way that costs least.
+/// Makes the finder of `auto`, with what is `planned` already: counts postings, and chooses the way that costs least.
 ///
 /// # Errors
 /// If the index does not fit the memory.
@@ -52,9 +53,10 @@ pub(crate) fn auto_join(
     collection: &Arc<SetCollection>,
     bounds: Bounds,
     AutoOptions { isa, slice_min, only, cores }: AutoOptions<'_>,
+    planned: &mut Planned,
     budget: &mut Budget,
 ) -> Result<AutoJoin, JoinError> {
-    let lists = ListLengths::count(collection, bounds, budget)?;
+    let lists = ListLengths::planned(planned, collection, bounds, budget)?;
     match way::choose(collection, bounds, &lists, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
@@ -73,5 +75,5 @@ pub(crate) fn auto_join(
     }
     let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
     let options = PostingOptions { isa, not_probed: &not_probed, slice_min, cores };
-    Ok(AutoJoin::Postings(PostingIndex::new(collection, bounds, options, lists, budget)?))
+    Ok(AutoJoin::Postings(PostingIndex::new(collection, bounds, options, lists, planned, budget)?))
 }

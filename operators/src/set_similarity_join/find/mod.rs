@@ -10,12 +10,14 @@
 //! | `signatures` | signatures of all sets, and their length |
 //! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |
 //! | `posting_join` | postings, on the kernels of `postings` |
+//! | `planning` | lengths of posting lists and signatures, in tasks for several cores |
 //! | `searching` | slices of postings that are searched side by side |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 
 pub(crate) mod auto_join;
 pub(crate) mod filters;
 pub(crate) mod group_join;
+pub(crate) mod planning;
 pub(crate) mod posting_join;
 pub(crate) mod prefix;
 mod prefix_index;

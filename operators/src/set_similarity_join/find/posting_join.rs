@@ -31,6 +31,7 @@ use trommel_kernels::postings::{
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::find::planning::Planned;
 use crate::set_similarity_join::find::signatures::{SetSignatures, words_for};
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
@@ -130,6 +131,7 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 }
 
 /// The numbers of postings of all tokens that can be common to a pair.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListLengths {
     /// Token of the first list.
     token_min: u32,
@@ -150,14 +152,30 @@ impl ListLengths {
         bounds: Bounds,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Tokens below occur in no two sets of a pair, so their lists would find nothing.
-        let token_min = collection.unshared();
-        let lists = (collection.distinct() - token_min) as usize;
+        let lists = Self::lists(collection);
         budget.take(INDEX, lists * size_of::<u32>())?;
-        let mut lens = vec![0_u32; lists];
+        let mut lens = vec![0; lists];
+        Self::add(collection, bounds, 0..narrow(collection.len()), &mut lens);
+        Ok(Self::new(collection, lens))
+    }
+
+    /// Number of lists. Tokens before the first one occur in no two sets of a pair, so their lists
+    /// would find nothing.
+    pub(super) fn lists(collection: &SetCollection) -> usize {
+        (collection.distinct() - collection.unshared()) as usize
+    }
+
+    /// Adds the postings of some `sets` to the lengths of their lists.
+    pub(super) fn add(
+        collection: &SetCollection,
+        bounds: Bounds,
+        sets: Range<u32>,
+        lens: &mut [u32],
+    ) {
+        let token_min = collection.unshared();
         for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
+            for set in run.begin.max(sets.start)..run.end.min(sets.end) {
                 for &token in &collection.set(set)[..prefix] {
                     if token >= token_min {
                         lens[(token - token_min) as usize] += 1;
@@ -165,12 +183,33 @@ impl ListLengths {
                 }
             }
         }
+    }
+
+    /// Lists of these lengths.
+    pub(super) fn new(collection: &SetCollection, lens: Vec<u32>) -> Self {
         let (mut postings, mut posting_pairs) = (0, 0);
         for len in lens.iter().map(|len| u64::from(*len)) {
             postings += len;
             posting_pairs += len * len / 2;
         }
-        Ok(Self { token_min, lens, postings, posting_pairs })
+        Self { token_min: collection.unshared(), lens, postings, posting_pairs }
+    }
+
+    /// The lengths that are planned, or else counted here.
+    ///
+    /// # Errors
+    /// If the counts do not fit the memory.
+    pub(crate) fn planned(
+        planned: &mut Planned,
+        collection: &SetCollection,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        let Some(lists) = planned.lists.take() else {
+            return Self::count(collection, bounds, budget);
+        };
+        budget.take(INDEX, lists.lens.len() * size_of::<u32>())?;
+        Ok(lists)
     }
 
     /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
@@ -226,11 +265,18 @@ impl PostingIndex {
         bounds: Bounds,
         PostingOptions { isa, not_probed, slice_min, cores }: PostingOptions<'_>,
         lists: ListLengths,
+        planned: &mut Planned,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
         let words = lists.words(collection, bounds);
         let limits = limits(collection, bounds, not_probed, budget)?;
-        let signatures = SetSignatures::new(collection, words, isa, budget)?;
+        let signatures = match planned.signatures.take().filter(|made| made.words == words) {
+            Some(made) => {
+                budget.take(INDEX, SetSignatures::bytes(collection, words))?;
+                made
+            }
+            None => SetSignatures::new(collection, words, isa, budget)?,
+        };
         let len_max = lists.lens.iter().max().map_or(0, |len| *len as usize);
         let all = usize::try_from(lists.postings).expect("at most one a token");
         let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };

@@ -400,7 +400,7 @@ fn has_tiles() -> bool {
     let set = BTreeSet::from([1, 2, 3, 4]);
     let collection = collect(&vec![set; 15_000], None);
     let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
-    Tiling::IfItPays(DeviceSession::new(Device::Auto)).choose(&collection, bounds).is_some()
+    Tiling::IfItPays(DeviceSession::new(Device::Auto)).choose(&collection, bounds, 1).is_some()
 }
 
 #[test]
@@ -433,7 +433,8 @@ fn run_tiles_until_it_fails() {
         search_cores: 1,
         tuning: Tuning::SMALL,
     };
-    let mut join = SetJoin::in_waves(&collection, question, &Tiling::Never).unwrap();
+    let mut join =
+        SetJoin::in_waves(&collection, question, &Tiling::Never, Planned::default()).unwrap();
     let session = DeviceSession::new(Device::Auto);
     let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1, 1, 1 << 20);
     let mut pairs = Pairs::new();
@@ -485,7 +486,8 @@ fn pairs_without_a_device(answered: usize) -> Pairs {
     let collection = collect(&sets, None);
     let isa = Isa::selected().unwrap();
     let question = asked(JACCARD_HALF, JoinAlgorithm::Auto, isa);
-    let join = SetJoin::in_waves(&collection, question, &Tiling::Always).unwrap();
+    let join =
+        SetJoin::in_waves(&collection, question, &Tiling::Always, Planned::default()).unwrap();
     let mut producer = CollectionProducer::of_join(join, question);
     let session = DeviceSession::new(Device::Auto);
     let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1 << 9, 1, 1 << 20);
