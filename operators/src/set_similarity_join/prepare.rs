@@ -1,6 +1,8 @@
 //! PREPARE of the join of a collection: collects all sets, then finds their candidates.
 
+use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
@@ -56,6 +58,29 @@ pub(super) struct CollectionProducer {
     rows: RowCounts,
     /// Chunks of work that is neither pairs nor tiles.
     tasks: u64,
+    times: StepTimes,
+}
+
+/// Time of each step of a join, for the report.
+#[derive(Debug)]
+struct StepTimes {
+    /// The end of the step before.
+    since: Instant,
+    /// Steps that have ended.
+    steps: Counters,
+}
+
+impl StepTimes {
+    fn new() -> Self {
+        Self { since: Instant::now(), steps: Counters::new() }
+    }
+
+    /// Notes the end of a step.
+    fn ended(&mut self, step: &'static str) {
+        let now = Instant::now();
+        let time = now.duration_since(mem::replace(&mut self.since, now));
+        self.steps.push((step, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+    }
 }
 
 impl CollectionProducer {
@@ -95,6 +120,7 @@ impl CollectionProducer {
             is_planned_anew: false,
             rows: RowCounts::default(),
             tasks: 0,
+            times: StepTimes::new(),
         }
     }
 
@@ -173,6 +199,7 @@ impl CollectionProducer {
 
     /// Begins to sort the sets, or sorts few of them here.
     fn sort(&mut self) -> Result<(), OperatorError> {
+        self.times.ended("collecting_ns");
         let sorting = match self.phase.take() {
             Some(Phase::Collecting(collector)) => collector.sort(Shares::ONE)?,
             Some(Phase::Gathering(gathering)) => {
@@ -195,6 +222,7 @@ impl CollectionProducer {
             collection.carry(&ids, columns);
         }
         let collection = Arc::new(collection);
+        self.times.ended("sorting_ns");
         match self.question.planning(&collection) {
             Some(planning) => self.phase = Some(Phase::Planning(collection, Box::new(planning))),
             None => self.join(&collection, Planned::default())?,
@@ -208,8 +236,10 @@ impl CollectionProducer {
         collection: &Arc<SetCollection>,
         planned: Planned,
     ) -> Result<(), OperatorError> {
+        self.times.ended("planning_ns");
         let join = SetJoin::in_waves(collection, self.question, &self.tiling, planned)?;
         self.phase = Some(Phase::Joining(Box::new(join)));
+        self.times.ended("indexing_ns");
         Ok(())
     }
 
@@ -254,6 +284,7 @@ impl Producer for CollectionProducer {
 
     fn finish(&mut self) -> Result<(), OperatorError> {
         self.has_ended = true;
+        self.times.ended("reading_ns");
         match self.phase {
             Some(Phase::Collecting(_)) => self.sort(),
             _ => Ok(()),
@@ -317,6 +348,11 @@ impl Producer for CollectionProducer {
         }
     }
 
+    fn end(&mut self) -> Result<(), OperatorError> {
+        self.times.ended("joining_ns");
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         let join = match &self.phase {
             Some(Phase::Joining(join)) => join.counters(),
@@ -326,7 +362,7 @@ impl Producer for CollectionProducer {
             Some(Phase::Gathering(gathering)) => gathering.counts(),
             _ => self.rows,
         };
-        vec![
+        let mut counters = vec![
             ("sets", sets),
             ("empty_sets", empty_sets),
             ("nulls", nulls),
@@ -334,6 +370,8 @@ impl Producer for CollectionProducer {
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-        ]
+        ];
+        counters.extend(&self.times.steps);
+        counters
     }
 }
