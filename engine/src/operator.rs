@@ -488,6 +488,9 @@ pub enum Load {
     Moderate,
     /// A core of its own while there are cores.
     Heavy,
+    /// One of several parts that share work: a core of its own while there are cores, or else one
+    /// with as few others as possible.
+    Worker,
 }
 
 /// The code of a part.

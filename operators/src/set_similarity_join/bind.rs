@@ -37,6 +37,14 @@ const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20
 /// Chunks in flight on a device. Two more are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
+/// What the chunks of a join are answered with.
+struct Means {
+    isa: Isa,
+    plan: VerifyPlan,
+    session: DeviceSession,
+    cores: usize,
+}
+
 impl OperatorSpec for SetSimilarityJoin {
     fn operator(&self) -> &'static str {
         Self::NAME
@@ -69,14 +77,15 @@ impl OperatorSpec for SetSimilarityJoin {
             Some(rules) => {
                 let rows = self.rows(&columns);
                 let producer = StreamProducer::new(rules, columns.remove(0));
-                Ok(self.in_waves(producer, rows, isa, plan, DeviceSession::new(plan.device), 1))
+                let session = DeviceSession::new(plan.device);
+                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores: 1 }))
             }
             None => {
                 let rows = self.rows(&columns);
                 let session = DeviceSession::new(plan.device);
                 let cores = self.cores(context.threads);
                 let producer = self.producer(columns, isa, plan, &session, cores);
-                Ok(self.in_waves(producer, rows, isa, plan, session, cores))
+                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores }))
             }
         }
     }
@@ -214,10 +223,7 @@ impl SetSimilarityJoin {
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
         rows: ResultRows,
-        isa: Isa,
-        plan: VerifyPlan,
-        session: DeviceSession,
-        cores: usize,
+        Means { isa, plan, session, cores }: Means,
     ) -> Fragment {
         let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
@@ -231,8 +237,11 @@ impl SetSimilarityJoin {
         let memory_max = self.memory_max;
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
         // Few candidates are left to verify: on two cores, one that reads gains more.
-        let is_auto = self.algorithm == JoinAlgorithm::Auto;
-        let kernel = kernel.load(if is_auto && cores == 1 { Load::Moderate } else { Load::Heavy });
+        let kernel = kernel.load(match self.algorithm {
+            _ if cores > 1 => Load::Worker,
+            JoinAlgorithm::Auto => Load::Moderate,
+            _ => Load::Heavy,
+        });
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let output = self.output;
         let consumer = PairConsumer::new(rows);

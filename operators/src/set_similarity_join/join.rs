@@ -13,8 +13,8 @@ use super::error::JoinError;
 use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
-use super::find::planning::{Planned, Planning};
-use super::find::posting_join::{ListLengths, PostingIndex, PostingOptions};
+use super::find::planning::{Planned, Planning, Slicing};
+use super::find::posting_join::{LISTING_CORES, ListLengths, PostingIndex, PostingOptions};
 use super::find::prefix_join::PrefixJoin;
 use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;
@@ -43,7 +43,10 @@ impl JoinQuestion {
     pub(super) fn planning(self, collection: &Arc<SetCollection>) -> Option<Planning> {
         let bounds = Bounds::new(self.similarity, self.threshold).ok()?;
         let is_by_postings = self.algorithm == JoinAlgorithm::Auto;
-        is_by_postings.then(|| Planning::new(collection, bounds, self.isa, self.shares()))?
+        let (cores, slice_min) = (self.search_cores, self.tuning.slice_postings_min);
+        let slicing = (cores >= LISTING_CORES).then_some(Slicing { cores, slice_min });
+        let plan = || Planning::new(collection, bounds, self.isa, self.shares(), slicing);
+        is_by_postings.then(plan)?
     }
 
     /// The cores that share the work on the sets.
@@ -254,7 +257,7 @@ impl SetJoin {
             let planned = &mut planned;
             let lists = ListLengths::planned(planned, collection, bounds, budget)?;
             let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
-            on_cores(AutoJoin::Postings(index), cores, &mut searching)
+            on_cores(AutoJoin::Postings(Box::new(index)), cores, &mut searching)
         } else {
             Box::new(EmptyFinder)
         };
@@ -438,7 +441,7 @@ impl SetJoin {
 fn on_cores(found: AutoJoin, cores: usize, searching: &mut Option<Searching>) -> Box<dyn Find> {
     match found {
         AutoJoin::Postings(index) if cores > 1 && index.slices() > 1 => {
-            *searching = Some(Searching::new(index));
+            *searching = Some(Searching::new(*index));
             Box::new(EmptyFinder)
         }
         found => found.into_finder(),

@@ -245,11 +245,10 @@ impl CollectionProducer {
 
     /// Takes back work that a kernel has done, or a part of it.
     fn work_landed(&mut self, chunk: &mut JoinChunk) -> Result<(), OperatorError> {
-        match (&mut self.phase, chunk.work_mut()) {
-            (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) => {
-                join.count_search(&mut search.task);
-            }
-            _ => {}
+        if let (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) =
+            (&mut self.phase, chunk.work_mut())
+        {
+            join.count_search(&mut search.task);
         }
         match (chunk.take_done_work(), &mut self.phase) {
             (Some(JoinWork::Gather(task)), Some(Phase::Gathering(gathering))) => {

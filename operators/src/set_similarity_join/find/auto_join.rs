@@ -31,7 +31,7 @@ pub(crate) struct AutoOptions<'a> {
 /// The way of `auto`.
 pub(crate) enum AutoJoin {
     /// By postings, slice by slice.
-    Postings(PostingIndex),
+    Postings(Box<PostingIndex>),
     Other(Box<dyn Find>),
 }
 
@@ -39,7 +39,7 @@ impl AutoJoin {
     /// A finder that does all on one core.
     pub(crate) fn into_finder(self) -> Box<dyn Find> {
         match self {
-            Self::Postings(index) => Box::new(PostingJoin::new(index)),
+            Self::Postings(index) => Box::new(PostingJoin::new(*index)),
             Self::Other(finder) => finder,
         }
     }
@@ -75,5 +75,6 @@ pub(crate) fn auto_join(
     }
     let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
     let options = PostingOptions { isa, not_probed: &not_probed, slice_min, cores };
-    Ok(AutoJoin::Postings(PostingIndex::new(collection, bounds, options, lists, planned, budget)?))
+    let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
+    Ok(AutoJoin::Postings(Box::new(index)))
 }

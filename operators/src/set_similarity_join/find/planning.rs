@@ -1,9 +1,14 @@
-//! Lengths of posting lists, and signatures of sets, made in tasks that cores can do side by side.
+//! Lengths of posting lists, signatures of sets, and the sets of each slice of an index, made in
+//! tasks that cores can do side by side.
 //!
 //! ```text
-//! collection ──► count: postings of some sets, by token ──► sign: some sets ──► index by postings
+//! collection ──► count: postings of some sets, by token ──┬──► sign: some sets ─────┬──► index by
+//!                                                         └──► divide: some sets,  ─┘    postings
+//!                                                              by slice of the index
 //! ```
 
+use std::iter;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +16,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::memory::Part;
 use trommel_kernels::sets::sign_sets;
 
-use super::posting_join::ListLengths;
+use super::posting_join::{ListLengths, Visits};
 use super::signatures::SetSignatures;
 use crate::budget::Budget;
 use crate::set_similarity_join::similarity::Bounds;
@@ -31,6 +36,16 @@ const SIGNED_SETS: usize = 1 << 10;
 pub(crate) struct Planned {
     pub(super) lists: Option<ListLengths>,
     pub(super) signatures: Option<SetSignatures>,
+    pub(super) visits: Option<Visits>,
+}
+
+/// Division of an index into slices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slicing {
+    /// Cores that search slices.
+    pub(crate) cores: usize,
+    /// Minimum number of postings of a slice.
+    pub(crate) slice_min: usize,
 }
 
 /// Tasks that make the data of an index.
@@ -40,6 +55,7 @@ pub(crate) struct Planning {
     bounds: Bounds,
     isa: Isa,
     shares: Shares,
+    slicing: Option<Slicing>,
     budget: Budget,
     /// Tasks that nobody has yet.
     waiting: Vec<PlanningTask>,
@@ -49,6 +65,10 @@ pub(crate) struct Planning {
     lists: Option<ListLengths>,
     /// By number of the task.
     signed: Vec<Option<Part<u64>>>,
+    words: usize,
+    /// Lists of each slice of the index, and by number of the task the sets of each slice.
+    slices: Vec<Range<usize>>,
+    visited: Vec<Option<Vec<Vec<u32>>>>,
 }
 
 /// A task over some sets of a collection.
@@ -65,6 +85,8 @@ enum Work {
     Count { bounds: Bounds, lens: Vec<u32> },
     /// Signs the sets.
     Sign { isa: Isa, words: usize, number: usize, part: Part<u64> },
+    /// Finds the slices of each set. `slice_of` is the slice of each list.
+    Divide { bounds: Bounds, number: usize, slice_of: Arc<[u16]>, visits: Vec<Vec<u32>> },
 }
 
 impl PlanningTask {
@@ -75,6 +97,9 @@ impl PlanningTask {
             Work::Count { bounds, lens } => {
                 *lens = vec![0; ListLengths::lists(collection)];
                 ListLengths::add(collection, *bounds, sets.clone(), lens);
+            }
+            Work::Divide { bounds, slice_of, visits, .. } => {
+                Visits::add(collection, *bounds, sets.clone(), slice_of, visits);
             }
             Work::Sign { isa, words, part, .. } => {
                 let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
@@ -105,6 +130,7 @@ impl Planning {
         bounds: Bounds,
         isa: Isa,
         shares: Shares,
+        slicing: Option<Slicing>,
     ) -> Option<Self> {
         let (tokens, places) = (collection.tokens(), ListLengths::lists(collection).max(1));
         let tables = (tokens / TOKENS_PER_PLACE / places).min(tokens / shares.tokens_min.max(1));
@@ -124,11 +150,15 @@ impl Planning {
             bounds,
             isa,
             shares,
+            slicing,
             budget,
             under_way: 0,
             lens: Vec::new(),
             lists: None,
             signed: Vec::new(),
+            words: 0,
+            slices: Vec::new(),
+            visited: Vec::new(),
         })
     }
 
@@ -148,21 +178,18 @@ impl Planning {
                 self.lens.iter_mut().zip(lens).for_each(|(all, len)| *all += len);
             }
             Work::Sign { number, part, .. } => self.signed[number] = Some(part),
+            Work::Divide { number, visits, .. } => self.visited[number] = Some(visits),
         }
         if self.under_way > 0 || !self.waiting.is_empty() {
             return None;
         }
-        let Self { collection, bounds, .. } = self;
-        let Some(lists) = self.lists.take() else {
-            let lists = ListLengths::new(collection, std::mem::take(&mut self.lens));
-            let words = lists.words(collection, *bounds);
+        if self.lists.is_none() {
+            let lists = ListLengths::new(&self.collection, mem::take(&mut self.lens));
+            self.divide(&lists);
+            self.sign(lists.words(&self.collection, self.bounds));
             self.lists = Some(lists);
-            self.sign(words);
-            return self.waiting.is_empty().then(|| self.planned(0));
-        };
-        let words = lists.words(collection, *bounds);
-        self.lists = Some(lists);
-        Some(self.planned(words))
+        }
+        self.waiting.is_empty().then(|| self.planned())
     }
 
     /// Begins to sign the sets, if signatures pay and fit the memory.
@@ -178,15 +205,52 @@ impl Planning {
             let work = Work::Sign { isa: *isa, words, number, part };
             PlanningTask { collection: Arc::clone(collection), sets, work }
         };
+        self.words = words;
         self.signed = parts.iter().map(|_| None).collect();
-        self.waiting = parts.into_iter().zip(split).enumerate().map(sign).collect();
+        self.waiting.extend(parts.into_iter().zip(split).enumerate().map(sign));
     }
 
-    fn planned(&mut self, words: usize) -> Planned {
-        let parts: Vec<Part<u64>> =
-            std::mem::take(&mut self.signed).into_iter().flatten().collect();
+    /// Begins to find the sets of each slice, if there are several and it fits the memory.
+    fn divide(&mut self, lists: &ListLengths) {
+        let Self { collection, bounds, shares, budget, .. } = self;
+        let Some(Slicing { cores, slice_min }) = self.slicing else { return };
+        let slices = lists.slices(collection, slice_min, cores).slices;
+        let postings = usize::try_from(lists.postings).unwrap_or(usize::MAX);
+        // A vector that grows can be twice as long as it needs to be.
+        let bytes = postings.saturating_mul(2 * size_of::<u32>())
+            + ListLengths::lists(collection) * size_of::<u16>();
+        let is_range = (2..usize::from(u16::MAX)).contains(&slices.len());
+        if !is_range || budget.clone().take("the index", bytes).is_err() {
+            return;
+        }
+        let mut slice_of = vec![0; ListLengths::lists(collection)];
+        for (slice, lists) in (0..).zip(&slices) {
+            slice_of[lists.clone()].fill(slice);
+        }
+        let slice_of: Arc<[u16]> = slice_of.into();
+        let parts = cut(collection, TASKS_PER_CORE * shares.cores);
+        // Slices have about as many postings.
+        let expected = postings / slices.len() / parts.len();
+        let room = || Vec::with_capacity(expected);
+        let divide = |(number, sets)| {
+            let visits = iter::repeat_with(room).take(slices.len()).collect();
+            let slice_of = Arc::clone(&slice_of);
+            let work = Work::Divide { bounds: *bounds, number, slice_of, visits };
+            PlanningTask { collection: Arc::clone(collection), sets, work }
+        };
+        self.visited = parts.iter().map(|_| None).collect();
+        self.waiting.extend(parts.into_iter().enumerate().map(divide));
+        self.slices = slices;
+    }
+
+    fn planned(&mut self) -> Planned {
+        let parts: Vec<Part<u64>> = mem::take(&mut self.signed).into_iter().flatten().collect();
+        let words = self.words;
         let signatures = (words > 0).then(|| SetSignatures { words, bits: Part::join(parts) });
-        Planned { lists: self.lists.take(), signatures }
+        let sets: Vec<_> = mem::take(&mut self.visited).into_iter().flatten().collect();
+        let slices = mem::take(&mut self.slices);
+        let visits = (!slices.is_empty()).then_some(Visits { slices, sets });
+        Planned { lists: self.lists.take(), signatures, visits }
     }
 }
 
@@ -223,7 +287,8 @@ mod tests {
             let threshold = Threshold::new(numerator, 2).unwrap();
             let bounds = Bounds::new(Similarity::Jaccard, threshold).unwrap();
             let shares = Shares { cores, tokens_min: 64 };
-            let mut planning = Planning::new(&sets, bounds, isa, shares).unwrap();
+            let slicing = Slicing { cores, slice_min: 100 };
+            let mut planning = Planning::new(&sets, bounds, isa, shares, Some(slicing)).unwrap();
             let mut tasks = 0;
             let planned = loop {
                 let mut task = planning.task().unwrap();
@@ -237,6 +302,19 @@ mod tests {
             let lists = planned.lists.unwrap();
             let expected = ListLengths::count(&sets, bounds, &mut sets.budget()).unwrap();
             assert_eq!(lists, expected);
+            let visits = planned.visits.unwrap();
+            assert!(visits.slices.len() > 2, "{:?}", visits.slices);
+            for (slice, lists) in visits.slices.iter().enumerate() {
+                let has_one = |set: &u32| {
+                    let prefix = bounds.probe_prefix(sets.size(*set)) as usize;
+                    let list = |token: &u32| token.checked_sub(sets.unshared());
+                    let mut found = sets.set(*set)[..prefix].iter().filter_map(list);
+                    found.any(|list| lists.contains(&(list as usize)))
+                };
+                let expected = (0..u32::try_from(sets.len()).unwrap()).filter(has_one);
+                let found = visits.sets.iter().flat_map(|sets| &sets[slice]).copied();
+                assert!(found.eq(expected), "slice {slice}");
+            }
             let words = lists.words(&sets, bounds);
             let expected = SetSignatures::new(&sets, words, isa, &mut sets.budget()).unwrap();
             assert_eq!(planned.signatures.unwrap().bits, expected.bits);
@@ -244,7 +322,9 @@ mod tests {
         // One core needs no tasks, and few tokens are not worth any.
         let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
         for (cores, tokens_min) in [(1, 1), (4, 1 << 30)] {
-            assert!(Planning::new(&sets, bounds, isa, Shares { cores, tokens_min }).is_none());
+            assert!(
+                Planning::new(&sets, bounds, isa, Shares { cores, tokens_min }, None).is_none()
+            );
         }
     }
 }

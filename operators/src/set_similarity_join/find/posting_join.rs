@@ -20,13 +20,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trommel_kernels::Isa;
 use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
     Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
     SIDE_BIT, scan_lists,
 };
+use trommel_kernels::{Isa, prefetch};
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -47,8 +47,17 @@ const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 /// drop it.
 const TOKENS_PER_PAIR: u64 = 8;
 
-/// Tokens of the sets per posting of a slice.
-const TOKENS_PER_POSTING: usize = 4;
+/// Tokens of the sets per posting of all slices that are searched at once: without lists of the
+/// sets of each slice, and with them, which take as much.
+const TOKENS_PER_POSTING: [usize; 2] = [4, 8];
+
+/// Cores from which on slices have lists of their sets. They take as long to make as a dozen slices
+/// take to go through all sets (0.26 s and 0.025 s of a core for 3 M sets of 14 tokens at .5), and
+/// the number of slices grows with the cores.
+pub(crate) const LISTING_CORES: usize = 4;
+
+/// Sets between the one whose postings are added and the one whose tokens are prefetched.
+const AHEAD: usize = 16;
 
 /// Hits after which a call of the kernel stops at the next probe.
 const HITS_PER_CALL: usize = 1 << 11;
@@ -212,6 +221,26 @@ impl ListLengths {
         Ok(lists)
     }
 
+    /// Divides the lists into slices for so many `cores`, of at least `slice_min` postings if there
+    /// are as many.
+    pub(super) fn slices(
+        &self,
+        collection: &SetCollection,
+        slice_min: usize,
+        cores: usize,
+    ) -> Slices {
+        let len_max = self.lens.iter().max().map_or(0, |len| *len as usize);
+        let all = usize::try_from(self.postings).expect("at most one a token");
+        let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
+        let per_posting = TOKENS_PER_POSTING[usize::from(cores >= LISTING_CORES)];
+        let slice_max = slice_min.max(collection.tokens() / per_posting / searches);
+        // Slices of about the same length: as many as before, or fewer, and each is smaller. A
+        // list is in one slice, so a slice may end a list early.
+        let count = all.div_ceil(slice_max.max(len_max)).max(1);
+        let postings_max = (all.div_ceil(count) + len_max).min(all);
+        Slices { slices: slices(&self.lens, postings_max), postings_max, len_max }
+    }
+
     /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
     /// token that has to be hashed.
     pub(crate) fn words(&self, collection: &SetCollection, bounds: Bounds) -> usize {
@@ -247,6 +276,8 @@ pub(crate) struct PostingIndex {
     signatures: SetSignatures,
     /// Lists of each slice.
     slices: Vec<Range<usize>>,
+    /// Sets of each slice; without them, each slice goes through all sets.
+    visits: Option<Visits>,
     /// Number of postings of the longest slice, and of the longest list.
     postings_max: usize,
     len_max: usize,
@@ -277,15 +308,10 @@ impl PostingIndex {
             }
             None => SetSignatures::new(collection, words, isa, budget)?,
         };
-        let len_max = lists.lens.iter().max().map_or(0, |len| *len as usize);
-        let all = usize::try_from(lists.postings).expect("at most one a token");
+        let Slices { slices, postings_max, len_max } = lists.slices(collection, slice_min, cores);
+        let visits = planned.visits.take().filter(|visits| visits.slices == slices);
+        let visits = visits.filter(|visits| budget.take(INDEX, visits.bytes()).is_ok());
         let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
-        let (slices, postings_max) = {
-            let slice_max = slice_min.max(collection.tokens() / TOKENS_PER_POSTING / searches);
-            let count = all.div_ceil(slice_max.max(len_max)).max(1);
-            let slice_max = (all.div_ceil(count) + len_max).min(all);
-            (slices(&lists.lens, slice_max), slice_max)
-        };
         let lists_max = slices.iter().map(Range::len).max().unwrap_or(0);
         let bytes = SliceSearch::bytes(postings_max, lists_max, len_max, words, collection);
         budget.take(INDEX, bytes)?;
@@ -301,6 +327,7 @@ impl PostingIndex {
             lists,
             signatures,
             slices,
+            visits,
             postings_max,
             len_max,
             searches: fitting,
@@ -321,6 +348,59 @@ impl PostingIndex {
     /// Number of slices that can be searched at once.
     pub(crate) fn searches(&self) -> usize {
         self.searches
+    }
+}
+
+/// A division of lists into slices.
+pub(super) struct Slices {
+    /// Lists of each slice.
+    pub(super) slices: Vec<Range<usize>>,
+    /// Maximum number of postings of a slice, and number of postings of the longest list.
+    postings_max: usize,
+    len_max: usize,
+}
+
+/// The sets that have a token of a slice in their prefix, for each slice.
+#[derive(Debug)]
+pub(super) struct Visits {
+    /// Lists of each slice.
+    pub(super) slices: Vec<Range<usize>>,
+    /// By run of sets, then by slice: numbers of sets, ascending.
+    pub(super) sets: Vec<Vec<Vec<u32>>>,
+}
+
+impl Visits {
+    fn bytes(&self) -> usize {
+        let sets: usize = self.sets.iter().flatten().map(Vec::capacity).sum();
+        sets * size_of::<u32>()
+    }
+
+    /// Adds the numbers of some `sets` to the slices of the tokens in their prefixes. `slice_of`
+    /// is the slice of each list.
+    pub(super) fn add(
+        collection: &SetCollection,
+        bounds: Bounds,
+        sets: Range<u32>,
+        slice_of: &[u16],
+        visits: &mut [Vec<u32>],
+    ) {
+        let token_min = collection.unshared();
+        for run in collection.sizes() {
+            let prefix = bounds.probe_prefix(run.size) as usize;
+            for set in run.begin.max(sets.start)..run.end.min(sets.end) {
+                let mut before = u16::MAX;
+                for &token in &collection.set(set)[..prefix] {
+                    if token >= token_min {
+                        // Tokens ascend, and so do slices.
+                        let slice = slice_of[(token - token_min) as usize];
+                        if slice != before {
+                            visits[usize::from(slice)].push(set);
+                            before = slice;
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -404,14 +484,36 @@ impl SliceSearch {
             end += len;
             end - len
         }));
-        for (rank, run) in collection.sizes().iter().enumerate() {
-            let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
-                self.add(index, narrow(rank), set, prefix);
+        match &index.visits {
+            Some(visits) => visits.sets.iter().for_each(|sets| self.visit(index, &sets[slice])),
+            None => {
+                for (rank, run) in collection.sizes().iter().enumerate() {
+                    let prefix = bounds.probe_prefix(run.size) as usize;
+                    for set in run.begin..run.end {
+                        self.add(index, narrow(rank), set, prefix);
+                    }
+                }
             }
         }
         self.has_more = true;
         self.progress.go_on();
+    }
+
+    /// Adds the postings of `sets`, whose numbers ascend, to the lists of the slice.
+    fn visit(&mut self, index: &PostingIndex, sets: &[u32]) {
+        let PostingIndex { collection, bounds, .. } = index;
+        let (sizes, mut rank, mut prefix) = (collection.sizes(), 0, None);
+        let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
+        for (place, &set) in sets.iter().enumerate() {
+            if let Some(&ahead) = sets.get(place + AHEAD) {
+                prefetch(tokens, offsets[ahead as usize] as usize);
+            }
+            while sizes[rank].end <= set {
+                (rank, prefix) = (rank + 1, None);
+            }
+            let prefix = *prefix.get_or_insert_with(|| bounds.probe_prefix(sizes[rank].size));
+            self.add(index, narrow(rank), set, prefix as usize);
+        }
     }
 
     /// Adds the postings of `set`, whose size has `rank`, to the lists of the slice.
