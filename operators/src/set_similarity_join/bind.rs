@@ -37,7 +37,7 @@ const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20
 /// Chunks in flight on a device. Two more are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
-/// What the chunks of a join are answered with.
+/// Cores and device that answer the chunks of a join.
 struct Means {
     isa: Isa,
     plan: VerifyPlan,
@@ -181,7 +181,7 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// Number of cores that share the work of a collection, of so many threads. The published
+    /// Number of cores that share the work of a collection, of `threads` threads. The published
     /// algorithms find candidates on one, as their authors do.
     fn cores(&self, threads: usize) -> usize {
         match self.algorithm {
@@ -190,7 +190,7 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// PREPARE of the join of a collection, with tasks for so many `cores`.
+    /// PREPARE of the join of a collection, with tasks for `cores` cores.
     fn producer(
         &self,
         columns: Vec<SetColumns>,

@@ -13,8 +13,10 @@ use super::error::JoinError;
 use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
-use super::find::planning::{Planned, Planning, Slicing};
-use super::find::posting_join::{LISTING_CORES, ListLengths, PostingIndex, PostingOptions};
+use super::find::planning::{Planning, Slicing};
+use super::find::posting_join::{
+    LISTING_CORES, ListLengths, Planned, PostingIndex, PostingOptions,
+};
 use super::find::prefix_join::PrefixJoin;
 use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;

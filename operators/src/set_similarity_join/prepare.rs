@@ -12,7 +12,8 @@ use super::cost::opening::Opening;
 use super::cost::tiling::Tiling;
 use super::cost::verification;
 use super::find::JoinCounters;
-use super::find::planning::{Planned, Planning};
+use super::find::planning::Planning;
+use super::find::posting_join::Planned;
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
@@ -138,7 +139,7 @@ impl CollectionProducer {
         if let Some(carrier) = &mut self.carrier {
             let bytes = carrier.add(side, columns.carried(&records)?);
             // Rows are numbered instead of ids, null rows too; ids follow at the end.
-            first_row = Some(carrier.number_rows(side, &SetRows::new(&records, &columns)));
+            first_row = Some(carrier.number_rows(side, SetRows::new(&records, &columns).ids()));
             match &mut self.phase {
                 Some(Phase::Collecting(collector)) => collector.reserve(COLUMNS, bytes)?,
                 Some(Phase::Gathering(gathering)) => gathering.reserve(COLUMNS, bytes)?,

@@ -3,10 +3,12 @@
 
 use trommel_kernels::Isa;
 
+use super::candidates::chunk::CandidateChunk;
 use super::candidates::joined_sets::JoinedSets;
 use super::find::planning::PlanningTask;
 use super::find::searching::SearchTask;
-use super::verify::join_chunk::JoinChunk;
+use super::options::JoinOutput;
+use super::verify::answers::OverlapAnswer;
 use crate::sets::{GatheringTask, SortingTask};
 use crate::wave::{DeviceSession, OPENING_NS};
 
@@ -53,32 +55,54 @@ impl Search {
     }
 
     /// Finds and verifies candidates: one chunk of them if pairs are asked for, or several.
-    fn run(&mut self, isa: Isa, chunk: &mut JoinChunk) {
+    fn run(
+        &mut self,
+        isa: Isa,
+        output: JoinOutput,
+        pairs: &mut CandidateChunk,
+        answer: &mut OverlapAnswer,
+    ) {
         (self.verified, self.count) = (0, 0);
-        let chunks = if chunk.is_counting() { CHUNKS_PER_CALL } else { 1 };
+        let chunks = if output == JoinOutput::Count { CHUNKS_PER_CALL } else { 1 };
         for _ in 0..chunks {
-            let pairs = chunk.pairs_mut();
             pairs.clear();
             let has_more = self.task.fill(pairs);
-            self.count += chunk.verify(isa, &self.sets);
-            self.verified += chunk.pairs_mut().len() as u64;
+            self.verified += pairs.len() as u64;
+            match output {
+                JoinOutput::Count => self.count += pairs.count(isa, &self.sets),
+                JoinOutput::Pairs => answer.overlaps = pairs.verify(isa, &self.sets),
+            }
             if !has_more {
                 break;
             }
         }
-        chunk.hold_pairs(self.sets.clone());
     }
 }
 
 impl JoinWork {
-    /// Does it, as far as the answer fits `chunk`.
-    pub(crate) fn run(&mut self, isa: Isa, chunk: &mut JoinChunk) {
+    /// Does it, as far as there is room for the answer: candidates go to `pairs`, of which the
+    /// last ones stay, and their overlaps to `answer`.
+    pub(crate) fn run(
+        &mut self,
+        isa: Isa,
+        output: JoinOutput,
+        pairs: &mut CandidateChunk,
+        answer: &mut OverlapAnswer,
+    ) {
         match self {
             Self::Open(session) => drop(session.open()),
             Self::Gather(task) => task.run(),
             Self::Sort(task) => task.run(),
             Self::Plan(task) => task.run(),
-            Self::Search(search) => search.run(isa, chunk),
+            Self::Search(search) => search.run(isa, output, pairs, answer),
+        }
+    }
+
+    /// The sets that its candidates are of.
+    pub(crate) fn sets(&self) -> Option<&JoinedSets> {
+        match self {
+            Self::Search(search) => Some(&search.sets),
+            _ => None,
         }
     }
 

@@ -3,7 +3,6 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::input::SetRows;
 use super::side::Side;
 use crate::carry::CarriedRows;
 
@@ -31,10 +30,10 @@ impl Carrier {
     }
 
     /// Notes the ids of the next rows of `side`, and returns the number of the first one.
-    pub(crate) fn number_rows(&mut self, side: Side, rows: &SetRows<'_>) -> u32 {
+    pub(crate) fn number_rows(&mut self, side: Side, rows: &[u32]) -> u32 {
         let ids = &mut self.ids[side.index()];
         let first = u32::try_from(ids.len()).expect("sets have 32-bit numbers");
-        ids.extend_from_slice(rows.ids());
+        ids.extend_from_slice(rows);
         first
     }
 

@@ -154,7 +154,7 @@ impl SetCollector {
         Ok(counts)
     }
 
-    /// The block for sets of `side` of so many tokens.
+    /// The block for sets of `side` of `tokens` tokens.
     fn room(&mut self, side: Side, tokens: usize) -> &mut ArrivedBlock {
         let is_room = |block: &&ArrivedBlock| {
             block.side == side && block.tokens.len() + tokens <= BLOCK_TOKENS

@@ -145,7 +145,7 @@ impl ShelfPlan {
         size_of::<u32>() * self.tokens + (SORTED_SET_BYTES - 1) * self.sets
     }
 
-    /// Whether so many tokens are sorted that the memory of shelves goes back to the system.
+    /// Whether the memory of shelves goes back to the system, since there are many tokens.
     fn is_large(&self) -> bool {
         self.tokens >= FEW_TOKENS
     }

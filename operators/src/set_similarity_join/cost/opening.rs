@@ -18,8 +18,8 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Opens the device of `session` at once if it is asked for, and with `auto` when so many sets
-    /// have come that `cores` cores need longer to join them than to open it. `auto` that works on
+    /// Opens the device of `session` at once if it is asked for, and with `auto` when `cores`
+    /// cores need longer to join the sets that have come than to open it. `auto` that works on
     /// one core does not wait for a device that it may not use.
     pub(crate) fn new(plan: VerifyPlan, session: &DeviceSession, cores: usize) -> Self {
         let tokens_min = match plan.device {

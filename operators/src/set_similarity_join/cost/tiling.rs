@@ -61,7 +61,7 @@ pub(crate) enum Tiling {
 }
 
 impl Tiling {
-    /// The sizes to be joined by tiles, beside so many cores that search postings; `None` if there
+    /// The sizes to be joined by tiles, beside `cores` cores that search postings; `None` if there
     /// are none.
     pub(crate) fn choose(
         &self,

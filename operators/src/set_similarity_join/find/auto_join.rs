@@ -6,8 +6,7 @@ use trommel_kernels::Isa;
 
 use super::Find;
 use super::filters::Positions;
-use super::planning::Planned;
-use super::posting_join::{ListLengths, PostingIndex, PostingJoin, PostingOptions};
+use super::posting_join::{ListLengths, Planned, PostingIndex, PostingJoin, PostingOptions};
 use super::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
 use crate::budget::Budget;
@@ -45,7 +44,8 @@ impl AutoJoin {
     }
 }
 
-/// Makes the finder of `auto`, with what is `planned` already: counts postings, and chooses the way that costs least.
+/// Makes the finder of `auto`, with what is `planned` already: counts postings, and chooses the way
+/// that costs least.
 ///
 /// # Errors
 /// If the index does not fit the memory.

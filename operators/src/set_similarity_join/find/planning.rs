@@ -16,7 +16,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::memory::Part;
 use trommel_kernels::sets::sign_sets;
 
-use super::posting_join::{ListLengths, Visits};
+use super::posting_join::{ListLengths, Planned, Visits};
 use super::signatures::SetSignatures;
 use crate::budget::Budget;
 use crate::set_similarity_join::similarity::Bounds;
@@ -30,14 +30,6 @@ const TASKS_PER_CORE: usize = 2;
 
 /// Sets that are signed at a time.
 const SIGNED_SETS: usize = 1 << 10;
-
-/// Data of an index by postings that has been made before it.
-#[derive(Debug, Default)]
-pub(crate) struct Planned {
-    pub(super) lists: Option<ListLengths>,
-    pub(super) signatures: Option<SetSignatures>,
-    pub(super) visits: Option<Visits>,
-}
 
 /// Division of an index into slices.
 #[derive(Debug, Clone, Copy)]

@@ -31,7 +31,6 @@ use trommel_kernels::{Isa, prefetch};
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::error::JoinError;
-use crate::set_similarity_join::find::planning::Planned;
 use crate::set_similarity_join::find::signatures::{SetSignatures, words_for};
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
@@ -221,7 +220,7 @@ impl ListLengths {
         Ok(lists)
     }
 
-    /// Divides the lists into slices for so many `cores`, of at least `slice_min` postings if there
+    /// Divides the lists into slices for `cores` cores, of at least `slice_min` postings if there
     /// are as many.
     pub(super) fn slices(
         &self,
@@ -248,6 +247,14 @@ impl ListLengths {
         let pays = self.posting_pairs.saturating_mul(TOKENS_PER_PAIR) >= tokens;
         if pays { words_for(collection, bounds) } else { 0 }
     }
+}
+
+/// Data of an index by postings that has been made before it.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    pub(super) lists: Option<ListLengths>,
+    pub(super) signatures: Option<SetSignatures>,
+    pub(super) visits: Option<Visits>,
 }
 
 /// Options of a [`PostingIndex`].
@@ -456,8 +463,8 @@ impl SliceSearch {
         }
     }
 
-    /// Bytes of a search of slices of so many postings and lists, with lists of up to `len_max`
-    /// postings.
+    /// Bytes of a search of slices of `postings_max` postings and `lists_max` lists, of up to
+    /// `len_max` postings each.
     fn bytes(
         postings_max: usize,
         lists_max: usize,

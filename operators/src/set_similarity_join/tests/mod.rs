@@ -12,7 +12,7 @@ use trommel_kernels::signatures::{self, Joined};
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
 use super::cost::tiling::TiledRanks;
-use super::find::planning::Planned;
+use super::find::posting_join::Planned;
 use super::join::JoinQuestion;
 use super::tuning::Tuning;
 use super::*;

@@ -6,7 +6,6 @@ use trommel_kernels::Isa;
 use trommel_kernels::signatures::{Counted, Tiles};
 
 use super::answers::{OverlapAnswer, TilesAnswer};
-use super::overlap;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::candidates::pairs::{Match, matches};
@@ -138,9 +137,11 @@ impl JoinChunk {
 
     /// Does the work, if there is any.
     pub(super) fn run_work(&mut self, isa: Isa) -> bool {
-        let Some(mut work) = self.work.take() else { return false };
-        work.run(isa, self);
-        self.work = Some(work);
+        let Some(work) = &mut self.work else { return false };
+        work.run(isa, self.output, &mut self.pairs, &mut self.pairs_answer);
+        if let Some(sets) = work.sets() {
+            self.content = Content::Pairs(sets.clone());
+        }
         true
     }
 
@@ -152,18 +153,6 @@ impl JoinChunk {
     /// The work that has been done.
     pub(crate) fn take_done_work(&mut self) -> Option<JoinWork> {
         self.work.take_if(|work| !work.has_more())
-    }
-
-    /// Whether similar pairs are only counted.
-    pub(crate) fn is_counting(&self) -> bool {
-        self.output == JoinOutput::Count
-    }
-
-    /// Verifies the pairs as pairs of `sets` here, and returns the number of similar pairs if they
-    /// are counted.
-    pub(crate) fn verify(&mut self, isa: Isa, sets: &JoinedSets) -> u64 {
-        overlap::run(isa, self, sets);
-        self.pairs_answer.count
     }
 
     /// Number of pairs that were verified.
