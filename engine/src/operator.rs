@@ -488,6 +488,9 @@ pub enum Load {
     Moderate,
     /// A core of its own while there are cores.
     Heavy,
+    /// One of several parts that share work: a core of its own while there are cores, or else one
+    /// with as few others as possible.
+    Worker,
 }
 
 /// The code of a part.
@@ -621,16 +624,27 @@ impl Fragment {
 pub struct BindContext {
     /// Number of cores that the stage was given by name.
     pub cores: usize,
+    /// Number of threads that the parts of the stage can have: one for each core that it was given
+    /// by name, or else for each core of the process, if parts do not share one thread.
+    pub threads: usize,
     /// The memory that the stages of the pipeline share. State that grows with the stream
     /// reserves here.
     pub memory: MemoryBudget,
 }
 
 impl BindContext {
-    /// A stage that was given `cores` cores by name, and half of the memory of the process.
+    /// A stage that was given `cores` cores by name, with a thread for each of them or one, and
+    /// half of the memory of the process.
     #[must_use]
     pub fn new(cores: usize) -> Self {
-        Self { cores, memory: MemoryBudget::of_process() }
+        Self { cores, threads: cores.max(1), memory: MemoryBudget::of_process() }
+    }
+
+    /// Sets the number of threads that the parts of the stage can have.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Gives the stage this budget.

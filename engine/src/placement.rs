@@ -2,7 +2,8 @@
 //!
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
 //! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
-//! ones join the part before them. Moderate ones are heavy if there are cores for all of them. A
+//! ones join the part before them. Moderate ones are heavy if there are cores for all of them.
+//! Workers are spread over the cores that are left, and then over all of them. A
 //! stage that names cores gets threads for its parts that are pinned there; when that leaves no
 //! core, the others join the named ones.
 //!
@@ -163,10 +164,32 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
     }
 }
 
-/// The parts that name no core, cut into at most `threads_max` runs with about the same number of
-/// heavy parts.
+/// The parts that name no core in at most `threads_max` groups: runs with about the same number of
+/// heavy parts, and the workers spread over them and the threads that are left.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
-    let shared: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].core.is_none()).collect();
+    let shared = (0..parts.len()).filter(|&i| parts[i].core.is_none());
+    let (workers, others): (Vec<usize>, Vec<usize>) =
+        shared.partition(|&i| parts[i].load == Load::Worker);
+    let mut groups = runs(parts, &others, threads_max);
+    let mut held = vec![0_usize; groups.len()];
+    for worker in workers {
+        if groups.len() < threads_max {
+            groups.push(Group { parts: vec![worker], core: None });
+            held.push(1);
+            continue;
+        }
+        let least = (0..groups.len()).min_by_key(|&group| held[group]);
+        let least = least.expect("there is at least one thread");
+        groups[least].parts.push(worker);
+        held[least] += 1;
+    }
+    groups.iter_mut().for_each(|group| group.parts.sort_unstable());
+    groups
+}
+
+/// The `shared` parts, cut into at most `threads_max` runs with about the same number of heavy
+/// parts.
+fn runs(parts: &[PartRequest], shared: &[usize], threads_max: usize) -> Vec<Group> {
     let count = |load| shared.iter().filter(|&&i| parts[i].load == load).count();
     let (moderate, heavy) = (count(Load::Moderate), count(Load::Heavy));
     // Promoted together: alone, the first ones would leave one core to all that follow.
@@ -175,9 +198,9 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let threads = heavy.clamp(1, threads_max);
     let mut groups: Vec<Group> = Vec::new();
     let mut heavy_seen = 0_usize;
-    for &index in &shared {
+    for &index in shared {
         heavy_seen += usize::from(match parts[index].load {
-            Load::Light => false,
+            Load::Light | Load::Worker => false,
             Load::Moderate => has_cores,
             Load::Heavy => true,
         });
@@ -239,6 +262,23 @@ mod tests {
         assert_eq!(on(&[0]), [vec![0, 1, 2, 3]]);
         assert_eq!(on(&[0, 1]), [vec![0], vec![1, 2, 3]]);
         assert_eq!(on(&[0, 1, 2]), [vec![0], vec![1], vec![2, 3]]);
+    }
+
+    #[test]
+    fn workers_are_spread_over_all_threads() {
+        let worker = PartRequest { load: Load::Worker, core: None };
+        let with = |sources: usize, workers: usize, ids: &[usize]| {
+            let mut parts = vec![HEAVY; sources];
+            parts.push(LIGHT);
+            parts.extend(vec![worker; workers]);
+            parts.push(LIGHT);
+            parts_of(&place(&parts, cores(ids), Placement::Auto))
+        };
+        assert_eq!(with(1, 2, &[0, 1]), [vec![0, 1, 3, 4], vec![2]]);
+        assert_eq!(with(2, 2, &[0, 1]), [vec![0, 3], vec![1, 2, 4, 5]]);
+        assert_eq!(with(1, 3, &[0, 1, 2]), [vec![0, 1, 4, 5], vec![2], vec![3]]);
+        assert_eq!(with(1, 4, &[0, 1]), [vec![0, 1, 3, 4, 6], vec![2, 5]]);
+        assert_eq!(with(1, 3, &[0]), [vec![0, 1, 2, 3, 4, 5]]);
     }
 
     #[test]

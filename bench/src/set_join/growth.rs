@@ -40,13 +40,26 @@ struct Place {
 }
 
 /// Measured run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Measured {
     seconds: f64,
     pairs: u64,
     /// Largest resident memory of the process.
     bytes: u64,
+    /// Seconds of the steps of the join, in one of the runs.
+    steps: [f64; STEPS.len()],
 }
+
+/// Steps of a join, by the counters of their times: reading beside the first part of collecting,
+/// the rest of collecting, sorting, planning and indexing on all cores, and joining.
+const STEPS: [(&str, &str); 6] = [
+    ("reading", "reading_ns"),
+    ("collecting", "collecting_ns"),
+    ("sorting", "sorting_ns"),
+    ("planning", "planning_ns"),
+    ("indexing", "indexing_ns"),
+    ("joining", "joining_ns"),
+];
 
 /// Points of a place by the number of sets, for the figures.
 struct Curve {
@@ -85,12 +98,14 @@ impl Growth<'_> {
             megabytes: Vec::new(),
         };
         let mut curves: Vec<Curve> = places.iter().map(curve).collect();
+        let mut steps = Vec::new();
         for (at, &sets) in self.sets.iter().enumerate() {
             let generating = self.median(sets, None, patience).seconds;
             let mut expected = None;
             for (&place, curve) in places.iter().zip(&mut curves) {
                 let measured = self.median(sets, Some(place), patience);
-                let Measured { seconds, pairs, bytes } = measured;
+                let Measured { seconds, pairs, bytes, .. } = measured;
+                steps.push((sets, place, measured.steps));
                 assert_eq!(pairs, *expected.get_or_insert(pairs), "{}: all pairs", place.name());
                 let (rate, megabytes) = (sets as f64 / seconds / 1e3, bytes as f64 / 1e6);
                 println!(
@@ -103,26 +118,29 @@ impl Growth<'_> {
             }
         }
         println!();
+        if self.window.is_none() {
+            print_steps(&steps);
+        }
         figures.map_or(Ok(()), |folder| self.draw(&curves, folder))
     }
 
     /// Median time of a run, or of generating alone, and its largest peak.
     fn median(&self, sets: u64, place: Option<Place>, patience: Patience) -> Measured {
         let (mut times, mut total, mut most) = (Vec::new(), 0.0, 0);
-        let mut pairs = 0;
+        let (mut pairs, mut steps) = (0, [0.0; STEPS.len()]);
         while times.len() < patience.rounds() && !patience.is_over(total) {
             reset_peak();
             let time;
-            (time, pairs) = self.run(sets, place);
+            (time, pairs, steps) = self.run(sets, place);
             most = most.max(peak());
             total += time.as_secs_f64();
             times.push(time);
         }
-        Measured { seconds: median(&mut times).as_secs_f64(), pairs, bytes: most }
+        Measured { seconds: median(&mut times).as_secs_f64(), pairs, bytes: most, steps }
     }
 
     /// Runs a pipeline once.
-    fn run(&self, sets: u64, place: Option<Place>) -> (Duration, u64) {
+    fn run(&self, sets: u64, place: Option<Place>) -> (Duration, u64, [f64; STEPS.len()]) {
         let mut graph = Graph::new();
         let source = Generate::sets(ALPHABET, SKEW).sizes(5..=23).items(sets);
         let generate = graph.add("generate", source);
@@ -148,10 +166,16 @@ impl Growth<'_> {
         }
         let topology = graph.build().expect("the graph is whole");
         let begin = Instant::now();
-        topology.run(RunOptions::new()).expect("enough memory");
+        let metrics = topology.run(RunOptions::new()).expect("enough memory");
         let time = begin.elapsed();
+        let parts = metrics.stage("join").map_or(&[][..], |stage| &stage.parts);
+        let seconds = |(_, counter): (&str, &str)| {
+            let counters = parts.iter().flat_map(|part| &part.counters);
+            let ns = counters.filter(|(name, _)| *name == counter).map(|(_, ns)| *ns);
+            ns.sum::<u64>() as f64 / 1e9
+        };
         let count = |rows: &RecordBatch| rows.column(0).as_primitive::<UInt64Type>().value(0);
-        (time, rows.take().first().map_or(0, count))
+        (time, rows.take().first().map_or(0, count), STEPS.map(seconds))
     }
 
     fn draw(&self, curves: &[Curve], folder: &Path) -> io::Result<()> {
@@ -171,6 +195,17 @@ impl Growth<'_> {
         println!("wrote {}\n", memory.write(folder, "set-join-growth-memory")?.display());
         Ok(())
     }
+}
+
+/// Prints the time of each step of the joins.
+fn print_steps(measured: &[(u64, Place, [f64; STEPS.len()])]) {
+    let names = STEPS.map(|(name, _)| format!("{name}, s")).join(" | ");
+    println!("| sets | device | {names} |\n|---:|---{}|", "|---:".repeat(STEPS.len()));
+    for (sets, place, steps) in measured {
+        let steps = steps.map(|seconds| format!("{seconds:.3}")).join(" | ");
+        println!("| {sets} | {} | {steps} |", place.name());
+    }
+    println!();
 }
 
 /// One core, all cores, and where there is a GPU, the choice of the operator and that GPU.

@@ -8,7 +8,7 @@ use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, To
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
 use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Claim, Part, Shape};
-use crate::placement::{Cores, PartRequest, available_cores, parallelism, place};
+use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
 impl Graph {
     /// Checks the graph and binds its operators to their inputs.
@@ -48,7 +48,11 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
         }
     };
     let memory = graph.memory_max.map_or_else(MemoryBudget::of_process, MemoryBudget::new);
-    let mut binding = Binding::new(graph.stages.len(), memory);
+    let threads = match graph.placement {
+        Placement::Auto => parallelism(),
+        Placement::Fused => 1,
+    };
+    let mut binding = Binding::new(graph.stages.len(), memory, threads);
     let mut stages: Vec<Option<Stage>> = graph.stages.into_iter().map(Some).collect();
     let mut requests = Vec::new();
     for index in order {
@@ -173,11 +177,13 @@ struct Binding {
     links: Vec<Link>,
     replies: Vec<ReplyPath>,
     memory: MemoryBudget,
+    /// Threads for the parts of a stage that names no core.
+    threads: usize,
     has_failures: bool,
 }
 
 impl Binding {
-    fn new(stages: usize, memory: MemoryBudget) -> Self {
+    fn new(stages: usize, memory: MemoryBudget, threads: usize) -> Self {
         Self {
             bound: vec![None; stages],
             stages: Vec::new(),
@@ -185,6 +191,7 @@ impl Binding {
             links: Vec::new(),
             replies: Vec::new(),
             memory,
+            threads,
             has_failures: false,
         }
     }
@@ -223,9 +230,9 @@ impl Binding {
         if port_schemas.len() > ports || (port_schemas.is_empty() && ports > 0) {
             return Ok(None);
         }
-        let fragment = spec
-            .bind(&port_schemas, BindContext::new(cores.len()).memory(self.memory.clone()))
-            .map_err(|e| error(&id, e.into()))?;
+        let threads = if cores.is_empty() { self.threads } else { cores.len() };
+        let context = BindContext::new(cores.len()).threads(threads).memory(self.memory.clone());
+        let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
         let parts = fragment.parts.len();
         assert!(parts > 0, "operator `{operator}` was bound to no parts");
         assert!(

@@ -1,4 +1,5 @@
-//! Memory of large tables: huge pages for them, and pages back to the system.
+//! Memory of large tables: huge pages for them, tables that are filled in parts, and pages back to
+//! the system.
 //!
 //! A page of 4 KiB that is touched for the first time costs a fault, half a microsecond and in a
 //! virtual machine more: the first pass over a table of 40 MB takes longer than the work on it. A
@@ -9,6 +10,10 @@
 //! place of another, that is the peak of memory, and [`drop_pages`] spares it.
 
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "advice takes an address"))]
+
+mod parts;
+
+pub use self::parts::Part;
 
 /// Bytes of a huge page.
 const HUGE_PAGE: usize = 1 << 21;

@@ -10,8 +10,8 @@ use trommel_kernels::Isa;
 
 use super::collect::pair_rows::SimilarRows;
 use super::collect::{PairConsumer, ResultRows};
+use super::cost::opening::Opening;
 use super::cost::plan::{PairKernel, VerifyPlan};
-use super::cost::tiling::Tiling;
 use super::join::JoinQuestion;
 use super::operator::SetSimilarityJoin;
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
@@ -24,7 +24,7 @@ use crate::carry::carried_columns;
 use crate::columns::{column_schema, find_column};
 use crate::parameters::{check_range, refuse};
 use crate::sets::{SetCollector, SetColumns};
-use crate::wave::{self, ChunkBytes, DeviceSession, Producer, Wave};
+use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 use crate::window::Extent;
 
 /// Maximum of `chunk_bytes`.
@@ -37,6 +37,14 @@ const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20
 /// Chunks in flight on a device. Two more are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
+/// Cores and device that answer the chunks of a join.
+struct Means {
+    isa: Isa,
+    plan: VerifyPlan,
+    session: DeviceSession,
+    cores: usize,
+}
+
 impl OperatorSpec for SetSimilarityJoin {
     fn operator(&self) -> &'static str {
         Self::NAME
@@ -46,7 +54,11 @@ impl OperatorSpec for SetSimilarityJoin {
         1..=2
     }
 
-    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
         if let Some(bytes) = &self.chunk_bytes {
             check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
         }
@@ -65,13 +77,15 @@ impl OperatorSpec for SetSimilarityJoin {
             Some(rules) => {
                 let rows = self.rows(&columns);
                 let producer = StreamProducer::new(rules, columns.remove(0));
-                Ok(self.in_waves(producer, rows, isa, plan, DeviceSession::new(plan.device)))
+                let session = DeviceSession::new(plan.device);
+                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores: 1 }))
             }
             None => {
                 let rows = self.rows(&columns);
                 let session = DeviceSession::new(plan.device);
-                let producer = self.producer(columns, isa, plan.tiling(&session));
-                Ok(self.in_waves(producer, rows, isa, plan, session))
+                let cores = self.cores(context.threads);
+                let producer = self.producer(columns, isa, plan, &session, cores);
+                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores }))
             }
         }
     }
@@ -167,44 +181,73 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// PREPARE of the join of a collection.
-    fn producer(&self, columns: Vec<SetColumns>, isa: Isa, tiling: Tiling) -> CollectionProducer {
+    /// Number of cores that share the work of a collection, of `threads` threads. The published
+    /// algorithms find candidates on one, as their authors do.
+    fn cores(&self, threads: usize) -> usize {
+        match self.algorithm {
+            JoinAlgorithm::Auto | JoinAlgorithm::GpuSignatures => threads.clamp(1, KERNELS_MAX),
+            _ => 1,
+        }
+    }
+
+    /// PREPARE of the join of a collection, with tasks for `cores` cores.
+    fn producer(
+        &self,
+        columns: Vec<SetColumns>,
+        isa: Isa,
+        plan: VerifyPlan,
+        session: &DeviceSession,
+        cores: usize,
+    ) -> CollectionProducer {
         let mut collector = SetCollector::new(self.memory_max);
         if columns.len() == 2 {
             collector = collector.two_sided();
         }
         let Self { similarity, threshold, algorithm, tuning, .. } = *self;
-        let question = JoinQuestion { similarity, threshold, algorithm, isa, tuning };
-        CollectionProducer::new(collector, columns, question, self.size_min, tiling)
+        let question = JoinQuestion {
+            similarity,
+            threshold,
+            algorithm,
+            isa,
+            cores,
+            search_cores: if plan.is_device_forced() { 1 } else { cores },
+            tuning,
+        };
+        let tiling = plan.tiling(session);
+        let opening = Opening::new(plan, session, cores);
+        CollectionProducer::new(collector, columns, question, self.size_min, tiling, opening)
     }
 
-    /// The parts of the operator.
+    /// The parts of the operator, with a kernel for each core.
     fn in_waves(
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
         rows: ResultRows,
-        isa: Isa,
-        plan: VerifyPlan,
-        session: DeviceSession,
+        Means { isa, plan, session, cores }: Means,
     ) -> Fragment {
         let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
         let wave = Wave {
             device: plan.device,
             is_device_forced: plan.is_device_forced(),
-            chunks: IN_FLIGHT + 2,
+            chunks: Wave::chunks_of(cores, IN_FLIGHT),
             chunk_bytes,
         };
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
         let memory_max = self.memory_max;
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
         // Few candidates are left to verify: on two cores, one that reads gains more.
-        let is_auto = self.algorithm == JoinAlgorithm::Auto;
-        let kernel = kernel.load(if is_auto { Load::Moderate } else { Load::Heavy });
+        let kernel = kernel.load(match self.algorithm {
+            _ if cores > 1 => Load::Worker,
+            JoinAlgorithm::Auto => Load::Moderate,
+            _ => Load::Heavy,
+        });
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let output = self.output;
         let consumer = PairConsumer::new(rows);
-        wave::operator(producer, kernel, consumer, move || JoinChunk::new(output), wave, outputs)
+        let kernels = vec![kernel; cores];
+        let make = move || JoinChunk::new(output);
+        wave::parallel(producer, kernels, consumer, make, wave, outputs)
     }
 
     /// Device and kernel of the verification.

@@ -10,17 +10,21 @@ use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
 use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
-use super::find::auto_join::{AutoOptions, auto_join};
+use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
-use super::find::posting_join::{ListLengths, PostingJoin, PostingOptions};
+use super::find::planning::{Planning, Slicing};
+use super::find::posting_join::{
+    LISTING_CORES, ListLengths, Planned, PostingIndex, PostingOptions,
+};
 use super::find::prefix_join::PrefixJoin;
+use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;
 use super::find::{EmptyFinder, Find, JoinCounters};
 use super::options::JoinAlgorithm;
 use super::similarity::{Bounds, Similarity, Threshold};
 use super::tuning::Tuning;
-use crate::sets::SetCollection;
+use crate::sets::{SetCollection, Shares};
 
 /// The question of a join, and how it is answered.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +33,28 @@ pub(crate) struct JoinQuestion {
     pub(crate) threshold: Threshold,
     pub(crate) algorithm: JoinAlgorithm,
     pub(crate) isa: Isa,
+    /// Number of cores that share the work on the sets, in tasks.
+    pub(crate) cores: usize,
+    /// Number of cores that search the index, in tasks that verify what they find.
+    pub(crate) search_cores: usize,
     pub(crate) tuning: Tuning,
+}
+
+impl JoinQuestion {
+    /// Tasks that prepare the index of a join of `collection`, if they are worth it.
+    pub(super) fn planning(self, collection: &Arc<SetCollection>) -> Option<Planning> {
+        let bounds = Bounds::new(self.similarity, self.threshold).ok()?;
+        let is_by_postings = self.algorithm == JoinAlgorithm::Auto;
+        let (cores, slice_min) = (self.search_cores, self.tuning.slice_postings_min);
+        let slicing = (cores >= LISTING_CORES).then_some(Slicing { cores, slice_min });
+        let plan = || Planning::new(collection, bounds, self.isa, self.shares(), slicing);
+        is_by_postings.then(plan)?
+    }
+
+    /// The cores that share the work on the sets.
+    pub(super) fn shares(self) -> Shares {
+        Shares { cores: self.cores, tokens_min: self.tuning.part_tokens_min }
+    }
 }
 
 /// The sizes whose probes are tiles for a device, by rank.
@@ -70,6 +95,8 @@ pub struct SetJoin {
     isa: Isa,
     similarity: Similarity,
     finder: Box<dyn Find>,
+    /// Slices of the index that several cores search.
+    searching: Option<Searching>,
     /// Makes the tiles of the probes that are joined by tiles.
     tiler: Option<Tiler>,
     /// The sizes whose probes `auto` has planned as tiles for a device.
@@ -106,23 +133,42 @@ impl SetJoin {
         isa: Isa,
     ) -> Result<Self, JoinError> {
         let tuning = Tuning::default();
-        let question = JoinQuestion { similarity, threshold, algorithm, isa, tuning };
+        let question = JoinQuestion {
+            similarity,
+            threshold,
+            algorithm,
+            isa,
+            cores: 1,
+            search_cores: 1,
+            tuning,
+        };
         Self::of(collection, question)
     }
 
-    /// As [`Self::new`].
-    pub(super) fn of(
+    /// As [`Self::new`], with data of the index that is `planned` already.
+    fn with_plan(
         collection: &Arc<SetCollection>,
-        JoinQuestion { similarity, threshold, algorithm, isa, tuning }: JoinQuestion,
+        planned: &mut Planned,
+        JoinQuestion {
+            similarity,
+            threshold,
+            algorithm,
+            isa,
+            search_cores: cores,
+            tuning,
+            ..
+        }: JoinQuestion,
     ) -> Result<Self, JoinError> {
         assert!(isa.is_available(), "this machine lacks the instruction-set level {isa}");
         let bounds = Bounds::new(similarity, threshold)?;
         let budget = &mut collection.budget();
+        let mut searching = None;
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
                 let slice_min = tuning.slice_postings_min;
-                let options = AutoOptions { isa, slice_min, only: None };
-                auto_join(collection, bounds, options, budget)?
+                let options = AutoOptions { isa, slice_min, only: None, cores };
+                let found = auto_join(collection, bounds, options, planned, budget)?;
+                on_cores(found, cores, &mut searching)
             }
             JoinAlgorithm::AllPairs => {
                 Box::new(PrefixJoin::<SizesOnly>::new(collection, bounds, isa, budget)?)
@@ -148,11 +194,20 @@ impl SetJoin {
             isa,
             similarity,
             finder,
+            searching,
             tiler: None,
             planned_for_device: None,
             rest: None,
             counters: JoinCounters::default(),
         })
+    }
+
+    /// As [`Self::new`].
+    pub(super) fn of(
+        collection: &Arc<SetCollection>,
+        question: JoinQuestion,
+    ) -> Result<Self, JoinError> {
+        Self::with_plan(collection, &mut Planned::default(), question)
     }
 
     /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
@@ -165,16 +220,17 @@ impl SetJoin {
         collection: &Arc<SetCollection>,
         question: JoinQuestion,
         tiling: &Tiling,
+        mut planned: Planned,
     ) -> Result<Self, JoinError> {
         let bounds = Bounds::new(question.similarity, question.threshold)?;
         let tiled = match question.algorithm {
             JoinAlgorithm::GpuSignatures => Some(TiledRanks::all(collection)),
-            JoinAlgorithm::Auto => tiling.choose(collection, bounds),
+            JoinAlgorithm::Auto => tiling.choose(collection, bounds, question.search_cores),
             _ => None,
         };
         match tiled {
-            Some(tiled) => Self::with_tiles(collection, question, tiled),
-            None => Self::of(collection, question),
+            Some(tiled) => Self::with_tiles(collection, question, tiled, planned),
+            None => Self::with_plan(collection, &mut planned, question),
         }
     }
 
@@ -187,18 +243,23 @@ impl SetJoin {
         collection: &Arc<SetCollection>,
         question: JoinQuestion,
         TiledRanks { ranks, has_others }: TiledRanks,
+        mut planned: Planned,
     ) -> Result<Self, JoinError> {
-        let JoinQuestion { similarity, threshold, algorithm, isa, tuning } = question;
+        let JoinQuestion { similarity, threshold, algorithm, isa, tuning, .. } = question;
+        let cores = question.search_cores;
         let bounds = Bounds::new(similarity, threshold)?;
         let sets = JoinedSets::Collection(Arc::clone(collection));
         let budget = &mut collection.budget();
         let tiled = Arc::new(TiledSets::new(collection, budget)?);
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
+        let mut searching = None;
         let finder: Box<dyn Find> = if has_others {
             let slice_min = tuning.slice_postings_min;
-            let options = PostingOptions { isa, not_probed: &ranks, slice_min };
-            let lists = ListLengths::count(collection, bounds, budget)?;
-            Box::new(PostingJoin::new(collection, bounds, options, lists, budget)?)
+            let options = PostingOptions { isa, not_probed: &ranks, slice_min, cores };
+            let planned = &mut planned;
+            let lists = ListLengths::planned(planned, collection, bounds, budget)?;
+            let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
+            on_cores(AutoJoin::Postings(Box::new(index)), cores, &mut searching)
         } else {
             Box::new(EmptyFinder)
         };
@@ -209,6 +270,7 @@ impl SetJoin {
             isa,
             similarity,
             finder,
+            searching,
             tiler: Some(tiler),
             planned_for_device,
             rest: None,
@@ -226,12 +288,15 @@ impl SetJoin {
         let PlannedTiles { question: JoinQuestion { similarity, threshold, .. }, .. } = *planned;
         let JoinQuestion { isa, tuning, .. } = planned.question;
         let only = Some(&planned.ranks[..]);
-        let options = AutoOptions { isa, slice_min: tuning.slice_postings_min, only };
-        let found = Bounds::new(similarity, threshold)
-            .and_then(|bounds| auto_join(sets, bounds, options, &mut sets.budget()));
+        let slice_min = tuning.slice_postings_min;
+        let options = AutoOptions { isa, slice_min, only, cores: 1 };
+        let found = Bounds::new(similarity, threshold).and_then(|bounds| {
+            let planned = &mut Planned::default();
+            auto_join(sets, bounds, options, planned, &mut sets.budget())
+        });
         let Ok(found) = found else { return false };
         self.tiler = None;
-        self.rest = Some(found);
+        self.rest = Some(found.into_finder());
         true
     }
 
@@ -243,6 +308,29 @@ impl SetJoin {
         tiler.fill(list);
         self.counters.postings += list.pairs();
         (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
+    }
+
+    /// The next part of the index to be searched; none until one comes back, or if there is none
+    /// left.
+    pub(super) fn next_search(&mut self) -> Option<SearchTask> {
+        self.searching.as_mut()?.task()
+    }
+
+    /// Counts the work of a search since it came back last.
+    pub(super) fn count_search(&mut self, task: &mut SearchTask) {
+        self.counters.add(task.take_counters());
+    }
+
+    /// Takes back a search that has no more candidates.
+    pub(super) fn search_landed(&mut self, task: SearchTask) {
+        if let Some(searching) = &mut self.searching {
+            searching.landed(task);
+        }
+    }
+
+    /// Whether a part of the index is being searched.
+    pub(super) fn is_searching(&self) -> bool {
+        self.searching.as_ref().is_some_and(Searching::is_under_way)
     }
 
     /// Counts `pairs` pairs of tiles that passed the test by signatures.
@@ -348,5 +436,16 @@ impl SetJoin {
             }
         }
         self.counters
+    }
+}
+
+/// A finder for one core, or slices for several.
+fn on_cores(found: AutoJoin, cores: usize, searching: &mut Option<Searching>) -> Box<dyn Find> {
+    match found {
+        AutoJoin::Postings(index) if cores > 1 && index.slices() > 1 => {
+            *searching = Some(Searching::new(*index));
+            Box::new(EmptyFinder)
+        }
+        found => found.into_finder(),
     }
 }

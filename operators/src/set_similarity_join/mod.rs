@@ -32,6 +32,7 @@
 //! | `verify` | KERNEL: the verification on the CPU and on a device |
 //! | `collect` | COLLECT: rows of pairs |
 //! | `prepare` | the first part of the operator: collects sets, then fills chunks |
+//! | `work` | tasks of the CPU that several kernels do side by side |
 //! | `join` | a join as a library |
 //! | `stream` | streaming join: windows, and deduplication |
 //! | `tuning` | sizes that are no parameters |
@@ -52,6 +53,7 @@ mod stream;
 mod tests;
 mod tuning;
 mod verify;
+mod work;
 
 pub use self::candidates::chunk::CandidateChunk;
 pub use self::candidates::joined_sets::JoinedSets;

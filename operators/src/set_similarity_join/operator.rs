@@ -44,9 +44,14 @@ use crate::wave::Device;
 /// not suffice. With `deduplicate`, equal sets within a quarter of the window are kept once.
 ///
 /// More than `memory_max` bytes are an error. A streaming join allows at most 2^31 - 1 sets in
-/// the window and 2^32 - 1 postings. Not counted in `memory_max`: five chunks between the parts
-/// of the operator, and the sets they refer to if these have been copied since. When all chunks
-/// are in use, the join waits. Rows come in batches of about 64 MiB of carried columns.
+/// the window and 2^32 - 1 postings. Not counted in `memory_max`: the chunks between the parts
+/// of the operator, five on one core and two more than four for each of several, and the sets
+/// they refer to if these have been copied since. When all chunks are in use, the join waits. Rows
+/// come in batches of about 64 MiB of carried columns.
+///
+/// # Cores
+/// With `auto` and `gpu_signatures`, a join without `window` uses all cores, or those that the
+/// stage names: they collect sets while others are read, sort them, and search parts of the index.
 ///
 /// # Devices
 /// `device` says whether candidates are verified on a GPU. `auto` uses one from the moment when

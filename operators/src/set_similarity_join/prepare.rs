@@ -1,44 +1,87 @@
 //! PREPARE of the join of a collection: collects all sets, then finds their candidates.
 
+use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
 
+use super::cost::opening::Opening;
 use super::cost::tiling::Tiling;
 use super::cost::verification;
 use super::find::JoinCounters;
+use super::find::planning::Planning;
+use super::find::posting_join::Planned;
 use super::join::{JoinQuestion, SetJoin};
 use super::verify::join_chunk::JoinChunk;
-use crate::sets::{Carrier, SetCollector, SetColumns, SetRows, Side};
+use super::work::{JoinWork, Search};
+use crate::sets::{
+    Carrier, Gathering, RowCounts, SetCollection, SetCollector, SetColumns, SetRows, Shares, Side,
+    Sorting,
+};
 use crate::wave::{Cost, Filled, Producer};
+
+/// Name of the memory of carried columns in errors.
+const COLUMNS: &str = "the columns";
 
 /// Progress of the join.
 enum Phase {
     /// Before the inputs have ended.
     Collecting(SetCollector),
-    /// After that.
-    Joining(SetJoin),
+    /// As that, in tasks.
+    Gathering(Box<Gathering>),
+    /// After that, in tasks.
+    Sorting(Box<Sorting>),
+    Planning(Arc<SetCollection>, Box<Planning>),
+    Joining(Box<SetJoin>),
 }
 
 /// Collects the sets of one or two inputs, then makes chunks of their candidates.
 pub(super) struct CollectionProducer {
-    /// `None` only within [`Producer::finish`].
+    /// `None` only while one follows another.
     phase: Option<Phase>,
-    columns: Vec<SetColumns>,
+    columns: Vec<Arc<SetColumns>>,
     /// Carried columns, if there are any.
     carrier: Option<Carrier>,
     question: JoinQuestion,
     size_min: usize,
     tiling: Tiling,
+    opening: Opening,
+    has_ended: bool,
+    /// An error of work that has come back.
+    failed: Option<OperatorError>,
     /// Whether a chunk of tiles has come back.
     has_answered_tiles: bool,
     /// Whether tiles were planned for a device that is lost, and have been dropped.
     is_planned_anew: bool,
-    sets: u64,
-    empty_sets: u64,
-    nulls: u64,
+    rows: RowCounts,
+    /// Chunks of work that is neither pairs nor tiles.
+    tasks: u64,
+    times: StepTimes,
+}
+
+/// Time of each step of a join, for the report.
+#[derive(Debug)]
+struct StepTimes {
+    /// The end of the step before.
+    since: Instant,
+    /// Steps that have ended.
+    steps: Counters,
+}
+
+impl StepTimes {
+    fn new() -> Self {
+        Self { since: Instant::now(), steps: Counters::new() }
+    }
+
+    /// Notes the end of a step.
+    fn ended(&mut self, step: &'static str) {
+        let now = Instant::now();
+        let time = now.duration_since(mem::replace(&mut self.since, now));
+        self.steps.push((step, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+    }
 }
 
 impl CollectionProducer {
@@ -50,67 +93,183 @@ impl CollectionProducer {
         question: JoinQuestion,
         size_min: usize,
         tiling: Tiling,
+        opening: Opening,
     ) -> Self {
+        let shares = question.shares();
+        let phase = if shares.cores > 1 {
+            Phase::Gathering(Box::new(Gathering::new(collector, size_min, shares)))
+        } else {
+            Phase::Collecting(collector)
+        };
+        let carrier = SetColumns::carrier(&columns);
+        let columns = columns.into_iter().map(Arc::new).collect();
+        Self { carrier, columns, size_min, tiling, opening, ..Self::in_phase(phase, question) }
+    }
+
+    fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
         Self {
-            phase: Some(Phase::Collecting(collector)),
-            carrier: SetColumns::carrier(&columns),
-            columns,
+            phase: Some(phase),
+            columns: Vec::new(),
+            carrier: None,
             question,
-            size_min,
-            tiling,
+            size_min: 1,
+            tiling: Tiling::Never,
+            opening: Opening::default(),
+            has_ended: false,
+            failed: None,
             has_answered_tiles: false,
             is_planned_anew: false,
-            sets: 0,
-            empty_sets: 0,
-            nulls: 0,
+            rows: RowCounts::default(),
+            tasks: 0,
+            times: StepTimes::new(),
         }
     }
 
     /// A producer whose inputs have ended.
     #[cfg(test)]
     pub(super) fn of_join(join: SetJoin, question: JoinQuestion) -> Self {
-        Self {
-            phase: Some(Phase::Joining(join)),
-            carrier: None,
-            columns: Vec::new(),
-            question,
-            size_min: 1,
-            tiling: Tiling::Never,
-            has_answered_tiles: false,
-            is_planned_anew: false,
-            sets: 0,
-            empty_sets: 0,
-            nulls: 0,
-        }
+        Self::in_phase(Phase::Joining(Box::new(join)), question)
     }
 
     /// Adds the sets of a batch from input `port`.
-    fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
-        let Some(Phase::Collecting(collector)) = &mut self.phase else {
-            unreachable!("no input follows the end of the inputs")
-        };
+    fn collect(&mut self, port: usize, records: RecordBatch) -> Result<(), OperatorError> {
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let columns = &self.columns[port];
+        let columns = Arc::clone(&self.columns[port]);
+        let mut first_row = None;
         if let Some(carrier) = &mut self.carrier {
-            let bytes = carrier.add(side, columns.carried(records)?);
-            collector.reserve("the columns", bytes)?;
+            let bytes = carrier.add(side, columns.carried(&records)?);
+            // Rows are numbered instead of ids, null rows too; ids follow at the end.
+            first_row = Some(carrier.number_rows(side, SetRows::new(&records, &columns).ids()));
+            match &mut self.phase {
+                Some(Phase::Collecting(collector)) => collector.reserve(COLUMNS, bytes)?,
+                Some(Phase::Gathering(gathering)) => gathering.reserve(COLUMNS, bytes)?,
+                _ => unreachable!("no input follows the end of the inputs"),
+            }
         }
-        let sets = SetRows::new(records, columns);
-        for row in 0..records.num_rows() {
-            let set = sets.get(row)?;
-            let (id, tokens) = set.unwrap_or_default();
-            // With carried columns, rows are numbered instead of ids, null rows too; ids follow
-            // at the end.
-            let row_id = self.carrier.as_mut().map_or(id, |carrier| carrier.number_row(side, id));
-            if set.is_none() {
-                self.nulls += 1;
-                continue;
+        match &mut self.phase {
+            Some(Phase::Collecting(collector)) => {
+                let rows = SetRows::new(&records, &columns);
+                let counts = collector.push_rows(side, &rows, first_row, self.size_min)?;
+                self.rows.add(counts);
             }
-            self.sets += 1;
-            self.empty_sets += u64::from(tokens.is_empty());
-            if tokens.len() >= self.size_min {
-                collector.push(side, row_id, tokens).map_err(|error| error.of_set(id))?;
+            Some(Phase::Gathering(gathering)) => {
+                gathering.take(side, records, &columns, first_row)?;
             }
+            _ => unreachable!("no input follows the end of the inputs"),
+        }
+        Ok(())
+    }
+
+    /// The next task of collecting or sorting. Goes on to the next phase when all are done.
+    fn task(&mut self) -> Result<Option<JoinWork>, OperatorError> {
+        let tokens = match &self.phase {
+            Some(Phase::Collecting(collector)) => collector.tokens(),
+            Some(Phase::Gathering(gathering)) => gathering.tokens(),
+            _ => 0,
+        };
+        if let Some(session) = self.opening.due(tokens) {
+            return Ok(Some(JoinWork::Open(session)));
+        }
+        loop {
+            match &mut self.phase {
+                Some(Phase::Gathering(gathering)) => {
+                    while gathering.is_small()
+                        && let Some(mut task) = gathering.task(self.has_ended)
+                    {
+                        task.run();
+                        gathering.landed(task)?;
+                    }
+                    if let Some(task) = gathering.task(self.has_ended) {
+                        return Ok(Some(JoinWork::Gather(task)));
+                    }
+                    if !self.has_ended || gathering.is_under_way() {
+                        return Ok(None);
+                    }
+                    self.sort()?;
+                }
+                Some(Phase::Sorting(sorting)) => {
+                    return Ok(sorting.task().map(JoinWork::Sort));
+                }
+                Some(Phase::Planning(_, planning)) => {
+                    return Ok(planning.task().map(JoinWork::Plan));
+                }
+                Some(Phase::Collecting(_) | Phase::Joining(_)) | None => return Ok(None),
+            }
+        }
+    }
+
+    /// Begins to sort the sets, or sorts few of them here.
+    fn sort(&mut self) -> Result<(), OperatorError> {
+        self.times.ended("collecting_ns");
+        let sorting = match self.phase.take() {
+            Some(Phase::Collecting(collector)) => collector.sort(Shares::ONE)?,
+            Some(Phase::Gathering(gathering)) => {
+                self.rows = gathering.counts();
+                gathering.sort()?
+            }
+            _ => unreachable!("the inputs end once"),
+        };
+        if sorting.is_small() {
+            return self.plan(sorting.run()?);
+        }
+        self.phase = Some(Phase::Sorting(Box::new(sorting)));
+        Ok(())
+    }
+
+    /// Begins to plan the join of `collection`, or to join it.
+    fn plan(&mut self, mut collection: SetCollection) -> Result<(), OperatorError> {
+        if let Some(carrier) = self.carrier.take() {
+            let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
+            collection.carry(&ids, columns);
+        }
+        let collection = Arc::new(collection);
+        self.times.ended("sorting_ns");
+        match self.question.planning(&collection) {
+            Some(planning) => self.phase = Some(Phase::Planning(collection, Box::new(planning))),
+            None => self.join(&collection, Planned::default())?,
+        }
+        Ok(())
+    }
+
+    /// Begins to join `collection`.
+    fn join(
+        &mut self,
+        collection: &Arc<SetCollection>,
+        planned: Planned,
+    ) -> Result<(), OperatorError> {
+        self.times.ended("planning_ns");
+        let join = SetJoin::in_waves(collection, self.question, &self.tiling, planned)?;
+        self.phase = Some(Phase::Joining(Box::new(join)));
+        self.times.ended("indexing_ns");
+        Ok(())
+    }
+
+    /// Takes back work that a kernel has done, or a part of it.
+    fn work_landed(&mut self, chunk: &mut JoinChunk) -> Result<(), OperatorError> {
+        if let (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) =
+            (&mut self.phase, chunk.work_mut())
+        {
+            join.count_search(&mut search.task);
+        }
+        match (chunk.take_done_work(), &mut self.phase) {
+            (Some(JoinWork::Gather(task)), Some(Phase::Gathering(gathering))) => {
+                gathering.landed(task)?;
+            }
+            (Some(JoinWork::Sort(task)), Some(Phase::Sorting(sorting))) => {
+                if let Some(collection) = sorting.landed(task)? {
+                    self.plan(collection)?;
+                }
+            }
+            (Some(JoinWork::Plan(task)), Some(Phase::Planning(collection, planning))) => {
+                if let Some(planned) = planning.landed(task) {
+                    let collection = Arc::clone(collection);
+                    self.join(&collection, planned)?;
+                }
+            }
+            (Some(JoinWork::Search(search)), Some(Phase::Joining(join))) => {
+                join.search_landed(search.task);
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -120,21 +279,16 @@ impl Producer for CollectionProducer {
     type Chunk = JoinChunk;
 
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.collect(port, &batch.into_records())
+        self.collect(port, batch.into_records())
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {
-        let Some(Phase::Collecting(collector)) = self.phase.take() else {
-            unreachable!("the inputs end once")
-        };
-        let mut collection = collector.finish()?;
-        if let Some(carrier) = self.carrier.take() {
-            let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
-            collection.carry(&ids, columns);
+        self.has_ended = true;
+        self.times.ended("reading_ns");
+        match self.phase {
+            Some(Phase::Collecting(_)) => self.sort(),
+            _ => Ok(()),
         }
-        let join = SetJoin::in_waves(&Arc::new(collection), self.question, &self.tiling)?;
-        self.phase = Some(Phase::Joining(join));
-        Ok(())
     }
 
     fn expected(&self) -> Option<Cost> {
@@ -144,19 +298,42 @@ impl Producer for CollectionProducer {
     }
 
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
-        let Some(Phase::Joining(join)) = &mut self.phase else { return Ok(Filled::Nothing) };
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if let Some(work) = self.task()? {
+            self.tasks += 1;
+            chunk.hold_work(work);
+            return Ok(Filled::Chunk);
+        }
+        let join = match &mut self.phase {
+            Some(Phase::Joining(join)) => join,
+            Some(Phase::Sorting(_) | Phase::Planning(..)) => return Ok(Filled::Waiting),
+            Some(Phase::Gathering(_)) if self.has_ended => return Ok(Filled::Waiting),
+            _ => return Ok(Filled::Nothing),
+        };
         if let Some(sets) = join.next_tiles(chunk.tiles_mut()) {
             chunk.hold_tiles(sets);
+            return Ok(Filled::Chunk);
+        }
+        if let Some(task) = join.next_search() {
+            self.tasks += 1;
+            chunk.hold_work(JoinWork::Search(Box::new(Search::new(task, join.sets().clone()))));
             return Ok(Filled::Chunk);
         }
         if join.next_chunk(chunk.pairs_mut()) {
             chunk.hold_pairs(join.sets().clone());
             return Ok(Filled::Chunk);
         }
-        Ok(Filled::Nothing)
+        Ok(if join.is_searching() { Filled::Waiting } else { Filled::Nothing })
     }
 
     fn landed(&mut self, chunk: &mut JoinChunk) {
+        if chunk.work_mut().is_some() {
+            let landed = self.work_landed(chunk);
+            self.failed = self.failed.take().or(landed.err());
+            return;
+        }
         let Some(Phase::Joining(join)) = &mut self.phase else { return };
         join.count_survivors(chunk.survivors());
         if chunk.has_tiles() {
@@ -171,18 +348,30 @@ impl Producer for CollectionProducer {
         }
     }
 
+    fn end(&mut self) -> Result<(), OperatorError> {
+        self.times.ended("joining_ns");
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         let join = match &self.phase {
             Some(Phase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
-        vec![
-            ("sets", self.sets),
-            ("empty_sets", self.empty_sets),
-            ("nulls", self.nulls),
+        let RowCounts { sets, empty_sets, nulls } = match &self.phase {
+            Some(Phase::Gathering(gathering)) => gathering.counts(),
+            _ => self.rows,
+        };
+        let mut counters = vec![
+            ("sets", sets),
+            ("empty_sets", empty_sets),
+            ("nulls", nulls),
+            ("tasks", self.tasks),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
-        ]
+        ];
+        counters.extend(&self.times.steps);
+        counters
     }
 }

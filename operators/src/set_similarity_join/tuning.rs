@@ -7,6 +7,8 @@ pub(crate) struct Tuning {
     pub(crate) carried_batch_bytes: usize,
     /// Smallest slice of the index of `auto`, in postings. Each slice costs a pass over all sets.
     pub(crate) slice_postings_min: usize,
+    /// Tokens of the smallest part of a collection that is worth a task for another core.
+    pub(crate) part_tokens_min: usize,
     /// Stream: maximum sets in the window. Half of `u32`, so that wrapping differences keep set
     /// numbers ordered.
     pub(crate) window_sets_max: usize,
@@ -29,6 +31,7 @@ impl Default for Tuning {
         Self {
             carried_batch_bytes: 1 << 26,
             slice_postings_min: 1 << 16,
+            part_tokens_min: 1 << 18,
             window_sets_max: (1 << 31) - 1,
             postings_max: u32::MAX as usize,
             look_ups: 1 << 11,
@@ -45,6 +48,7 @@ impl Tuning {
     pub(crate) const SMALL: Self = Self {
         carried_batch_bytes: 1 << 9,
         slice_postings_min: 8,
+        part_tokens_min: 16,
         window_sets_max: 1 << 13,
         postings_max: 1 << 19,
         look_ups: 8,

@@ -22,18 +22,19 @@ impl Carrier {
     }
 
     /// Adds the columns of a batch and returns their bytes. Each of its rows must then get a
-    /// [number](Self::number_row).
+    /// [number](Self::number_rows).
     pub(crate) fn add(&mut self, side: Side, rows: RecordBatch) -> usize {
         let bytes = rows.get_array_memory_size();
         self.rows[side.index()].push(rows);
         bytes
     }
 
-    /// Notes the id of the next row of `side`, and returns the number of the row.
-    pub(crate) fn number_row(&mut self, side: Side, id: u32) -> u32 {
+    /// Notes the ids of the next rows of `side`, and returns the number of the first one.
+    pub(crate) fn number_rows(&mut self, side: Side, rows: &[u32]) -> u32 {
         let ids = &mut self.ids[side.index()];
-        ids.push(id);
-        u32::try_from(ids.len() - 1).expect("sets have 32-bit numbers")
+        let first = u32::try_from(ids.len()).expect("sets have 32-bit numbers");
+        ids.extend_from_slice(rows);
+        first
     }
 
     /// Per side: the ids of all rows, and their columns in batches of `batch_bytes`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trommel_kernels::memory::prefer_huge_pages;
+use trommel_kernels::memory::Part;
 use trommel_kernels::sets::{SetStore, Sets};
 
 use super::block::SetBlock;
@@ -54,52 +54,82 @@ pub(crate) struct SizeRun {
     pub(crate) end: u32,
 }
 
-/// A collection that is being filled in order.
+/// Consecutive sets of a collection, to be appended in their order. Parts can be filled side by
+/// side.
 #[derive(Debug)]
-pub(super) struct SortedSets {
-    offsets: Vec<u32>,
-    tokens: Vec<u32>,
-    ids: Vec<u32>,
-    sides: Vec<Side>,
+pub(super) struct SortedPart {
+    /// Number of tokens up to the last set, with those of the parts before.
+    end: u32,
+    offsets: Part<u32>,
+    tokens: Part<u32>,
+    ids: Part<u32>,
+    sides: Part<Side>,
 }
 
-impl SortedSets {
-    pub(super) fn with_capacity(sets: usize, tokens: usize) -> Self {
-        let mut offsets = Vec::with_capacity(sets + 1);
-        offsets.push(0);
-        let (ids, sides) = (Vec::with_capacity(sets), Vec::with_capacity(sets));
-        let mut tokens = Vec::with_capacity(tokens);
-        prefer_huge_pages(&mut tokens);
-        Self { offsets, tokens, ids, sides }
+impl SortedPart {
+    /// Parts of one collection, one or more, for as many sets and tokens each.
+    pub(super) fn split(parts: &[(usize, usize)]) -> Vec<Self> {
+        let sets = || parts.iter().map(|&(sets, _)| sets);
+        let tokens = Part::split(parts.iter().map(|&(_, tokens)| tokens));
+        let (ids, sides) = (Part::split(sets()), Part::split(sets()));
+        // The start of the first set, then the end of each.
+        let firsts = (0..parts.len()).map(|part| usize::from(part == 0));
+        let offsets = Part::split(sets().zip(firsts).map(|(sets, first)| sets + first));
+        let mut end = 0;
+        let all = offsets.into_iter().zip(tokens).zip(ids.into_iter().zip(sides)).zip(parts);
+        let mut split: Vec<Self> = all
+            .map(|(((offsets, tokens), (ids, sides)), &(_, len))| {
+                let part = Self { end, offsets, tokens, ids, sides };
+                end += narrow(len);
+                part
+            })
+            .collect();
+        split[0].offsets.push(0);
+        split
     }
 
     /// Appends a set that is not smaller than the last one.
+    #[inline]
     pub(super) fn push(&mut self, side: Side, id: u32, tokens: &[u32]) {
         self.tokens.extend_from_slice(tokens);
-        self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
+        self.end += narrow(tokens.len());
+        self.offsets.push(self.end);
         self.ids.push(id);
         self.sides.push(side);
     }
 
-    /// The collection of all sets.
-    pub(super) fn finish(
-        self,
+    /// The collection of all parts, which are full.
+    pub(super) fn join(
+        parts: Vec<Self>,
         is_two_sided: bool,
         TokenCounts { distinct, unshared }: TokenCounts,
         budget: Budget,
     ) -> SetCollection {
+        let (mut all_offsets, mut all_tokens) = (Vec::new(), Vec::new());
+        let (mut all_ids, mut all_sides) = (Vec::new(), Vec::new());
+        for Self { offsets, tokens, ids, sides, .. } in parts {
+            all_offsets.push(offsets);
+            all_tokens.push(tokens);
+            all_ids.push(ids);
+            all_sides.push(sides);
+        }
+        let (offsets, tokens) = (Part::join(all_offsets), Part::join(all_tokens));
+        let (ids, sides) = (Part::join(all_ids), Part::join(all_sides));
         let mut sizes: Vec<SizeRun> = Vec::new();
-        for (set, ends) in (0..).zip(self.offsets.windows(2)) {
+        for (set, ends) in (0..).zip(offsets.windows(2)) {
             let size = ends[1] - ends[0];
             match sizes.last_mut() {
                 Some(run) if run.size == size => run.end = set + 1,
                 _ => sizes.push(SizeRun { size, begin: set, end: set + 1 }),
             }
         }
-        let Self { offsets, tokens, ids, sides } = self;
         let block = Arc::new(SetBlock::new(SetStore::new(offsets, tokens), ids, None));
         SetCollection { block, sides, is_two_sided, distinct, unshared, sizes, budget }
     }
+}
+
+fn narrow(tokens: usize) -> u32 {
+    u32::try_from(tokens).expect("at most 2^31 tokens")
 }
 
 impl SetCollection {

@@ -1,19 +1,21 @@
 //! Collects the sets of a join as they arrive, then numbers their tokens and sorts them.
 
-use trommel_kernels::Isa;
-use trommel_kernels::sets::sort_lists;
+use std::mem;
 
-use super::TOKENS_MAX;
-use super::arrived::ArrivedBlock;
+use trommel_engine::operator::OperatorError;
+
+use super::arrived::{ArrivedBlock, Extent, RowCounts};
 use super::collection::SetCollection;
 use super::error::SetError;
-use super::numbering::{Numbering, TokenCounter, Totals};
-use super::shelves::{ShelfPlan, Shelves};
+use super::input::SetRows;
+use super::numbering::{TokenCounter, Totals};
 use super::side::Side;
+use super::sorting::{Collected, Sorting};
+use super::{Shares, TOKENS_MAX};
 use crate::budget::{Budget, BudgetFull};
 
 /// Maximum number of tokens of a block with several sets.
-const BLOCK_TOKENS: usize = 1 << 18;
+pub(super) const BLOCK_TOKENS: usize = 1 << 18;
 
 /// Bytes of a set besides its tokens: id and offset.
 const SET_BYTES: usize = 2 * size_of::<u32>();
@@ -99,23 +101,74 @@ impl SetCollector {
         self.tokens += tokens.len();
         self.token_max = self.token_max.max(last);
         self.longest = self.longest.max(tokens.len());
-        let is_room = |block: &&mut ArrivedBlock| {
-            block.side == side && block.tokens.len() + tokens.len() <= BLOCK_TOKENS
-        };
-        let block = match self.blocks.last_mut().filter(is_room) {
-            Some(block) => block,
-            None => {
-                self.count_full_blocks();
-                // A join of a few sets takes little memory; one of many, blocks that need not grow.
-                let expected = if self.blocks.is_empty() { 0 } else { BLOCK_TOKENS };
-                self.blocks.push_mut(ArrivedBlock::with_capacity(side, expected))
-            }
-        };
-        block.push(id, tokens);
+        self.room(side, tokens.len()).push(id, tokens);
         Ok(())
     }
 
-    fn totals(&self) -> Totals {
+    /// Adds the sets of `rows` that have `size_min` tokens or more. If `first_row` is given, the
+    /// numbers of the rows from there on take the place of ids.
+    ///
+    /// # Errors
+    /// As [`Self::push`], and if a token is null.
+    pub(crate) fn push_rows(
+        &mut self,
+        side: Side,
+        rows: &SetRows<'_>,
+        first_row: Option<u32>,
+        size_min: usize,
+    ) -> Result<RowCounts, OperatorError> {
+        let mut counts = RowCounts::default();
+        let Some((ids, offsets, tokens)) = rows.whole(size_min) else {
+            for (row, number) in (0..rows.len()).zip(first_row.unwrap_or(0)..) {
+                let Some((id, tokens)) = rows.get(row)? else {
+                    counts.nulls += 1;
+                    continue;
+                };
+                counts.sets += 1;
+                counts.empty_sets += u64::from(tokens.is_empty());
+                if tokens.len() >= size_min {
+                    let number = if first_row.is_some() { number } else { id };
+                    self.push(side, number, tokens).map_err(|error| error.of_set(id))?;
+                }
+            }
+            return Ok(counts);
+        };
+        self.expect(side, rows.len(), rows.tokens_of(0..rows.len()))?;
+        let (mut begin, mut number) = (0, first_row);
+        while begin < ids.len() {
+            let size = (offsets[begin + 1] - offsets[begin]).unsigned_abs() as usize;
+            let block = self.room(side, size);
+            let (sets, room) = (block.ids.len(), BLOCK_TOKENS.max(size) - block.tokens.len());
+            let fits = |end: &i32| (end - offsets[begin]).unsigned_abs() as usize <= room;
+            let end = begin + offsets[begin + 1..].partition_point(fits);
+            block.extend(&ids[begin..end], &offsets[begin..=end], tokens)?;
+            if let Some(first) = &mut number {
+                block.number(sets, *first);
+                *first += u32::try_from(end - begin).expect("sets have 32-bit numbers");
+            }
+            let extent = block.extent(sets);
+            self.gathered([0, 0], extent);
+            begin = end;
+        }
+        counts.sets = ids.len() as u64;
+        Ok(counts)
+    }
+
+    /// The block for sets of `side` of `tokens` tokens.
+    fn room(&mut self, side: Side, tokens: usize) -> &mut ArrivedBlock {
+        let is_room = |block: &&ArrivedBlock| {
+            block.side == side && block.tokens.len() + tokens <= BLOCK_TOKENS
+        };
+        if self.blocks.last().filter(is_room).is_none() {
+            self.count_full_blocks();
+            // A join of a few sets takes little memory; one of many, blocks that need not grow.
+            let expected = if self.blocks.is_empty() { 0 } else { BLOCK_TOKENS.max(tokens) };
+            self.blocks.push(ArrivedBlock::with_capacity(side, expected));
+        }
+        self.blocks.last_mut().expect("there is one with room")
+    }
+
+    pub(super) fn totals(&self) -> Totals {
         let Self { tokens, token_max, is_two_sided, .. } = *self;
         Totals { tokens, token_max, is_two_sided }
     }
@@ -131,6 +184,11 @@ impl SetCollector {
             }
             *counted += 1;
         }
+    }
+
+    /// Number of tokens so far.
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens
     }
 
     /// Takes `bytes` of the budget for `what`, which is kept with the sets.
@@ -153,44 +211,82 @@ impl SetCollector {
     ///
     /// # Errors
     /// If that does not fit the memory.
-    pub fn finish(mut self) -> Result<SetCollection, SetError> {
-        // An unknown level is an error of the operator; the order is the same on all of them.
-        let isa = Isa::selected().unwrap_or(Isa::Scalar);
-        let (totals, counter) = (self.totals(), std::mem::take(&mut self.counter));
-        let counter_bytes = counter.bytes();
-        let blocks = self.blocks.iter().map(|block| (block.side, &block.tokens[..]));
-        let numbering = counter.finish(blocks, self.counted, totals, self.budget)?;
-        let Numbering { numbers, counts } = numbering;
+    pub fn finish(self) -> Result<SetCollection, SetError> {
+        self.sort(Shares::ONE)?.run()
+    }
+
+    /// As [`Self::finish`], in tasks for the cores of `shares`.
+    ///
+    /// # Errors
+    /// If the numbers of the tokens do not fit the memory.
+    pub(crate) fn sort(mut self, shares: Shares) -> Result<Sorting, SetError> {
+        let (blocks, counter) = (mem::take(&mut self.blocks), mem::take(&mut self.counter));
+        let uncounted: Vec<usize> = (self.counted..blocks.len()).collect();
+        self.sort_blocks(blocks, &uncounted, vec![counter], shares)
+    }
+
+    /// As [`Self::sort`], with `blocks`, of which the `uncounted` ones are in none of `counters`.
+    pub(super) fn sort_blocks(
+        mut self,
+        blocks: Vec<ArrivedBlock>,
+        uncounted: &[usize],
+        counters: Vec<TokenCounter>,
+        shares: Shares,
+    ) -> Result<Sorting, SetError> {
+        let mut counter = TokenCounter::default();
+        counters.into_iter().for_each(|part| counter.add(part));
+        let (totals, counter_bytes) = (self.totals(), counter.bytes());
+        let tokens = |block: usize| (blocks[block].side, &blocks[block].tokens[..]);
+        let all = (0..blocks.len()).map(tokens);
+        let uncounted = uncounted.iter().map(|&block| tokens(block));
+        let numbering = counter.finish(all, uncounted, totals, self.budget)?;
         let size_bytes = SIZE_BYTES * (self.longest + 1);
         self.budget.take("the sizes of the sets", size_bytes)?;
-        let plan = ShelfPlan::new(&self.blocks);
-        let sides = 1 + usize::from(self.is_two_sided);
-        let arrived = self.blocks.iter().map(|block| block.tokens.len()).max();
-        let unused_bytes = plan.unused_bytes(sides, arrived.unwrap_or(0));
-        self.budget.take("the sorted sets", unused_bytes)?;
-        let (sets, sorted_bytes) = (plan.sets(), plan.sorted_bytes());
-        let shelf_bytes_max = plan.shelf_bytes_max();
-        let mut shelves = Shelves::new(plan);
-        for mut block in self.blocks {
-            numbers.replace(&mut block.tokens);
-            sort_lists(isa, &block.offsets, &mut block.tokens);
-            shelves.add(block);
+        let Self { is_two_sided, budget, .. } = self;
+        let temporary = [counter_bytes, size_bytes];
+        Sorting::new(Collected { blocks, numbering, is_two_sided, temporary, budget }, shares)
+    }
+
+    /// Expects `rows` sets of `tokens` tokens in all from a [task](super::Gathering), at most.
+    ///
+    /// # Errors
+    /// If there are too many tokens, or they do not fit the memory.
+    pub(super) fn expect(
+        &mut self,
+        side: Side,
+        rows: usize,
+        tokens: usize,
+    ) -> Result<(), SetError> {
+        if tokens > TOKENS_MAX - self.tokens {
+            return Err(SetError::TooManyTokens);
         }
-        drop(numbers);
-        self.budget.give_back(counter_bytes + unused_bytes);
-        // The bytes of the sets are taken already, but for their sides.
-        let in_collection = shelf_bytes_max + sets;
-        self.budget.take("the sorted sets", in_collection)?;
-        let sorted = shelves.into_sorted();
-        self.budget.give_back(size_bytes + in_collection + 4 * self.tokens + SET_BYTES * sets);
-        self.budget.take("the sorted sets", sorted_bytes)?;
-        Ok(sorted.finish(self.is_two_sided, counts, self.budget))
+        self.budget.take("the sets", size_of::<u32>() * tokens + SET_BYTES * rows)?;
+        self.is_two_sided |= side == Side::Right;
+        self.tokens += tokens;
+        Ok(())
+    }
+
+    /// Notes expected sets that have come, of which some `rows` and `tokens` are left out.
+    pub(super) fn gathered(&mut self, [rows, tokens]: [usize; 2], extent: Extent) {
+        self.budget.give_back(size_of::<u32>() * tokens + SET_BYTES * rows);
+        self.tokens -= tokens;
+        self.longest = self.longest.max(extent.longest);
+        self.token_max = self.token_max.max(extent.token_max);
+    }
+
+    /// Makes room in `counter` for all tokens so far; false if it is not worth its memory, or does
+    /// not fit.
+    pub(super) fn make_room(&mut self, counter: &mut TokenCounter) -> bool {
+        let totals = self.totals();
+        let mut room = |side| counter.make_room(side, totals, &mut self.budget).is_ok_and(|is| is);
+        room(Side::Left) && (!self.is_two_sided || room(Side::Right))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sets::shelves::ShelfPlan;
 
     /// So many sets go over shelves of many sizes.
     #[test]
@@ -207,7 +303,10 @@ mod tests {
             let side = if id % 3 == 0 { Side::Right } else { Side::Left };
             collector.push(side, id, &tokens).unwrap();
         }
-        assert!(ShelfPlan::new(&collector.blocks).unused_bytes(2, 0) > 0, "there are shelves");
+        assert!(
+            ShelfPlan::new(&collector.blocks, Shares::ONE).unused_bytes(2, 0) > 0,
+            "there are shelves"
+        );
         let collection = collector.finish().unwrap();
 
         let order = |number: u32| {

@@ -94,6 +94,29 @@ impl<'a> SetRows<'a> {
         usize::try_from(end - begin).expect("the offsets of a list do not descend")
     }
 
+    /// Ids of all rows. Those of null rows are any.
+    pub(crate) fn ids(&self) -> &'a [u32] {
+        self.ids.values()
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Ids, offsets and tokens of all rows, if none is null and each has `size_min` tokens or more,
+    /// which is at least one.
+    pub(crate) fn whole(&self, size_min: usize) -> Option<(&'a [u32], &'a [i32], &'a [u32])> {
+        let Self { ids, sets, tokens } = self;
+        if ids.null_count() + sets.null_count() + tokens.null_count() > 0 {
+            return None;
+        }
+        let offsets = sets.value_offsets();
+        let sizes = offsets.windows(2).map(|ends| ends[1] - ends[0]);
+        let smallest = sizes.min().and_then(|size| usize::try_from(size).ok())?;
+        (smallest >= size_min.max(1)).then(|| (&ids.values()[..], offsets, &tokens.values()[..]))
+    }
+
     /// Id and tokens of a row; `None` if either is null.
     pub(crate) fn get(&self, row: usize) -> Result<Option<(u32, &'a [u32])>, NullToken> {
         let Self { ids, sets, tokens } = self;

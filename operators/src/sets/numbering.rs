@@ -32,6 +32,7 @@ struct Frequency {
 }
 
 /// The numbers of tokens, by token.
+#[derive(Debug)]
 pub(crate) enum Numbers {
     /// A table by token, if tokens are not much larger than their count.
     Dense(Vec<u32>),
@@ -120,6 +121,28 @@ impl TokenCounter {
         totals: Totals,
         budget: &mut Budget,
     ) -> Result<bool, BudgetFull> {
+        Ok(self.make_room(side, totals, budget)?
+            && self.count_within(side, tokens, totals.token_max))
+    }
+
+    /// Counts `tokens`, which are up to `token_max`, if there is room for them.
+    pub(super) fn count_within(&mut self, side: Side, tokens: &[u32], token_max: u32) -> bool {
+        let table = &mut self.tables[side.index()];
+        let has_room = (token_max as usize) < table.len();
+        if has_room {
+            tokens.iter().for_each(|&token| table[token as usize] += 1);
+        }
+        has_room
+    }
+
+    /// Makes room for the tokens of a side, if tables of `totals` are worth their memory and fit
+    /// `budget`.
+    pub(super) fn make_room(
+        &mut self,
+        side: Side,
+        totals: Totals,
+        budget: &mut Budget,
+    ) -> Result<bool, BudgetFull> {
         if !totals.is_dense() {
             return Ok(false);
         }
@@ -133,18 +156,28 @@ impl TokenCounter {
             table.reserve_exact(places - table.len());
             table.resize(places, 0);
         }
-        tokens.iter().for_each(|&token| table[token as usize] += 1);
         Ok(true)
     }
 
-    /// Numbers the tokens of `blocks`, of which the first `counted` have been counted.
+    /// Adds what `other` has counted.
+    pub(super) fn add(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        for (table, mut other) in self.tables.iter_mut().zip(other.tables) {
+            if table.len() < other.len() {
+                std::mem::swap(table, &mut other);
+            }
+            table.iter_mut().zip(other).for_each(|(count, more)| *count += more);
+        }
+    }
+
+    /// Numbers the tokens of `blocks`, of which `uncounted` have not been counted.
     ///
     /// # Errors
     /// If the tables do not fit `budget`.
     pub(super) fn finish<'a>(
         mut self,
         blocks: impl Iterator<Item = (Side, &'a [u32])>,
-        counted: usize,
+        uncounted: impl Iterator<Item = (Side, &'a [u32])>,
         totals: Totals,
         mut budget: Budget,
     ) -> Result<Numbering, BudgetFull> {
@@ -153,7 +186,7 @@ impl TokenCounter {
             drop(self);
             return sparse(blocks, totals.is_two_sided, budget);
         }
-        for (side, tokens) in blocks.skip(counted) {
+        for (side, tokens) in uncounted {
             self.count(side, tokens, totals, &mut budget)?;
         }
         let [table, right] = self.tables;

@@ -11,11 +11,14 @@
 //! one of them is held twice. A collection of few tokens has one shelf, which is the blocks of
 //! arrival.
 
+use std::sync::Arc;
+
 use trommel_kernels::memory::drop_pages;
 use trommel_kernels::prefetch;
 
+use super::Shares;
 use super::arrived::ArrivedBlock;
-use super::collection::SortedSets;
+use super::collection::SortedPart;
 use super::order::{SET_PLACE_BYTES, SetPlace, in_order};
 
 /// Collections of fewer tokens, 16 MiB, have one shelf: putting sets on shelves takes longer than
@@ -30,6 +33,9 @@ const SHELVES: usize = 24;
 /// Blocks of a shelf. One of them is being filled, so memory for as many tokens is unused.
 const BLOCKS_PER_SHELF: usize = 8;
 
+/// Parts for each core, so that none waits long for the slowest one.
+const PARTS_PER_CORE: usize = 2;
+
 /// Sets whose memory is fetched ahead.
 const AHEAD: usize = 8;
 
@@ -37,25 +43,35 @@ const AHEAD: usize = 8;
 const SORTED_SET_BYTES: usize = 2 * size_of::<u32>() + 1;
 
 /// The shelf of each size.
+#[derive(Debug)]
 pub(super) struct ShelfPlan {
     /// By size.
     shelf_of: Vec<u8>,
-    shelves: usize,
+    /// Sets and tokens of each shelf.
+    shelves: Vec<(usize, usize)>,
+    /// Parts of the sets that are put on shelves side by side.
+    parts: usize,
     /// Tokens of a block of a shelf.
     block_tokens: usize,
     sets: usize,
     tokens: usize,
-    /// Maximum bytes of the sets of a shelf in the collection, and of their places.
-    bytes_max: usize,
 }
 
 impl ShelfPlan {
-    pub(super) fn new(blocks: &[ArrivedBlock]) -> Self {
+    /// A plan for the cores of `shares`.
+    pub(super) fn new(blocks: &[ArrivedBlock], shares: Shares) -> Self {
         let tokens: usize = blocks.iter().map(|block| block.tokens.len()).sum();
-        Self::with_shelves_of(if tokens < FEW_TOKENS { tokens } else { SHELF_TOKENS_MIN }, blocks)
+        let tokens_min = if shares.cores > 1 {
+            shares.tokens_min.min(SHELF_TOKENS_MIN)
+        } else if tokens < FEW_TOKENS {
+            tokens
+        } else {
+            SHELF_TOKENS_MIN
+        };
+        Self::with_shelves_of(tokens_min, blocks, shares)
     }
 
-    fn with_shelves_of(tokens_min: usize, blocks: &[ArrivedBlock]) -> Self {
+    fn with_shelves_of(tokens_min: usize, blocks: &[ArrivedBlock], shares: Shares) -> Self {
         let sizes = || blocks.iter().flat_map(|block| block.offsets.windows(2).map(size));
         let longest = sizes().max().unwrap_or(0) as usize;
         // As long as the longest set.
@@ -63,30 +79,41 @@ impl ShelfPlan {
         sizes().for_each(|size| counts[size as usize] += 1);
         let tokens: usize = counts.iter().enumerate().map(|(size, sets)| size * sets).sum();
         let per_shelf = (tokens / SHELVES).max(tokens_min);
+        let Shares { cores, tokens_min: part_min } = shares;
+        let parts_max = if cores == 1 { 1 } else { PARTS_PER_CORE * cores };
+        let parts = (tokens / part_min.max(1)).clamp(1, parts_max);
         let mut plan = Self {
             shelf_of: Vec::with_capacity(longest + 1),
-            shelves: 1,
-            block_tokens: per_shelf / BLOCKS_PER_SHELF,
+            shelves: Vec::new(),
+            parts,
+            block_tokens: per_shelf / (BLOCKS_PER_SHELF * parts),
             sets: counts.iter().sum(),
             tokens,
-            bytes_max: 0,
         };
-        let (mut held_tokens, mut held_sets) = (0, 0);
+        let (mut held_sets, mut held_tokens) = (0, 0);
         for (size, sets) in counts.into_iter().enumerate() {
             if held_tokens > 0 && held_tokens + size * sets > per_shelf {
-                plan.shelves += 1;
-                (held_tokens, held_sets) = (0, 0);
+                plan.shelves.push((held_sets, held_tokens));
+                (held_sets, held_tokens) = (0, 0);
             }
             held_tokens += size * sets;
             held_sets += sets;
-            let bytes =
-                size_of::<u32>() * held_tokens + (SORTED_SET_BYTES + SET_PLACE_BYTES) * held_sets;
-            plan.bytes_max = plan.bytes_max.max(bytes);
             // Each shelf but the last has, with the size after it, more than `per_shelf` tokens.
-            let shelf = u8::try_from(plan.shelves - 1).expect("at most twice `SHELVES`");
+            let shelf = u8::try_from(plan.shelves.len()).expect("at most twice `SHELVES`");
             plan.shelf_of.push(shelf);
         }
+        plan.shelves.push((held_sets, held_tokens));
         plan
+    }
+
+    /// Parts of the sets that are put on shelves side by side.
+    pub(super) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Sets and tokens of each shelf.
+    pub(super) fn shelves(&self) -> &[(usize, usize)] {
+        &self.shelves
     }
 
     /// Number of sets.
@@ -94,19 +121,33 @@ impl ShelfPlan {
         self.sets
     }
 
-    /// Maximum bytes of shelves without a set in them: one block of each shelf is not full, and one
-    /// block of arrival is still there after its sets are on shelves.
+    /// Maximum bytes of shelves without a set in them: in each part, one block of each shelf is not
+    /// full, and one block of arrival is still there after its sets are on shelves.
     pub(super) fn unused_bytes(&self, sides: usize, arrived_tokens: usize) -> usize {
-        if self.shelves == 1 {
+        if self.shelves.len() == 1 {
             return 0;
         }
-        size_of::<u32>() * (self.shelves * sides * self.block_tokens + arrived_tokens)
+        let open = self.shelves.len() * sides * self.block_tokens;
+        size_of::<u32>() * self.parts * (open + arrived_tokens)
     }
 
     /// Bytes that are needed only while the collection is filled: a second copy of one shelf, and
     /// the places of its sets.
     pub(super) fn shelf_bytes_max(&self) -> usize {
-        self.bytes_max
+        let bytes = |&(sets, tokens): &(usize, usize)| {
+            size_of::<u32>() * tokens + (SORTED_SET_BYTES + SET_PLACE_BYTES) * sets
+        };
+        self.shelves.iter().map(bytes).max().unwrap_or(0)
+    }
+
+    /// Bytes of the sets as they arrived.
+    pub(super) fn arrived_bytes(&self) -> usize {
+        size_of::<u32>() * self.tokens + (SORTED_SET_BYTES - 1) * self.sets
+    }
+
+    /// Whether the memory of shelves goes back to the system, since there are many tokens.
+    fn is_large(&self) -> bool {
+        self.tokens >= FEW_TOKENS
     }
 
     /// Bytes of a collection of the sets.
@@ -116,13 +157,14 @@ impl ShelfPlan {
 }
 
 /// Sets by size.
+#[derive(Debug)]
 pub(super) struct Shelves {
-    plan: ShelfPlan,
+    plan: Arc<ShelfPlan>,
     shelves: Vec<Shelf>,
 }
 
 /// The sets of some consecutive sizes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shelf {
     blocks: Vec<ArrivedBlock>,
     /// By side: one more than the index of the block that is being filled, or 0.
@@ -130,9 +172,9 @@ struct Shelf {
 }
 
 impl Shelves {
-    pub(super) fn new(plan: ShelfPlan) -> Self {
-        let shelves = std::iter::repeat_with(Shelf::default).take(plan.shelves).collect();
-        Self { plan, shelves }
+    pub(super) fn new(plan: &Arc<ShelfPlan>) -> Self {
+        let shelves = std::iter::repeat_with(Shelf::default).take(plan.shelves.len()).collect();
+        Self { plan: Arc::clone(plan), shelves }
     }
 
     /// Puts the sets of `block` on their shelves.
@@ -149,19 +191,43 @@ impl Shelves {
         }
     }
 
-    /// The sets of all shelves, by size, side and tokens.
-    pub(super) fn into_sorted(self) -> SortedSets {
-        let mut sorted = SortedSets::with_capacity(self.plan.sets, self.plan.tokens);
-        for Shelf { blocks, .. } in self.shelves {
-            append(&blocks, &mut sorted);
-            // The index of a join takes their place: kept by the allocator, they would add to it.
-            if self.plan.tokens >= FEW_TOKENS {
-                for ArrivedBlock { ids, offsets, tokens, .. } in blocks {
-                    [ids, offsets, tokens].into_iter().for_each(drop_pages);
-                }
+    /// The shelves of all `parts`, whose sets came one after the other.
+    pub(super) fn of_parts(plan: &ShelfPlan, parts: Vec<Self>) -> Vec<FilledShelf> {
+        let shelf = || FilledShelf { blocks: Vec::new(), is_large: plan.is_large() };
+        let mut filled: Vec<FilledShelf> =
+            std::iter::repeat_with(shelf).take(plan.shelves.len()).collect();
+        for shelves in parts {
+            for (filled, shelf) in filled.iter_mut().zip(shelves.shelves) {
+                filled.blocks.extend(shelf.blocks);
             }
         }
-        sorted
+        filled
+    }
+}
+
+/// All sets of some consecutive sizes.
+#[derive(Debug, Default)]
+pub(super) struct FilledShelf {
+    blocks: Vec<ArrivedBlock>,
+    /// Whether its memory goes back to the system.
+    is_large: bool,
+}
+
+impl FilledShelf {
+    /// Number of tokens.
+    pub(super) fn tokens(&self) -> usize {
+        self.blocks.iter().map(|block| block.tokens.len()).sum()
+    }
+
+    /// Appends its sets by size, side and tokens.
+    pub(super) fn append_to(self, sorted: &mut SortedPart) {
+        append(&self.blocks, sorted);
+        // The index of a join takes their place: kept by the allocator, they would add to it.
+        if self.is_large {
+            for ArrivedBlock { ids, offsets, tokens, .. } in self.blocks {
+                [ids, offsets, tokens].into_iter().for_each(drop_pages);
+            }
+        }
     }
 }
 
@@ -182,7 +248,7 @@ impl Shelf {
 }
 
 /// Appends the sets of a shelf in their order.
-fn append(blocks: &[ArrivedBlock], sorted: &mut SortedSets) {
+fn append(blocks: &[ArrivedBlock], sorted: &mut SortedPart) {
     let places: Vec<SetPlace> = in_order(blocks);
     for (number, place) in places.iter().enumerate() {
         // Sets are anywhere in the shelf: their misses of the cache overlap.
@@ -230,6 +296,7 @@ mod tests {
             ),
             tokens_min in 8_usize..200,
             per_block in 1_usize..20,
+            blocks_per_part in 1_usize..9,
         ) {
             let side = |is_right| if is_right { Side::Right } else { Side::Left };
             let mut blocks = Vec::new();
@@ -253,14 +320,22 @@ mod tests {
                 let key = |set: &Set| (set.2.len(), set.0 == side(true));
                 key(left).cmp(&key(right)).then_with(|| left.2.cmp(&right.2))
             });
-            let plan = ShelfPlan::with_shelves_of(tokens_min, &blocks);
+            let plan = Arc::new(ShelfPlan::with_shelves_of(tokens_min, &blocks, Shares::ONE));
             prop_assert_eq!(plan.sets(), expected.len());
             prop_assert!(plan.shelf_bytes_max() <= plan.sorted_bytes() + 16 * expected.len());
-            let mut shelves = Shelves::new(plan);
-            blocks.into_iter().for_each(|block| shelves.add(block));
+            let mut parts = vec![Shelves::new(&plan)];
+            for (number, block) in blocks.into_iter().enumerate() {
+                if number % blocks_per_part == 0 {
+                    parts.push(Shelves::new(&plan));
+                }
+                parts.last_mut().unwrap().add(block);
+            }
+            let mut sorted_parts = SortedPart::split(plan.shelves());
+            let shelves = Shelves::of_parts(&plan, parts).into_iter().zip(&mut sorted_parts);
+            shelves.rev().for_each(|(shelf, part)| shelf.append_to(part));
             let counts = crate::sets::numbering::TokenCounts { distinct: 30, unshared: 0 };
             let budget = crate::budget::Budget::new(0);
-            let collection = shelves.into_sorted().finish(true, counts, budget);
+            let collection = SortedPart::join(sorted_parts, true, counts, budget);
             prop_assert_eq!(sorted(&collection), expected);
         }
     }
@@ -273,9 +348,10 @@ mod tests {
         }
         let tokens = block.tokens.len();
         let blocks = [block];
-        let plan = ShelfPlan::with_shelves_of(1, &blocks);
-        assert!((SHELVES..=2 * SHELVES).contains(&plan.shelves), "{}", plan.shelves);
+        let plan = ShelfPlan::with_shelves_of(1, &blocks, Shares::ONE);
+        let shelves = plan.shelves().len();
+        assert!((SHELVES..=2 * SHELVES).contains(&shelves), "{shelves}");
         assert!(plan.shelf_bytes_max() < 4 * tokens / SHELVES + 25 * 4000 / 4);
-        assert_eq!(ShelfPlan::with_shelves_of(tokens, &blocks).shelves, 1);
+        assert_eq!(ShelfPlan::with_shelves_of(tokens, &blocks, Shares::ONE).shelves().len(), 1);
     }
 }

@@ -51,8 +51,8 @@ pub trait Producer: Send + 'static {
         Ok(())
     }
 
-    /// Cost of work that is known before its chunks are filled, asked once after
-    /// [`Producer::finish`]. It is charged at once, so no chunk runs on the CPU only to find out
+    /// Cost of work that is known before its chunks are filled, asked after [`Producer::finish`]
+    /// until it is known. It is charged at once, so no chunk runs on the CPU only to find out
     /// that a device pays. The [cost](WaveChunk::cost) of the chunks must not contain it.
     fn expected(&self) -> Option<Cost> {
         None
@@ -120,12 +120,15 @@ pub(super) struct PreparePart<P: Producer> {
     /// Whether there is work that can wait.
     has_spare: bool,
     is_finishing: bool,
+    /// Whether work that is known before its chunks are filled has been charged.
+    has_charged: bool,
     has_ended: bool,
 }
 
 impl<P: Producer> PreparePart<P> {
     pub(super) fn new(producer: P, feeder: Feeder<P::Chunk>) -> Self {
-        Self { producer, feeder, has_spare: false, is_finishing: false, has_ended: false }
+        let (has_spare, is_finishing, has_charged, has_ended) = (false, false, false, false);
+        Self { producer, feeder, has_spare, is_finishing, has_charged, has_ended }
     }
 
     /// Sends a chunk of work that can wait.
@@ -154,14 +157,18 @@ impl<P: Producer> Operator for PreparePart<P> {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
         self.producer.finish()?;
-        if let Some(cost) = self.producer.expected() {
-            self.feeder.expect(&cost);
-        }
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.has_spare = false;
+        if self.is_finishing
+            && !self.has_charged
+            && let Some(cost) = self.producer.expected()
+        {
+            self.has_charged = true;
+            self.feeder.expect(&cost);
+        }
         let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
         let filled = self.producer.fill(&mut chunk.chunk)?;
         if filled == Filled::Chunk {

@@ -34,6 +34,11 @@ impl DeviceSession {
         Self { device, opened: Arc::default() }
     }
 
+    /// Whether the device is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.opened.get().is_some_and(Result::is_ok)
+    }
+
     /// Opens the device, unless that has been tried before. [`Device::Auto`] stands for the first
     /// GPU. Waits while another part opens it.
     ///

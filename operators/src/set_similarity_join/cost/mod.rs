@@ -6,9 +6,11 @@
 //! | `verification` | cost of verifying a chunk |
 //! | `tiling` | the sizes that `auto` joins by tiles on a device |
 //! | `way` | the way of `auto` on a CPU |
+//! | `opening` | when a device is opened |
 //! | `plan` | device and kernel, from `verify` and `device` |
 
 pub(crate) mod constants;
+pub(crate) mod opening;
 pub(crate) mod plan;
 pub(crate) mod tiling;
 pub(crate) mod verification;

@@ -4,6 +4,8 @@
 //! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass
 //! over the sets does as the join would, with the lengths of posting lists in place of the lists.
 
+use std::ops::Range;
+
 use trommel_kernels::cuda;
 use trommel_kernels::cuda::DeviceSets;
 use trommel_kernels::cuda::signatures::SignedSets;
@@ -13,8 +15,11 @@ use super::constants::DEVICE_PAIR_PS;
 use super::way::saved_posting_ps;
 use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::SetCollection;
+use crate::sets::{SetCollection, SizeRun};
 use crate::wave::{DeviceSession, OPENING_NS};
+
+/// Sets whose postings are counted; of more, a part that is evenly spaced.
+const COUNTED_SETS: usize = 1 << 18;
 
 /// The sets of one size as probes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,19 +61,29 @@ pub(crate) enum Tiling {
 }
 
 impl Tiling {
-    /// The sizes to be joined by tiles; `None` if there are none.
-    pub(crate) fn choose(&self, collection: &SetCollection, bounds: Bounds) -> Option<TiledRanks> {
+    /// The sizes to be joined by tiles, beside `cores` cores that search postings; `None` if there
+    /// are none.
+    pub(crate) fn choose(
+        &self,
+        collection: &SetCollection,
+        bounds: Bounds,
+        cores: usize,
+    ) -> Option<TiledRanks> {
         let saved_min_ns = match self {
             Self::Never => return None,
             Self::IfItPays(_) if !cuda::Device::has_driver() => return None,
+            // A device that is open already still has to load kernels and to pin memory.
+            Self::IfItPays(session) if session.is_open() => OPENING_NS / 8,
             Self::IfItPays(_) => OPENING_NS,
             Self::Always => 1,
         };
         let words = words_for_mean_size(collection.block().mean_size());
         let pair_ps = DEVICE_PAIR_PS * words as u64;
-        let posting_ps = saved_posting_ps(collection, bounds);
+        let posting_ps = saved_posting_ps(collection, bounds) / cores as u64;
+        let step = u32::try_from(collection.len().div_ceil(COUNTED_SETS).max(1));
+        let step = step.expect("sets have 32-bit numbers");
         let cost = TileCost { pair_ps, posting_ps };
-        let (tiled, saved_ns) = choose(&buckets(collection, bounds), cost);
+        let (tiled, saved_ns) = choose(&buckets(collection, bounds, step), cost);
         let has_device = match self {
             Self::IfItPays(session) if saved_ns >= saved_min_ns => {
                 has_room(session, collection, words)
@@ -93,7 +108,7 @@ fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -
 struct TileCost {
     /// Picoseconds per pair of a tile.
     pair_ps: u64,
-    /// Picoseconds per posting.
+    /// Picoseconds per posting, of all cores together.
     posting_ps: u64,
 }
 
@@ -115,15 +130,19 @@ fn choose(buckets: &[Bucket], cost: TileCost) -> (TiledRanks, u64) {
     (TiledRanks { ranks, has_others }, saved_ps / 1000)
 }
 
-/// The buckets of a collection, by rank of the size.
+/// The buckets of a collection, by rank of the size. Postings are counted of each `step`-th set,
+/// and stand for those of all.
 ///
 /// # Cost
-/// Three memory accesses per token of a prefix, and 4 bytes per posting list.
-fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
+/// Three memory accesses per token of a counted prefix, and 4 bytes per posting list.
+fn buckets(collection: &SetCollection, bounds: Bounds, step: u32) -> Vec<Bucket> {
     let sizes = collection.sizes();
     let mut lens = vec![0_u32; collection.sides() * collection.distinct() as usize];
     let mut range = SizeRange::default();
     let mut left = 0;
+    // The first one at or after the start whose number is a multiple of the step.
+    let counted =
+        |sets: Range<u32>| (sets.start.next_multiple_of(step)..sets.end).step_by(step as usize);
     let add = |lens: &mut [u32], set: u32, by: fn(u32) -> u32| {
         let prefix = bounds.index_prefix(collection.size(set)) as usize;
         for &token in &collection.set(set)[..prefix] {
@@ -135,19 +154,24 @@ fn buckets(collection: &SetCollection, bounds: Bounds) -> Vec<Bucket> {
         .map(|rank| {
             range.move_to(rank, sizes, bounds);
             // Sets that have become too small leave their lists, as in the join.
-            for set in left..range.set_min {
+            for set in counted(left..range.set_min) {
                 add(&mut lens, set, |len| len - 1);
             }
             left = range.set_min;
             let mut bucket = Bucket::default();
-            for set in sizes[rank].begin..sizes[rank].end {
+            let SizeRun { begin, end, .. } = sizes[rank];
+            for set in counted(begin..end) {
                 let partner = collection.partner_side(collection.side(set));
                 let probe = &collection.set(set)[..range.probe_prefix];
                 let found = |&token: &u32| u64::from(lens[list_of(collection, partner, token)]);
                 bucket.postings += probe.iter().map(found).sum::<u64>();
-                bucket.pairs += u64::from(set - range.set_min);
                 add(&mut lens, set, |len| len + 1);
             }
+            // Pairs of counted sets stand for as many pairs as two counted sets for sets.
+            bucket.postings = bucket.postings.saturating_mul(u64::from(step).pow(2));
+            let (probes, before) = (end - begin, u64::from(sizes[rank].begin - range.set_min));
+            let probes = u64::from(probes);
+            bucket.pairs = probes * before + probes * (probes - 1) / 2;
             bucket
         })
         .collect()
@@ -180,7 +204,7 @@ mod tests {
             [(false, bounds(1, 2)), (false, bounds(9, 10)), (true, bounds(3, 5))]
         {
             let sets = sets(is_two_sided);
-            let found = buckets(&sets, bounds);
+            let found = buckets(&sets, bounds, 1);
             for (bucket, run) in found.iter().zip(sets.sizes()) {
                 let mut expected = Bucket::default();
                 for probe in run.begin..run.end {

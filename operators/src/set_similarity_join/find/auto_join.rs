@@ -6,7 +6,7 @@ use trommel_kernels::Isa;
 
 use super::Find;
 use super::filters::Positions;
-use super::posting_join::{ListLengths, PostingJoin, PostingOptions};
+use super::posting_join::{ListLengths, Planned, PostingIndex, PostingJoin, PostingOptions};
 use super::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
 use crate::budget::Budget;
@@ -23,36 +23,58 @@ pub(crate) struct AutoOptions<'a> {
     pub(crate) slice_min: usize,
     /// By rank: whether the sets of this size are probes; by default all are.
     pub(crate) only: Option<&'a [bool]>,
+    /// Number of cores that search slices of an index side by side.
+    pub(crate) cores: usize,
 }
 
-/// Makes the finder of `auto`: counts postings, and chooses the way that costs least.
+/// The way of `auto`.
+pub(crate) enum AutoJoin {
+    /// By postings, slice by slice.
+    Postings(Box<PostingIndex>),
+    Other(Box<dyn Find>),
+}
+
+impl AutoJoin {
+    /// A finder that does all on one core.
+    pub(crate) fn into_finder(self) -> Box<dyn Find> {
+        match self {
+            Self::Postings(index) => Box::new(PostingJoin::new(*index)),
+            Self::Other(finder) => finder,
+        }
+    }
+}
+
+/// Makes the finder of `auto`, with what is `planned` already: counts postings, and chooses the way
+/// that costs least.
 ///
 /// # Errors
 /// If the index does not fit the memory.
 pub(crate) fn auto_join(
     collection: &Arc<SetCollection>,
     bounds: Bounds,
-    AutoOptions { isa, slice_min, only }: AutoOptions<'_>,
+    AutoOptions { isa, slice_min, only, cores }: AutoOptions<'_>,
+    planned: &mut Planned,
     budget: &mut Budget,
-) -> Result<Box<dyn Find>, JoinError> {
-    let lists = ListLengths::count(collection, bounds, budget)?;
+) -> Result<AutoJoin, JoinError> {
+    let lists = ListLengths::planned(planned, collection, bounds, budget)?;
     match way::choose(collection, bounds, &lists, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
             // Without room for the signatures of tiles, postings take their place.
             if let Ok(tiles) = TileJoin::new(collection, bounds, ranks, isa, budget) {
-                return Ok(Box::new(tiles));
+                return Ok(AutoJoin::Other(Box::new(tiles)));
             }
         }
         Way::Prefixes if only.is_none() => {
             let spare = &mut budget.clone();
             if let Ok(join) = PrefixJoin::<Positions>::new(collection, bounds, isa, spare) {
-                return Ok(Box::new(join));
+                return Ok(AutoJoin::Other(Box::new(join)));
             }
         }
         Way::Prefixes | Way::Postings => {}
     }
     let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
-    let options = PostingOptions { isa, not_probed: &not_probed, slice_min };
-    Ok(Box::new(PostingJoin::new(collection, bounds, options, lists, budget)?))
+    let options = PostingOptions { isa, not_probed: &not_probed, slice_min, cores };
+    let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
+    Ok(AutoJoin::Postings(Box::new(index)))
 }

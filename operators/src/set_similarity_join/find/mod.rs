@@ -10,15 +10,19 @@
 //! | `signatures` | signatures of all sets, and their length |
 //! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |
 //! | `posting_join` | postings, on the kernels of `postings` |
+//! | `planning` | lengths of posting lists and signatures, in tasks for several cores |
+//! | `searching` | slices of postings that are searched side by side |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
 
 pub(crate) mod auto_join;
 pub(crate) mod filters;
 pub(crate) mod group_join;
+pub(crate) mod planning;
 pub(crate) mod posting_join;
 pub(crate) mod prefix;
 mod prefix_index;
 pub(crate) mod prefix_join;
+pub(crate) mod searching;
 pub(crate) mod signatures;
 pub(crate) mod tile_join;
 
@@ -39,6 +43,18 @@ pub struct JoinCounters {
     pub verified: u64,
     /// Similar pairs.
     pub results: u64,
+}
+
+impl JoinCounters {
+    /// Adds the counts of a part of the join.
+    pub(crate) fn add(&mut self, part: Self) {
+        let Self { postings, pre_candidates, candidates, verified, results } = self;
+        *postings += part.postings;
+        *pre_candidates += part.pre_candidates;
+        *candidates += part.candidates;
+        *verified += part.verified;
+        *results += part.results;
+    }
 }
 
 /// Finds the candidate pairs of a collection, a chunk at a time.

@@ -20,13 +20,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trommel_kernels::Isa;
 use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
     Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
     SIDE_BIT, scan_lists,
 };
+use trommel_kernels::{Isa, prefetch};
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -46,11 +46,26 @@ const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 /// drop it.
 const TOKENS_PER_PAIR: u64 = 8;
 
-/// Tokens of the sets per posting of a slice.
-const TOKENS_PER_POSTING: usize = 4;
+/// Tokens of the sets per posting of all slices that are searched at once: without lists of the
+/// sets of each slice, and with them, which take as much.
+const TOKENS_PER_POSTING: [usize; 2] = [4, 8];
+
+/// Cores from which on slices have lists of their sets. They take as long to make as a dozen slices
+/// take to go through all sets (0.26 s and 0.025 s of a core for 3 M sets of 14 tokens at .5), and
+/// the number of slices grows with the cores.
+pub(crate) const LISTING_CORES: usize = 4;
+
+/// Sets between the one whose postings are added and the one whose tokens are prefetched.
+const AHEAD: usize = 16;
 
 /// Hits after which a call of the kernel stops at the next probe.
 const HITS_PER_CALL: usize = 1 << 11;
+
+/// Slices for each of several cores: one that is searched, and one that waits for the core.
+const SEARCHES_PER_CORE: usize = 2;
+
+/// Name of the memory in errors.
+const INDEX: &str = "the index";
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("tokens and sets have 32-bit numbers")
@@ -89,7 +104,7 @@ fn limits(
     let bytes = rows.len() * size_of::<Row>()
         + pairs * size_of::<PairLimit>()
         + positions * size_of::<u32>();
-    budget.take("the index", bytes)?;
+    budget.take(INDEX, bytes)?;
     let (mut limits, mut rank_max) = (Vec::with_capacity(pairs), Vec::with_capacity(positions));
     for (rank, (row, run)) in rows.iter().zip(sizes).enumerate() {
         let rank_min = row.rank_min as usize;
@@ -124,6 +139,7 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 }
 
 /// The numbers of postings of all tokens that can be common to a pair.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListLengths {
     /// Token of the first list.
     token_min: u32,
@@ -144,14 +160,30 @@ impl ListLengths {
         bounds: Bounds,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Tokens below occur in no two sets of a pair, so their lists would find nothing.
+        let lists = Self::lists(collection);
+        budget.take(INDEX, lists * size_of::<u32>())?;
+        let mut lens = vec![0; lists];
+        Self::add(collection, bounds, 0..narrow(collection.len()), &mut lens);
+        Ok(Self::new(collection, lens))
+    }
+
+    /// Number of lists. Tokens before the first one occur in no two sets of a pair, so their lists
+    /// would find nothing.
+    pub(super) fn lists(collection: &SetCollection) -> usize {
+        (collection.distinct() - collection.unshared()) as usize
+    }
+
+    /// Adds the postings of some `sets` to the lengths of their lists.
+    pub(super) fn add(
+        collection: &SetCollection,
+        bounds: Bounds,
+        sets: Range<u32>,
+        lens: &mut [u32],
+    ) {
         let token_min = collection.unshared();
-        let lists = (collection.distinct() - token_min) as usize;
-        budget.take("the index", lists * size_of::<u32>())?;
-        let mut lens = vec![0_u32; lists];
         for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
+            for set in run.begin.max(sets.start)..run.end.min(sets.end) {
                 for &token in &collection.set(set)[..prefix] {
                     if token >= token_min {
                         lens[(token - token_min) as usize] += 1;
@@ -159,12 +191,53 @@ impl ListLengths {
                 }
             }
         }
+    }
+
+    /// Lists of these lengths.
+    pub(super) fn new(collection: &SetCollection, lens: Vec<u32>) -> Self {
         let (mut postings, mut posting_pairs) = (0, 0);
         for len in lens.iter().map(|len| u64::from(*len)) {
             postings += len;
             posting_pairs += len * len / 2;
         }
-        Ok(Self { token_min, lens, postings, posting_pairs })
+        Self { token_min: collection.unshared(), lens, postings, posting_pairs }
+    }
+
+    /// The lengths that are planned, or else counted here.
+    ///
+    /// # Errors
+    /// If the counts do not fit the memory.
+    pub(crate) fn planned(
+        planned: &mut Planned,
+        collection: &SetCollection,
+        bounds: Bounds,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        let Some(lists) = planned.lists.take() else {
+            return Self::count(collection, bounds, budget);
+        };
+        budget.take(INDEX, lists.lens.len() * size_of::<u32>())?;
+        Ok(lists)
+    }
+
+    /// Divides the lists into slices for `cores` cores, of at least `slice_min` postings if there
+    /// are as many.
+    pub(super) fn slices(
+        &self,
+        collection: &SetCollection,
+        slice_min: usize,
+        cores: usize,
+    ) -> Slices {
+        let len_max = self.lens.iter().max().map_or(0, |len| *len as usize);
+        let all = usize::try_from(self.postings).expect("at most one a token");
+        let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
+        let per_posting = TOKENS_PER_POSTING[usize::from(cores >= LISTING_CORES)];
+        let slice_max = slice_min.max(collection.tokens() / per_posting / searches);
+        // Slices of about the same length: as many as before, or fewer, and each is smaller. A
+        // list is in one slice, so a slice may end a list early.
+        let count = all.div_ceil(slice_max.max(len_max)).max(1);
+        let postings_max = (all.div_ceil(count) + len_max).min(all);
+        Slices { slices: slices(&self.lens, postings_max), postings_max, len_max }
     }
 
     /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
@@ -176,89 +249,298 @@ impl ListLengths {
     }
 }
 
-/// Posting lists of all tokens that can be common to a pair, built one slice of the tokens at a
-/// time. A slice takes at most 3/4 of the memory of the sets' tokens, unless its minimum or one
-/// list needs more.
-struct SlicedIndex {
-    /// Token of the first list.
-    token_min: u32,
-    /// Per list up to the end of the slice: its end among the postings. Per list after the slice:
-    /// its number of postings.
-    ends: Vec<u32>,
-    /// Lists of the slice.
-    slice: Range<usize>,
-    /// Postings of the slice; as long as the largest slice.
-    postings: Vec<Posting>,
-    /// Number of postings of the longest list.
+/// Data of an index by postings that has been made before it.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    pub(super) lists: Option<ListLengths>,
+    pub(super) signatures: Option<SetSignatures>,
+    pub(super) visits: Option<Visits>,
+}
+
+/// Options of a [`PostingIndex`].
+pub(crate) struct PostingOptions<'a> {
+    pub(crate) isa: Isa,
+    /// By rank, or empty: whether the sets of this size are probes elsewhere. They are found as
+    /// candidates all the same.
+    pub(crate) not_probed: &'a [bool],
+    /// Minimum number of postings of a slice.
+    pub(crate) slice_min: usize,
+    /// Number of cores that search slices side by side.
+    pub(crate) cores: usize,
+}
+
+/// Data that all slices of a join share: bounds, signatures, and the lengths of the lists.
+///
+/// The posting lists of all tokens that can be common to a pair are built one slice of the tokens
+/// at a time, each by a [`SliceSearch`]. All slices that are searched at once take at most 3/4 of
+/// the memory of the sets' tokens, unless their minimum or one list needs more.
+pub(crate) struct PostingIndex {
+    collection: Arc<SetCollection>,
+    bounds: Bounds,
+    isa: Isa,
+    limits: Limits,
+    lists: ListLengths,
+    signatures: SetSignatures,
+    /// Lists of each slice.
+    slices: Vec<Range<usize>>,
+    /// Sets of each slice; without them, each slice goes through all sets.
+    visits: Option<Visits>,
+    /// Number of postings of the longest slice, and of the longest list.
+    postings_max: usize,
+    len_max: usize,
+    /// Slices that can be searched at once, for which memory is taken.
+    searches: usize,
+}
+
+impl PostingIndex {
+    /// An index of `collection`, whose lists are as long as `lists` says, with
+    /// signatures if these pay.
+    ///
+    /// # Errors
+    /// If the index does not fit the memory.
+    pub(crate) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        PostingOptions { isa, not_probed, slice_min, cores }: PostingOptions<'_>,
+        lists: ListLengths,
+        planned: &mut Planned,
+        budget: &mut Budget,
+    ) -> Result<Self, JoinError> {
+        let words = lists.words(collection, bounds);
+        let limits = limits(collection, bounds, not_probed, budget)?;
+        let signatures = match planned.signatures.take().filter(|made| made.words == words) {
+            Some(made) => {
+                budget.take(INDEX, SetSignatures::bytes(collection, words))?;
+                made
+            }
+            None => SetSignatures::new(collection, words, isa, budget)?,
+        };
+        let Slices { slices, postings_max, len_max } = lists.slices(collection, slice_min, cores);
+        let visits = planned.visits.take().filter(|visits| visits.slices == slices);
+        let visits = visits.filter(|visits| budget.take(INDEX, visits.bytes()).is_ok());
+        let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
+        let lists_max = slices.iter().map(Range::len).max().unwrap_or(0);
+        let bytes = SliceSearch::bytes(postings_max, lists_max, len_max, words, collection);
+        budget.take(INDEX, bytes)?;
+        let mut fitting = 1;
+        while fitting < searches.min(slices.len()) && budget.take(INDEX, bytes).is_ok() {
+            fitting += 1;
+        }
+        Ok(Self {
+            collection: Arc::clone(collection),
+            bounds,
+            isa,
+            limits,
+            lists,
+            signatures,
+            slices,
+            visits,
+            postings_max,
+            len_max,
+            searches: fitting,
+        })
+    }
+
+    /// Number of slices.
+    pub(crate) fn slices(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Number of postings of a slice.
+    pub(crate) fn postings_of(&self, slice: usize) -> u64 {
+        let lens = &self.lists.lens[self.slices[slice].clone()];
+        lens.iter().map(|len| u64::from(*len)).sum()
+    }
+
+    /// Number of slices that can be searched at once.
+    pub(crate) fn searches(&self) -> usize {
+        self.searches
+    }
+}
+
+/// A division of lists into slices.
+pub(super) struct Slices {
+    /// Lists of each slice.
+    pub(super) slices: Vec<Range<usize>>,
+    /// Maximum number of postings of a slice, and number of postings of the longest list.
+    postings_max: usize,
     len_max: usize,
 }
 
-impl SlicedIndex {
-    /// The empty slice before the first list. A slice has at least `slice_min` postings if there
-    /// are as many.
-    fn new(
-        collection: &SetCollection,
-        ListLengths { token_min, lens: ends, .. }: ListLengths,
-        slice_min: usize,
-        budget: &mut Budget,
-    ) -> Result<Self, JoinError> {
-        let len_max = ends.iter().max().map_or(0, |len| *len as usize);
-        let all: usize = ends.iter().map(|len| *len as usize).sum();
-        let slice_max = slice_min.max(collection.tokens() / TOKENS_PER_POSTING);
-        // Slices of about the same length: as many as before, or fewer, and each is smaller. A list
-        // is in one slice, so a slice may end a list early.
-        let slices = all.div_ceil(slice_max.max(len_max)).max(1);
-        let slice_max = slice_max.max(len_max).min(all.div_ceil(slices) + len_max).min(all);
-        budget.take("the index", slice_max * size_of::<Posting>())?;
-        let mut postings = Vec::with_capacity(slice_max);
-        // Lists are written everywhere at once.
-        prefer_huge_pages(&mut postings);
-        postings.resize(slice_max, Posting::default());
-        Ok(Self { token_min, ends, slice: 0..0, postings, len_max })
+/// The sets that have a token of a slice in their prefix, for each slice.
+#[derive(Debug)]
+pub(super) struct Visits {
+    /// Lists of each slice.
+    pub(super) slices: Vec<Range<usize>>,
+    /// By run of sets, then by slice: numbers of sets, ascending.
+    pub(super) sets: Vec<Vec<Vec<u32>>>,
+}
+
+impl Visits {
+    fn bytes(&self) -> usize {
+        let sets: usize = self.sets.iter().flatten().map(Vec::capacity).sum();
+        sets * size_of::<u32>()
     }
 
-    /// Builds the next slice; false if there is none.
-    fn next_slice(&mut self, collection: &SetCollection, bounds: Bounds) -> bool {
-        let begin = self.slice.end;
-        let (mut end, mut room) = (begin, 0_usize);
-        while let Some(len) = self.ends.get_mut(end) {
-            let with_it = room + *len as usize;
-            if with_it > self.postings.len() {
-                break;
-            }
-            // Lengths become starts; `add` moves each start to the end of its list.
-            *len = narrow(std::mem::replace(&mut room, with_it));
-            end += 1;
-        }
-        self.slice = begin..end;
-        if begin == end {
-            return false;
-        }
-        for (rank, run) in collection.sizes().iter().enumerate() {
+    /// Adds the numbers of some `sets` to the slices of the tokens in their prefixes. `slice_of`
+    /// is the slice of each list.
+    pub(super) fn add(
+        collection: &SetCollection,
+        bounds: Bounds,
+        sets: Range<u32>,
+        slice_of: &[u16],
+        visits: &mut [Vec<u32>],
+    ) {
+        let token_min = collection.unshared();
+        for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
-            for set in run.begin..run.end {
-                self.add(collection, narrow(rank), set, prefix);
+            for set in run.begin.max(sets.start)..run.end.min(sets.end) {
+                let mut before = u16::MAX;
+                for &token in &collection.set(set)[..prefix] {
+                    if token >= token_min {
+                        // Tokens ascend, and so do slices.
+                        let slice = slice_of[(token - token_min) as usize];
+                        if slice != before {
+                            visits[usize::from(slice)].push(set);
+                            before = slice;
+                        }
+                    }
+                }
             }
         }
-        true
+    }
+}
+
+/// Cuts lists of the lengths `lens` into runs of at most `slice_max` postings.
+fn slices(lens: &[u32], slice_max: usize) -> Vec<Range<usize>> {
+    let (mut slices, mut begin, mut room) = (Vec::new(), 0, 0_usize);
+    for (list, &len) in lens.iter().enumerate() {
+        if room + len as usize > slice_max {
+            slices.push(begin..list);
+            (begin, room) = (list, 0);
+        }
+        room += len as usize;
+    }
+    if room > 0 {
+        slices.push(begin..lens.len());
+    }
+    slices
+}
+
+/// The search of one slice after the other.
+pub(crate) struct SliceSearch {
+    /// Lists of the slice.
+    slice: Range<usize>,
+    /// End of each list of the slice among the postings.
+    ends: Vec<u32>,
+    postings: Vec<Posting>,
+    progress: Progress,
+    hits: Hits,
+    /// Whether the slice has more probes.
+    has_more: bool,
+    /// Candidate pairs of the last probes; those from `cursor` on are in no chunk yet.
+    matches: ChunkStore,
+    cursor: Cursor,
+}
+
+impl SliceSearch {
+    /// A search that has not begun.
+    pub(crate) fn new(index: &PostingIndex) -> Self {
+        let mut postings = Vec::with_capacity(index.postings_max);
+        // Lists are written everywhere at once.
+        prefer_huge_pages(&mut postings);
+        postings.resize(index.postings_max, Posting::default());
+        let is_two_sided = index.collection.is_two_sided();
+        Self {
+            slice: 0..0,
+            ends: Vec::new(),
+            postings,
+            progress: Progress::new(index.len_max, index.signatures.words, is_two_sided),
+            hits: Hits::default(),
+            has_more: false,
+            matches: ChunkStore::default(),
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// Bytes of a search of slices of `postings_max` postings and `lists_max` lists, of up to
+    /// `len_max` postings each.
+    fn bytes(
+        postings_max: usize,
+        lists_max: usize,
+        len_max: usize,
+        words: usize,
+        collection: &SetCollection,
+    ) -> usize {
+        let matches = HITS_PER_CALL + len_max;
+        postings_max * size_of::<Posting>()
+            + lists_max * size_of::<u32>()
+            + Progress::bytes(len_max, words, collection.is_two_sided())
+            + Hits::bytes(matches)
+            + ChunkStore::bytes(matches)
+    }
+
+    /// Builds the slice with this number.
+    pub(crate) fn begin(&mut self, index: &PostingIndex, slice: usize) {
+        let PostingIndex { collection, bounds, lists, .. } = index;
+        self.slice = index.slices[slice].clone();
+        self.ends.clear();
+        let mut end = 0;
+        // Starts; `add` moves each to the end of its list.
+        self.ends.extend(lists.lens[self.slice.clone()].iter().map(|len| {
+            end += len;
+            end - len
+        }));
+        match &index.visits {
+            Some(visits) => visits.sets.iter().for_each(|sets| self.visit(index, &sets[slice])),
+            None => {
+                for (rank, run) in collection.sizes().iter().enumerate() {
+                    let prefix = bounds.probe_prefix(run.size) as usize;
+                    for set in run.begin..run.end {
+                        self.add(index, narrow(rank), set, prefix);
+                    }
+                }
+            }
+        }
+        self.has_more = true;
+        self.progress.go_on();
+    }
+
+    /// Adds the postings of `sets`, whose numbers ascend, to the lists of the slice.
+    fn visit(&mut self, index: &PostingIndex, sets: &[u32]) {
+        let PostingIndex { collection, bounds, .. } = index;
+        let (sizes, mut rank, mut prefix) = (collection.sizes(), 0, None);
+        let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
+        for (place, &set) in sets.iter().enumerate() {
+            if let Some(&ahead) = sets.get(place + AHEAD) {
+                prefetch(tokens, offsets[ahead as usize] as usize);
+            }
+            while sizes[rank].end <= set {
+                (rank, prefix) = (rank + 1, None);
+            }
+            let prefix = *prefix.get_or_insert_with(|| bounds.probe_prefix(sizes[rank].size));
+            self.add(index, narrow(rank), set, prefix as usize);
+        }
     }
 
     /// Adds the postings of `set`, whose size has `rank`, to the lists of the slice.
     #[inline(always)]
-    fn add(&mut self, collection: &SetCollection, rank: u32, set: u32, prefix: usize) {
+    fn add(&mut self, index: &PostingIndex, rank: u32, set: u32, prefix: usize) {
+        let PostingIndex { collection, lists, .. } = index;
         let side = match collection.side(set) {
             Side::Left => 0,
             Side::Right => SIDE_BIT,
         };
-        let tokens = self.first_token()..self.token_min + narrow(self.slice.end);
+        let first = lists.token_min + narrow(self.slice.start);
+        let end = lists.token_min + narrow(self.slice.end);
         let mut before = NO_TOKEN;
         for (position, &token) in (0_u32..).zip(&collection.set(set)[..prefix]) {
             // Tokens ascend, so none of the slice follows.
-            if token >= tokens.end {
+            if token >= end {
                 break;
             }
-            if token >= tokens.start {
-                let end = &mut self.ends[(token - self.token_min) as usize];
+            if token >= first {
+                let end = &mut self.ends[(token - first) as usize];
                 // Rank and position in one word: one comparison tests both.
                 let place = rank << 16 | position.min(POSITION_MAX);
                 self.postings[*end as usize] = Posting { place, set: set | side, before };
@@ -269,116 +551,81 @@ impl SlicedIndex {
         }
     }
 
-    /// Token of the first list of the slice.
-    fn first_token(&self) -> u32 {
-        self.token_min + narrow(self.slice.start)
-    }
-}
-
-/// Options of a [`PostingJoin`].
-pub(crate) struct PostingOptions<'a> {
-    pub(crate) isa: Isa,
-    /// By rank, or empty: whether the sets of this size are probes elsewhere. They are found as
-    /// candidates all the same.
-    pub(crate) not_probed: &'a [bool],
-    /// Minimum number of postings of a slice.
-    pub(crate) slice_min: usize,
-}
-
-/// The finder of `auto` by postings.
-pub(crate) struct PostingJoin {
-    collection: Arc<SetCollection>,
-    bounds: Bounds,
-    isa: Isa,
-    limits: Limits,
-    index: SlicedIndex,
-    signatures: SetSignatures,
-    progress: Progress,
-    hits: Hits,
-    /// Whether the slice has more probes.
-    has_more: bool,
-    /// Candidate pairs of the last probes; those from `cursor` on are in no chunk yet.
-    matches: ChunkStore,
-    cursor: Cursor,
-}
-
-impl PostingJoin {
-    /// An index of `collection`, whose lists are as long as `lists` says, with
-    /// signatures if these pay.
-    ///
-    /// # Errors
-    /// If the index does not fit the memory.
-    pub(crate) fn new(
-        collection: &Arc<SetCollection>,
-        bounds: Bounds,
-        PostingOptions { isa, not_probed, slice_min }: PostingOptions<'_>,
-        lists: ListLengths,
-        budget: &mut Budget,
-    ) -> Result<Self, JoinError> {
-        let words = lists.words(collection, bounds);
-        let index = SlicedIndex::new(collection, lists, slice_min, budget)?;
-        let two_sided = collection.is_two_sided();
-        let limits = limits(collection, bounds, not_probed, budget)?;
-        budget.take("the index", Progress::bytes(index.len_max, words, two_sided))?;
-        let matches = HITS_PER_CALL + index.len_max;
-        budget.take("the index", Hits::bytes(matches) + ChunkStore::bytes(matches))?;
-        Ok(Self {
-            limits,
-            progress: Progress::new(index.len_max, words, two_sided),
-            index,
-            collection: Arc::clone(collection),
-            bounds,
-            isa,
-            signatures: SetSignatures::new(collection, words, isa, budget)?,
-            hits: Hits::default(),
-            has_more: false,
-            matches: ChunkStore::default(),
-            cursor: Cursor::default(),
-        })
-    }
-
-    /// Finds the candidates of the next probes; false if there is no probe left.
-    fn scan_lists(&mut self, counters: &mut JoinCounters) -> bool {
+    /// Finds the candidates of the next probes; false if the slice has no probe left.
+    fn scan_lists(&mut self, index: &PostingIndex, counters: &mut JoinCounters) -> bool {
         if !self.has_more {
-            if !self.index.next_slice(&self.collection, self.bounds) {
-                return false;
-            }
-            self.progress.go_on();
+            return false;
         }
         let lists = Lists {
-            ends: &self.index.ends[self.index.slice.clone()],
-            postings: &self.index.postings,
-            words: self.signatures.words,
-            signatures: &self.signatures.bits,
-            is_two_sided: self.collection.is_two_sided(),
+            ends: &self.ends,
+            postings: &self.postings,
+            words: index.signatures.words,
+            signatures: &index.signatures.bits,
+            is_two_sided: index.collection.is_two_sided(),
         };
-        let Self { limits, progress, hits, .. } = self;
+        let (limits, isa) = (&index.limits, index.isa);
+        let Self { progress, hits, .. } = self;
         let before = progress.tested();
-        self.has_more = scan_lists(self.isa, lists, limits, progress, hits, HITS_PER_CALL);
+        self.has_more = scan_lists(isa, lists, limits, progress, hits, HITS_PER_CALL);
         let (tested, passed) = progress.tested();
         counters.postings += tested - before.0;
         counters.pre_candidates += passed - before.1;
-        let sets = self.collection.sets();
+        let sets = index.collection.sets();
+        let first_token = index.lists.token_min + narrow(self.slice.start);
         // `write_matches` applies the positional filter with the exact bounds of each pair. A
         // pair is taken from the list of its first common token: `retain_first` drops the others.
-        hits.write_matches(limits, sets, self.index.first_token(), &mut self.matches);
-        overlap::retain_first(self.isa, sets, &mut self.matches);
+        hits.write_matches(limits, sets, first_token, &mut self.matches);
+        overlap::retain_first(isa, sets, &mut self.matches);
         self.cursor = Cursor::default();
         counters.candidates += self.matches.len() as u64;
         true
     }
-}
 
-impl Find for PostingJoin {
-    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+    /// Adds candidate pairs of the slice to `chunk` until it is full or no pair is left; false in
+    /// the second case.
+    pub(crate) fn fill(
+        &mut self,
+        index: &PostingIndex,
+        chunk: &mut CandidateChunk,
+        counters: &mut JoinCounters,
+    ) -> bool {
         loop {
             chunk.take(&self.matches, &mut self.cursor);
             if chunk.is_full() {
                 return true;
             }
-            if !self.scan_lists(counters) {
+            if !self.scan_lists(index, counters) {
                 return false;
             }
         }
+    }
+}
+
+/// The finder of `auto` by postings, slice after slice.
+pub(crate) struct PostingJoin {
+    index: PostingIndex,
+    search: SliceSearch,
+    /// Number of the slice after the present one.
+    next: usize,
+}
+
+impl PostingJoin {
+    /// A finder before the first slice.
+    pub(crate) fn new(index: PostingIndex) -> Self {
+        Self { search: SliceSearch::new(&index), index, next: 0 }
+    }
+}
+
+impl Find for PostingJoin {
+    fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool {
+        let Self { index, search, next } = self;
+        while !search.fill(index, chunk, counters) {
+            if *next == index.slices() {
+                return false;
+            }
+            search.begin(index, *next);
+            *next += 1;
+        }
+        true
     }
 }

@@ -21,12 +21,18 @@ pub(crate) fn words_for(collection: &SetCollection, bounds: Bounds) -> usize {
 }
 
 /// The signatures of a collection, set after set; with 0 words, there are none.
+#[derive(Debug)]
 pub(super) struct SetSignatures {
     pub(super) words: usize,
     pub(super) bits: Vec<u64>,
 }
 
 impl SetSignatures {
+    /// Bytes of signatures of `words` words.
+    pub(super) fn bytes(collection: &SetCollection, words: usize) -> usize {
+        words * collection.len() * size_of::<u64>()
+    }
+
     /// Signs all sets.
     ///
     /// # Errors
@@ -38,7 +44,7 @@ impl SetSignatures {
         budget: &mut Budget,
     ) -> Result<Self, BudgetFull> {
         let len = words * collection.len();
-        budget.take("the index", len * size_of::<u64>())?;
+        budget.take("the index", Self::bytes(collection, words))?;
         let mut bits = Vec::with_capacity(len);
         prefer_huge_pages(&mut bits);
         bits.resize(len, 0);

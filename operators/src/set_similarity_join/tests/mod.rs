@@ -12,6 +12,7 @@ use trommel_kernels::signatures::{self, Joined};
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
 use super::cost::tiling::TiledRanks;
+use super::find::posting_join::Planned;
 use super::join::JoinQuestion;
 use super::tuning::Tuning;
 use super::*;
@@ -22,7 +23,7 @@ use crate::testing::sets::{families, pair, set};
 fn asked(question: Question, algorithm: JoinAlgorithm, isa: Isa) -> JoinQuestion {
     let Question { similarity, numerator, denominator } = question;
     let (threshold, tuning) = (Threshold::new(numerator, denominator).unwrap(), Tuning::SMALL);
-    JoinQuestion { similarity, threshold, algorithm, isa, tuning }
+    JoinQuestion { similarity, threshold, algorithm, isa, cores: 1, search_cores: 1, tuning }
 }
 
 fn join(
@@ -236,7 +237,8 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
                 let ranks = (0..collection.sizes().len()).map(division).collect();
                 let tiled = TiledRanks { ranks, has_others: true };
                 let asked = asked(question, JoinAlgorithm::Auto, isa);
-                let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
+                let join =
+                    SetJoin::with_tiles(&collection, asked, tiled, Planned::default()).unwrap();
                 let pairs = pairs_of_divided(join, question.similarity, isa, 2000);
                 assert_eq!(pairs, expected, "{question:?} {isa}");
             }
@@ -253,7 +255,7 @@ fn tiles_of_many_sizes_come_in_lists_of_any_length() {
     for list_bytes in [0, 800, 1000, 3000, 1 << 20] {
         let (isa, tiled) = (Isa::Scalar, TiledRanks::all(&collection));
         let asked = asked(question, JoinAlgorithm::GpuSignatures, isa);
-        let join = SetJoin::with_tiles(&collection, asked, tiled).unwrap();
+        let join = SetJoin::with_tiles(&collection, asked, tiled, Planned::default()).unwrap();
         let pairs = pairs_of_divided(join, question.similarity, isa, list_bytes);
         assert_eq!(pairs, question.pairs(&sets, None), "{list_bytes}");
     }

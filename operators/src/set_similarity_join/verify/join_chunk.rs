@@ -1,7 +1,8 @@
-//! The chunk of a join: candidate pairs or tiles, with their sets.
+//! The chunk of a join: candidate pairs or tiles with their sets, or work of the CPU.
 
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::signatures::{Counted, Tiles};
 
 use super::answers::{OverlapAnswer, TilesAnswer};
@@ -11,6 +12,7 @@ use crate::set_similarity_join::candidates::pairs::{Match, matches};
 use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets};
 use crate::set_similarity_join::cost::verification;
 use crate::set_similarity_join::options::JoinOutput;
+use crate::set_similarity_join::work::JoinWork;
 use crate::wave::{Cost, WaveChunk};
 
 /// A chunk of candidates with their sets, the question, and room for the answer.
@@ -20,6 +22,8 @@ use crate::wave::{Cost, WaveChunk};
 #[derive(Debug)]
 pub(crate) struct JoinChunk {
     content: Content,
+    /// Work of the CPU; its candidates are the content.
+    work: Option<JoinWork>,
     pub(super) output: JoinOutput,
     pub(super) pairs: CandidateChunk,
     pub(super) pairs_answer: OverlapAnswer,
@@ -53,6 +57,7 @@ impl JoinChunk {
     pub(crate) fn new(output: JoinOutput) -> Self {
         Self {
             content: Content::Empty,
+            work: None,
             output,
             pairs: CandidateChunk::with_bytes(0),
             pairs_answer: OverlapAnswer::default(),
@@ -125,8 +130,36 @@ impl JoinChunk {
         self.tiles_answer.counted.survivors
     }
 
+    /// Sets the content: work of the CPU.
+    pub(crate) fn hold_work(&mut self, work: JoinWork) {
+        self.work = Some(work);
+    }
+
+    /// Does the work, if there is any.
+    pub(super) fn run_work(&mut self, isa: Isa) -> bool {
+        let Some(work) = &mut self.work else { return false };
+        work.run(isa, self.output, &mut self.pairs, &mut self.pairs_answer);
+        if let Some(sets) = work.sets() {
+            self.content = Content::Pairs(sets.clone());
+        }
+        true
+    }
+
+    /// The work, which has come back, to read its counters.
+    pub(crate) fn work_mut(&mut self) -> Option<&mut JoinWork> {
+        self.work.as_mut()
+    }
+
+    /// The work that has been done.
+    pub(crate) fn take_done_work(&mut self) -> Option<JoinWork> {
+        self.work.take_if(|work| !work.has_more())
+    }
+
     /// Number of pairs that were verified.
     pub(crate) fn verified(&self) -> u64 {
+        if let Some(JoinWork::Search(search)) = &self.work {
+            return search.verified;
+        }
         match self.content {
             Content::Empty => 0,
             Content::Pairs(_) => self.pairs.len() as u64,
@@ -136,6 +169,9 @@ impl JoinChunk {
 
     /// Number of similar pairs, if the question was [`JoinOutput::Count`].
     pub(crate) fn count(&self) -> u64 {
+        if let Some(JoinWork::Search(search)) = &self.work {
+            return search.count;
+        }
         match self.content {
             Content::Empty => 0,
             Content::Pairs(_) => self.pairs_answer.count,
@@ -159,6 +195,9 @@ impl JoinChunk {
     }
 
     fn has_unfinished(&self) -> bool {
+        if let Some(work) = &self.work {
+            return work.has_more();
+        }
         matches!(self.content, Content::Tiles(_)) && !self.tiles_answer.joined.unfinished.is_empty()
     }
 }
@@ -182,6 +221,7 @@ impl WaveChunk for JoinChunk {
 
     fn clear(&mut self, bytes_max: usize) {
         self.content = Content::Empty;
+        self.work = None;
         self.pairs.clear();
         self.pairs.set_bytes(bytes_max);
         self.tiles.clear();
@@ -191,6 +231,9 @@ impl WaveChunk for JoinChunk {
     }
 
     fn cost(&self) -> Cost {
+        if let Some(work) = &self.work {
+            return Cost { cpu_ns: work.cpu_ns(), ..Cost::default() };
+        }
         match &self.content {
             Content::Empty => Cost::default(),
             Content::Pairs(sets) => verification::of_pairs(sets, self.pairs.len()),
@@ -199,13 +242,17 @@ impl WaveChunk for JoinChunk {
         }
     }
 
+    fn is_for_device(&self) -> bool {
+        self.work.is_none()
+    }
+
     fn may_be_unfinished(&self) -> bool {
-        matches!(self.content, Content::Tiles(_))
+        self.work.is_some() || matches!(self.content, Content::Tiles(_))
     }
 
     fn retain_unfinished(&mut self) -> bool {
         let has_unfinished = self.has_unfinished();
-        if has_unfinished {
+        if has_unfinished && self.work.is_none() {
             self.progress = TileProgress::Begun;
             self.tiles.replace(&mut self.tiles_answer.joined.unfinished);
         }

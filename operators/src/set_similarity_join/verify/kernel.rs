@@ -69,6 +69,9 @@ impl Kernel for JoinKernel {
     }
 
     fn run(&mut self, chunk: &mut JoinChunk) {
+        if chunk.run_work(self.isa) {
+            return;
+        }
         match chunk.content().clone() {
             Content::Empty => {}
             Content::Pairs(sets) => overlap::run(self.isa, chunk, &sets),

@@ -9,7 +9,7 @@
 //! | `tiles` | verification of tiles |
 //! | `device_sets` | cache of sets on a device |
 
-mod answers;
+pub(crate) mod answers;
 mod device_sets;
 pub(crate) mod join_chunk;
 pub(crate) mod kernel;

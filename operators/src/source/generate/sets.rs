@@ -19,6 +19,9 @@ pub(super) const SIZE_MAX: u32 = 1 << 16;
 /// Number of latest sets that a copy may be of.
 const RECENT: usize = 1024;
 
+/// Items that are drawn at once: long loops are vectors, and those of a set are short.
+const DRAWN: usize = 1 << 10;
+
 /// A copy redraws at most one in [`KEPT`] of its items.
 const KEPT: usize = 8;
 
@@ -47,6 +50,9 @@ pub(super) struct Shape {
 /// Generator of sets.
 pub(super) struct RandomSets {
     items: Zipf,
+    /// The next items, from `next` on.
+    drawn: Box<[u32; DRAWN]>,
+    next: usize,
     sizes: Zipf,
     size_min: u32,
     random: Pcg64Mcg,
@@ -71,7 +77,9 @@ impl RandomSets {
         )]
         let copies = (duplicates * 4_294_967_296.0) as u64;
         let random = Pcg64Mcg::new(state);
-        Self { items, sizes, size_min, random, copies, recent: VecDeque::with_capacity(RECENT) }
+        let recent = VecDeque::with_capacity(RECENT);
+        let (drawn, next) = (Box::new([0; DRAWN]), DRAWN);
+        Self { items, drawn, next, sizes, size_min, random, copies, recent }
     }
 
     /// Uniform random number less than `end`.
@@ -102,15 +110,29 @@ impl RandomSets {
         let mut above = [0];
         self.sizes.fill_ranks(&mut above);
         let mut set = vec![0; (self.size_min + above[0]) as usize];
-        self.items.fill(&mut set);
+        self.fill(&mut set);
         set
+    }
+
+    /// Fills `set` with the next items.
+    fn fill(&mut self, mut set: &mut [u32]) {
+        while !set.is_empty() {
+            if self.next == DRAWN {
+                self.items.fill(&mut self.drawn[..]);
+                self.next = 0;
+            }
+            let (now, later) = set.split_at_mut(set.len().min(DRAWN - self.next));
+            now.copy_from_slice(&self.drawn[self.next..][..now.len()]);
+            self.next += now.len();
+            set = later;
+        }
     }
 
     /// Redraws up to an eighth of the items.
     fn change(&mut self, mut set: Vec<u32>) -> Vec<u32> {
         for _ in 0..self.below(set.len() / KEPT + 1) {
             let place = self.below(set.len());
-            self.items.fill(&mut set[place..=place]);
+            self.fill(&mut set[place..=place]);
         }
         set
     }

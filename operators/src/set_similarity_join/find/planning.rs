@@ -1,0 +1,322 @@
+//! Lengths of posting lists, signatures of sets, and the sets of each slice of an index, made in
+//! tasks that cores can do side by side.
+//!
+//! ```text
+//! collection ──► count: postings of some sets, by token ──┬──► sign: some sets ─────┬──► index by
+//!                                                         └──► divide: some sets,  ─┘    postings
+//!                                                              by slice of the index
+//! ```
+
+use std::iter;
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use trommel_kernels::Isa;
+use trommel_kernels::memory::Part;
+use trommel_kernels::sets::sign_sets;
+
+use super::posting_join::{ListLengths, Planned, Visits};
+use super::signatures::SetSignatures;
+use crate::budget::Budget;
+use crate::set_similarity_join::similarity::Bounds;
+use crate::sets::{SetCollection, Shares};
+
+/// Tokens for each place of the tables of lengths.
+const TOKENS_PER_PLACE: usize = 4;
+
+/// Tasks of signing for each core, so that none waits long for the slowest one.
+const TASKS_PER_CORE: usize = 2;
+
+/// Sets that are signed at a time.
+const SIGNED_SETS: usize = 1 << 10;
+
+/// Division of an index into slices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slicing {
+    /// Cores that search slices.
+    pub(crate) cores: usize,
+    /// Minimum number of postings of a slice.
+    pub(crate) slice_min: usize,
+}
+
+/// Tasks that make the data of an index.
+#[derive(Debug)]
+pub(crate) struct Planning {
+    collection: Arc<SetCollection>,
+    bounds: Bounds,
+    isa: Isa,
+    shares: Shares,
+    slicing: Option<Slicing>,
+    budget: Budget,
+    /// Tasks that nobody has yet.
+    waiting: Vec<PlanningTask>,
+    under_way: usize,
+    /// Lengths of the lists, as far as tasks have come back.
+    lens: Vec<u32>,
+    lists: Option<ListLengths>,
+    /// By number of the task.
+    signed: Vec<Option<Part<u64>>>,
+    words: usize,
+    /// Lists of each slice of the index, and by number of the task the sets of each slice.
+    slices: Vec<Range<usize>>,
+    visited: Vec<Option<Vec<Vec<u32>>>>,
+}
+
+/// A task over some sets of a collection.
+#[derive(Debug)]
+pub(crate) struct PlanningTask {
+    collection: Arc<SetCollection>,
+    sets: Range<u32>,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    /// Counts the postings of the sets.
+    Count { bounds: Bounds, lens: Vec<u32> },
+    /// Signs the sets.
+    Sign { isa: Isa, words: usize, number: usize, part: Part<u64> },
+    /// Finds the slices of each set. `slice_of` is the slice of each list.
+    Divide { bounds: Bounds, number: usize, slice_of: Arc<[u16]>, visits: Vec<Vec<u32>> },
+}
+
+impl PlanningTask {
+    /// Does the task.
+    pub(crate) fn run(&mut self) {
+        let Self { collection, sets, work } = self;
+        match work {
+            Work::Count { bounds, lens } => {
+                *lens = vec![0; ListLengths::lists(collection)];
+                ListLengths::add(collection, *bounds, sets.clone(), lens);
+            }
+            Work::Divide { bounds, slice_of, visits, .. } => {
+                Visits::add(collection, *bounds, sets.clone(), slice_of, visits);
+            }
+            Work::Sign { isa, words, part, .. } => {
+                let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
+                let offsets = &offsets[sets.start as usize..=sets.end as usize];
+                let mut bits = vec![0; SIGNED_SETS * *words];
+                for begin in (0..sets.len()).step_by(SIGNED_SETS) {
+                    let end = (begin + SIGNED_SETS).min(sets.len());
+                    let bits = &mut bits[..(end - begin) * *words];
+                    sign_sets(*isa, &offsets[begin..=end], tokens, *words, bits);
+                    part.extend_from_slice(bits);
+                }
+            }
+        }
+    }
+
+    /// Its share of all the work, to be compared with that of other tasks.
+    pub(crate) fn weight(&self) -> u64 {
+        let offsets = self.collection.sets().offsets();
+        u64::from(offsets[self.sets.end as usize] - offsets[self.sets.start as usize])
+    }
+}
+
+impl Planning {
+    /// Begins to count the postings of `collection`, with tasks for the cores of `shares`. `None`
+    /// if it is not worth them, or there is not enough memory for tables.
+    pub(crate) fn new(
+        collection: &Arc<SetCollection>,
+        bounds: Bounds,
+        isa: Isa,
+        shares: Shares,
+        slicing: Option<Slicing>,
+    ) -> Option<Self> {
+        let (tokens, places) = (collection.tokens(), ListLengths::lists(collection).max(1));
+        let tables = (tokens / TOKENS_PER_PLACE / places).min(tokens / shares.tokens_min.max(1));
+        let tables = tables.min(shares.cores);
+        let budget = collection.budget();
+        let bytes = tables * places * size_of::<u32>();
+        if tables < 2 || budget.clone().take("the index", bytes).is_err() {
+            return None;
+        }
+        let count = |sets| {
+            let work = Work::Count { bounds, lens: Vec::new() };
+            PlanningTask { collection: Arc::clone(collection), sets, work }
+        };
+        Some(Self {
+            waiting: cut(collection, tables).into_iter().map(count).collect(),
+            collection: Arc::clone(collection),
+            bounds,
+            isa,
+            shares,
+            slicing,
+            budget,
+            under_way: 0,
+            lens: Vec::new(),
+            lists: None,
+            signed: Vec::new(),
+            words: 0,
+            slices: Vec::new(),
+            visited: Vec::new(),
+        })
+    }
+
+    /// The next task; none until one comes back.
+    pub(crate) fn task(&mut self) -> Option<PlanningTask> {
+        let task = self.waiting.pop()?;
+        self.under_way += 1;
+        Some(task)
+    }
+
+    /// Takes a task back that has been done. The data of the index, if it was the last one.
+    pub(crate) fn landed(&mut self, task: PlanningTask) -> Option<Planned> {
+        self.under_way -= 1;
+        match task.work {
+            Work::Count { lens, .. } if self.lens.is_empty() => self.lens = lens,
+            Work::Count { lens, .. } => {
+                self.lens.iter_mut().zip(lens).for_each(|(all, len)| *all += len);
+            }
+            Work::Sign { number, part, .. } => self.signed[number] = Some(part),
+            Work::Divide { number, visits, .. } => self.visited[number] = Some(visits),
+        }
+        if self.under_way > 0 || !self.waiting.is_empty() {
+            return None;
+        }
+        if self.lists.is_none() {
+            let lists = ListLengths::new(&self.collection, mem::take(&mut self.lens));
+            self.divide(&lists);
+            self.sign(lists.words(&self.collection, self.bounds));
+            self.lists = Some(lists);
+        }
+        self.waiting.is_empty().then(|| self.planned())
+    }
+
+    /// Begins to sign the sets, if signatures pay and fit the memory.
+    fn sign(&mut self, words: usize) {
+        let Self { collection, isa, shares, budget, .. } = self;
+        let bytes = SetSignatures::bytes(collection, words);
+        if words == 0 || budget.take("the index", bytes).is_err() {
+            return;
+        }
+        let parts = cut(collection, TASKS_PER_CORE * shares.cores);
+        let split = Part::split(parts.iter().map(|sets| words * sets.len()));
+        let sign = |(number, (sets, part))| {
+            let work = Work::Sign { isa: *isa, words, number, part };
+            PlanningTask { collection: Arc::clone(collection), sets, work }
+        };
+        self.words = words;
+        self.signed = parts.iter().map(|_| None).collect();
+        self.waiting.extend(parts.into_iter().zip(split).enumerate().map(sign));
+    }
+
+    /// Begins to find the sets of each slice, if there are several and it fits the memory.
+    fn divide(&mut self, lists: &ListLengths) {
+        let Self { collection, bounds, shares, budget, .. } = self;
+        let Some(Slicing { cores, slice_min }) = self.slicing else { return };
+        let slices = lists.slices(collection, slice_min, cores).slices;
+        let postings = usize::try_from(lists.postings).unwrap_or(usize::MAX);
+        // A vector that grows can be twice as long as it needs to be.
+        let bytes = postings.saturating_mul(2 * size_of::<u32>())
+            + ListLengths::lists(collection) * size_of::<u16>();
+        let is_range = (2..usize::from(u16::MAX)).contains(&slices.len());
+        if !is_range || budget.clone().take("the index", bytes).is_err() {
+            return;
+        }
+        let mut slice_of = vec![0; ListLengths::lists(collection)];
+        for (slice, lists) in (0..).zip(&slices) {
+            slice_of[lists.clone()].fill(slice);
+        }
+        let slice_of: Arc<[u16]> = slice_of.into();
+        let parts = cut(collection, TASKS_PER_CORE * shares.cores);
+        // Slices have about as many postings.
+        let expected = postings / slices.len() / parts.len();
+        let room = || Vec::with_capacity(expected);
+        let divide = |(number, sets)| {
+            let visits = iter::repeat_with(room).take(slices.len()).collect();
+            let slice_of = Arc::clone(&slice_of);
+            let work = Work::Divide { bounds: *bounds, number, slice_of, visits };
+            PlanningTask { collection: Arc::clone(collection), sets, work }
+        };
+        self.visited = parts.iter().map(|_| None).collect();
+        self.waiting.extend(parts.into_iter().enumerate().map(divide));
+        self.slices = slices;
+    }
+
+    fn planned(&mut self) -> Planned {
+        let parts: Vec<Part<u64>> = mem::take(&mut self.signed).into_iter().flatten().collect();
+        let words = self.words;
+        let signatures = (words > 0).then(|| SetSignatures { words, bits: Part::join(parts) });
+        let sets: Vec<_> = mem::take(&mut self.visited).into_iter().flatten().collect();
+        let slices = mem::take(&mut self.slices);
+        let visits = (!slices.is_empty()).then_some(Visits { slices, sets });
+        Planned { lists: self.lists.take(), signatures, visits }
+    }
+}
+
+/// Runs of sets with about the same number of tokens, at most `runs` of them.
+fn cut(collection: &SetCollection, runs: usize) -> Vec<Range<u32>> {
+    let offsets = collection.sets().offsets();
+    let (sets, tokens) = (offsets.len() - 1, collection.tokens());
+    let mut begin = 0;
+    let mut run = |number: usize| {
+        let end = tokens * number / runs;
+        let end = offsets.partition_point(|&offset| (offset as usize) < end).min(sets);
+        let run = begin..u32::try_from(end).expect("sets have 32-bit numbers");
+        begin = run.end;
+        run
+    };
+    (1..=runs).map(&mut run).filter(|run| !run.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set_similarity_join::similarity::{Similarity, Threshold};
+    use crate::sets::{SetCollector, Side};
+    use crate::testing::sets::families;
+
+    #[test]
+    fn tasks_make_what_one_core_makes() {
+        let mut sets = SetCollector::new(1 << 30);
+        for (id, set) in (0..).zip(families(3000, 9, 1)) {
+            sets.push(Side::Left, id, &set.into_iter().collect::<Vec<_>>()).unwrap();
+        }
+        let (sets, isa) = (Arc::new(sets.finish().unwrap()), Isa::selected().unwrap());
+        for (numerator, cores) in [(1, 2), (1, 7), (2, 3)] {
+            let threshold = Threshold::new(numerator, 2).unwrap();
+            let bounds = Bounds::new(Similarity::Jaccard, threshold).unwrap();
+            let shares = Shares { cores, tokens_min: 64 };
+            let slicing = Slicing { cores, slice_min: 100 };
+            let mut planning = Planning::new(&sets, bounds, isa, shares, Some(slicing)).unwrap();
+            let mut tasks = 0;
+            let planned = loop {
+                let mut task = planning.task().unwrap();
+                task.run();
+                tasks += 1;
+                if let Some(planned) = planning.landed(task) {
+                    break planned;
+                }
+            };
+            assert!(tasks > cores, "{tasks}");
+            let lists = planned.lists.unwrap();
+            let expected = ListLengths::count(&sets, bounds, &mut sets.budget()).unwrap();
+            assert_eq!(lists, expected);
+            let visits = planned.visits.unwrap();
+            assert!(visits.slices.len() > 2, "{:?}", visits.slices);
+            for (slice, lists) in visits.slices.iter().enumerate() {
+                let has_one = |set: &u32| {
+                    let prefix = bounds.probe_prefix(sets.size(*set)) as usize;
+                    let list = |token: &u32| token.checked_sub(sets.unshared());
+                    let mut found = sets.set(*set)[..prefix].iter().filter_map(list);
+                    found.any(|list| lists.contains(&(list as usize)))
+                };
+                let expected = (0..u32::try_from(sets.len()).unwrap()).filter(has_one);
+                let found = visits.sets.iter().flat_map(|sets| &sets[slice]).copied();
+                assert!(found.eq(expected), "slice {slice}");
+            }
+            let words = lists.words(&sets, bounds);
+            let expected = SetSignatures::new(&sets, words, isa, &mut sets.budget()).unwrap();
+            assert_eq!(planned.signatures.unwrap().bits, expected.bits);
+        }
+        // One core needs no tasks, and few tokens are not worth any.
+        let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
+        for (cores, tokens_min) in [(1, 1), (4, 1 << 30)] {
+            assert!(
+                Planning::new(&sets, bounds, isa, Shares { cores, tokens_min }, None).is_none()
+            );
+        }
+    }
+}
