@@ -13,6 +13,22 @@ const AHEAD: usize = 16;
 pub(super) const POINT_BITS: u32 = 8;
 const POINT_MASK: u32 = (1 << POINT_BITS) - 1;
 
+/// Tests that are done at once.
+pub(super) const BATCH: usize = 256;
+/// A power of two that less than a batch of tests and the children of a batch do not exceed.
+const KEPT_MAX: usize = 1 << 13;
+const _: () = assert!(BATCH + BATCH * LANES <= KEPT_MAX);
+
+/// Room for tests, and for a line more.
+#[derive(Clone, Debug)]
+pub(super) struct Kept(pub(super) Box<[u32; KEPT_MAX + LANES]>);
+
+impl Kept {
+    pub(super) fn new() -> Self {
+        Self(Box::new([0; KEPT_MAX + LANES]))
+    }
+}
+
 /// The points of a part, which are looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Probes<'a> {
@@ -36,7 +52,11 @@ pub(super) struct TestBoxes<'a> {
     pub(super) own: Option<(u32, u32)>,
     pub(super) probes: Probes<'a>,
     pub(super) tests: &'a [u32],
-    pub(super) kept: &'a mut [u32],
+    /// They are written from `begin` on.
+    pub(super) kept: &'a mut Kept,
+    pub(super) begin: usize,
+    /// Whether the boxes are many and come in no order, so that they are fetched ahead.
+    pub(super) is_far: bool,
     /// The limit of sums below which pairs join, and the points and children whose pairs all join,
     /// for which no tests are kept.
     pub(super) inside: Option<(u32, &'a mut Vec<(u32, u32)>)>,
@@ -108,19 +128,34 @@ impl<L: Filter> RunOn<L> for TestPoints<'_> {
 
 impl TestBoxes<'_> {
     #[inline(always)]
-    fn run<L: Filter + Sixteen<F>, F, const W: usize>(mut self, level: L) -> usize {
+    fn run<L: Filter + Sixteen<F>, F, const W: usize>(self, level: L) -> usize {
+        // A loop of its own without what it does not need: its instructions are what a test costs.
+        match (self.own.is_some(), self.inside.is_some()) {
+            (false, false) => self.run_as::<L, F, W, false, false>(level),
+            (true, false) => self.run_as::<L, F, W, true, false>(level),
+            (_, true) => self.run_as::<L, F, W, true, true>(level),
+        }
+    }
+
+    #[inline(always)]
+    fn run_as<L, F, const W: usize, const OWN: bool, const INSIDE: bool>(self, level: L) -> usize
+    where
+        L: Filter + Sixteen<F>,
+    {
+        let Self { level: nodes, tests, kept, .. } = self;
         let (own_first, own_bits) = self.own.unwrap_or((0, POINT_BITS));
         let limit = Sixteen::<F>::splat_sum(level, self.limit);
         let probes = self.probes.leaves::<W>();
-        let boxes = self.level.lines.as_chunks::<W>().0.as_chunks::<2>().0;
-        let firsts = &self.level.firsts[..];
+        let boxes = nodes.lines.as_chunks::<W>().0.as_chunks::<2>().0;
+        let (firsts, lanes) = (&nodes.firsts[..boxes.len()], &nodes.lanes[..boxes.len()]);
+        let mut inside = self.inside;
         let mut len = 0;
-        for (at, &test) in self.tests.iter().enumerate() {
-            if !self.probes.is_within {
-                prefetch_node(&self.level.lines, 2 * W, self.tests, at);
+        for (at, &test) in tests.iter().enumerate() {
+            if self.is_far {
+                prefetch_node(&nodes.lines, 2 * W, tests, at);
             }
-            let (point, node) = (test & POINT_MASK, test >> POINT_BITS);
-            let [low, high] = &boxes[node as usize];
+            let (point, node) = (test & POINT_MASK, (test >> POINT_BITS) as usize);
+            let [low, high] = &boxes[node];
             let (probe, lane) = (&probes[point as usize / LANES], point as usize % LANES);
             let mut sums = Sixteen::<F>::zero(level);
             for word in 0..W {
@@ -129,17 +164,19 @@ impl TestBoxes<'_> {
                 let high = Sixteen::<F>::load(level, &high[word]);
                 sums = Sixteen::<F>::add_gaps(level, sums, point, low, high);
             }
-            let mut hits = Sixteen::<F>::at_most(level, sums, limit);
             // Children of other nodes are cut off, and those before the own one are left to their
             // points.
-            let (first, end) = (firsts[node as usize], firsts[node as usize + 1]);
-            hits &= 0xffff >> (16 + first - end);
-            let own = own_first + (point >> own_bits);
-            hits &= 0xffff << own.saturating_sub(first).min(16);
-            if let Some((inside, all)) = &mut self.inside {
-                let small = u32::from(self.level.small[node as usize]) & hits;
+            let first = firsts[node];
+            let mut hits = Sixteen::<F>::at_most(level, sums, limit) & u32::from(lanes[node]);
+            if OWN {
+                let own = own_first + (point >> own_bits);
+                hits &= 0xffff << own.saturating_sub(first).min(16);
+            }
+            if INSIDE && let Some((inside, all)) = &mut inside {
+                let small = u32::from(nodes.small[node]) & hits;
                 // A point of a child is not its own partner. A child before the first one wraps to
                 // a number above all lanes.
+                let own = own_first + (point >> own_bits);
                 let own = u32::from(self.own.is_some()) << own.wrapping_sub(first).min(16);
                 let small = small & !own;
                 if small != 0 {
@@ -159,7 +196,10 @@ impl TestBoxes<'_> {
                     }
                 }
             }
-            let kept = self.kept[len..].first_chunk_mut().expect("there is room for a line");
+            // Less than a batch and what a batch adds: the remainder changes nothing, and tells the
+            // compiler that there is room.
+            let kept = kept.0[(self.begin + len) % KEPT_MAX..].first_chunk_mut();
+            let kept = kept.expect("there is room for a line");
             level.keep::<POINT_BITS>(first << POINT_BITS | point, hits, kept);
             len += hits.count_ones() as usize;
         }
@@ -173,8 +213,9 @@ impl TestPoints<'_> {
         let limit = Sixteen::<F>::splat_sum(level, self.limit);
         let probes = self.probes.leaves::<W>();
         let leaves = self.tiles.as_chunks::<W>().0;
+        let is_within = self.probes.is_within;
         for (at, &test) in self.tests.iter().enumerate() {
-            if !self.probes.is_within {
+            if !is_within {
                 prefetch_node(self.tiles, W, self.tests, at);
             }
             let (point, leaf) = (test & POINT_MASK, test >> POINT_BITS);

@@ -21,6 +21,8 @@ pub(super) struct Level {
     pub(super) firsts: Vec<u32>,
     /// For each node the least stored coordinates of its children, then the greatest ones.
     pub(super) lines: Vec<Line>,
+    /// For each node the lanes that have a child.
+    pub(super) lanes: Vec<u16>,
     /// For each node the children whose points may all be within epsilon of one point.
     pub(super) small: Vec<u16>,
 }
@@ -120,7 +122,8 @@ impl Level {
             (0..children.len()).filter(is_small).fold(0, |small, lane| small | 1 << lane)
         });
         let small = small.collect();
-        Self { firsts, lines, small }
+        let lanes = firsts.windows(2).map(|firsts| u16::MAX >> (16 + firsts[0] - firsts[1]));
+        Self { lanes: lanes.collect(), firsts, lines, small }
     }
 
     /// Adds the nodes of `other` after these, over the children after these.
@@ -128,6 +131,7 @@ impl Level {
         let children = self.firsts.pop().expect("a level has the number of its children");
         self.firsts.extend(other.firsts.iter().map(|first| first + children));
         self.lines.extend_from_slice(&other.lines);
+        self.lanes.extend_from_slice(&other.lanes);
         self.small.extend_from_slice(&other.small);
     }
 
@@ -144,7 +148,7 @@ impl Level {
 
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Line>() * self.lines.len() + 4 * self.firsts.len() + 2 * self.small.len()
+        size_of::<Line>() * self.lines.len() + 4 * self.firsts.len() + 4 * self.small.len()
     }
 }
 

@@ -140,10 +140,14 @@ impl Candidates {
             }
             let ahead = self.builds[(index + AHEAD).min(self.len - 1)] as usize;
             prefetch(sides.build.rows, ahead * sides.dims);
+            prefetch(sides.build.order, ahead);
             let left = sides.probe.row(sides.dims, probe);
             let square = square(left, sides.build.row(sides.dims, build));
+            if square > sides.epsilon.square() {
+                continue;
+            }
             let (probe, build) = (sides.probe.place(probe), sides.build.place(build));
-            if square <= sides.epsilon.square() && build != NO_ROW {
+            if build != NO_ROW {
                 let is_turned = match sides.kind {
                     Kind::Within => probe > build,
                     Kind::Between => false,

@@ -9,12 +9,14 @@
 #![expect(unsafe_code, reason = "several owners of disjoint parts of one allocation")]
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
 use super::lanes::Line;
+use crate::memory::prefer_huge_pages;
 
 /// Numbers whose bytes may all be zero.
 ///
@@ -85,6 +87,10 @@ pub(super) fn parted<T: Zeroed>(lens: impl IntoIterator<Item = usize>) -> Vec<Pa
         // SAFETY: the size is not zero.
         let bytes = unsafe { alloc_zeroed(layout) };
         begin = NonNull::new(bytes.cast()).unwrap_or_else(|| handle_alloc_error(layout));
+        // SAFETY: the allocation is for `end` numbers, and a vector of none of them has no values.
+        let memory = unsafe { Vec::from_raw_parts(begin.as_ptr(), 0, end) };
+        // Freed by the last owner of the parts.
+        prefer_huge_pages(&mut ManuallyDrop::new(memory));
     }
     let memory = Arc::new(Memory { begin, len: end });
     ranges.into_iter().map(|range| Part { memory: Arc::clone(&memory), range }).collect()

@@ -1,6 +1,6 @@
 //! The search of the points of a part in a directory, in batches of tests.
 
-use super::batch::{POINT_BITS, Probes, TestBoxes, TestPoints};
+use super::batch::{BATCH, Kept, POINT_BITS, Probes, TestBoxes, TestPoints};
 use super::candidates::{Candidates, Kind, Sides};
 use super::directory::{Directory, PART_LEAVES};
 use super::form::Limits;
@@ -12,28 +12,26 @@ use super::sweep::{self, Sweep, TestLeaves};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Tests that are done at once.
-const BATCH: usize = 256;
 /// Candidates after which they are decided.
 const CANDIDATES_MIN: usize = 2048;
 
 /// Tests to be done: `node << POINT_BITS | point`, with the number of the point in its part.
 #[derive(Clone, Debug)]
 struct Tests {
-    tests: Vec<u32>,
+    tests: Kept,
     len: usize,
 }
 
 impl Tests {
     fn new() -> Self {
         // Batches are added only while there is less than one.
-        Self { tests: vec![0; BATCH + BATCH * LANES + LANES], len: 0 }
+        Self { tests: Kept::new(), len: 0 }
     }
 
     /// Takes a batch off.
     fn take(&mut self) -> &[u32] {
         let begin = self.len.saturating_sub(BATCH);
-        let batch = &self.tests[begin..self.len];
+        let batch = &self.tests.0[begin..self.len];
         self.len = begin;
         batch
     }
@@ -173,7 +171,7 @@ impl<'a> Join<'a> {
             stage.len = 0;
         }
         let root = search.stages.last_mut().expect("points have boxes");
-        for (test, point) in root.tests[..points].iter_mut().zip(0..) {
+        for (test, point) in root.tests.0[..points].iter_mut().zip(0..) {
             *test = point;
         }
         root.len = points;
@@ -259,7 +257,9 @@ impl<'a> Join<'a> {
             },
             probes,
             tests,
-            kept: &mut below.tests[below.len..],
+            kept: &mut below.tests,
+            begin: below.len,
+            is_far: stage == 1 && self.kind != Kind::Within,
             inside: takes_all.then_some((search.limits.inside, &mut search.all)),
         };
         below.len += dispatch::<Base, _>(isa, call);
