@@ -223,13 +223,12 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Rooms that primitives share.
-const COMMON: &[&str] = &["compiled", "isa", "sets", "simd"];
+const COMMON: &[&str] = &["compiled", "isa", "memory", "sets", "simd"];
 const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
     "inverted",
     "mapped",
-    "memory",
     "overlap",
     "postings",
     "sieve",

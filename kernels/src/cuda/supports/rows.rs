@@ -187,8 +187,9 @@ impl BitRows {
 
     /// Sends lists part by part and makes the rows of a part while the next one is sent. Calls
     /// `queued` with the rows of all items up to the end of each part, before the part has been
-    /// sent: chunks about them that it submits to the same `lane` run as soon as the rows are there,
-    /// since their copies come before those of the next part. Returns when all lists have been sent. `ends` are the numbers of items at the end of each part.
+    /// sent: chunks about them that it submits to the same `lane` run as soon as the rows are
+    /// there, since their copies come before those of the next part. Returns when all lists have
+    /// been sent. `ends` are the numbers of items at the end of each part.
     ///
     /// # Cost
     ///
