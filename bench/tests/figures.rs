@@ -109,9 +109,10 @@ fn joins_with_a_gpu_are_drawn_and_tabulated() {
     for name in ["overlap", "transfer"] {
         assert_eq!(lines(name), with_gpu, "{name}");
     }
-    for name in ["verification-gain", "gain"] {
-        assert_eq!(lines(name), &with_gpu[..4], "{name}");
-    }
+    assert_eq!(lines("gain"), &with_gpu[..4]);
+    // On several cores `auto` verifies where it searches, so its verification has no time of its own.
+    let apart = lines("verification-gain");
+    assert_eq!(apart.strip_prefix(&["auto"]).unwrap_or(&apart), PUBLISHED);
     let best = [
         "published, CPU, two cores",
         "published, with a GPU",
