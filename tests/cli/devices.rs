@@ -93,10 +93,10 @@ fn a_device_gives_the_same_rows() {
         assert_eq!(rows(ended), expected, "{verify}");
         let stage = &report["stages"][1];
         assert_eq!(report["device"], "cuda");
-        assert_eq!(
-            (&stage["waves_on_device"], &stage["waves"]),
-            (&stage["chunks"], &stage["chunks"])
-        );
+        assert_eq!(stage["waves"], stage["chunks"]);
+        let count = |name: &str| stage[name].as_u64().unwrap();
+        // On several cores, one chunk opens the device while sets are read.
+        assert!(count("chunks") - count("waves_on_device") <= 1, "{stage}");
         assert!(stage["overlap"].is_number() && stage["kernel_seconds"].is_number(), "{stage}");
         assert!(stage["bytes_to_device"].as_u64().unwrap() > 1000, "{stage}");
     }
