@@ -110,7 +110,7 @@ fn joins_with_a_gpu_are_drawn_and_tabulated() {
         assert_eq!(lines(name), with_gpu, "{name}");
     }
     assert_eq!(lines("gain"), &with_gpu[..4]);
-    // On several cores `auto` verifies where it searches, so its verification has no time of its own.
+    // On several cores `auto` verifies where it searches: its verification has no time of its own.
     let apart = lines("verification-gain");
     assert_eq!(apart.strip_prefix(&["auto"]).unwrap_or(&apart), PUBLISHED);
     let best = [
