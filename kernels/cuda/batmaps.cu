@@ -8,10 +8,11 @@
 // a thread has 4 x 4 pairs, so that a slice is read from shared memory a quarter as often, and a
 // tile 64 x 64; `supports.cuh` says how a tile goes through a block.
 //
-// Compares 24 B of maps in five operations for each four slots of a pair in all three tables.
 #include "supports.cuh"
 
 constexpr u32 TABLES = 3;
+// The flag of each slot of a word.
+constexpr u32 FLAGS = 0x80808080;
 
 // A map: its first block of 64 slots, the binary logarithm of the blocks of a table, and the
 // number of its elements that are in no slot. The same layout: kernels/src/cuda/supports/maps.rs.
@@ -61,17 +62,19 @@ struct Maps {
 };
 
 // The common elements of a pair of maps: slots with equal codes, the lower seven bits, one of which
-// has the flag, the upper bit.
+// has the flag, the upper bit. Four slots of a pair take two operations on the units for logic,
+// and two on those for products; those of an item take one more, for all its pairs.
 struct CommonSlots {
     u32 flags;  // the sum of the flags, each 128
 
     __device__ void add_words(u32 left, u32 right) {
-        // Blocks are one-dimensional, which the compiler does not know: so it adds by the units for
-        // products, while those for logic are busy.
-        const u32 one = 1 + threadIdx.y;
-        // The upper bit of each byte is set if the codes differ: 127 and more than 0 carry into it.
-        const u32 differ = ((left ^ right) & 0x7f7f7f7f) * one + (0x7f7f7f7e + one);
-        flags = add_bytes(flags, ~differ & (left | right) & 0x80808080);
+        // Blocks are one-dimensional, which the compiler does not know: so it multiplies.
+        const u32 minus_one = 0 - blockDim.y;
+        // The upper bit of each byte stays set if the codes are equal: no byte borrows.
+        const u32 equal = multiply_add((left ^ right) & 0x7f7f7f7f, minus_one, FLAGS);
+        // An item's flags are the same for all its pairs.
+        const u32 flagged = and_either(equal, common_bits(left, FLAGS), common_bits(right, FLAGS));
+        flags = add_bytes(flags, flagged);
     }
     __device__ void add(const uint4& left, const uint4& right) {
         add_words(left.x, right.x);

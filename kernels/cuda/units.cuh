@@ -1,6 +1,6 @@
 // units.cuh - instructions that the compiler has no name for without its headers: copies to shared
 // memory that go on by themselves and products of bits and of halves by tensor cores, from
-// capability 8.0 on, and sums of bytes.
+// capability 8.0 on, sums of bytes, and operations that the compiler would join with others.
 //
 // Older devices copy at once. They have no such products: BITS_ON_TENSOR_CORES is then false, and
 // kernels take other units. The shim brings stand-ins (kernels/shim/cpp/units.h): copies that
@@ -138,6 +138,24 @@ __device__ inline void add_rows(float (&sums)[4], const u32 (&left)[4], u32 righ
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_low),
           "r"(right_high));
 #endif
+}
+
+// `left * right + sum`, in one operation whatever the compiler knows of them.
+__device__ inline u32 multiply_add(u32 left, u32 right, u32 sum) {
+    asm("mad.lo.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(left), "r"(right));
+    return sum;
+}
+
+// `left & right`, in an operation of its own.
+__device__ inline u32 common_bits(u32 left, u32 right) {
+    asm("and.b32 %0, %0, %1;" : "+r"(left) : "r"(right));
+    return left;
+}
+
+// `bits & (left | right)`, in one operation.
+__device__ inline u32 and_either(u32 bits, u32 left, u32 right) {
+    asm("lop3.b32 %0, %0, %1, %2, 0xe0;" : "+r"(bits) : "r"(left), "r"(right));
+    return bits;
 }
 
 // Adds the four bytes of a word to a sum.

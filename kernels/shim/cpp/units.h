@@ -161,6 +161,16 @@ inline void multiply_rows(float (&sums)[4], const float (&begin)[4], const unsig
     add_rows(sums, left, right_low, right_high);
 }
 
+inline unsigned multiply_add(unsigned left, unsigned right, unsigned sum) {
+    return left * right + sum;
+}
+
+inline unsigned common_bits(unsigned left, unsigned right) { return left & right; }
+
+inline unsigned and_either(unsigned bits, unsigned left, unsigned right) {
+    return bits & (left | right);
+}
+
 inline unsigned add_bytes(unsigned sum, unsigned bytes) {
     for (unsigned shift = 0; shift < 32; shift += 8) sum += bytes >> shift & 0xff;
     return sum;

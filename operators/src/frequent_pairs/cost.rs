@@ -36,7 +36,7 @@ const VISIT: u64 = 4000;
 const TENSOR_PRODUCTS: u128 = 32_900;
 const INTEGER_PRODUCTS: u128 = 1_480;
 /// Bytes of batmaps compared in a hundredth of a nanosecond (the same).
-const MAP_BYTES: u128 = 280;
+const MAP_BYTES: u128 = 330;
 /// Additions into counters, and pieces of transactions, in a hundredth of a nanosecond (the same,
 /// by density).
 const ADDITIONS: u128 = 8;
