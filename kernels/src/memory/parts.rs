@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ptr::{copy_nonoverlapping, slice_from_raw_parts};
+use std::ptr::{copy_nonoverlapping, slice_from_raw_parts, slice_from_raw_parts_mut};
 use std::sync::Arc;
 
 use super::prefer_huge_pages;
@@ -104,6 +104,18 @@ impl<T: Copy> Part<T> {
         self.len += values.len();
     }
 
+    /// Appends `value` until the part is full. All its elements, to be written in any order.
+    pub fn fill(&mut self, value: T) -> &mut [T] {
+        let begin = self.whole.begin.wrapping_add(self.begin);
+        for place in self.len..self.capacity {
+            // SAFETY: the place is within those of this part, which nothing else reads or writes.
+            unsafe { begin.wrapping_add(place).write(value) };
+        }
+        self.len = self.capacity;
+        // SAFETY: all places of the part have been written, and it is borrowed mutably.
+        unsafe { &mut *slice_from_raw_parts_mut(begin, self.len) }
+    }
+
     /// The elements so far.
     #[inline]
     #[must_use]
@@ -173,6 +185,17 @@ mod tests {
                 .flat_map(|number| (0..capacities[number]).map(move |place| (number, place)));
             assert!(Part::join(parts).into_iter().eq(expected));
         }
+    }
+
+    #[test]
+    fn a_part_that_is_filled_can_be_written_in_any_order() {
+        let mut parts = Part::split([4, 2, 0]);
+        parts[1].fill(7)[1] = 9;
+        parts[0].push(1);
+        assert_eq!(parts[0].fill(5), [1, 5, 5, 5]);
+        parts[0].fill(6).reverse();
+        assert!(parts[2].fill(8).is_empty());
+        assert_eq!(Part::join(parts), [5, 5, 5, 1, 7, 9]);
     }
 
     #[test]

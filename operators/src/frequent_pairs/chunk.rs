@@ -1,10 +1,11 @@
-//! The chunk of the operator: a block to be transposed, or a task to be counted.
+//! The chunk of the operator: blocks to be transposed, lists to be joined, tasks to be counted.
 
 use std::sync::Arc;
 
 use trommel_kernels::supports::FoundPairs;
 
 use super::collector::TransactionBlock;
+use super::joining::JoinTask;
 use super::pair_rows::PairRows;
 use super::plan::Task;
 use super::transposed::TransposedBlock;
@@ -13,6 +14,8 @@ use crate::wave::{Cost, WaveChunk};
 
 /// Modelled cost of transposing an item of a transaction.
 const TRANSPOSE_NS: u64 = 3;
+/// Modelled cost of joining a transaction to a list.
+const JOIN_NS: u64 = 2;
 
 /// Content of a chunk.
 #[derive(Debug, Default)]
@@ -22,6 +25,7 @@ pub(super) enum Work {
     Transpose(TransactionBlock),
     /// The result, and the memory of the block.
     Transposed(TransposedBlock, TransactionBlock),
+    Join(JoinTask),
     Count(Arc<VerticalData>, Task),
     CountTriples(Arc<PairRows>, Task),
 }
@@ -47,6 +51,7 @@ impl WaveChunk for PairChunk {
         match &self.work {
             Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
             Work::Transpose(block) => block.ends.len(),
+            Work::Join(task) => task.tids() as usize,
             Work::Count(_, task) | Work::CountTriples(_, task) => {
                 task.rows.len() + task.tiles.len()
             }
@@ -57,7 +62,7 @@ impl WaveChunk for PairChunk {
         let work = match &self.work {
             Work::Transpose(block) => block.bytes(),
             Work::Transposed(block, memory) => block.bytes() + memory.bytes(),
-            Work::Nothing | Work::Count(..) | Work::CountTriples(..) => 0,
+            Work::Nothing | Work::Join(_) | Work::Count(..) | Work::CountTriples(..) => 0,
         };
         work + size_of_val(self.found.pairs())
     }
@@ -72,6 +77,7 @@ impl WaveChunk for PairChunk {
         let cpu_ns = match &self.work {
             Work::Nothing | Work::Transposed(..) => 0,
             Work::Transpose(block) => block.items.len() as u64 * TRANSPOSE_NS,
+            Work::Join(task) => u64::from(task.tids()) * JOIN_NS,
             Work::Count(_, task) | Work::CountTriples(_, task) => task.cost / 100,
         };
         Cost { cpu_ns, ..Cost::default() }
@@ -88,7 +94,7 @@ impl WaveChunk for PairChunk {
     fn retain_unfinished(&mut self) -> bool {
         match &self.work {
             Work::Count(_, task) | Work::CountTriples(_, task) => !task.is_done(),
-            Work::Nothing | Work::Transpose(_) | Work::Transposed(..) => false,
+            Work::Nothing | Work::Transpose(_) | Work::Transposed(..) | Work::Join(_) => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! KERNEL: transposes blocks and counts the pairs and triples of tasks.
+//! KERNEL: transposes blocks, joins lists, and counts the pairs and triples of tasks.
 
 use std::ops::Range;
 
@@ -93,6 +93,7 @@ impl Kernel for PairKernel {
                 let transposed = self.transposition.transpose(block);
                 chunk.work = Work::Transposed(transposed, std::mem::take(block));
             }
+            Work::Join(task) => task.run(),
             Work::Count(data, task) => {
                 chunk.found.clear(data.least());
                 chunk.fell_back |= task.is_for_device();

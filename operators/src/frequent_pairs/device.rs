@@ -139,6 +139,7 @@ mod tests {
 
     use super::*;
     use crate::frequent_pairs::collector::TransactionBlock;
+    use crate::frequent_pairs::joining::Joining;
     use crate::frequent_pairs::plan::tasks;
     use crate::frequent_pairs::transposed::Transposition;
     use crate::frequent_pairs::{Layout, Support};
@@ -153,9 +154,9 @@ mod tests {
         names.number(&items, &mut numbers);
         let block =
             TransactionBlock { ends: vec![700, 1400, 2100, 2800], items: numbers.repeat(4) };
-        let blocks = [Transposition::default().transpose(&block)];
+        let blocks = vec![Arc::new(Transposition::default().transpose(&block))];
         let (support, window) = (Support::Count(1), WindowSpan::default());
-        VerticalData::new(blocks.iter(), &names, support, window).unwrap()
+        Joining::new(blocks, &names, support, window, 1, 1).unwrap().run()
     }
 
     fn choice(device: Device, forms: &'static [DeviceForm]) -> DeviceChoice {

@@ -7,8 +7,9 @@
 //!
 //! **Collection.** Items are numbered in the order of their first occurrence. A block of about a
 //! million items is transposed while the next one is collected: for each item of the block, the
-//! transactions that hold it. When the stream or a window ends, the blocks are joined to one
-//! *tid list* for each frequent item, ordered by descending support.
+//! transactions that hold it. When the stream or a window ends, the lists of all blocks are joined
+//! to one *tid list* for each frequent item, ordered by descending support; several cores join
+//! some items each.
 //!
 //! **Windows.** No block crosses the border of a *pane*, the distance between the beginnings of two
 //! windows. A window is counted when all blocks of its panes are transposed; panes that no later
@@ -37,7 +38,8 @@
 //! |---|---|
 //! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
 //! | `collector` | transactions in blocks |
-//! | `transposed`, `panes`, `vertical` | a block, transposed; blocks by pane; the tid lists of a window |
+//! | `transposed`, `panes` | a block, transposed; blocks by pane |
+//! | `joining`, `vertical` | blocks to tid lists; the tid lists of a window |
 //! | `plan`, `cost` | tasks and their layouts; measured costs |
 //! | `columns` | blocks of columns in their layouts |
 //! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
@@ -57,6 +59,7 @@ mod device;
 mod device_form;
 mod flights;
 mod form;
+mod joining;
 mod operator;
 mod options;
 mod pair_rows;

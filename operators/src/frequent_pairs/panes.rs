@@ -8,6 +8,7 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::collector::TransactionBlock;
@@ -40,7 +41,7 @@ pub(super) struct PaneBlocks {
     collected: VecDeque<(u64, TransactionBlock)>,
     /// Panes of the blocks that are being transposed.
     away: VecDeque<u64>,
-    here: VecDeque<(u64, TransposedBlock)>,
+    here: VecDeque<(u64, Arc<TransposedBlock>)>,
     here_bytes: usize,
     closed: VecDeque<Closed>,
 }
@@ -137,7 +138,7 @@ impl PaneBlocks {
     pub(super) fn landed(&mut self, block: TransposedBlock) {
         let pane = self.away.pop_front().expect("it was away");
         self.here_bytes += block.bytes();
-        self.here.push_back((pane, block));
+        self.here.push_back((pane, Arc::new(block)));
     }
 
     /// Whether blocks are being transposed.
@@ -157,13 +158,10 @@ impl PaneBlocks {
     }
 
     /// The blocks of a window.
-    pub(super) fn blocks(
-        &self,
-        closed: Closed,
-    ) -> impl Iterator<Item = &TransposedBlock> + Clone + '_ {
+    pub(super) fn blocks(&self, closed: Closed) -> Vec<Arc<TransposedBlock>> {
         let panes = (closed.pane + 1).saturating_sub(self.panes as u64)..=closed.pane;
-        let here = self.here.iter().filter(move |(pane, _)| panes.contains(pane));
-        here.map(|(_, block)| block)
+        let here = self.here.iter().filter(|(pane, _)| panes.contains(pane));
+        here.map(|(_, block)| Arc::clone(block)).collect()
     }
 
     /// Drops the blocks that no window after `closed` has: all, if it is the last.
@@ -183,7 +181,7 @@ impl PaneBlocks {
     pub(super) fn state(&self) -> (u64, impl ExactSizeIterator<Item = (u32, &TransposedBlock)>) {
         let progress = self.borders.map_or(0, Borders::progress);
         let age = |pane| u32::try_from(self.pane - pane).expect("fewer than the panes of a window");
-        (progress, self.here.iter().map(move |(pane, block)| (age(pane), block)))
+        (progress, self.here.iter().map(move |(pane, block)| (age(pane), &**block)))
     }
 
     /// Goes on from a [state](Self::state), the blocks of which come by descending age.
@@ -194,17 +192,18 @@ impl PaneBlocks {
         for (age, block) in blocks {
             self.counts[self.panes - 1 - age as usize] += u64::from(block.transactions());
             self.here_bytes += block.bytes();
-            self.here.push_back((self.pane - u64::from(age), block));
+            self.here.push_back((self.pane - u64::from(age), Arc::new(block)));
         }
     }
 
-    /// Visits the item numbers of all blocks, none of which is away.
+    /// Visits the item numbers of all blocks, none of which is away or used elsewhere.
     pub(super) fn for_each_item(&mut self, mut visit: impl FnMut(&mut u32)) {
         debug_assert!(self.away.is_empty());
         for (_, block) in &mut self.collected {
             block.items.iter_mut().for_each(&mut visit);
         }
         for (_, block) in &mut self.here {
+            let block = Arc::get_mut(block).expect("no lists are joined");
             block.items_mut().iter_mut().for_each(&mut visit);
         }
     }
@@ -231,7 +230,7 @@ mod tests {
     }
 
     fn sizes(panes: &PaneBlocks, closed: Closed) -> Vec<u32> {
-        panes.blocks(closed).map(TransposedBlock::transactions).collect()
+        panes.blocks(closed).iter().map(|block| block.transactions()).collect()
     }
 
     #[test]

@@ -13,6 +13,7 @@ use trommel_kernels::supports::Pair;
 use super::chunk::{PairChunk, Work};
 use super::collector::Collector;
 use super::device::DeviceChoice;
+use super::joining::Joining;
 use super::options::{Layout, Support};
 use super::pair_rows::PairRows;
 use super::panes::{Closed, PaneBlocks};
@@ -52,6 +53,7 @@ pub(super) struct Rules {
 /// A window that is counted, with the tasks that are left.
 enum Mining {
     Nothing,
+    Lists(Joining),
     Pairs(Arc<VerticalData>, Box<dyn Iterator<Item = Task> + Send>),
     Triples(Arc<PairRows>, std::vec::IntoIter<Task>),
 }
@@ -78,8 +80,8 @@ pub(super) struct PairProducer {
     /// Whether the file could be written when the stream began.
     is_checked: bool,
     not_saved: Option<SnapshotFileError>,
-    /// Number of tasks that are being counted.
-    counting: usize,
+    /// Number of tasks that have not come back.
+    away: usize,
     counters: PairCounters,
 }
 
@@ -117,7 +119,7 @@ impl PairProducer {
             snapshot,
             is_checked: false,
             not_saved: None,
-            counting: 0,
+            away: 0,
             counters: PairCounters::default(),
         }
     }
@@ -211,23 +213,30 @@ impl PairProducer {
         self.retained = self.names.len();
     }
 
-    /// Ranks the items of a window, all blocks of which have come back, and plans the tasks.
-    fn begin_mining(&mut self, closed: Closed) -> Result<(), OperatorError> {
-        let Rules { support, layout, kernels, tuning, .. } = self.rules;
-        let blocks = self.panes.blocks(closed);
-        let data = VerticalData::new(blocks, &self.names, support, closed.span)?;
+    /// Ranks the items of a window, all blocks of which have come back, and joins their lists.
+    fn begin_joining(&mut self, closed: Closed) -> Result<(), OperatorError> {
+        let Rules { support, kernels, tuning, .. } = self.rules;
+        let (blocks, names) = (self.panes.blocks(closed), &self.names);
+        let joining = Joining::new(blocks, names, support, closed.span, kernels, tuning.join_tids)?;
         if closed.is_last {
             // Before the last rows, for which a reader may take its time.
             self.save();
         }
         self.panes.drop_before(closed);
+        self.counters.windows += 1;
+        self.mining = Mining::Lists(joining);
+        Ok(())
+    }
+
+    /// Plans the tasks for the pairs of `data`.
+    fn begin_pairs(&mut self, data: VerticalData) -> Result<(), OperatorError> {
+        let Rules { layout, kernels, tuning, .. } = self.rules;
         let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
         let tasks: Box<dyn Iterator<Item = Task> + Send> =
             match self.device.choose(&data, &on_cpu, kernels)? {
                 Some(form) => Box::new(tile_tasks(&data, form, &on_cpu, tuning)),
                 None => Box::new(on_cpu.into_iter()),
             };
-        self.counters.windows += 1;
         self.counters.frequent_items += u64::from(data.len());
         self.mining = Mining::Pairs(Arc::new(data), tasks);
         Ok(())
@@ -252,6 +261,7 @@ impl PairProducer {
         loop {
             let work = match &mut self.mining {
                 Mining::Nothing => None,
+                Mining::Lists(joining) => joining.task().map(Work::Join),
                 Mining::Pairs(data, tasks) => {
                     tasks.next().map(|task| Work::Count(Arc::clone(data), task))
                 }
@@ -259,20 +269,21 @@ impl PairProducer {
                     tasks.next().map(|task| Work::CountTriples(Arc::clone(pairs), task))
                 }
             };
-            if work.is_some() {
-                self.counting += 1;
-                self.counters.tasks += 1;
-                return Ok(work);
+            if let Some(work) = work {
+                self.away += 1;
+                self.counters.tasks += u64::from(!matches!(work, Work::Join(_)));
+                return Ok(Some(work));
             }
             // An unfinished task comes again, and must come before the tasks of the next window.
-            if self.counting > 0 {
+            if self.away > 0 {
                 return Ok(None);
             }
             match std::mem::replace(&mut self.mining, Mining::Nothing) {
+                Mining::Lists(joining) => self.begin_pairs(joining.finish())?,
                 Mining::Pairs(data, _) if self.rules.itemset == 3 => self.begin_triples(data)?,
                 _ => {
                     let Some(closed) = self.panes.next_closed() else { return Ok(None) };
-                    self.begin_mining(closed)?;
+                    self.begin_joining(closed)?;
                 }
             }
         }
@@ -313,8 +324,8 @@ impl Producer for PairProducer {
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
         self.check_memory()?;
-        if self.has_old_items() {
-            // Blocks that are away have the old numbers.
+        // Lists are joined by the old numbers, which blocks that are away have, too.
+        if self.has_old_items() && !matches!(self.mining, Mining::Lists(_)) {
             if self.panes.are_away() {
                 return Ok(Filled::Nothing);
             }
@@ -348,6 +359,12 @@ impl Producer for PairProducer {
                 self.panes.landed(block);
                 self.collector.recycle(memory);
             }
+            Work::Join(task) => {
+                self.away -= 1;
+                if let Mining::Lists(joining) = &mut self.mining {
+                    joining.landed(task);
+                }
+            }
             Work::Count(data, task) if !task.is_done() => {
                 chunk.work = Work::Count(data, task);
             }
@@ -355,7 +372,7 @@ impl Producer for PairProducer {
                 chunk.work = Work::CountTriples(pairs, task);
             }
             // The data goes with its last task.
-            Work::Count(..) | Work::CountTriples(..) => self.counting -= 1,
+            Work::Count(..) | Work::CountTriples(..) => self.away -= 1,
             Work::Nothing | Work::Transpose(_) => {}
         }
     }

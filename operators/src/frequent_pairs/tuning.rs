@@ -8,6 +8,9 @@ pub(super) struct Tuning {
     /// Items of a block of transactions: few enough for the second-level cache while the block is
     /// transposed.
     pub(super) block_items: usize,
+    /// Transactions of the lists of the smallest task that joins some, if there are several
+    /// kernels.
+    pub(super) join_tids: u32,
     /// Pairs after which a chunk is answered.
     pub(super) chunk_pairs: usize,
     /// Least modelled cost of a task, if there are several kernels.
@@ -28,6 +31,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             block_items: 1 << 20,
+            join_tids: 1 << 18,
             chunk_pairs: (1 << 20) / size_of::<Pair>(),
             task_ns_min: 1_000_000,
             task_tiles: 1 << 13,
@@ -44,6 +48,7 @@ impl Tuning {
     /// Sizes at which every limit is reached by few transactions.
     pub(super) const SMALL: Self = Self {
         block_items: 20,
+        join_tids: 8,
         chunk_pairs: 3,
         task_ns_min: 10,
         task_tiles: 2,

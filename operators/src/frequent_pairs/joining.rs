@@ -1,0 +1,284 @@
+//! Joins the lists of blocks: one tid list for each frequent item of a window, in tasks that cores
+//! can do side by side.
+//!
+//! ```text
+//! blocks ──► supports, ranks ──► join ──► vertical data
+//!                                a task for some ranks
+//! ```
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use trommel_kernels::memory::Part;
+use trommel_kernels::sets::SetStore;
+
+use super::options::Support;
+use super::transposed::TransposedBlock;
+use super::vertical::{TooMany, VerticalData, narrow};
+use crate::names::ItemNames;
+use crate::window::borders::WindowSpan;
+
+/// The rank of an item that is not frequent.
+const NO_RANK: u32 = u32::MAX;
+
+/// Tasks for each kernel. Each of them looks at the items of all blocks.
+const TASKS_PER_KERNEL: usize = 2;
+
+/// The blocks of a window, and the places of their items.
+#[derive(Debug)]
+struct Ranked {
+    blocks: Vec<Arc<TransposedBlock>>,
+    /// Rank of each item by number, or [`NO_RANK`].
+    ranks: Vec<u32>,
+    /// Begin of each list by rank, and the end of the last one.
+    offsets: Vec<u32>,
+}
+
+/// Lists on their way from blocks to [`VerticalData`].
+#[derive(Debug)]
+pub(super) struct Joining {
+    ranked: Arc<Ranked>,
+    /// The items by rank.
+    items: ArrayRef,
+    /// Per rank: the place among the frequent items, sorted.
+    places: Vec<u32>,
+    transactions: u32,
+    least: u32,
+    window: WindowSpan,
+    /// Tasks that nobody has yet, the next one last.
+    waiting: Vec<JoinTask>,
+    done: Vec<Option<Part<u32>>>,
+}
+
+/// A task: the lists of some ranks.
+#[derive(Debug)]
+pub(super) struct JoinTask {
+    /// Its number.
+    number: usize,
+    ranked: Arc<Ranked>,
+    ranks: Range<usize>,
+    tids: Part<u32>,
+}
+
+impl JoinTask {
+    /// Joins the lists.
+    pub(super) fn run(&mut self) {
+        let Self { ranked, ranks, tids, .. } = self;
+        let begin = ranked.offsets[ranks.start];
+        let offsets = &ranked.offsets[ranks.clone()];
+        let mut places: Vec<u32> = offsets.iter().map(|offset| offset - begin).collect();
+        let joined = tids.fill(0);
+        let mut first = 0;
+        for block in &ranked.blocks {
+            for (number, tids) in block.lists() {
+                let rank = ranked.ranks[number as usize] as usize;
+                // Those of other tasks, and those that are not frequent, are past the end.
+                if let Some(place) = places.get_mut(rank.wrapping_sub(ranks.start)) {
+                    let list = &mut joined[*place as usize..][..tids.len()];
+                    list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));
+                    *place += narrow(tids.len());
+                }
+            }
+            first += block.transactions();
+        }
+    }
+
+    /// Number of transactions in its lists.
+    pub(super) fn tids(&self) -> u32 {
+        self.ranked.offsets[self.ranks.end] - self.ranked.offsets[self.ranks.start]
+    }
+}
+
+impl Joining {
+    /// Begins to join the lists of the items that reach `support` in `blocks`, which have the
+    /// items by number. With several `kernels`, tasks have at least `task_tids` transactions.
+    pub(super) fn new(
+        blocks: Vec<Arc<TransposedBlock>>,
+        names: &ItemNames,
+        support: Support,
+        window: WindowSpan,
+        kernels: usize,
+        task_tids: u32,
+    ) -> Result<Self, TooMany> {
+        let transactions = blocks.iter().map(|block| u64::from(block.transactions())).sum();
+        let transactions = TooMany::check("transactions", transactions)?;
+        let mut supports = vec![0_u32; names.len()];
+        for (number, tids) in blocks.iter().flat_map(|block| block.lists()) {
+            supports[number as usize] += narrow(tids.len());
+        }
+        let least = support.least_count(transactions);
+        let Ranking { numbers, places } = Ranking::new(names, &supports, least);
+        let ends = numbers.iter().scan(0, |end, &number| {
+            *end += u64::from(supports[number as usize]);
+            Some(*end)
+        });
+        let total = TooMany::check("items of transactions", ends.clone().last().unwrap_or(0))?;
+        let offsets: Vec<u32> = std::iter::once(0)
+            .chain(ends.map(|end| u32::try_from(end).expect("at most the total")))
+            .collect();
+        let mut ranks = supports;
+        ranks.fill(NO_RANK);
+        for (rank, &number) in (0..).zip(&numbers) {
+            ranks[number as usize] = rank;
+        }
+        let count = if kernels > 1 { TASKS_PER_KERNEL * kernels } else { 1 };
+        let count = count.min(1 + (total / task_tids) as usize);
+        let ranges = ranges(&offsets, count);
+        let lens = ranges.iter().map(|ranks| offsets[ranks.end] - offsets[ranks.start]);
+        let parts = Part::split(lens.map(|len| len as usize));
+        let ranked = Arc::new(Ranked { blocks, ranks, offsets });
+        let task =
+            |(number, (ranks, tids))| JoinTask { number, ranked: Arc::clone(&ranked), ranks, tids };
+        let waiting: Vec<_> = ranges.into_iter().zip(parts).enumerate().map(task).rev().collect();
+        let done = waiting.iter().map(|_| None).collect();
+        let items = names.column(&numbers);
+        Ok(Self { ranked, items, places, transactions, least, window, waiting, done })
+    }
+
+    /// The next task.
+    pub(super) fn task(&mut self) -> Option<JoinTask> {
+        self.waiting.pop()
+    }
+
+    /// Takes a task back that has been done.
+    pub(super) fn landed(&mut self, task: JoinTask) {
+        self.done[task.number] = Some(task.tids);
+    }
+
+    /// The data, when all tasks are back.
+    ///
+    /// # Panics
+    /// If a task is missing.
+    pub(super) fn finish(self) -> VerticalData {
+        let Self { ranked, items, places, transactions, least, window, done, .. } = self;
+        let tids = Part::join(done.into_iter().flatten().collect());
+        let ranked = Arc::into_inner(ranked).expect("all tasks are back");
+        let lists = SetStore::new(ranked.offsets, tids);
+        VerticalData::new(lists, items, places, transactions, least, window)
+    }
+
+    /// The data, by all tasks here.
+    #[cfg(test)]
+    pub(super) fn run(mut self) -> VerticalData {
+        while let Some(mut task) = self.task() {
+            task.run();
+            self.landed(task);
+        }
+        self.finish()
+    }
+}
+
+/// The frequent items by descending support. Equal supports are in the order of the items, so that
+/// ranks do not depend on the order of arrival.
+struct Ranking {
+    /// Per rank.
+    numbers: Vec<u32>,
+    /// Per rank: the place among the frequent items, sorted.
+    places: Vec<u32>,
+}
+
+impl Ranking {
+    fn new(names: &ItemNames, supports: &[u32], least: u32) -> Self {
+        let frequent = (0..).zip(supports).filter(|(_, support)| **support >= least);
+        let mut sorted: Vec<u32> = frequent.map(|(number, _)| number).collect();
+        names.sort(&mut sorted);
+        let mut places: Vec<u32> = (0..narrow(sorted.len())).collect();
+        let number = |place: u32| sorted[place as usize];
+        // Stable, which keeps items of equal support sorted.
+        places.sort_by_key(|&place| Reverse(supports[number(place) as usize]));
+        Self { numbers: places.iter().map(|&place| number(place)).collect(), places }
+    }
+}
+
+/// The ranks in at most `count` ranges, whose lists are about equally long in all; at least one.
+fn ranges(offsets: &[u32], count: usize) -> Vec<Range<usize>> {
+    let (ranks, total) = (offsets.len() - 1, offsets[offsets.len() - 1] as usize);
+    let mut begin = 0;
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for part in 1..count {
+        let enough = total * part / count;
+        let end = offsets.partition_point(|&offset| (offset as usize) < enough);
+        if begin < end {
+            ranges.push(begin..end);
+            begin = end;
+        }
+    }
+    ranges.push(begin..ranks);
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use arrow_array::UInt32Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt32Type;
+    use arrow_schema::DataType;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frequent_pairs::collector::Collector;
+    use crate::frequent_pairs::transposed::Transposition;
+
+    proptest! {
+        #[test]
+        fn lists_are_those_of_a_map(
+            transactions in prop::collection::vec(prop::collection::vec(0_u32..30, 0..9), 0..80),
+            least in 1..6_u32,
+            kernels in 1..5_usize,
+            task_tids in 1..40_u32,
+            block_items in 1..100_usize,
+        ) {
+            let mut names = ItemNames::new(&DataType::UInt32).unwrap();
+            let (mut collector, mut blocks) = (Collector::new(block_items), Vec::new());
+            let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+            for (tid, transaction) in (0..).zip(&transactions) {
+                // Not the order of the numbers.
+                let items = UInt32Array::from_iter_values(transaction.iter().map(|item| 90 - item));
+                for &item in items.values() {
+                    let tids = expected.entry(item).or_default();
+                    if tids.last() != Some(&tid) {
+                        tids.push(tid);
+                    }
+                }
+                let (items, mut numbers): (ArrayRef, _) = (Arc::new(items), Vec::new());
+                names.number(&items, &mut numbers);
+                blocks.extend(collector.push(&numbers));
+            }
+            blocks.extend(collector.close());
+            let mut memory = Transposition::default();
+            let blocks = blocks.iter().map(|block| Arc::new(memory.transpose(block))).collect();
+            let (support, window) = (Support::Count(least), WindowSpan::default());
+            let joining =
+                Joining::new(blocks, &names, support, window, kernels, task_tids).unwrap();
+            let data = joining.run();
+            let items = data.items().as_primitive::<UInt32Type>().values();
+            let lists = (0..items.len()).map(|rank| data.lists().set(rank));
+            let lens: Vec<usize> = lists.clone().map(<[u32]>::len).collect();
+            let ranked = items.iter().zip(lists);
+            let found: BTreeMap<u32, Vec<u32>> =
+                ranked.map(|(&item, tids)| (item, tids.to_vec())).collect();
+            expected.retain(|_, tids| tids.len() >= least as usize);
+            prop_assert_eq!(found, expected);
+            prop_assert!(lens.is_sorted_by(|one, next| one >= next));
+        }
+    }
+
+    #[test]
+    fn ranges_have_all_ranks_once() {
+        let cases: [&[u32]; 5] = [&[0], &[0, 0, 0], &[0, 9], &[0, 100, 101, 102], &[0, 1, 2, 3, 4]];
+        for offsets in cases {
+            for count in 1..7 {
+                let ranges = ranges(offsets, count);
+                assert!((1..=count).contains(&ranges.len()), "{offsets:?}, {count}");
+                let ranks: Vec<usize> = ranges.into_iter().flatten().collect();
+                assert!(ranks.into_iter().eq(0..offsets.len() - 1), "{offsets:?}, {count}");
+            }
+        }
+        assert_eq!(ranges(&[0, 100, 101, 102], 2), [0..1, 1..3]);
+        assert_eq!(ranges(&[0, 1, 2, 3, 4], 2), [0..2, 2..4]);
+    }
+}
