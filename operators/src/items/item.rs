@@ -223,7 +223,46 @@ integer_item!(u64);
 pub struct Text {
     /// Under the secret of the summary that holds it; 0 in no summary.
     code: u64,
-    text: String,
+    bytes: Bytes,
+}
+
+/// Longest text that has its place in a [`Text`]: with its length, as long as two of the three
+/// words of a `String`, whose third one tells both apart.
+const SHORT_MAX: usize = 15;
+
+/// The bytes of a text. A look-up that finds a short one reads no other memory.
+#[derive(Clone)]
+enum Bytes {
+    Short(u8, [u8; SHORT_MAX]),
+    Long(String),
+}
+
+impl Bytes {
+    fn new(text: &str) -> Self {
+        Self::short(text).unwrap_or_else(|| Self::Long(text.to_owned()))
+    }
+
+    fn short(text: &str) -> Option<Self> {
+        let len = u8::try_from(text.len()).ok().filter(|&len| usize::from(len) <= SHORT_MAX)?;
+        let mut bytes = [0; SHORT_MAX];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Some(Self::Short(len, bytes))
+    }
+
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(len, bytes) => &bytes[..usize::from(*len)],
+            Self::Long(text) => text.as_bytes(),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Short(..) => std::str::from_utf8(self.as_bytes()).expect("the bytes of a text"),
+            Self::Long(text) => text,
+        }
+    }
 }
 
 /// The secret of the codes of [`Text`]. It does not show itself.
@@ -258,16 +297,20 @@ impl Item for Text {
     }
 
     fn new(item: &str, code: u64) -> Self {
-        Self { code, text: item.to_owned() }
+        Self { code, bytes: Bytes::new(item) }
     }
 
     fn assign(&mut self, item: &str, code: u64) {
         self.code = code;
-        if self.text.capacity() > Self::SLACK_BYTES.max(4 * item.len()) {
-            self.text = item.to_owned();
-        } else {
-            self.text.clear();
-            self.text.push_str(item);
+        match &mut self.bytes {
+            Bytes::Long(text)
+                if item.len() > SHORT_MAX
+                    && text.capacity() <= Self::SLACK_BYTES.max(4 * item.len()) =>
+            {
+                text.clear();
+                text.push_str(item);
+            }
+            bytes => *bytes = Bytes::new(item),
         }
     }
 
@@ -277,21 +320,23 @@ impl Item for Text {
     }
 
     fn rekey(&mut self, secret: &TextSecret) {
-        self.code = Self::code_of(&self.text, secret);
+        self.code = Self::code_of(self, secret);
     }
 
-    #[inline]
     fn borrowed(&self) -> &str {
-        &self.text
+        self
     }
 
     #[inline]
     fn is(&self, item: &str, code: u64) -> bool {
-        self.code == code && is_same(self.text.as_bytes(), item.as_bytes())
+        self.code == code && is_same(self.bytes.as_bytes(), item.as_bytes())
     }
 
     fn heap_bytes(&self) -> usize {
-        self.text.capacity()
+        match &self.bytes {
+            Bytes::Short(..) => 0,
+            Bytes::Long(text) => text.capacity(),
+        }
     }
 
     fn from_code(_: &u64) -> Option<&str> {
@@ -318,6 +363,7 @@ fn is_same(left: &[u8], right: &[u8]) -> bool {
             left.first_chunk::<HALF>() == right.first_chunk()
                 && left.last_chunk::<HALF>() == right.last_chunk()
         }
+        len @ 1..HALF => [0, len / 2, len - 1].iter().all(|&at| left[at] == right[at]),
         _ => left == right,
     }
 }
@@ -330,7 +376,10 @@ impl From<&str> for Text {
 
 impl From<Text> for String {
     fn from(text: Text) -> Self {
-        text.text
+        match text.bytes {
+            Bytes::Long(text) => text,
+            Bytes::Short(..) => text.to_string(),
+        }
     }
 }
 
@@ -338,13 +387,13 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        self.bytes.as_str()
     }
 }
 
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.bytes.as_bytes() == other.bytes.as_bytes()
     }
 }
 
@@ -358,25 +407,26 @@ impl PartialOrd for Text {
 
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.text.cmp(&other.text)
+        // Strings are ordered by their bytes.
+        self.bytes.as_bytes().cmp(other.bytes.as_bytes())
     }
 }
 
 impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        (**self).hash(state);
     }
 }
 
 impl Debug for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Debug::fmt(&self.text, formatter)
+        Debug::fmt(&**self, formatter)
     }
 }
 
 impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.text, formatter)
+        fmt::Display::fmt(&**self, formatter)
     }
 }
 
@@ -485,17 +535,41 @@ mod tests {
 
     #[test]
     fn text_gives_back_the_memory_of_a_long_string() {
-        let mut text = Text::from("x".repeat(10_000).as_str());
-        text.assign("short", 0);
-        assert_eq!((&*text, text.heap_bytes()), ("short", 5));
+        for (item, bytes) in [("short", 0), ("not as short as that", 20)] {
+            let mut text = Text::from("x".repeat(10_000).as_str());
+            text.assign(item, 0);
+            assert_eq!((&*text, text.heap_bytes()), (item, bytes));
+        }
+    }
+
+    #[test]
+    fn short_texts_are_in_place() {
+        assert_eq!(size_of::<Bytes>(), size_of::<String>());
+        let letters = "abcdefghijklmnopqrst";
+        for len in 0..letters.len() {
+            let text = Text::from(&letters[..len]);
+            assert_eq!(
+                (&*text, String::from(text.clone())),
+                (&letters[..len], letters[..len].into())
+            );
+            assert_eq!(text.heap_bytes(), if len > SHORT_MAX { len } else { 0 });
+            for other in 0..letters.len() {
+                let other = Text::from(&letters[..other]);
+                assert_eq!(text.cmp(&other), (*text).cmp(&*other));
+                assert_eq!(text.is(&other, 0), text == other);
+            }
+        }
     }
 
     #[test]
     fn text_of_similar_length_reuses_its_memory() {
         let mut text = Text::from("a string of some length");
         let before = text.heap_bytes();
-        text.assign("another one", 0);
-        assert_eq!((&*text, text.heap_bytes()), ("another one", before));
+        text.assign("another string", 0);
+        assert_eq!((&*text, text.heap_bytes()), ("another string", 0));
+        let mut text = Text::from("a string of some length");
+        text.assign("another one of length", 0);
+        assert_eq!((&*text, text.heap_bytes()), ("another one of length", before));
     }
 
     #[test]

@@ -31,6 +31,8 @@
 //! That is about codes. Two texts have equal codes with a probability of about 2^-64 if they were
 //! chosen without knowledge of the secret of the codes; for that there is no proof.
 
+use trommel_kernels::prefetch;
+
 use crate::items::Item;
 use crate::secret::random_seed;
 
@@ -141,6 +143,24 @@ impl<K: Item> ItemIndex<K> {
     /// The items in the order of their slots.
     pub(super) fn items(&self) -> impl ExactSizeIterator<Item = &K> {
         self.nodes.iter().map(|node| &node.item)
+    }
+
+    /// Fetches into the cache where the chain of this code begins.
+    #[inline(always)]
+    pub(super) fn prefetch_head(&self, code: K::Code) {
+        prefetch(&self.heads, self.head(code));
+    }
+
+    /// Fetches into the cache the first node of the chain of this code.
+    #[inline(always)]
+    pub(super) fn prefetch_first(&self, code: K::Code) {
+        prefetch(&self.nodes, self.heads[self.head(code)] as usize);
+    }
+
+    /// Fetches into the cache the head of the chain of the item in this slot.
+    #[inline(always)]
+    pub(super) fn prefetch_link(&self, slot: u32) {
+        self.prefetch_head(self.nodes[slot as usize].item.code());
     }
 
     /// The slot of `item`, whose code is `code`.

@@ -71,6 +71,12 @@ impl MinQueue {
         }
     }
 
+    /// The counter that is probably taken out next: its memory can be fetched in advance.
+    #[inline]
+    pub(super) fn candidate(&self) -> Option<u32> {
+        self.level.last().or(self.run.last().copied()).map(|(_, slot)| slot)
+    }
+
     /// Puts a counter back, of `counters` in all, that was taken out or whose count has become
     /// smaller.
     #[inline]

@@ -154,7 +154,7 @@ const BLOCK_MAX: usize = 8192;
 /// share their cell with another. Integers are fastest; an item whose code may be shared is
 /// compared with each hit. Memory: 24 or 32 bytes a cell, 16 cells a counter but at most 16,384,
 /// and about 80 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
-/// for the strings of text items.
+/// for text items of more than 15 bytes.
 ///
 /// # Examples
 ///

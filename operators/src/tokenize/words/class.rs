@@ -49,9 +49,9 @@ static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
 /// First character that is not ASCII, and first one that needs three bytes.
 const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
 
-/// The classes of the characters of two bytes, by their number.
+/// The classes of the characters of two bytes, and their lower case, by their number.
 #[derive(Debug)]
-pub(super) struct Narrow([u16; TWO_BYTES.end as usize]);
+pub(super) struct Narrow([(u16, [u8; 2]); TWO_BYTES.end as usize]);
 
 static NARROW: OnceLock<Narrow> = OnceLock::new();
 
@@ -59,26 +59,54 @@ static NARROW: OnceLock<Narrow> = OnceLock::new();
 #[inline]
 pub(super) fn narrow() -> &'static Narrow {
     NARROW.get_or_init(|| {
-        let class = |number: usize| match u32::try_from(number) {
-            Ok(number) if TWO_BYTES.contains(&number) => char::from_u32(number).map_or(0, of),
-            _ => 0,
+        let entry = |number: usize| match u32::try_from(number) {
+            Ok(number) if TWO_BYTES.contains(&number) => {
+                let character = char::from_u32(number);
+                character.map_or((0, [0; 2]), |c| (of(c), lower_case(c).unwrap_or_default()))
+            }
+            _ => (0, [0; 2]),
         };
-        Narrow(std::array::from_fn(class))
+        Narrow(std::array::from_fn(entry))
     })
+}
+
+/// The lower case of a character of two bytes, if it has two bytes too and does not depend on the
+/// neighbours.
+fn lower_case(c: char) -> Option<[u8; 2]> {
+    let mut lower = c.to_lowercase();
+    let (first, rest) = (lower.next()?, lower.next());
+    let mut bytes = [0; 4];
+    let text = first.encode_utf8(&mut bytes);
+    if rest.is_some() || c == 'Σ' { None } else { text.as_bytes().try_into().ok() }
 }
 
 impl Narrow {
     /// Class of the letter of two bytes at byte `at`, if there is one.
     #[inline]
     pub(super) fn letter(&self, text: &str, at: usize) -> Option<u16> {
-        let &[lead, next] = text.as_bytes().get(at..)?.first_chunk()?;
-        // No other byte begins with these bits. The bits of the number are the last ones of both.
-        if lead & 0xe0 != 0xc0 {
+        let &bytes = text.as_bytes().get(at..)?.first_chunk()?;
+        // No other byte begins with these bits.
+        if bytes[0] & 0xe0 != 0xc0 {
             return None;
         }
-        let class = self.0[usize::from(lead & 0x1f) << 6 | usize::from(next & 0x3f)];
+        let (class, _) = self.of(bytes);
         (class & LETTER != 0).then_some(class)
     }
+
+    /// Class of the character of two bytes, and its lower case: zeros if that is no character of
+    /// two bytes.
+    #[inline(always)]
+    pub(super) fn of(&self, [lead, next]: [u8; 2]) -> (u16, [u8; 2]) {
+        // The bits of the number are the last ones of both.
+        self.0[usize::from(lead & 0x1f) << 6 | usize::from(next & 0x3f)]
+    }
+}
+
+/// Class of the character of these three bytes.
+#[inline(always)]
+pub(super) fn of_three([lead, middle, last]: [u8; 3]) -> u16 {
+    let [lead, middle, last] = [lead & 0x0f, middle & 0x3f, last & 0x3f].map(usize::from);
+    of_number(lead << 12 | middle << 6 | last)
 }
 
 /// Classes of ASCII; 0 for all other bytes.
@@ -123,7 +151,11 @@ pub(super) fn at(text: &str, at: usize) -> (u16, usize) {
 /// Class of a character that is not ASCII.
 #[inline]
 fn of(character: char) -> u16 {
-    let number = character as usize;
+    of_number(character as usize)
+}
+
+#[inline(always)]
+fn of_number(number: usize) -> u16 {
     let page = PAGES[number / PAGE].get_or_init(|| learn(number / PAGE));
     page[number % PAGE]
 }

@@ -1,9 +1,11 @@
 //! Masks of 64 bytes, made of eight bytes an instruction, or more on wider registers: the loop is
-//! compiled for each instruction set.
+//! compiled for each instruction set. Characters that are not ASCII are added one by one.
 
 use std::ops::Range;
 
 use trommel_kernels::{Isa, Routine, run_compiled_for};
+
+use super::class::{self, ALONE, BETWEEN, CHANGES, COMPLEX, DIGIT, EXTEND, LETTER, Narrow};
 
 /// Bytes of a mask.
 pub(super) const BLOCK: usize = 64;
@@ -17,14 +19,18 @@ const HIGH: u64 = EACH << 7;
 /// Masks of a block; bytes past the end are outside of words.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Masks {
-    /// Small letters, digits, underscores, and all that is not ASCII.
+    /// ASCII letters, digits, underscores, and all that is not ASCII.
     pub(super) inside: u64,
-    /// Punctuation between two letters or two digits that joins them.
-    joined: u64,
     /// All that is not ASCII.
     pub(super) wide: u64,
-    /// The same, and the two bytes before it, which it may belong to.
-    near_wide: u64,
+    /// Letters, digits, underscores and ideographs.
+    words: u64,
+    /// Punctuation between two letters or two digits that joins them.
+    joined: u64,
+    /// First bytes of ideographs, which are words alone, and the bytes after them.
+    breaks: u64,
+    /// Characters with other rules, and the two bytes before them, which they may belong to.
+    near_special: u64,
 }
 
 /// Rows that end in a block or with it.
@@ -46,13 +52,14 @@ impl Cuts {
 
     /// Bits of the bytes that begin a word and that end one, for a block after a byte of which
     /// `is_inside` tells whether it is in a word; and whether the last byte is. Words are right if
-    /// the block has ASCII only.
+    /// the block is plain.
     #[inline]
     pub(super) fn runs(self, masks: Masks, is_inside: bool) -> (u64, u64, bool) {
-        let inside = masks.inside | masks.joined & !(self.first | self.last);
+        let inside = masks.words | masks.joined & !(self.first | self.last);
         let before = inside << 1 | u64::from(is_inside);
-        let starts = inside & (!before | self.first);
-        let ends = before & (!inside | self.first);
+        let breaks = self.first | masks.breaks;
+        let starts = inside & (!before | breaks);
+        let ends = before & (!inside | breaks);
         (starts, ends, inside >> (BLOCK - 1) != 0)
     }
 }
@@ -65,12 +72,34 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The masks of a text, in the memory of `masks`.
-    pub(super) fn new(isa: Isa, text: &str, masks: &'a mut Vec<Masks>) -> Self {
+    /// The masks of a text, in the memory of `masks`, and its lower case, as far as plain blocks
+    /// need it, in the memory of `window` if it is another text.
+    pub(super) fn new(
+        isa: Isa,
+        text: &'a str,
+        window: &'a mut Vec<u8>,
+        masks: &'a mut Vec<Masks>,
+    ) -> (&'a str, Self) {
         masks.clear();
         masks.resize(text.len().div_ceil(BLOCK), Masks::default());
-        run_compiled_for(isa, MakeMasks { bytes: text.as_bytes(), masks });
-        Self { masks, range: 0..text.len() }
+        window.clear();
+        // Without an end before the last byte, so that the compiler makes vectors of it.
+        let may_change =
+            |byte: u8| u8::from(byte.is_ascii_uppercase()) | u8::from(!byte.is_ascii());
+        let changes = text.bytes().fold(0, |any, byte| any | may_change(byte)) != 0;
+        if changes {
+            window.extend_from_slice(text.as_bytes());
+            window.make_ascii_lowercase();
+        }
+        let narrow = class::narrow();
+        let characters = Characters { text, narrow, lower: window, begun: Wide::default() };
+        run_compiled_for(isa, MakeMasks { characters, masks });
+        let lower = if changes {
+            simdutf8::basic::from_utf8(window).expect("characters in place of others")
+        } else {
+            text
+        };
+        (lower, Self { masks, range: 0..text.len() })
     }
 
     /// The masks of a part of the text.
@@ -108,7 +137,7 @@ impl<'a> Blocks<'a> {
 
 /// Makes the masks of all blocks.
 struct MakeMasks<'a> {
-    bytes: &'a [u8],
+    characters: Characters<'a>,
     masks: &'a mut [Masks],
 }
 
@@ -117,47 +146,120 @@ impl Routine for MakeMasks<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let (blocks, rest) = self.bytes.as_chunks::<BLOCK>();
+        let Self { mut characters, masks } = self;
+        let (blocks, rest) = characters.text.as_bytes().as_chunks::<BLOCK>();
         // Zeros past the end are in no word.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
-        let kinds = |number: usize| Kinds::of(blocks.get(number).unwrap_or(&last));
-        let (mut before, mut here) = (Kinds::default(), kinds(0));
-        for (number, masks) in self.masks.iter_mut().enumerate() {
-            let after = if number < blocks.len() { kinds(number + 1) } else { Kinds::default() };
-            *masks = here.masks(before, after);
+        let (mut before, mut here) = (Kinds::default(), Kinds::default());
+        // The masks of a block are made when the next one is known. Not by a closure, which would
+        // not be compiled for the level.
+        for number in 0..=masks.len() {
+            let mut after = Kinds::default();
+            if number < masks.len() {
+                after = Kinds::of(blocks.get(number).unwrap_or(&last));
+                after.add(characters.of_block(number * BLOCK, after.leads));
+            }
+            if number > 0 {
+                masks[number - 1] = here.masks(before, after);
+            }
             (before, here) = (here, after);
         }
     }
 }
 
-impl Masks {
-    /// Whether words are the runs of [`Cuts::runs`].
-    #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        self.near_wide == 0
-    }
+/// Characters that are not ASCII, block by block.
+struct Characters<'a> {
+    text: &'a str,
+    narrow: &'a Narrow,
+    /// The text with its ASCII letters in lower case; empty if it has no other characters.
+    lower: &'a mut [u8],
+    /// Bytes of the next block.
+    begun: Wide,
+}
 
-    /// The masks of 64 bytes that begin with byte `begin` of this block.
-    #[inline]
-    fn and_then(self, next: Self, begin: usize) -> Self {
-        let join = |here: u64, next: u64| here >> begin | next << (BLOCK - begin);
-        Self {
-            inside: join(self.inside, next.inside),
-            joined: join(self.joined, next.joined),
-            wide: join(self.wide, next.wide),
-            near_wide: join(self.near_wide, next.near_wide),
+impl Characters<'_> {
+    /// The characters of the block from byte `base` on, which begin with the bytes of `leads`.
+    /// Writes their lower case.
+    #[inline(always)]
+    fn of_block(&mut self, base: usize, mut leads: u64) -> Wide {
+        let mut wide = std::mem::take(&mut self.begun);
+        while leads != 0 {
+            let place = leads.trailing_zeros() as usize;
+            leads &= leads - 1;
+            let (class, len) = self.at(base + place);
+            wide.add(class, ((1 << len) - 1) << place, 1 << place);
+            // Only the last one of the block can have bytes in the next one.
+            let end = place + len;
+            if end >= BLOCK {
+                self.begun.add(class, (1 << (end - BLOCK)) - 1, 0);
+            }
+            if class == ALONE {
+                let breaks = if end < BLOCK { &mut wide.breaks } else { &mut self.begun.breaks };
+                *breaks |= 1 << (end % BLOCK);
+            }
         }
+        wide
     }
 
-    #[inline]
-    fn map(self, bits: impl Fn(u64) -> u64) -> Self {
-        let Self { inside, joined, wide, near_wide } = self;
-        Self {
-            inside: bits(inside),
-            joined: bits(joined),
-            wide: bits(wide),
-            near_wide: bits(near_wide),
+    /// Class of the character at byte `at`, and its bytes; without [`CHANGES`] if its lower case
+    /// has been written, and 0 for punctuation that joins nothing.
+    #[inline(always)]
+    fn at(&mut self, at: usize) -> (u16, usize) {
+        let bytes = &self.text.as_bytes()[at..];
+        let (class, len) = match (bytes[0], bytes.first_chunk(), bytes.first_chunk()) {
+            (..0xe0, Some(two), _) => match self.narrow.of(*two) {
+                // The lower case has one byte, or several characters, or depends on others.
+                (class, [0, _]) => (class, 2),
+                (class, lower) => {
+                    if class & CHANGES != 0 {
+                        self.lower[at..at + 2].copy_from_slice(&lower);
+                    }
+                    (class & !CHANGES, 2)
+                }
+            },
+            (..0xf0, _, Some(three)) => (class::of_three(*three), 3),
+            _ => class::at(self.text, at),
+        };
+        let is_apart = class & BETWEEN != 0 && self.is_apart(at, class, len);
+        (if is_apart { 0 } else { class }, len)
+    }
+
+    /// Whether punctuation joins nothing and belongs to nothing, whatever rows there are.
+    #[cold]
+    fn is_apart(&self, at: usize, class: u16, len: usize) -> bool {
+        let before = self.text[..at].char_indices().next_back();
+        let before = before.map_or(0, |(before, _)| class::at(self.text, before).0);
+        let (after, _) = class::at(self.text, at + len);
+        (before | after) & (EXTEND | COMPLEX) == 0 && !class::is_joined(before, class, after)
+    }
+}
+
+/// Characters of a block that are not ASCII, a bit a byte.
+#[derive(Clone, Copy, Default)]
+struct Wide {
+    letters: u64,
+    digits: u64,
+    ideographs: u64,
+    /// See [`Masks::breaks`].
+    breaks: u64,
+    /// Characters with other rules.
+    special: u64,
+}
+
+impl Wide {
+    /// Adds bytes of a character; `first` is the first one, if that is among them.
+    #[inline(always)]
+    fn add(&mut self, class: u16, bytes: u64, first: u64) {
+        match class {
+            LETTER => self.letters |= bytes,
+            ALONE => {
+                self.ideographs |= bytes;
+                self.breaks |= first;
+            }
+            DIGIT => self.digits |= bytes,
+            0 => {}
+            _ => self.special |= bytes,
         }
     }
 }
@@ -168,7 +270,13 @@ struct Kinds {
     letters: u64,
     digits: u64,
     underscores: u64,
+    ideographs: u64,
+    breaks: u64,
+    /// All that is not ASCII.
     wide: u64,
+    /// First bytes of that.
+    leads: u64,
+    special: u64,
     /// Punctuation that joins two letters (WB6, WB7).
     between_letters: u64,
     /// Punctuation that joins two digits (WB11, WB12).
@@ -176,6 +284,7 @@ struct Kinds {
 }
 
 impl Kinds {
+    /// Kinds of ASCII.
     #[inline(always)]
     fn of(block: &[u8; BLOCK]) -> Self {
         let (lanes, _) = block.as_chunks::<LANES>();
@@ -184,36 +293,87 @@ impl Kinds {
             let bytes = u64::from_le_bytes(*bytes);
             let (low, wide) = (bytes & !HIGH, bytes & HIGH);
             // A sum has its highest bit if the byte, which has 7 bits, is at least the limit.
-            let at_least = |limit: u8| low + EACH * u64::from(0x80 - limit);
-            let within = |first: u8, last: u8| at_least(first) & !at_least(last + 1);
+            let at_least = |low: u64, limit: u8| low + EACH * u64::from(0x80 - limit);
+            let among = |low, first, last: u8| at_least(low, first) & !at_least(low, last + 1);
+            let within = |first, last| among(low, first, last);
             let mask = |found: u64| bits(found & HIGH & !wide) << (LANES * place);
             let (points, quotes) = (within(b'.', b'.'), within(b'\'', b'\''));
-            kinds.letters |= mask(within(b'a', b'z'));
+            // This bit makes capitals small, and nothing else a small letter.
+            kinds.letters |= mask(among(low | (EACH * 0x20), b'a', b'z'));
             kinds.digits |= mask(within(b'0', b'9'));
             kinds.underscores |= mask(within(b'_', b'_'));
             kinds.wide |= bits(wide) << (LANES * place);
+            // All bytes of a character but the first have a zero after the highest bit.
+            kinds.leads |= bits(wide & bytes << 1) << (LANES * place);
             kinds.between_letters |= mask(points | quotes | within(b':', b':'));
             kinds.between_digits |= mask(points | quotes | within(b',', b',') | within(b';', b';'));
         }
         kinds
     }
 
+    /// Adds the characters that are not ASCII.
+    #[inline(always)]
+    fn add(&mut self, wide: Wide) {
+        self.letters |= wide.letters;
+        self.digits |= wide.digits;
+        self.ideographs |= wide.ideographs;
+        self.breaks |= wide.breaks;
+        self.special |= wide.special;
+    }
+
     /// The masks of this block between two others.
     #[inline(always)]
     fn masks(self, before: Self, after: Self) -> Masks {
-        let Self { letters, digits, underscores, wide, between_letters, between_digits } = self;
+        let Self { letters, digits, underscores, ideographs, breaks, wide, special, .. } = self;
         let beside = |of: fn(Self) -> u64| {
             let (after, before) = (of(after) << (BLOCK - 1), of(before) >> (BLOCK - 1));
             (of(self) << 1 | before) & (of(self) >> 1 | after)
         };
-        let joined = between_letters & beside(|kinds| kinds.letters)
-            | between_digits & beside(|kinds| kinds.digits);
-        let next = |bytes: usize| wide >> bytes | after.wide << (BLOCK - bytes);
+        let joined = self.between_letters & beside(|kinds| kinds.letters)
+            | self.between_digits & beside(|kinds| kinds.digits);
+        let next = |bytes: usize| special >> bytes | after.special << (BLOCK - bytes);
         Masks {
             inside: letters | digits | underscores | wide,
-            joined,
             wide,
-            near_wide: wide | next(1) | next(2),
+            words: letters | digits | underscores | ideographs,
+            joined,
+            breaks,
+            near_special: special | next(1) | next(2),
+        }
+    }
+}
+
+impl Masks {
+    /// Whether words are the runs of [`Cuts::runs`].
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.near_special == 0
+    }
+
+    /// The masks of 64 bytes that begin with byte `begin` of this block.
+    #[inline]
+    fn and_then(self, next: Self, begin: usize) -> Self {
+        let join = |here: u64, next: u64| here >> begin | next << (BLOCK - begin);
+        Self {
+            inside: join(self.inside, next.inside),
+            wide: join(self.wide, next.wide),
+            words: join(self.words, next.words),
+            joined: join(self.joined, next.joined),
+            breaks: join(self.breaks, next.breaks),
+            near_special: join(self.near_special, next.near_special),
+        }
+    }
+
+    #[inline]
+    fn map(self, bits: impl Fn(u64) -> u64) -> Self {
+        let Self { inside, wide, words, joined, breaks, near_special } = self;
+        Self {
+            inside: bits(inside),
+            wide: bits(wide),
+            words: bits(words),
+            joined: bits(joined),
+            breaks: bits(breaks),
+            near_special: bits(near_special),
         }
     }
 }

@@ -1,24 +1,25 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
-//! A mask of 64 bytes has a bit for each byte that is inside of a word, or may be: a letter, a
-//! digit, an underscore, or a part of a character that is not ASCII. Another one has a bit for each
-//! sign that joins two letters or two digits. The words of ASCII are the runs of ones of both:
+//! A mask of 64 bytes has a bit for each byte of a letter, a digit, an underscore or an ideograph.
+//! Another one has a bit for each sign that joins two letters or two digits. Words are the runs of
+//! ones of both, which a third one cuts at ideographs. `é` has two bytes here, and `中` three:
 //!
 //! ```text
-//! text      d o n ' t   s t o p ,   f l â n e u r
-//! inside    1 1 1 0 1 0 1 1 1 1 0 0 1 1 1 1 1 1 1 1
-//! joined    0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
-//!           a word      a word       not ASCII: `general` goes from
-//!                                    character to character
+//! text      d o n ' t   s t o p ,   p r é . s   中. . 文. .   e ◌́ . x
+//! words     1 1 1 0 1 0 1 1 1 1 0 0 1 1 1 1 1 0 1 1 1 1 1 1 0 1 0 0 1
+//! joined    0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+//! breaks    0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 1 0 0 1 0 0 0 0
+//! special   0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0
 //! ```
 //!
-//! Only underscores alone are no word.
+//! Only underscores alone are no word. Where a block has a special character, such as an accent
+//! that belongs to the letter before it, `general` goes from character to character.
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
 //! after it: a combining mark belongs to the space before it). So the text can be cut there into
-//! windows, each of which is put into lower case at once as far as it is ASCII. Rows of a column
-//! lie one after the other, so that short ones share a window, and a word ends at the end of its
-//! row.
+//! windows, each of which is put into lower case at once; without white space, between ideographs.
+//! Rows of a column lie one after the other, so that short ones share a window, and a word ends at
+//! the end of its row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
 //! `unicode-segmentation` has them all, and is the reference of the tests. The masks are those of
@@ -50,6 +51,9 @@ use self::mask::{Blocks, Masks};
 /// when it goes on.
 const WINDOW: usize = 1024;
 
+/// Characters at the end of a window among which a boundary between ideographs is looked for.
+const IDEOGRAPHS_TRIED: usize = 64;
+
 /// A place in a column of texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
@@ -62,8 +66,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Buffers {
     isa: Isa,
-    /// The window with its ASCII letters in lower case.
-    window: String,
+    /// The window in lower case, which has the length of the window.
+    window: Vec<u8>,
     /// One word in lower case.
     word: String,
     /// Ends of the rows of a window.
@@ -75,7 +79,7 @@ pub(super) struct Buffers {
 impl Buffers {
     /// Buffers for words on this level.
     pub(super) fn new(isa: Isa) -> Self {
-        let (window, word) = (String::new(), String::new());
+        let (window, word) = (Vec::new(), String::new());
         Self { isa, window, word, ends: Vec::new(), masks: Vec::new() }
     }
 }
@@ -110,8 +114,7 @@ pub(super) fn words_of_rows(
         }
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
-        let lower = lower_case(text, window);
-        let blocks = Blocks::new(*isa, lower, masks);
+        let (lower, blocks) = Blocks::new(*isa, text, window, masks);
         let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, &mut sink);
         if let Some((row, at)) = stopped {
             let before = if row == 0 { from.at } else { 0 };
@@ -141,8 +144,7 @@ pub(super) fn words(
         at += match window_len(rest) {
             Some(len) => {
                 let text = &rest[..len];
-                let lower = lower_case(text, window);
-                let blocks = Blocks::new(*isa, lower, masks);
+                let (lower, blocks) = Blocks::new(*isa, text, window, masks);
                 runs::words(text, lower, &blocks, word, watched)
             }
             None => general::words(rest, 0, 0..WINDOW, word, &mut watched).at,
@@ -151,26 +153,25 @@ pub(super) fn words(
     at
 }
 
-/// The text with its ASCII letters in lower case, in `window` if there are capitals.
-fn lower_case<'a>(text: &'a str, window: &'a mut String) -> &'a str {
-    // Without an end before the last byte, so that the compiler makes vectors of it.
-    let capitals = text.bytes().fold(0, |any, byte| any | u8::from(byte.is_ascii_uppercase()));
-    if capitals == 0 {
-        return text;
-    }
-    window.clear();
-    window.push_str(text);
-    window.make_ascii_lowercase();
-    window
-}
-
 /// Length of a window at the beginning of `text`, up to its end or a cut, in bytes.
 fn window_len(text: &str) -> Option<usize> {
     if text.len() <= WINDOW {
         return Some(text.len());
     }
     let mut spaces = memrchr_iter(b' ', &text.as_bytes()[..WINDOW]);
-    spaces.find(|&space| is_cut(text, space))
+    spaces.find(|&space| is_cut(text, space)).or_else(|| between_ideographs(text))
+}
+
+/// The last boundary between two ideographs at the end of a window.
+fn between_ideographs(text: &str) -> Option<usize> {
+    let window = &text[..text.floor_char_boundary(WINDOW)];
+    let mut ideographs = window.char_indices().rev().take(IDEOGRAPHS_TRIED);
+    let is_ideograph = |at: usize| class::at(text, at).0 == class::ALONE;
+    let mut is_last = false;
+    ideographs.find_map(|(at, c)| {
+        let is_before_last = std::mem::replace(&mut is_last, is_ideograph(at)) && is_last;
+        is_before_last.then_some(at + c.len_utf8())
+    })
 }
 
 /// Length of the stretch at the beginning of `text`, up to the next cut, in bytes.

@@ -17,6 +17,8 @@ struct State {
     is_joined: bool,
     /// Whether the run has bytes that are not ASCII.
     is_wide: bool,
+    /// Whether the last block was not plain: runs have all that is not ASCII.
+    is_general: bool,
 }
 
 /// Words of a window. `lower` is the window with its ASCII letters in lower case, and `blocks` has
@@ -30,18 +32,23 @@ pub(super) fn words(
 ) -> usize {
     let bytes = lower.as_bytes();
     let mut state = State::default();
-    let mut base = 0;
+    let (mut base, mut general_end) = (0, 0);
     // A block past the end closes a word that ends with the text.
     'blocks: while base <= bytes.len() {
         let masks = blocks.at(base);
-        if state.is_plain(masks) {
+        if base >= general_end && state.is_plain(masks) {
             if !state.plain_words(masks, Cuts::default(), base, lower, &mut sink) {
                 return state.last;
             }
             base += BLOCK;
             continue;
         }
-        let State { start, last, is_inside, is_joined, is_wide } = &mut state;
+        if !state.is_general {
+            general_end = base + BLOCK;
+            base = state.begin_general(text, base);
+            continue;
+        }
+        let State { start, last, is_inside, is_joined, is_wide, .. } = &mut state;
         let Masks { inside, wide, .. } = masks;
         // Bit `i` is set where byte `i` differs from the byte before it.
         let mut changes = inside ^ (inside << 1 | u64::from(*is_inside));
@@ -146,10 +153,18 @@ pub(super) fn words_of_rows(
 }
 
 impl State {
-    /// Whether the words of the next block are its runs of ones, as in most blocks of ASCII.
+    /// Whether the words of the next block are its runs of ones, as in most blocks.
     #[inline]
     fn is_plain(&self, masks: Masks) -> bool {
         masks.is_plain() && !self.is_joined && !(self.is_inside && self.is_wide)
+    }
+
+    /// Goes from plain blocks to the one from byte `base` on, which is not. Returns the beginning of
+    /// the word or the character that this one begins in: it has the rules of any text, too.
+    fn begin_general(&mut self, text: &str, base: usize) -> usize {
+        let begin = if self.is_inside { self.start } else { text.floor_char_boundary(base) };
+        *self = Self { last: self.last, is_general: true, ..Self::default() };
+        begin
     }
 
     /// Words of a plain block, in which rows end at `cuts`. Returns whether the sink wants more.
@@ -179,7 +194,8 @@ impl State {
             }
             start = next_start();
         }
-        (self.start, self.is_inside, self.is_wide) = (start, is_inside, false);
+        (self.start, self.is_inside) = (start, is_inside);
+        (self.is_wide, self.is_general) = (false, false);
         true
     }
 }

@@ -6,13 +6,34 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::*;
 
 fn all(text: &str) -> Vec<String> {
-    let (mut found, mut lower) = (Vec::new(), Buffers::new(Isa::selected().unwrap()));
+    all_on(Isa::selected().unwrap(), text)
+}
+
+fn all_on(isa: Isa, text: &str) -> Vec<String> {
+    let (mut found, mut lower) = (Vec::new(), Buffers::new(isa));
     let end = words(text, 0, &mut lower, |word| {
         found.push(word.to_owned());
         true
     });
     assert_eq!(end, text.len());
     found
+}
+
+/// Rows that begin and end with punctuation between letters.
+#[test]
+fn letters_of_two_rows_are_not_joined() {
+    let rows = ["ж’", "ж", "’ж", ".ж", "ж.", "é", "中", "文", "，1", "1，", "1", "\u{301}a", "é"];
+    for len in 0..70 {
+        let rows: Vec<String> =
+            rows.iter().map(|row| format!("{}{row}", "x".repeat(len % 7))).collect();
+        let first = [" ".repeat(len)];
+        let rows: Vec<String> = first.into_iter().chain(rows).collect();
+        let expected: Vec<(usize, String)> = (0..)
+            .zip(&rows)
+            .flat_map(|(row, text)| naive(text).into_iter().map(move |word| (row, word)))
+            .collect();
+        assert_eq!(of_rows(&rows), expected, "{len}");
+    }
 }
 
 /// Stops after every word and continues there.
@@ -159,8 +180,15 @@ fn pairs_of_the_difficult_characters_are_cut_as_the_crate_cuts_them() {
 
 #[test]
 fn windows_end_anywhere() {
-    for text in ["ab c_d 1.5 ", "Ёж и ёж, ", "中文字 a", "e\u{301}a  \u{301}b ", "don’t ÉTÉ x"]
-    {
+    for text in [
+        "ab c_d 1.5 ",
+        "Ёж и ёж, ",
+        "中文字 a",
+        "中文，字",
+        "中\u{301}文字。カ字",
+        "e\u{301}a  \u{301}b ",
+        "don’t ÉTÉ x",
+    ] {
         for first in 0..80 {
             let text = format!("{}{}", "y".repeat(first), text.repeat(3 * WINDOW / text.len()));
             check(&text);
@@ -207,9 +235,20 @@ proptest! {
     }
 
     #[test]
+    fn texts_of_many_blocks_follow_the_general_rules_on_each_level(
+        text in "[a-zÀ-ÿА-я .,]{0,150}|[Α-ωά-ώ .’]{0,150}|[一-三，。a1 ]{0,100}|[a-cЖñ中한カ1٣_.:' ’\u{301}]{0,150}",
+    ) {
+        let expected = naive(&text);
+        for isa in Isa::available() {
+            prop_assert_eq!(&all_on(isa, &text), &expected, "{}", isa);
+        }
+        prop_assert_eq!(&one_by_one(&text), &expected);
+    }
+
+    #[test]
     fn rows_are_cut_as_each_of_them_is(
         rows in prop::collection::vec(
-            "[ab1_.:,;'A é]{0,9}|[a-zA-Z ]{0,70}|[a-z]{0,3}|[éΣ中カ\u{301}\u{200d}’ a]{0,9}|[ -~]{900,1100}",
+            "[А-яñ]{0,40}|[中文，。’]{0,9}|[ab1_.:,;'A é]{0,9}|[a-zA-Z ]{0,70}|[a-z]{0,3}|[éΣ中カ\u{301}\u{200d}’ a]{0,9}|[ -~]{900,1100}",
             0..40,
         ),
     ) {

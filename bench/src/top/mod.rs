@@ -5,6 +5,8 @@
 //! of the others covers the whole process, that of ours the pipeline from opening the file to the
 //! last row. Programs that fail, because they are not installed, are named and left out.
 
+mod scripts;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +24,9 @@ use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Token
 pub(crate) struct Arguments {
     /// A text file in UTF-8; by default 10 million words of a Zipf distribution, one a line.
     file: Option<PathBuf>,
+    /// Words of generated texts in several scripts, without other programs.
+    #[arg(long, conflicts_with = "file")]
+    scripts: bool,
     /// Counters of the summary.
     #[arg(long, default_value_t = 10_000)]
     counters: usize,
@@ -39,6 +44,10 @@ enum Unit {
     Lines,
     Words,
 }
+
+/// Placements of the pipeline.
+const PLACEMENTS: [(&str, Placement); 2] =
+    [("one core", Placement::Fused), ("cores", Placement::Auto)];
 
 /// Shell commands that print counts and lines, the most frequent ones first. `$1` is the file.
 const SHELL: [(&str, &str, &str); 3] = [
@@ -72,6 +81,9 @@ fn duckdb(settings: &str) -> String {
 /// If the file cannot be read.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
+    if arguments.scripts {
+        return scripts::measure(arguments, folder.path());
+    }
     let file = match &arguments.file {
         Some(file) => file.clone(),
         None => generated(folder.path())?,
@@ -87,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     };
     let mut lines = None;
     for unit in [Unit::Words, Unit::Lines] {
-        for (name, placement) in [("one core", Placement::Fused), ("cores", Placement::Auto)] {
+        for (name, placement) in PLACEMENTS {
             let (time, counts) = ours(arguments, &file, unit, placement);
             row(&format!("trommel, {unit:?}, {name}"), time, None);
             if unit == Unit::Lines && placement == Placement::Fused {
@@ -222,7 +234,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lines.txt");
         std::fs::write(&file, "a b\nx\na b\nx\na b\ny\n").unwrap();
-        let arguments = Arguments { file: None, counters: 10, rows: 2, rounds: 1 };
+        let arguments = Arguments { file: None, scripts: false, counters: 10, rows: 2, rounds: 1 };
         for placement in [Placement::Fused, Placement::Auto] {
             assert_eq!(ours(&arguments, &file, Unit::Lines, placement).1, [3, 2]);
             assert_eq!(ours(&arguments, &file, Unit::Words, placement).1, [3, 3]);
