@@ -159,8 +159,8 @@ impl State {
         masks.is_plain() && !self.is_joined && !(self.is_inside && self.is_wide)
     }
 
-    /// Goes from plain blocks to the one from byte `base` on, which is not. Returns the beginning of
-    /// the word or the character that this one begins in: it has the rules of any text, too.
+    /// Goes from plain blocks to the one from byte `base` on, which is not. Returns where the word
+    /// or the character that this one begins in begins: it has the rules of any text, too.
     fn begin_general(&mut self, text: &str, base: usize) -> usize {
         let begin = if self.is_inside { self.start } else { text.floor_char_boundary(base) };
         *self = Self { last: self.last, is_general: true, ..Self::default() };
