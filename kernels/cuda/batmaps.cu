@@ -62,8 +62,8 @@ struct Maps {
 };
 
 // The common elements of a pair of maps: slots with equal codes, the lower seven bits, one of which
-// has the flag, the upper bit. Four slots of a pair take two operations on the units for logic,
-// and two on those for products; those of an item take one more, for all its pairs.
+// has the flag, the upper bit. Operations for four slots: a pair takes two on the units for logic
+// and two on the units for products; an item takes one more, which its pairs share.
 struct CommonSlots {
     u32 flags;  // the sum of the flags, each 128
 

@@ -108,7 +108,7 @@ impl<T: Copy> Part<T> {
     pub fn fill(&mut self, value: T) -> &mut [T] {
         let begin = self.whole.begin.wrapping_add(self.begin);
         for place in self.len..self.capacity {
-            // SAFETY: the place is within those of this part, which nothing else reads or writes.
+            // SAFETY: `place` is below `capacity`: a place of this part, and of no other one.
             unsafe { begin.wrapping_add(place).write(value) };
         }
         self.len = self.capacity;

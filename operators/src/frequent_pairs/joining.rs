@@ -74,7 +74,7 @@ impl JoinTask {
         for block in &ranked.blocks {
             for (number, tids) in block.lists() {
                 let rank = ranked.ranks[number as usize] as usize;
-                // Those of other tasks, and those that are not frequent, are past the end.
+                // Items of other tasks and items that are not frequent have no place here.
                 if let Some(place) = places.get_mut(rank.wrapping_sub(ranks.start)) {
                     let list = &mut joined[*place as usize..][..tids.len()];
                     list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));

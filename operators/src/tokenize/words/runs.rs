@@ -21,8 +21,8 @@ struct State {
     is_general: bool,
 }
 
-/// Words of a window. `lower` is the window with its ASCII letters in lower case, and `blocks` has
-/// the masks of that.
+/// Words of a window. `lower` is its lower case as far as plain blocks need it, and `blocks` has its
+/// masks.
 pub(super) fn words(
     text: &str,
     lower: &str,
