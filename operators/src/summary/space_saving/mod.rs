@@ -28,8 +28,8 @@ use super::min_queue::MinQueue;
 use crate::items::{Item, Items};
 use crate::secret::random_seed;
 
-/// Items whose codes are computed, and whose chains are fetched into the cache, before the first of
-/// them is counted.
+/// Items such as texts whose codes are computed, and whose chains are fetched into the cache,
+/// before the first of them is counted.
 const BLOCK: usize = 32;
 
 /// A summary of a stream in `counters` counters, for any length and number of distinct items.
@@ -197,6 +197,14 @@ impl<K: Item> SpaceSaving<K> {
         len: usize,
         weighted: impl Fn(usize) -> (usize, u64),
     ) {
+        if K::CODE_IS_ITEM {
+            // Found so soon that fetching them in advance takes longer.
+            for (position, weight) in (0..len).map(weighted) {
+                let item = batch.item(position);
+                self.add(item, self.index.code_of(item), weight);
+            }
+            return;
+        }
         let mut codes = [K::Code::default(); BLOCK];
         for start in (0..len).step_by(BLOCK) {
             let block = start..len.min(start + BLOCK);
@@ -210,15 +218,16 @@ impl<K: Item> SpaceSaving<K> {
             codes.iter().for_each(|code| self.index.prefetch_first(*code));
             for (&code, place) in codes.iter().zip(block) {
                 let (position, weight) = weighted(place);
-                if weight > 0 {
-                    self.add(batch.item(position), code, weight);
-                }
+                self.add(batch.item(position), code, weight);
             }
         }
     }
 
     #[inline(always)]
     fn add(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
+        if weight == 0 {
+            return;
+        }
         if let Some(slot) = self.index.find(item, code) {
             // The queue of minima is not told: it sees when the turn of the counter comes.
             let count = &mut self.counts[slot as usize];
@@ -227,7 +236,9 @@ impl<K: Item> SpaceSaving<K> {
             self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
         } else {
             let slot = self.min_queue.take_min(&self.counts);
-            if let Some(next) = self.min_queue.candidate() {
+            if !K::CODE_IS_ITEM
+                && let Some(next) = self.min_queue.candidate()
+            {
                 self.index.prefetch_link(next);
             }
             let min = self.counts[slot as usize];
