@@ -44,7 +44,8 @@ const LOOKS_PER_CLOCK: u32 = 64;
 const PUBLISHING: Duration = Duration::from_millis(100);
 /// Longest wait, after which its time is counted and the thread waits again.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Longest wait of work in the background for other work of its thread.
+/// Longest wait of work in the background for other work of its thread, after short work. After
+/// longer work the wait is as long as that, so it has at most half of the time.
 const BACKGROUND_WAIT: Duration = Duration::from_micros(500);
 /// Time between two checks of queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
@@ -171,7 +172,7 @@ impl RunningGroup {
 
     /// Lets a part work in the background; false if there is none with such work.
     fn work_in_background(&mut self) -> Result<bool, RunError> {
-        let (nodes, last) = (self.nodes.len(), self.background_turn);
+        let (nodes, last, begin) = (self.nodes.len(), self.background_turn, self.now);
         let mut has_worked = false;
         for index in (1..=nodes).map(|step| (last + step) % nodes) {
             // Its next step may be to take input, which comes after the work then.
@@ -183,7 +184,7 @@ impl RunningGroup {
                 break;
             }
         }
-        self.background_at = self.now + BACKGROUND_WAIT;
+        self.background_at = self.now + (self.now - begin).max(BACKGROUND_WAIT);
         Ok(has_worked)
     }
 

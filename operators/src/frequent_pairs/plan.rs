@@ -11,11 +11,13 @@ use super::options::Layout;
 use super::pair_rows::PairRows;
 use super::vertical::VerticalData;
 
-/// Tasks for each kernel, so that all of them end at about the same time.
-const TASKS_PER_KERNEL: u64 = 8;
+/// Parts of each kernel's share of the work that is left: a task is at most one of them. So tasks
+/// become smaller, and all kernels end at about the same time (Hummel, Schonberg, Flynn,
+/// *Factoring: A Method for Scheduling Parallel Loops*, CACM 1992, with parts of two rounds).
+const SHARE_PARTS: u64 = 2;
 
-/// Maximum number of parts of a task: each of them makes the bits of its columns again.
-const PARTS_MAX: u64 = 64;
+/// Parts of each kernel's share of all work: a task is at least about one of them.
+const TASKS_PER_KERNEL: u64 = 8;
 
 /// Rows and the columns before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,13 +78,24 @@ pub(super) fn tasks(
         tasks.push(task(form, dense..items));
     }
     tasks.retain(|task| !task.rows.is_empty());
-    let total: u64 = tasks.iter().map(|task| task.cost).sum();
-    let share = if kernels > 1 {
-        (total / (TASKS_PER_KERNEL * kernels as u64)).max(100 * task_ns_min)
-    } else {
-        u64::MAX
-    };
-    tasks.into_iter().flat_map(|task| task.divided(rows, share)).collect()
+    if kernels == 1 {
+        return tasks;
+    }
+    let kernels = kernels as u64;
+    let mut left: u64 = tasks.iter().map(|task| task.cost).sum();
+    let least = (left / (TASKS_PER_KERNEL * kernels)).max(100 * task_ns_min);
+    let mut divided = Vec::new();
+    for mut task in tasks {
+        loop {
+            let part = task.take_part(rows, (left / (SHARE_PARTS * kernels)).max(least));
+            left = left.saturating_sub(part.cost);
+            divided.push(part);
+            if task.rows.is_empty() {
+                break;
+            }
+        }
+    }
+    divided
 }
 
 /// The blocks of columns of the first `items` items.
@@ -114,24 +127,28 @@ fn dense_items(rows: &impl TaskRows) -> u32 {
 }
 
 impl Task {
-    /// The task in parts of about the cost `share`, by rows.
-    fn divided(self, rows: &impl TaskRows, share: u64) -> impl Iterator<Item = Self> {
-        let parts = (self.cost / share).clamp(1, PARTS_MAX);
-        let first = rows.work(self.rows.start);
-        let total = rows.work(self.rows.end) - first;
-        let mut begin = self.rows.start;
-        (1..=parts).map_while(move |part| {
-            let rest = begin..self.rows.end;
-            let enough = first + total * part / parts;
-            let end = first_reaching(rest.clone(), |row| rows.work(row) >= enough);
-            let own = begin..end.max(begin + 1).min(rest.end);
-            begin = own.end;
-            (!own.is_empty()).then(|| {
-                let cost = rows.cost(self.form, &self.columns, &own);
-                let columns = self.columns.clone();
-                Self { rows: own, cost, columns, tiles: Vec::new(), form: self.form }
-            })
-        })
+    /// Takes the first rows, of about the cost `cost`; all rows, if few would be left.
+    fn take_part(&mut self, rows: &impl TaskRows, cost: u64) -> Self {
+        let whole = self.rows.clone();
+        let mut end = whole.end;
+        // Each part makes the bits of the columns again, which is at most half of its work.
+        let columns = rows.cost(self.form, &self.columns, &(end..end));
+        let (all, part) = (self.cost - columns, columns.max(cost.saturating_sub(columns)));
+        if all > part.saturating_add(part / 2) {
+            let work = rows.work(whole.end) - rows.work(whole.start);
+            let part = u128::from(work) * u128::from(part) / u128::from(all);
+            let enough = rows.work(whole.start) + u64::try_from(part).expect("less than all work");
+            end = first_reaching(whole.clone(), |row| rows.work(row) >= enough);
+            end = end.max(whole.start + 1);
+        }
+        let of_rows = |own: Range<u32>| {
+            let columns = self.columns.clone();
+            let cost = rows.cost(self.form, &columns, &own);
+            Self { rows: own, cost, columns, tiles: Vec::new(), form: self.form }
+        };
+        let (part, rest) = (of_rows(whole.start..end), of_rows(end..whole.end));
+        *self = rest;
+        part
     }
 }
 
@@ -194,4 +211,83 @@ fn first_reaching(rows: Range<u32>, reaches: impl Fn(u32) -> bool) -> u32 {
         if reaches(middle) { high = middle } else { low = middle + 1 }
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Items whose rows all take one unit of work, after `columns` units for each block of
+    /// columns in the layout `sliced`.
+    struct Even {
+        items: u32,
+        columns: u64,
+    }
+
+    impl TaskRows for Even {
+        fn columns(&self) -> u32 {
+            self.items
+        }
+
+        fn len(&self) -> u32 {
+            self.items
+        }
+
+        fn first_row(&self, column: u32) -> u32 {
+            column + 1
+        }
+
+        fn work(&self, row: u32) -> u64 {
+            u64::from(row)
+        }
+
+        fn cost(&self, form: Form, _: &Range<u32>, rows: &Range<u32>) -> u64 {
+            let columns = if form == Form::Sliced { self.columns } else { 0 };
+            columns + rows.len() as u64
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn tasks_have_all_rows_once(
+            items in 2..6_000_u32,
+            columns in 0..4_000_u64,
+            kernels in 1..20_usize,
+            sliced: bool,
+        ) {
+            let rows = Even { items, columns };
+            let layout = if sliced { Layout::Sliced } else { Layout::Sparse };
+            let alone = tasks(&rows, layout, 1, 0);
+            let divided = tasks(&rows, layout, kernels, 0);
+            let mut parts = divided.iter();
+            for whole in &alone {
+                let mut begin = whole.rows.start;
+                while begin < whole.rows.end {
+                    let part = parts.next().unwrap();
+                    prop_assert_eq!((&part.columns, part.form), (&whole.columns, whole.form));
+                    prop_assert_eq!(part.rows.start, begin);
+                    prop_assert!(part.rows.end > begin);
+                    begin = part.rows.end;
+                }
+                prop_assert_eq!(begin, whole.rows.end);
+            }
+            prop_assert_eq!(parts.next(), None);
+            let [before, after] = [&alone, &divided]
+                .map(|tasks| tasks.iter().map(|task| task.cost).sum::<u64>());
+            prop_assert!(after <= 2 * before, "{after} in place of {before}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_small_at_the_end() {
+        let rows = Even { items: 1_001, columns: 0 };
+        let lens = |kernels| -> Vec<usize> {
+            let tasks = tasks(&rows, Layout::Sparse, kernels, 0);
+            tasks.iter().map(|task| task.rows.len()).collect()
+        };
+        assert_eq!(lens(1), [1_000]);
+        assert_eq!(lens(2), [250, 187, 140, 105, 79, 62, 62, 62, 53]);
+    }
 }

@@ -1,5 +1,7 @@
 //! Chunks of work and their cost.
 
+use super::workers::Assignment;
+
 /// A chunk of regular work: the input of a kernel, and memory for its answer.
 ///
 /// Chunks are made once and used again and again: [`clear`](Self::clear) empties a used chunk
@@ -70,10 +72,10 @@ pub(super) struct InWave<C> {
     pub(super) device_pays: bool,
     /// Whether prepare waits for it at the end of the stream.
     pub(super) is_awaited: bool,
-    /// Number of the kernel that answers it, and the modelled nanoseconds that this takes on the
-    /// CPU; none on a device.
+    /// Number of the kernel that answers it.
     pub(super) worker: usize,
-    pub(super) cpu_ns: Option<u64>,
+    /// Its part of the work of that kernel, until the CPU has answered it; none on a device.
+    pub(super) work: Option<Assignment>,
     /// Its place in the order in which collect reads chunks, from 0.
     pub(super) number: u64,
     /// Whether the CPU has answered it in place of a device, which is not there any more.
@@ -83,7 +85,7 @@ pub(super) struct InWave<C> {
 impl<C> InWave<C> {
     pub(super) fn new(chunk: C) -> Self {
         let (device_pays, is_awaited, has_lost_device) = (false, false, false);
-        let (worker, cpu_ns, number) = (0, None, 0);
-        Self { chunk, device_pays, is_awaited, worker, cpu_ns, number, has_lost_device }
+        let (worker, work, number) = (0, None, 0);
+        Self { chunk, device_pays, is_awaited, worker, work, number, has_lost_device }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Feeder<C> {
     awaited: usize,
     price: Price,
     workers: Workers,
+    /// Whether there may be more input.
+    has_input: bool,
     /// Whether the device is missing or lost.
     has_lost_device: bool,
     /// Number of chunks that were sent, again or for the first time.
@@ -45,6 +47,7 @@ impl<C: WaveChunk> Feeder<C> {
             awaited: 0,
             price: Price::default(),
             workers: Workers::new(workers),
+            has_input: true,
             has_lost_device: false,
             sent: 0,
         }
@@ -70,9 +73,13 @@ impl<C: WaveChunk> Feeder<C> {
     /// Takes a chunk back.
     pub(super) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
         self.has_lost_device |= mem::take(&mut chunk.has_lost_device);
-        self.complete(&mut chunk);
         self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
         self.free.push(chunk);
+    }
+
+    /// Notes the end of the input.
+    pub(super) fn end_input(&mut self) {
+        self.has_input = false;
     }
 
     /// Charges `cost`, the cost of work that is known before its chunks are filled.
@@ -95,7 +102,8 @@ impl<C: WaveChunk> Feeder<C> {
         if chunk.device_pays {
             chunk.worker = 0;
         } else {
-            self.assign(&mut chunk, cost.cpu_ns);
+            let worker = self.workers.choose(cost.cpu_ns, self.has_input);
+            self.assign(&mut chunk, worker, cost.cpu_ns);
         }
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
@@ -105,25 +113,22 @@ impl<C: WaveChunk> Feeder<C> {
     /// Sends a chunk that has come back unfinished to the same kernel, or to any if it was meant
     /// for a device that is lost.
     pub(super) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
+        let cpu_ns = chunk.chunk.cost().cpu_ns;
         if mem::take(&mut chunk.has_lost_device) {
             self.has_lost_device = true;
-            let cpu_ns = chunk.chunk.cost().cpu_ns;
-            self.assign(&mut chunk, cpu_ns);
+            chunk.worker = self.workers.choose(cpu_ns, self.has_input);
+        }
+        if !chunk.device_pays {
+            let worker = chunk.worker;
+            self.assign(&mut chunk, worker, cpu_ns);
         }
         self.dispatch(chunk, out);
     }
 
-    /// Chooses a kernel for a chunk.
-    fn assign(&mut self, chunk: &mut InWave<C>, cpu_ns: u64) {
-        chunk.worker = self.workers.assign(cpu_ns);
-        chunk.cpu_ns = Some(cpu_ns);
-    }
-
-    /// Notes that a kernel has a chunk no more.
-    fn complete(&mut self, chunk: &mut InWave<C>) {
-        if let Some(cpu_ns) = chunk.cpu_ns.take() {
-            self.workers.complete(chunk.worker, cpu_ns);
-        }
+    /// Assigns a chunk to the kernel `worker` on the CPU.
+    fn assign(&self, chunk: &mut InWave<C>, worker: usize, cpu_ns: u64) {
+        chunk.worker = worker;
+        chunk.work = Some(self.workers.assign(worker, cpu_ns));
     }
 
     fn dispatch(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {

@@ -157,6 +157,7 @@ impl<K: Kernel> KernelPart<K> {
             self.kernel.run(&mut held.chunk.chunk);
         }
         self.ledger.ran(begin.elapsed());
+        held.chunk.work = None;
         held.chunk.has_lost_device = has_lost_device;
         send(held, out);
     }

@@ -37,6 +37,8 @@
 //! ```
 //!
 //! Prepare chooses the kernel with the least modelled work left, so a slow one gets fewer chunks.
+//! While there may be more input, the first kernel, whose thread may read it, takes a chunk only
+//! when each of the others has one that waits.
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
 //! number of kernels. A kernel works in the [background](Flow::Background) of its thread: prepare
 //! and collect, which may share it, give the others work first. A device belongs to the first

@@ -156,6 +156,7 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
+        self.feeder.end_input();
         self.producer.finish()?;
         self.resume(out)
     }
