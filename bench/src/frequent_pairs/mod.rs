@@ -90,6 +90,9 @@ enum Place {
     /// The first ones, that many.
     Cores(usize),
     AllCores,
+    /// All cores, each with a run of its own over the same transactions: what more cores can give
+    /// on this machine.
+    EachCore,
     /// All cores and the device.
     Device(Device),
 }
@@ -97,7 +100,7 @@ enum Place {
 impl Place {
     fn device(self) -> Device {
         match self {
-            Self::Cores(_) | Self::AllCores => Device::Cpu,
+            Self::Cores(_) | Self::AllCores | Self::EachCore => Device::Cpu,
             Self::Device(device) => device,
         }
     }
@@ -175,6 +178,7 @@ fn places(layout: Layout, device: Option<Device>) -> Vec<(Place, String)> {
     if layout == Layout::Auto || device.is_none() {
         places.push((Place::Cores(1), "one core".to_owned()));
         places.push((Place::AllCores, "all cores".to_owned()));
+        places.push((Place::EachCore, "a run on each core".to_owned()));
     }
     if let Some(device) = device.filter(|_| ON_DEVICE.contains(&layout)) {
         places.push((Place::Device(device), format!("device {device}")));
@@ -228,23 +232,37 @@ fn mine(
     Run { itemset, layout, place }: Run,
 ) -> (Duration, Vec<RecordBatch>) {
     let mut graph = Graph::new();
-    let source = graph.add("baskets", Memory::new(schema, batches));
-    let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
-    let spec = spec.itemset(itemset).device(place.device());
-    let pairs = graph.add_after(source, "pairs", spec);
-    let (sink, rows) = Collect::new();
-    let sink = graph.add_after(pairs, "rows", sink);
+    let available = available_cores();
     // Named cores are the only ones; one core has one thread and one kernel.
-    if let Place::Cores(count) = place {
-        let cores = available_cores();
-        graph.cores(source, [cores[0]]);
-        graph.cores(pairs, &cores[..count]);
-        graph.cores(sink, [cores[0]]);
+    let cores: Vec<&[usize]> = match place {
+        Place::Cores(count) => vec![&available[..count]],
+        Place::EachCore => available.chunks(1).collect(),
+        Place::AllCores | Place::Device(_) => vec![&[]],
+    };
+    let mut sinks = Vec::new();
+    for (run, cores) in cores.into_iter().enumerate() {
+        let name = |stage: &str| format!("{stage}{run}");
+        let source = graph.add(name("baskets"), Memory::new(schema.clone(), batches.clone()));
+        let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
+        let spec = spec.itemset(itemset).device(place.device());
+        let pairs = graph.add_after(source, name("pairs"), spec);
+        let (sink, rows) = Collect::new();
+        let sink = graph.add_after(pairs, name("rows"), sink);
+        if let Some(&first) = cores.first() {
+            graph.cores(source, [first]);
+            graph.cores(pairs, cores);
+            graph.cores(sink, [first]);
+        }
+        sinks.push(rows);
     }
     let topology = graph.build().expect("the stages fit");
     let start = Instant::now();
     topology.run(RunOptions::new()).expect("the transactions are valid");
-    (start.elapsed(), rows.batches())
+    let time = start.elapsed();
+    let mut rows = sinks.into_iter().map(|rows| rows.batches());
+    let first = rows.next().expect("there is a run");
+    assert!(rows.all(|rows| totals(&rows) == totals(&first)), "two runs differ");
+    (time, first)
 }
 
 /// A column of numbers.

@@ -3,6 +3,10 @@
 /// Transactions of a block, which have 16-bit numbers there. The largest number is no transaction.
 pub(super) const BLOCK_TRANSACTIONS: usize = (1 << 16) - 1;
 
+/// The first block is this part of a whole one, and each later one twice as large as the block
+/// before it: the other cores get work soon.
+const FIRST_PART: usize = 16;
+
 /// Transactions as lists of item numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TransactionBlock {
@@ -26,7 +30,8 @@ impl TransactionBlock {
 /// Collects transactions.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// Maximum number of items of a block with several transactions.
+    /// Maximum number of items of a block with several transactions: of the open one and of all.
+    open_items: usize,
     block_items: usize,
     open: TransactionBlock,
     /// Memory of a block that is not needed any more.
@@ -34,18 +39,22 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// A collector of blocks of `block_items` items.
+    /// A collector of blocks of up to `block_items` items.
     pub(super) fn new(block_items: usize) -> Self {
-        Self { block_items, ..Self::default() }
+        Self { open_items: block_items.div_ceil(FIRST_PART), block_items, ..Self::default() }
     }
 
     /// Adds a transaction of items by number. Returns the block before it, if that is full.
     #[inline]
     pub(super) fn push(&mut self, items: &[u32]) -> Option<TransactionBlock> {
         let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
-            || !self.open.is_empty() && self.open.items.len() + items.len() > self.block_items;
-        // Closed before the transaction, which is never divided.
-        let full = if is_full { self.close() } else { None };
+            || !self.open.is_empty() && self.open.items.len() + items.len() > self.open_items;
+        let mut full = None;
+        if is_full {
+            // Closed before the transaction, which is never divided.
+            full = self.close();
+            self.open_items = self.block_items.min(self.open_items.saturating_mul(2));
+        }
         self.open.items.extend_from_slice(items);
         let end = u32::try_from(self.open.items.len()).expect("a column has fewer than 2^31");
         self.open.ends.push(end);
@@ -105,5 +114,13 @@ mod tests {
             (&first.ends[..5], &first.items[..4]),
             (&[0, 1, 3, 6, 6][..], &[0, 0, 1, 0][..])
         );
+    }
+
+    #[test]
+    fn blocks_grow() {
+        let mut collector = Collector::new(100);
+        let blocks = (0..400).filter_map(|item| collector.push(&[item]));
+        let lens: Vec<usize> = blocks.map(|block| block.items.len()).collect();
+        assert_eq!(lens, [7, 14, 28, 56, 100, 100]);
     }
 }
