@@ -242,7 +242,8 @@ fn mine(
     let mut sinks = Vec::new();
     for (run, cores) in cores.into_iter().enumerate() {
         let name = |stage: &str| format!("{stage}{run}");
-        let source = graph.add(name("baskets"), Memory::new(schema.clone(), batches.clone()));
+        let transactions = Memory::new(SchemaRef::clone(&schema), batches.clone());
+        let source = graph.add(name("baskets"), transactions);
         let spec = FrequentPairs::new(Support::Count(least)).layout(layout).memory_max(1 << 36);
         let spec = spec.itemset(itemset).device(place.device());
         let pairs = graph.add_after(source, name("pairs"), spec);
