@@ -87,8 +87,8 @@ pub enum Flow {
     InFlight,
     /// As [`Flow::InFlight`], with work that its own thread does: [`Operator::wake`] is also
     /// called when no other part of the thread has work, or has had for half a millisecond and for
-    /// as long as the last such call took. So parts that give others work, which takes little
-    /// time, come before a part that works for long, and have at least half of the time.
+    /// three times as long as the last such call took. So parts that give others work come before
+    /// a part that works for long.
     Background,
 }
 

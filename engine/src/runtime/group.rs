@@ -44,9 +44,11 @@ const LOOKS_PER_CLOCK: u32 = 64;
 const PUBLISHING: Duration = Duration::from_millis(100);
 /// Longest wait, after which its time is counted and the thread waits again.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Longest wait of work in the background for other work of its thread, after short work. After
-/// longer work the wait is as long as that, so it has at most half of the time.
+/// Longest wait of work in the background for other work of its thread, after short work.
 const BACKGROUND_WAIT: Duration = Duration::from_micros(500);
+/// After longer work, the wait is this many times as long as that. So other work, which gives
+/// other threads work, has most of the time.
+const BACKGROUND_WAITS: u32 = 3;
 /// Time between two checks of queries that wait for the allowance of another thread.
 const ALLOWANCE_LOOK: Duration = Duration::from_micros(500);
 
@@ -184,7 +186,8 @@ impl RunningGroup {
                 break;
             }
         }
-        self.background_at = self.now + (self.now - begin).max(BACKGROUND_WAIT);
+        self.background_at =
+            self.now + (BACKGROUND_WAITS * (self.now - begin)).max(BACKGROUND_WAIT);
         Ok(has_worked)
     }
 

@@ -88,4 +88,12 @@ impl<C> InWave<C> {
         let (worker, work, number) = (0, None, 0);
         Self { chunk, device_pays, is_awaited, worker, work, number, has_lost_device }
     }
+
+    /// Moves it to the kernel `worker`, which takes it from another one.
+    pub(super) fn move_to(&mut self, worker: usize) {
+        self.worker = worker;
+        if let Some(work) = &mut self.work {
+            work.move_to(worker);
+        }
+    }
 }

@@ -23,8 +23,6 @@ pub(super) struct Feeder<C> {
     awaited: usize,
     price: Price,
     workers: Workers,
-    /// Whether there may be more input.
-    has_input: bool,
     /// Whether the device is missing or lost.
     has_lost_device: bool,
     /// Number of chunks that were sent, again or for the first time.
@@ -47,7 +45,6 @@ impl<C: WaveChunk> Feeder<C> {
             awaited: 0,
             price: Price::default(),
             workers: Workers::new(workers),
-            has_input: true,
             has_lost_device: false,
             sent: 0,
         }
@@ -77,11 +74,6 @@ impl<C: WaveChunk> Feeder<C> {
         self.free.push(chunk);
     }
 
-    /// Notes the end of the input.
-    pub(super) fn end_input(&mut self) {
-        self.has_input = false;
-    }
-
     /// Charges `cost`, the cost of work that is known before its chunks are filled.
     pub(super) fn expect(&mut self, cost: &Cost) {
         self.price.switch_data(cost);
@@ -102,8 +94,7 @@ impl<C: WaveChunk> Feeder<C> {
         if chunk.device_pays {
             chunk.worker = 0;
         } else {
-            let worker = self.workers.choose(cost.cpu_ns, self.has_input);
-            self.assign(&mut chunk, worker, cost.cpu_ns);
+            self.assign(&mut chunk, self.workers.least_busy(), cost.cpu_ns);
         }
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
@@ -116,7 +107,7 @@ impl<C: WaveChunk> Feeder<C> {
         let cpu_ns = chunk.chunk.cost().cpu_ns;
         if mem::take(&mut chunk.has_lost_device) {
             self.has_lost_device = true;
-            chunk.worker = self.workers.choose(cpu_ns, self.has_input);
+            chunk.worker = self.workers.least_busy();
         }
         if !chunk.device_pays {
             let worker = chunk.worker;

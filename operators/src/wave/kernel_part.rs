@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use trommel_engine::batch::{Origin, Payload};
+use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
 
@@ -15,6 +15,7 @@ use super::feeder::into_message;
 use super::kernel::{Kernel, OnDevice};
 use super::ledger::Ledger;
 use super::limits::Wave;
+use super::queues::{Held, Queues};
 
 /// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
 const LATE_LOOKS: u32 = 16;
@@ -22,12 +23,6 @@ const LATE_LOOKS: u32 = 16;
 /// notices.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
-
-/// A chunk that waits or is in flight.
-struct Held<C> {
-    chunk: Box<InWave<C>>,
-    origin: Option<Origin>,
-}
 
 /// Place where chunks are answered.
 enum Place<D> {
@@ -42,14 +37,13 @@ enum Place<D> {
 ///
 /// A kernel alone answers a chunk at once, while that is in the cache. One of several works in the
 /// background of its thread: prepare and collect may share the thread, and the other kernels wait
-/// for them.
+/// for them. Those that have nothing to do take its chunks meanwhile.
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
-    is_alone: bool,
     place: Place<K::OnDevice>,
     /// Chunks for the CPU.
-    on_cpu: VecDeque<Held<K::Chunk>>,
+    on_cpu: Queues<K::Chunk>,
     /// Chunks for the device that it has no room for.
     waiting: VecDeque<Held<K::Chunk>>,
     /// Chunks on the device.
@@ -65,18 +59,17 @@ pub(super) struct KernelPart<K: Kernel> {
 }
 
 impl<K: Kernel> KernelPart<K> {
-    /// A part around `kernel`. With `auto`, the device is opened for the first chunk that it pays
-    /// for; with `cuda`, for the first chunk, or at the end of a stream without chunks. `is_alone`
-    /// says that the operator has no other kernel.
-    pub(super) fn new(kernel: K, wave: Wave, is_alone: bool) -> Self {
+    /// A part around `kernel` that answers the chunks of `on_cpu`. With `auto`, the device is
+    /// opened for the first chunk that it pays for; with `cuda`, for the first chunk, or at the end
+    /// of a stream without chunks.
+    pub(super) fn new(kernel: K, wave: Wave, on_cpu: Queues<K::Chunk>) -> Self {
         let now = Instant::now();
         let is_on_cpu = wave.device == Device::Cpu;
         Self {
             kernel,
             wave,
-            is_alone,
             place: if is_on_cpu { Place::Cpu } else { Place::Unopened },
-            on_cpu: VecDeque::with_capacity(wave.chunks),
+            on_cpu,
             waiting: VecDeque::with_capacity(wave.chunks),
             flying: VecDeque::with_capacity(wave.chunks),
             first_since: now,
@@ -133,7 +126,7 @@ impl<K: Kernel> KernelPart<K> {
         if let Err(error) = self.fly(now, out) {
             self.leave_device(error)?;
         }
-        if runs_on_cpu && let Some(held) = self.on_cpu.pop_front() {
+        if runs_on_cpu && let Some(held) = self.on_cpu.pop() {
             self.run(held, out);
         }
         let held = self.on_cpu.len() + self.waiting.len() + self.flying.len();
@@ -142,9 +135,9 @@ impl<K: Kernel> KernelPart<K> {
         self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
         Ok(match held {
+            _ if !self.on_cpu.is_alone() && !self.on_cpu.are_empty() => Flow::Background,
             0 => Flow::NeedInput,
-            _ if self.is_alone || self.on_cpu.is_empty() => Flow::InFlight,
-            _ => Flow::Background,
+            _ => Flow::InFlight,
         })
     }
 
@@ -223,14 +216,14 @@ impl<K: Kernel> KernelPart<K> {
         // Drops the device, which waits until no buffer of a chunk is in use any more.
         self.place = Place::Cpu;
         let lost = self.flying.drain(..).chain(self.waiting.drain(..));
-        self.on_cpu = lost.chain(self.on_cpu.drain(..)).collect();
+        self.on_cpu.push_first(lost);
     }
 
     /// Sets the time of the next look at the device; at once, if there is another chunk that a
     /// kernel alone answers.
     fn plan_look(&mut self, now: Instant) {
         self.next_look = now;
-        if self.is_alone && !self.on_cpu.is_empty() {
+        if self.on_cpu.is_alone() && !self.on_cpu.are_empty() {
             return;
         }
         let passed = now.saturating_duration_since(self.first_since);
@@ -256,18 +249,22 @@ impl<K: Kernel> Operator for KernelPart<K> {
         let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
         // Prepare learns only later that a device is lost.
         let is_on_cpu = !chunk.device_pays || matches!(self.place, Place::Cpu);
-        let queue = if is_on_cpu { &mut self.on_cpu } else { &mut self.waiting };
-        queue.push_back(Held { chunk, origin });
-        Ok(self.advance(out, self.is_alone)?)
+        let held = Held { chunk, origin };
+        if is_on_cpu {
+            self.on_cpu.push(held);
+        } else {
+            self.waiting.push_back(held);
+        }
+        Ok(self.advance(out, self.on_cpu.is_alone())?)
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
-        Ok(self.advance(out, self.is_alone)?)
+        Ok(self.advance(out, self.on_cpu.is_alone())?)
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let is_running = self.is_alone && !self.on_cpu.is_empty();
+        let is_running = self.on_cpu.is_alone() && !self.on_cpu.are_empty();
         (is_running || !self.flying.is_empty()).then_some(self.next_look)
     }
 

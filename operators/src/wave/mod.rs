@@ -37,8 +37,7 @@
 //! ```
 //!
 //! Prepare chooses the kernel with the least modelled work left, so a slow one gets fewer chunks.
-//! While there may be more input, the first kernel, whose thread may read it, takes a chunk only
-//! when each of the others has one that waits.
+//! A kernel that has none left takes those that wait for the others.
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
 //! number of kernels. A kernel works in the [background](Flow::Background) of its thread: prepare
 //! and collect, which may share it, give the others work first. A device belongs to the first
@@ -197,6 +196,7 @@
 //! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
 //! | `feeder`, `price`, `workers` | the chunks of prepare; the price of a device; the kernel of a chunk |
+//! | `queues` | the chunks that kernels have not begun |
 //! | `device`, `session`, `error` | the `device` parameter; a device that is opened once; its failures |
 //! | `ledger` | counters of the kernel part |
 
@@ -212,6 +212,7 @@ mod limits;
 mod operator;
 mod price;
 mod producer;
+mod queues;
 mod session;
 #[cfg(test)]
 pub(crate) mod tests;

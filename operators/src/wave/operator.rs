@@ -12,6 +12,7 @@ use super::kernel::Kernel;
 use super::kernel_part::KernelPart;
 use super::limits::{CHUNKS_MAX, Wave};
 use super::producer::{PreparePart, Producer};
+use super::queues::Queues;
 
 /// An operator of three parts: `prepare`, the part that the kernel [names](Kernel::NAME), and
 /// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of
@@ -67,8 +68,8 @@ where
     // Beside several kernels, prepare has little to do and stays with the part before it.
     let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
     let mut parts = vec![part("prepare".into(), load, prepare)];
-    let is_alone = kernels.len() == 1;
-    for (worker, kernel) in kernels.into_iter().enumerate() {
+    let queues = Queues::of(kernels.len(), chunks);
+    for (worker, (kernel, queues)) in kernels.into_iter().zip(queues).enumerate() {
         let (name, wave) = match worker {
             0 => (K::NAME.into(), wave),
             later => {
@@ -76,7 +77,7 @@ where
             }
         };
         let load = kernel.load();
-        parts.push(part(name, load, KernelPart::new(kernel, wave, is_alone)));
+        parts.push(part(name, load, KernelPart::new(kernel, wave, queues)));
     }
     parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
     Fragment::with_workers(parts, outputs)

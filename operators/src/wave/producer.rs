@@ -156,7 +156,6 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         self.is_finishing = true;
-        self.feeder.end_input();
         self.producer.finish()?;
         self.resume(out)
     }

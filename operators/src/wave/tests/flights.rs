@@ -12,6 +12,7 @@ use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
 
 use super::super::chunk::InWave;
 use super::super::kernel_part::KernelPart;
+use super::super::queues::Queues;
 use super::super::{Landed, OPENING_NS, OnDevice};
 use super::*;
 
@@ -368,7 +369,9 @@ fn chunks_that_are_not_for_a_device_keep_their_order_between_those_that_are() {
 fn chunks_for_the_cpu_do_not_wait_for_a_flight() {
     let script = Script { flight: Duration::from_millis(3), ..script() };
     let device = Device::Auto;
-    let mut part = KernelPart::new(DoubleKernel { script, device }, Wave::new(device, 4, 1), true);
+    let (kernel, wave) = (DoubleKernel { script, device }, Wave::new(device, 4, 1));
+    let queues = Queues::of(1, wave.chunks).next().unwrap();
+    let mut part = KernelPart::new(kernel, wave, queues);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
         let mut chunk = InWave::new(chunk);
