@@ -21,8 +21,8 @@ struct State {
     is_general: bool,
 }
 
-/// Words of a window. `lower` is its lower case as far as plain blocks need it, and `blocks` has its
-/// masks.
+/// Words of a window. `lower` is its lower case as far as plain blocks need it, and `blocks` has
+/// its masks.
 pub(super) fn words(
     text: &str,
     lower: &str,
