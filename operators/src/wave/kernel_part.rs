@@ -37,7 +37,7 @@ enum Place<D> {
 ///
 /// A kernel alone answers a chunk at once, while that is in the cache. One of several works in the
 /// background of its thread: prepare and collect may share the thread, and the other kernels wait
-/// for them. Those that have nothing to do take its chunks meanwhile.
+/// for them. Meanwhile, a kernel that has nothing to do takes chunks that wait here.
 pub(super) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,

@@ -37,7 +37,7 @@
 //! ```
 //!
 //! Prepare chooses the kernel with the least modelled work left, so a slow one gets fewer chunks.
-//! A kernel that has none left takes those that wait for the others.
+//! A kernel without chunks takes chunks that wait for other kernels.
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
 //! number of kernels. A kernel works in the [background](Flow::Background) of its thread: prepare
 //! and collect, which may share it, give the others work first. A device belongs to the first

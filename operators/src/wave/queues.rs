@@ -13,11 +13,12 @@ pub(super) struct Held<C> {
     pub(super) origin: Option<Origin>,
 }
 
-/// The queues of all kernels, for one of them. A kernel without chunks takes those of the others:
-/// the thread of another kernel may have other work, or its chunks may take longer than modelled.
+/// Queues of waiting chunks, one for each kernel, as the kernel `own` sees them. A kernel without
+/// chunks takes chunks from the queues of other kernels, whose threads may have other work or whose
+/// chunks may take longer than modelled.
 pub(super) struct Queues<C> {
     all: Arc<[Queue<C>]>,
-    /// Number of the kernel.
+    /// Number of the kernel that has this value.
     own: usize,
 }
 
@@ -25,7 +26,7 @@ pub(super) struct Queues<C> {
 type Queue<C> = (Sender<Held<C>>, Receiver<Held<C>>);
 
 impl<C> Queues<C> {
-    /// The queues for each of `kernels` kernels, with room for `chunks` chunks.
+    /// Makes `kernels` queues with room for `chunks` chunks each, and gives them to each kernel.
     pub(super) fn of(kernels: usize, chunks: usize) -> impl Iterator<Item = Self> {
         let all: Arc<[Queue<C>]> = (0..kernels).map(|_| bounded(chunks)).collect();
         (0..kernels).map(move |own| Self { all: Arc::clone(&all), own })
@@ -36,7 +37,7 @@ impl<C> Queues<C> {
         self.all.len() == 1
     }
 
-    /// Number of chunks of this kernel.
+    /// Number of chunks in the queue of the kernel `own`.
     pub(super) fn len(&self) -> usize {
         self.all[self.own].1.len()
     }
@@ -46,7 +47,7 @@ impl<C> Queues<C> {
         self.all.iter().all(|(_, chunks)| chunks.is_empty())
     }
 
-    /// Adds a chunk to those of this kernel.
+    /// Adds `held` to the queue of the kernel `own`.
     ///
     /// # Panics
     /// If there are more chunks than room.
@@ -54,13 +55,13 @@ impl<C> Queues<C> {
         self.all[self.own].0.try_send(held).expect("there is room for all chunks of the wave");
     }
 
-    /// Adds chunks before those of this kernel.
+    /// Adds `first` before the other chunks of the kernel `own`.
     pub(super) fn push_first(&self, first: impl Iterator<Item = Held<C>>) {
         let later: Vec<Held<C>> = self.all[self.own].1.try_iter().collect();
         first.chain(later).for_each(|held| self.push(held));
     }
 
-    /// The next chunk of this kernel, or of the next one that has any.
+    /// Takes the first chunk of the kernel `own`, or else of the next kernel that has one.
     pub(super) fn pop(&self) -> Option<Held<C>> {
         let kernels = self.all.len();
         let order = (self.own..self.own + kernels).map(|kernel| kernel % kernels);

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use trommel_engine::batch::Chunk;
+use trommel_engine::operator::{Flow, Operator};
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 
+use super::super::chunk::InWave;
+use super::super::kernel_part::KernelPart;
+use super::super::queues::Queues;
 use super::super::{Landed, OnDevice};
 use super::*;
 
@@ -145,4 +150,26 @@ fn kernels_share_the_chunks_of_a_device_that_is_missing() {
         let (_, waves) = run(&[100; 3], wave, cores);
         assert!(waves.iter().all(|&waves| waves > 20), "{waves:?}");
     }
+}
+
+#[test]
+fn a_kernel_answers_chunks_that_wait_for_a_busy_one() {
+    let busy = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let wave = Wave::new(Device::Cpu, 4, 1);
+    let part = |queues| {
+        let kernel = SquareKernel { pause: Duration::ZERO, busy: Arc::clone(&busy) };
+        KernelPart::new(kernel, wave, queues)
+    };
+    let mut parts: Vec<_> = Queues::of(2, wave.chunks).map(part).collect();
+    let chunk = || Payload::Chunk(Chunk::new(InWave::new(Squares::default()), 1, 8));
+    let out = &mut Output::new();
+    for worker in [0, 0, 1] {
+        assert_eq!(parts[worker].process(0, chunk(), out).unwrap(), Flow::Background);
+    }
+    // Kernel 0 never gets its turn.
+    let flows = [(); 3].map(|()| parts[1].wake(Instant::now(), out).unwrap());
+    assert_eq!(flows, [Flow::Background, Flow::Background, Flow::NeedInput]);
+    assert_eq!(parts[0].wake(Instant::now(), out).unwrap(), Flow::NeedInput);
+    let waves = parts.iter().map(|part| counter(&part.counters(), "waves"));
+    assert_eq!(waves.collect::<Vec<_>>(), [0, 3]);
 }
