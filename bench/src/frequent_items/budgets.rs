@@ -15,7 +15,7 @@ use super::table::{Candidate, Rows};
 const BUDGETS_KB: [usize; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 1536];
 
 /// Cells that the sieve keeps for each counter: with fewer, most items enter its counters.
-const CELLS_PER_COUNTER: usize = 4;
+const CELLS_PER_COUNTER: usize = 2;
 
 /// The numbers of counters that are tried.
 const COUNTERS_MIN: usize = 8;
