@@ -7,12 +7,14 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_maskz_expand_epi64,
-    _mm512_reduce_add_epi64, _mm512_test_epi8_mask,
+    __m256i, __m512i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_cmpeq_epi8,
+    _mm256_cmpeq_epi64, _mm256_movemask_epi8, _mm256_permutevar8x32_epi32, _mm256_set1_epi64x,
+    _mm256_setr_epi64x, _mm256_setzero_si256, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_maskz_expand_epi64, _mm512_reduce_add_epi64, _mm512_test_epi8_mask,
 };
 
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{Avx2, Avx512, Extension, avx512};
+use crate::simd::{Avx2, Avx512, Extension, avx2, avx512};
 use crate::simd::{Portable, Scalar};
 
 /// Words of a line.
@@ -46,7 +48,7 @@ pub(super) trait Lines: Copy {
     fn total(self, sums: Self::Line) -> u32;
 }
 
-/// Lines as arrays, of which the compiler makes registers of the level.
+/// Lines as arrays, of which the compiler makes registers of the level if it has some.
 macro_rules! arrays {
     ($level:ty) => {
         impl Lines for $level {
@@ -108,8 +110,100 @@ macro_rules! arrays {
 
 arrays!(Scalar);
 arrays!(Portable);
+
+/// For each set of four pairs that are present: the words that come into the places of the pairs.
 #[cfg(target_arch = "x86_64")]
-arrays!(Avx2);
+static EXPANDED: [[u32; LINE / 2]; 16] = expanded();
+
+#[cfg(target_arch = "x86_64")]
+const fn expanded() -> [[u32; LINE / 2]; 16] {
+    let mut table = [[0; LINE / 2]; 16];
+    let mut present = 0;
+    while present < table.len() {
+        let (mut pair, mut next) = (0, 0);
+        while pair < LINE / 4 {
+            if present >> pair & 1 == 1 {
+                table[present][2 * pair] = next;
+                table[present][2 * pair + 1] = next + 1;
+                next += 2;
+            }
+            pair += 1;
+        }
+        present += 1;
+    }
+    table
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    /// Half a line, as [`Lines::expand`] makes a whole one of `packed`.
+    #[inline(always)]
+    fn expand_half(self, packed: &[u32; LINE / 2], present: u8) -> __m256i {
+        let places = self.load_u32(&EXPANDED[usize::from(present & 0xf)]);
+        let words = avx2!(self, _mm256_permutevar8x32_epi32(self.load_u32(packed), places));
+        let pairs = avx2!(self, _mm256_setr_epi64x(1, 2, 4, 8));
+        let is_present = avx2!(self, {
+            let present = _mm256_set1_epi64x(i64::from(present));
+            _mm256_cmpeq_epi64(_mm256_and_si256(present, pairs), pairs)
+        });
+        avx2!(self, _mm256_and_si256(words, is_present))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lines for Avx2 {
+    type Line = [__m256i; 2];
+
+    #[inline(always)]
+    fn line(self, words: &[u32; LINE]) -> [__m256i; 2] {
+        let (halves, _) = words.as_chunks();
+        [self.load_u32(&halves[0]), self.load_u32(&halves[1])]
+    }
+
+    #[inline(always)]
+    fn words(self, line: [__m256i; 2]) -> [u32; LINE] {
+        let mut words = [0; LINE];
+        let (halves, _) = words.as_chunks_mut();
+        halves.iter_mut().zip(line).for_each(|(words, half)| self.store_u32(half, words));
+        words
+    }
+
+    #[inline(always)]
+    fn and(self, [low, high]: [__m256i; 2], right: [__m256i; 2]) -> [__m256i; 2] {
+        avx2!(self, [_mm256_and_si256(low, right[0]), _mm256_and_si256(high, right[1])])
+    }
+
+    #[inline(always)]
+    fn bytes(self, line: [__m256i; 2]) -> u64 {
+        let [low, high] = line.map(|half| {
+            let is_zero = avx2!(self, _mm256_cmpeq_epi8(half, _mm256_setzero_si256()));
+            !avx2!(self, _mm256_movemask_epi8(is_zero)).cast_unsigned()
+        });
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    #[inline(always)]
+    fn expand(self, packed: &[u32; LINE], present: u8) -> [__m256i; 2] {
+        let (low, _) = packed.as_chunks::<{ LINE / 2 }>();
+        let before = 2 * (present & 0xf).count_ones() as usize;
+        let high = packed[before..].first_chunk().expect("at most half a line is before");
+        [self.expand_half(&low[0], present), self.expand_half(high, present >> 4)]
+    }
+
+    #[inline(always)]
+    fn add_bits(self, [low, high]: [__m256i; 2], line: [__m256i; 2]) -> [__m256i; 2] {
+        // The bits of a byte of both halves are at most 16.
+        let [bits, more] = line.map(|half| self.count_bits_of_bytes(half));
+        let bits = self.add_bytes(avx2!(self, _mm256_add_epi8(bits, more)));
+        [avx2!(self, _mm256_add_epi64(low, bits)), high]
+    }
+
+    #[inline(always)]
+    fn total(self, sums: [__m256i; 2]) -> u32 {
+        // Sums are below 2^32: the upper words are zeros.
+        self.words(sums).iter().sum()
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 impl<E: Extension> Lines for Avx512<E> {
@@ -152,5 +246,67 @@ impl<E: Extension> Lines for Avx512<E> {
     #[expect(clippy::cast_possible_truncation, reason = "a segment has less than 2^32 documents")]
     fn total(self, sums: __m512i) -> u32 {
         avx512!(self, _mm512_reduce_add_epi64(sums)).cast_unsigned() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+    use crate::simd::{Call, Popcount, RunOn, dispatch};
+
+    /// All that a level does with two lines.
+    struct Both<'a>(&'a [u32; LINE], &'a [u32; LINE], u8);
+
+    impl Call for Both<'_> {
+        type Output = ([u32; LINE], [u32; LINE], u64, u32);
+    }
+
+    impl<L: Lines> RunOn<L> for Both<'_> {
+        #[inline(always)]
+        fn run_on(self, level: L) -> Self::Output {
+            let Self(left, right, present) = self;
+            let both = level.and(level.line(left), level.line(right));
+            let mut sums = level.line(&[0; LINE]);
+            for line in [left, right] {
+                sums = level.add_bits(sums, level.line(line));
+            }
+            let expanded = level.words(level.expand(left, present));
+            (level.words(both), expanded, level.bytes(both), level.total(sums))
+        }
+    }
+
+    #[test]
+    fn all_levels_agree_with_plain_loops() {
+        let mut state = 1_u64;
+        let mut word = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let bytes = u32::try_from(state >> 32).unwrap();
+            // Half of the bytes are zeros.
+            bytes & [0xff00_00ff, 0x00ff_ff00, 0, u32::MAX][(state >> 20 & 3) as usize]
+        };
+        for present in 0..=u8::MAX {
+            let (left, right) = ([0; LINE].map(|_: u32| word()), [0; LINE].map(|_: u32| word()));
+            let both: Vec<u32> = left.iter().zip(right).map(|(left, right)| left & right).collect();
+            let mut packed = left.chunks(2);
+            let expanded: Vec<u32> = (0..8)
+                .flat_map(|pair| match present >> pair & 1 {
+                    1 => packed.next().unwrap(),
+                    _ => &[0, 0],
+                })
+                .copied()
+                .collect();
+            let bytes = both.iter().flat_map(|word| word.to_le_bytes());
+            let bytes = bytes.zip(0..).fold(0, |all, (byte, at)| all | u64::from(byte != 0) << at);
+            let total: u32 = left.iter().chain(&right).map(|word| word.count_ones()).sum();
+            for isa in Isa::available() {
+                let found = dispatch::<Popcount, _>(isa, Both(&left, &right, present));
+                assert_eq!(
+                    found,
+                    (both[..].try_into().unwrap(), expanded[..].try_into().unwrap(), bytes, total),
+                    "{isa}"
+                );
+            }
+        }
     }
 }

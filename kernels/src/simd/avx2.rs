@@ -24,6 +24,14 @@ impl Avx2 {
         unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
     }
 
+    /// Writes eight numbers.
+    #[inline(always)]
+    pub(crate) fn store_u32(self, register: __m256i, numbers: &mut [u32; 8]) {
+        // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features as
+        // in `avx2!`.
+        unsafe { _mm256_storeu_si256(std::ptr::from_mut(numbers).cast(), register) };
+    }
+
     /// Writes the lanes whose bits are set in `kept` to the front of `numbers`, in their order;
     /// numbers past them may be overwritten.
     #[inline(always)]
