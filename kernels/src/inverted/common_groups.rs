@@ -4,8 +4,9 @@
 
 use super::blocks::Blocks;
 use super::groups::Groups;
-use super::lines::{LINE, Lines};
+use super::lines::Lines;
 use super::plan::Steps;
+use super::taking::{Counted, Found, TakeLine};
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
@@ -41,9 +42,9 @@ impl<'a> Grouped<'a> {
         has_summary.then_some(grouped)
     }
 
-    /// Gives the number and the bits of each line in which all lists share a group.
+    /// Gives each line in which all lists share a group.
     #[inline(always)]
-    fn for_each_line<L: Lines>(&self, level: L, mut take: impl FnMut(usize, L::Line)) {
+    fn give_lines<L: Lines>(&self, level: L, taker: &mut impl TakeLine<L>) {
         let [first, others @ ..] = &self.lists;
         let others = &others[..self.len.saturating_sub(1)];
         for (at, summary) in first.summary.iter().enumerate() {
@@ -61,7 +62,7 @@ impl<'a> Grouped<'a> {
                 for list in others {
                     line = level.and(line, list.line(level, at, byte));
                 }
-                take(at * 64 + byte, line);
+                taker.take(level, at * 64 + byte, line);
             }
         }
     }
@@ -81,26 +82,14 @@ impl Call for CountCommon<'_> {
 impl<L: Lines> RunOn<L> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
-        let mut sums = level.line(&[0; LINE]);
-        self.0.for_each_line(level, |_, line| sums = level.add_bits(sums, line));
-        level.total(sums)
+        let mut counted = Counted::new(level);
+        self.0.give_lines(level, &mut counted);
+        counted.total(level)
     }
 }
 
 /// Appends the documents in all lists.
 #[inline(always)]
 pub(super) fn find_common_groups<L: Blocks>(level: L, lists: &Grouped<'_>, found: &mut Vec<u32>) {
-    // On the stack, so that nothing is cleared in `found` that is then overwritten.
-    let mut ids = [0; LINE * 32 + 32];
-    lists.for_each_line(level, |at, line| {
-        let mut base = u32::try_from(at * LINE * 32).expect("a line of documents");
-        let mut len = 0;
-        for word in level.words(line) {
-            let free = ids[len..].first_chunk_mut().expect("there is room for a word");
-            level.ids_of(base, word, free);
-            len += word.count_ones() as usize;
-            base = base.wrapping_add(32);
-        }
-        found.extend_from_slice(&ids[..len]);
-    });
+    lists.give_lines(level, &mut Found::new(found));
 }

@@ -7,6 +7,7 @@ use super::document_set::DocumentSet;
 use super::lines::{LINE, Lines};
 use super::list::List;
 use super::plan::Steps;
+use super::taking::{Counted, Found, TakeLine};
 use super::view::View;
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
@@ -32,22 +33,8 @@ pub(super) fn count_common_bits(isa: Isa, steps: Steps<'_>) -> u32 {
 /// Appends the documents in all lists.
 #[inline(always)]
 pub(super) fn find_common_bits<L: Blocks>(level: L, steps: Steps<'_>, found: &mut Vec<u32>) {
-    // On the stack, so that nothing is cleared in `found` that is then overwritten.
-    let mut ids = [0; STRIP * 32 + 32];
-    let mut base = 0_u32;
     let bitmaps = Bitmaps::new(steps);
-    bitmaps.for_each_strip(level, 0..bitmaps.strips(), |strip| {
-        let mut len = 0;
-        for line in strip {
-            for word in level.words(line) {
-                let free = ids[len..].first_chunk_mut().expect("there is room for a word");
-                level.ids_of(base, word, free);
-                len += word.count_ones() as usize;
-                base = base.wrapping_add(32);
-            }
-        }
-        found.extend_from_slice(&ids[..len]);
-    });
+    bitmaps.give_lines(level, 0..bitmaps.strips(), &mut Found::new(found));
 }
 
 struct CountCommon<'a>(Steps<'a>);
@@ -164,24 +151,14 @@ impl<'a> Bitmaps<'a> {
     /// The number of common documents in some strips.
     #[inline(always)]
     fn count<L: Lines>(&self, level: L, strips: Range<usize>) -> u32 {
-        let mut sums = level.line(&[0; LINE]);
-        self.for_each_strip(level, strips, |[first, second, third, fourth]| {
-            sums = level.add_bits(sums, first);
-            sums = level.add_bits(sums, second);
-            sums = level.add_bits(sums, third);
-            sums = level.add_bits(sums, fourth);
-        });
-        level.total(sums)
+        let mut counted = Counted::new(level);
+        self.give_lines(level, strips, &mut counted);
+        counted.total(level)
     }
 
-    /// Gives the common words of some strips in turn. The last strip of all ends with zeros.
+    /// Gives the common lines of some strips in turn. The last strip of all ends with zeros.
     #[inline(always)]
-    fn for_each_strip<L: Lines>(
-        &self,
-        level: L,
-        part: Range<usize>,
-        mut take: impl FnMut([L::Line; LINES]),
-    ) {
+    fn give_lines<L: Lines>(&self, level: L, part: Range<usize>, taker: &mut impl TakeLine<L>) {
         let [first, held @ ..] = &self.held;
         let held = &held[..self.held_len.saturating_sub(1)];
         let (strips, rest) = first.as_chunks::<STRIP>();
@@ -194,7 +171,7 @@ impl<'a> Bitmaps<'a> {
             for &key in self.others {
                 strip = and(level, strip, bits(self.steps.list(key)), at * STRIP);
             }
-            take(strip);
+            give(level, at, strip, taker);
         }
         if part.end > strips.len() && !rest.is_empty() {
             let mut last = [0; STRIP];
@@ -205,9 +182,24 @@ impl<'a> Bitmaps<'a> {
                 let words = words.get(begin..).unwrap_or(&[]);
                 last.iter_mut().zip(words).for_each(|(word, other)| *word &= other);
             }
-            take(load(level, &last));
+            give(level, strips.len(), load(level, &last), taker);
         }
     }
+}
+
+/// Gives the lines of a strip.
+#[inline(always)]
+fn give<L: Lines>(
+    level: L,
+    strip: usize,
+    [first, second, third, fourth]: [L::Line; LINES],
+    taker: &mut impl TakeLine<L>,
+) {
+    let number = strip * LINES;
+    taker.take(level, number, first);
+    taker.take(level, number + 1, second);
+    taker.take(level, number + 2, third);
+    taker.take(level, number + 3, fourth);
 }
 
 /// The lines of a strip.

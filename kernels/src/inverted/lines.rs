@@ -164,7 +164,8 @@ impl Lines for Avx2 {
     fn words(self, line: [__m256i; 2]) -> [u32; LINE] {
         let mut words = [0; LINE];
         let (halves, _) = words.as_chunks_mut();
-        halves.iter_mut().zip(line).for_each(|(words, half)| self.store_u32(half, words));
+        self.store_u32(line[0], &mut halves[0]);
+        self.store_u32(line[1], &mut halves[1]);
         words
     }
 
@@ -174,12 +175,11 @@ impl Lines for Avx2 {
     }
 
     #[inline(always)]
-    fn bytes(self, line: [__m256i; 2]) -> u64 {
-        let [low, high] = line.map(|half| {
-            let is_zero = avx2!(self, _mm256_cmpeq_epi8(half, _mm256_setzero_si256()));
-            !avx2!(self, _mm256_movemask_epi8(is_zero)).cast_unsigned()
-        });
-        u64::from(low) | u64::from(high) << 32
+    fn bytes(self, [low, high]: [__m256i; 2]) -> u64 {
+        let zero = avx2!(self, _mm256_setzero_si256());
+        let low = avx2!(self, _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, zero)));
+        let high = avx2!(self, _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, zero)));
+        !(u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32)
     }
 
     #[inline(always)]
@@ -192,8 +192,8 @@ impl Lines for Avx2 {
 
     #[inline(always)]
     fn add_bits(self, [low, high]: [__m256i; 2], line: [__m256i; 2]) -> [__m256i; 2] {
-        // The bits of a byte of both halves are at most 16.
-        let [bits, more] = line.map(|half| self.count_bits_of_bytes(half));
+        let (bits, more) = (self.count_bits_of_bytes(line[0]), self.count_bits_of_bytes(line[1]));
+        // A byte of both halves has at most 16 bits.
         let bits = self.add_bytes(avx2!(self, _mm256_add_epi8(bits, more)));
         [avx2!(self, _mm256_add_epi64(low, bits)), high]
     }

@@ -115,6 +115,7 @@ mod scratch;
 mod segment;
 mod sink;
 mod steps;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod validate;
