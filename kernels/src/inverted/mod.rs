@@ -81,6 +81,7 @@
 //! | `groups` | lists by groups of 64 documents |
 //! | `dense`, `common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
 //! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
+//! | `taking` | counts or documents of lines |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
 
 mod answer;

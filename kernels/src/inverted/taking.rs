@@ -1,11 +1,11 @@
-//! What becomes of the lines of documents that a query finds: their number, or their ids.
+//! Takers of the lines of documents that a query finds: of their number, or of their ids.
 //!
 //! A closure would not be compiled with the instructions of a level, so these are types.
 
 use super::blocks::Blocks;
 use super::lines::{LINE, Lines};
 
-/// What becomes of lines.
+/// A taker of lines.
 pub(super) trait TakeLine<L: Lines> {
     /// Takes the bits of the line with this number.
     fn take(&mut self, level: L, number: usize, line: L::Line);
