@@ -4,9 +4,9 @@
 
 use super::blocks::Blocks;
 use super::groups::Groups;
+use super::line_sink::{LineCount, LineIds, LineSink};
 use super::lines::Lines;
 use super::plan::Steps;
-use super::taking::{Counted, Found, TakeLine};
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
@@ -44,7 +44,7 @@ impl<'a> Grouped<'a> {
 
     /// Gives each line in which all lists share a group.
     #[inline(always)]
-    fn give_lines<L: Lines>(&self, level: L, taker: &mut impl TakeLine<L>) {
+    fn give_lines<L: Lines>(&self, level: L, sink: &mut impl LineSink<L>) {
         let [first, others @ ..] = &self.lists;
         let others = &others[..self.len.saturating_sub(1)];
         for (at, summary) in first.summary.iter().enumerate() {
@@ -62,7 +62,7 @@ impl<'a> Grouped<'a> {
                 for list in others {
                     line = level.and(line, list.line(level, at, byte));
                 }
-                taker.take(level, at * 64 + byte, line);
+                sink.take(level, at * 64 + byte, line);
             }
         }
     }
@@ -82,7 +82,7 @@ impl Call for CountCommon<'_> {
 impl<L: Lines> RunOn<L> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
-        let mut counted = Counted::new(level);
+        let mut counted = LineCount::new(level);
         self.0.give_lines(level, &mut counted);
         counted.total(level)
     }
@@ -91,5 +91,7 @@ impl<L: Lines> RunOn<L> for CountCommon<'_> {
 /// Appends the documents in all lists.
 #[inline(always)]
 pub(super) fn find_common_groups<L: Blocks>(level: L, lists: &Grouped<'_>, found: &mut Vec<u32>) {
-    lists.give_lines(level, &mut Found::new(found));
+    let mut ids = LineIds::new(found);
+    lists.give_lines(level, &mut ids);
+    ids.append();
 }

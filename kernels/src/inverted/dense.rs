@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::blocks::Blocks;
 use super::document_set::DocumentSet;
+use super::line_sink::{LineCount, LineIds, LineSink};
 use super::lines::{LINE, Lines};
 use super::list::List;
 use super::plan::Steps;
-use super::taking::{Counted, Found, TakeLine};
 use super::view::View;
 use crate::Isa;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
@@ -34,7 +34,9 @@ pub(super) fn count_common_bits(isa: Isa, steps: Steps<'_>) -> u32 {
 #[inline(always)]
 pub(super) fn find_common_bits<L: Blocks>(level: L, steps: Steps<'_>, found: &mut Vec<u32>) {
     let bitmaps = Bitmaps::new(steps);
-    bitmaps.give_lines(level, 0..bitmaps.strips(), &mut Found::new(found));
+    let mut ids = LineIds::new(found);
+    bitmaps.give_lines(level, 0..bitmaps.strips(), &mut ids);
+    ids.append();
 }
 
 struct CountCommon<'a>(Steps<'a>);
@@ -151,14 +153,14 @@ impl<'a> Bitmaps<'a> {
     /// The number of common documents in some strips.
     #[inline(always)]
     fn count<L: Lines>(&self, level: L, strips: Range<usize>) -> u32 {
-        let mut counted = Counted::new(level);
+        let mut counted = LineCount::new(level);
         self.give_lines(level, strips, &mut counted);
         counted.total(level)
     }
 
     /// Gives the common lines of some strips in turn. The last strip of all ends with zeros.
     #[inline(always)]
-    fn give_lines<L: Lines>(&self, level: L, part: Range<usize>, taker: &mut impl TakeLine<L>) {
+    fn give_lines<L: Lines>(&self, level: L, part: Range<usize>, sink: &mut impl LineSink<L>) {
         let [first, held @ ..] = &self.held;
         let held = &held[..self.held_len.saturating_sub(1)];
         let (strips, rest) = first.as_chunks::<STRIP>();
@@ -171,7 +173,7 @@ impl<'a> Bitmaps<'a> {
             for &key in self.others {
                 strip = and(level, strip, bits(self.steps.list(key)), at * STRIP);
             }
-            give(level, at, strip, taker);
+            give(level, at, strip, sink);
         }
         if part.end > strips.len() && !rest.is_empty() {
             let mut last = [0; STRIP];
@@ -182,7 +184,7 @@ impl<'a> Bitmaps<'a> {
                 let words = words.get(begin..).unwrap_or(&[]);
                 last.iter_mut().zip(words).for_each(|(word, other)| *word &= other);
             }
-            give(level, strips.len(), load(level, &last), taker);
+            give(level, strips.len(), load(level, &last), sink);
         }
     }
 }
@@ -193,13 +195,13 @@ fn give<L: Lines>(
     level: L,
     strip: usize,
     [first, second, third, fourth]: [L::Line; LINES],
-    taker: &mut impl TakeLine<L>,
+    sink: &mut impl LineSink<L>,
 ) {
     let number = strip * LINES;
-    taker.take(level, number, first);
-    taker.take(level, number + 1, second);
-    taker.take(level, number + 2, third);
-    taker.take(level, number + 3, fourth);
+    sink.take(level, number, first);
+    sink.take(level, number + 1, second);
+    sink.take(level, number + 2, third);
+    sink.take(level, number + 3, fourth);
 }
 
 /// The lines of a strip.

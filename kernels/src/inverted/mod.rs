@@ -81,7 +81,7 @@
 //! | `groups` | lists by groups of 64 documents |
 //! | `dense`, `common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
 //! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
-//! | `taking` | counts or documents of lines |
+//! | `line_sink` | the same of lines |
 //! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
 
 mod answer;
@@ -101,6 +101,7 @@ mod encode;
 mod fetch;
 mod groups;
 mod layout;
+mod line_sink;
 mod lines;
 mod list;
 mod merge_lists;
@@ -116,7 +117,6 @@ mod scratch;
 mod segment;
 mod sink;
 mod steps;
-mod taking;
 #[cfg(test)]
 mod tests;
 mod validate;
