@@ -7,6 +7,7 @@ use super::groups::encode_groups;
 use super::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
 use super::list::low;
 use super::validate::SegmentError;
+use crate::memory::prefer_huge_pages;
 
 /// The bytes of a segment in memory, aligned to 64 bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,12 +25,21 @@ impl SegmentBytes {
         if !rest.is_empty() || !chunks.len().is_multiple_of(LINE) {
             return Err(SegmentError::Alignment { bytes: bytes.len() });
         }
-        let mut lines = vec![Line::default(); chunks.len() / LINE];
+        let mut lines = zeroed(chunks.len() / LINE);
         for (word, &bytes) in words_mut(&mut lines).iter_mut().zip(chunks) {
             *word = u32::from_ne_bytes(bytes);
         }
         Ok(Self(lines))
     }
+}
+
+/// Lines of zeros. Queries read them here and there, for which huge pages save misses of the
+/// processor's address cache.
+fn zeroed(lines: usize) -> Vec<Line> {
+    let mut memory = Vec::with_capacity(lines);
+    prefer_huge_pages(&mut memory);
+    memory.resize(lines, Line::default());
+    memory
 }
 
 impl AsRef<[u8]> for SegmentBytes {
@@ -67,7 +77,7 @@ impl Encoder {
         let header = Header { documents, terms, postings };
         let end = places(header, sizes.clone()).last().map_or(header.table_end(), |at| at.end);
         let words = usize::try_from(end).expect("a segment fits the address space") + MARGIN;
-        let mut lines = vec![Line::default(); words.div_ceil(LINE)];
+        let mut lines = zeroed(words.div_ceil(LINE));
         let target = words_mut(&mut lines);
         target[..HEADER].copy_from_slice(&header.encode());
         let (rows, _) = target[HEADER..].as_chunks_mut::<ROW>();
