@@ -4,9 +4,9 @@ use super::answer::Answer;
 use super::dense::DenseQueries;
 use super::document_set::DocumentSet;
 use super::fetch::{GROUP, fetch};
-use super::plan::Steps;
+use super::plan::{Steps, term_of};
 use super::query::Query;
-use super::scratch::{Buffers, QueryScratch};
+use super::scratch::Buffers;
 use super::segment::Segment;
 use super::view::View;
 use crate::Isa;
@@ -109,9 +109,11 @@ pub struct FoundDocuments {
 /// found.
 #[derive(Debug, Default)]
 pub struct BatchScratch {
-    query: QueryScratch,
-    /// Where the keys of each query of a group end.
-    ends: [usize; GROUP],
+    buffers: Buffers,
+    /// The keys of all queries.
+    keys: Vec<u64>,
+    /// Where the keys of each query begin, and those of the last one end.
+    offsets: Vec<usize>,
     order: Vec<Place>,
     /// Queries that are counted together at the end.
     dense: DenseQueries,
@@ -126,10 +128,31 @@ impl BatchScratch {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Plans all queries, and puts them in the order of work.
+    fn plan(&mut self, view: View<'_>, batch: QueryBatch<'_>) {
+        let len = u32::try_from(batch.len()).expect("at most u32::MAX queries");
+        self.keys.clear();
+        self.order.clear();
+        self.offsets.clear();
+        self.offsets.push(0);
+        for query in 0..len {
+            if let Some(&begin) = batch.offsets.get(query as usize + GROUP) {
+                let terms = batch.terms[begin as usize..].iter().take(4);
+                terms.for_each(|&term| view.fetch_row(term));
+            }
+            let begin = self.keys.len();
+            Steps::plan(view, batch.query(query as usize), &mut self.keys);
+            self.offsets.push(self.keys.len());
+            let term = |at: usize| self.keys.get(begin + at).map_or(u32::MAX, |&key| term_of(key));
+            self.order.push(Place { second: term(1), first: term(0), query });
+        }
+        self.order.sort_unstable();
+    }
 }
 
-/// The place of a query in the order of work: by its second shortest list, then by its shortest.
-/// Queries that search the same list follow each other, and find it in the cache.
+/// The place of a query in the order of work: by the list that is searched first, then by the list
+/// of its ids. Queries that search the same list follow each other, and find it in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     second: u32,
@@ -228,32 +251,9 @@ impl<B: AsRef<[u8]>> Segment<B> {
         if let Some(within) = batch.within {
             within.check(view.documents());
         }
-        sort(view, batch, &mut scratch.order);
+        scratch.plan(view, batch);
         dispatch::<Vp2Intersect, _>(isa, Work { view, batch, scratch, writer });
     }
-}
-
-/// The order of work.
-fn sort(view: View<'_>, batch: QueryBatch<'_>, order: &mut Vec<Place>) {
-    let len = u32::try_from(batch.len()).expect("at most u32::MAX queries");
-    order.clear();
-    order.extend((0..len).map(|query| {
-        if let Some(&begin) = batch.offsets.get(query as usize + GROUP) {
-            let terms = batch.terms[begin as usize..].iter().take(4);
-            terms.for_each(|&term| view.fetch_row(term));
-        }
-        let (mut first, mut second) = ((u32::MAX, 0), (u32::MAX, 0));
-        for &term in batch.terms(query as usize) {
-            let list = (view.len(term), term);
-            if list < first {
-                (first, second) = (list, first);
-            } else if list < second {
-                second = list;
-            }
-        }
-        Place { second: second.1, first: first.1, query }
-    }));
-    order.sort_unstable();
 }
 
 /// Takes the answers of a batch.
@@ -306,19 +306,12 @@ impl<L: Answer, W: Write> RunOn<L> for Work<'_, W> {
     #[inline(always)]
     fn run_on(self, level: L) {
         let Self { view, batch, scratch, mut writer } = self;
-        let BatchScratch { query: QueryScratch { order: keys, buffers }, ends, order, .. } =
-            scratch;
+        let BatchScratch { buffers, keys, offsets, order, .. } = scratch;
         for group in order.chunks(GROUP) {
-            keys.clear();
-            for (place, end) in group.iter().zip(&mut *ends) {
-                Steps::plan(view, batch.query(place.query as usize), keys);
-                *end = keys.len();
-            }
             let mut steps = [Steps { view, within: batch.within, keys: &[] }; GROUP];
-            let mut begin = 0;
-            for (steps, &end) in steps.iter_mut().zip(&*ends).take(group.len()) {
-                steps.keys = &keys[begin..end];
-                begin = end;
+            for (steps, place) in steps.iter_mut().zip(group) {
+                let query = place.query as usize;
+                steps.keys = &keys[offsets[query]..offsets[query + 1]];
             }
             let steps = &steps[..group.len()];
             fetch(steps);

@@ -13,7 +13,8 @@ const WITHIN: u32 = u32::MAX;
 /// Terms of a query up to which its keys are sorted by insertion.
 const FEW: usize = 8;
 
-/// The lists of a query by length, the one whose ids are searched in the others first.
+/// The lists of a query: the one whose ids are searched in the others, then the others in the order
+/// of the searches.
 ///
 /// A key is the length of a list in the upper half, and its term in the lower one.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +47,14 @@ impl<'a> Steps<'a> {
             keys.truncate(begin);
             return;
         }
-        // Ids come from the shortest list that is not a bitmap.
         let is_bits = |&key: &u64| match term_of(key) {
             WITHIN => query.within.is_some_and(DocumentSet::is_bits),
             term => view.form(term) == Form::Bits,
         };
+        // Ids come from the shortest list that is not a bitmap.
         if let Some(source) = keys[begin..].iter().position(|key| !is_bits(key)) {
             keys[begin..=begin + source].rotate_right(1);
+            bits_first(&mut keys[begin + 1..], view.documents(), is_bits);
         }
     }
 
@@ -79,6 +81,18 @@ impl<'a> Steps<'a> {
     pub(super) fn split(self) -> Option<(List<'a>, &'a [u64])> {
         let (&first, others) = self.keys.split_first()?;
         Some((self.list(first), others))
+    }
+}
+
+/// Moves bitmaps to the front of lists that are sorted by length: a bit is found faster than an id
+/// in a bucket, and few ids are left to search in buckets. Bitmaps of more than half of the
+/// documents, which most ids pass, stay behind.
+#[inline(always)]
+fn bits_first(keys: &mut [u64], documents: u32, is_bits: impl Fn(&u64) -> bool) {
+    if let Some(begin) = keys.iter().position(&is_bits) {
+        let are_few = |key: &&u64| is_bits(key) && len_of(**key) <= documents / 2;
+        let bitmaps = keys[begin..].iter().take_while(are_few).count();
+        keys[..begin + bitmaps].rotate_right(bitmaps);
     }
 }
 
