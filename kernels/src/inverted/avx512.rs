@@ -6,8 +6,9 @@ use std::arch::asm;
 use std::arch::x86_64::{
     __m256i, __m512i, __mmask16, _mm256_cmpeq_epi16_mask, _mm256_loadu_si256, _mm256_set1_epi16,
     _mm512_add_epi32, _mm512_and_si512, _mm512_cmpeq_epi32_mask, _mm512_cmplt_epu32_mask,
-    _mm512_mask_i32gather_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32,
-    _mm512_setzero_si512, _mm512_sllv_epi32, _mm512_srli_epi32, _mm512_test_epi32_mask,
+    _mm512_cvtepu16_epi32, _mm512_mask_i32gather_epi32, _mm512_maskz_compress_epi32,
+    _mm512_or_si512, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_sllv_epi32, _mm512_srli_epi32,
+    _mm512_test_epi32_mask,
 };
 
 use super::blocks::{BLOCK, Blocks};
@@ -49,17 +50,27 @@ where
     const ISA: Isa = Isa::Avx512;
 
     #[inline(always)]
-    fn matches(self, block: &[u16; BLOCK], half: u16) -> u32 {
+    fn has(self, block: &[u16; BLOCK], len: u32, half: u16) -> bool {
         // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in
         // `avx512!`.
         let block: __m256i = unsafe { _mm256_loadu_si256(std::ptr::from_ref(block).cast()) };
         let half = avx512!(self, _mm256_set1_epi16(half.cast_signed()));
-        avx512!(self, _mm256_cmpeq_epi16_mask(block, half)).into()
+        let equal: u32 = avx512!(self, _mm256_cmpeq_epi16_mask(block, half)).into();
+        equal & !(u32::MAX << len) != 0
     }
 
     #[inline(always)]
     fn common(self, left: &[u32; BLOCK], right: &[u32; BLOCK]) -> u32 {
         self.lanes_in(self.load_u32(left), right).into()
+    }
+
+    #[inline(always)]
+    fn widen(self, halves: &[u16; BLOCK], upper: u16, ids: &mut [u32; BLOCK]) {
+        // SAFETY: as in `has`.
+        let halves: __m256i = unsafe { _mm256_loadu_si256(std::ptr::from_ref(halves).cast()) };
+        let upper = avx512!(self, _mm512_set1_epi32((u32::from(upper) << 16).cast_signed()));
+        let wide = avx512!(self, _mm512_cvtepu16_epi32(halves));
+        self.store_u32(avx512!(self, _mm512_or_si512(wide, upper)), ids);
     }
 
     #[inline(always)]

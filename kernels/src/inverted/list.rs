@@ -1,5 +1,7 @@
 //! A list in one of its forms, and its ids.
 
+use super::blocks::{BLOCK, Blocks};
+
 /// A list of ids.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum List<'a> {
@@ -105,6 +107,45 @@ impl<'a> Buckets<'a> {
             }
         }
         end
+    }
+
+    /// Writes the ids whose upper halves are from `first` to `last` to the front of `memory`, and
+    /// returns their number. Words past them may be overwritten.
+    ///
+    /// A list has an upper half for each 65,536 documents, so most runs are short: each is written
+    /// by whole blocks, of which the next run overwrites the rest.
+    #[inline(always)]
+    pub(super) fn write<L: Blocks>(
+        self,
+        level: L,
+        first: u16,
+        last: u16,
+        memory: &mut Vec<u32>,
+    ) -> usize {
+        let (shift, buckets) = (16 - self.shift, self.directory.len() - 1);
+        let bucket = |upper: usize| buckets.min(upper << shift);
+        let mut begin = self.directory[bucket(first.into())] as usize;
+        let end = self.directory[bucket(usize::from(last) + 1)] as usize;
+        let all = self.halves[begin..end].len();
+        if memory.len() < all + BLOCK {
+            memory.resize(all + BLOCK, 0);
+        }
+        let mut written = 0;
+        for upper in first..=last {
+            if written == all {
+                break;
+            }
+            let end = self.directory[bucket(usize::from(upper) + 1)] as usize;
+            let run = end - begin;
+            for at in (0..run).step_by(BLOCK) {
+                let halves = self.halves[begin + at..].first_chunk().expect("a margin is behind");
+                let ids = memory[written + at..].first_chunk_mut().expect("there is room");
+                level.widen(halves, upper, ids);
+            }
+            written += run;
+            begin = end;
+        }
+        all
     }
 
     /// Appends the ids whose upper halves are from `first` to `last`.

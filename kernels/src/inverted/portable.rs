@@ -10,11 +10,12 @@ impl Blocks for Portable {
     const ISA: Isa = Isa::Portable;
 
     #[inline(always)]
-    fn matches(self, block: &[u16; BLOCK], half: u16) -> u32 {
+    fn has(self, block: &[u16; BLOCK], len: u32, half: u16) -> bool {
         let (registers, _) = block.as_chunks::<8>();
         let half = u16x8::splat(half);
         let bits = |register: [u16; 8]| u16x8::new(register).simd_eq(half).to_bitmask();
-        bits(registers[0]) | bits(registers[1]) << 8
+        let equal = bits(registers[0]) | bits(registers[1]) << 8;
+        equal & !(u32::MAX << len) != 0
     }
 
     #[inline(always)]

@@ -36,7 +36,7 @@ impl<L: Blocks> Answer for L {
         if matches!(first, List::Bits(_)) {
             return count_common_bits(L::ISA, steps);
         }
-        let source = Source::new(first, &mut buffers.ids);
+        let source = Source::new(self, first, &mut buffers.ids);
         let source = filter(self, Steps { keys: middle, ..steps }, source, buffers);
         let Buffers { ids, list, .. } = buffers;
         let mut counted = Counted::default();
@@ -53,7 +53,7 @@ impl<L: Blocks> Answer for L {
         if matches!(first, List::Bits(_)) {
             return find_common_bits(self, steps, found);
         }
-        let source = Source::new(first, &mut buffers.ids);
+        let source = Source::new(self, first, &mut buffers.ids);
         let source = filter(self, Steps { keys: others, ..steps }, source, buffers);
         found.extend_from_slice(source.ids(&buffers.ids));
     }
@@ -67,15 +67,14 @@ enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The ids of a list, which is decoded to `buffer` if it is not plain.
+    /// The ids of a list, which are written to `buffer` if it is not plain.
     #[inline(always)]
-    fn new(list: List<'a>, buffer: &mut Vec<u32>) -> Self {
-        if let List::Plain(ids) = list {
-            return Self::List(ids);
+    fn new<L: Blocks>(level: L, list: List<'a>, buffer: &mut Vec<u32>) -> Self {
+        match list {
+            List::Plain(ids) => Self::List(ids),
+            List::Buckets(list) => Self::Buffer(list.write(level, 0, u16::MAX, buffer)),
+            List::Bits(_) => unreachable!("lists that are all bitmaps are combined"),
         }
-        buffer.clear();
-        list.decode(buffer);
-        Self::Buffer(buffer.len())
     }
 
     #[inline(always)]
@@ -126,19 +125,26 @@ fn step<L: Blocks>(
     match list {
         List::Plain(list) if is_short => merge(level, ids, list, sink),
         List::Buckets(list) if is_short => {
-            decode_around(ids, list, decoded);
-            merge(level, ids, decoded, sink);
+            let len = write_around(level, ids, list, decoded);
+            merge(level, ids, &decoded[..len], sink);
         }
         list => probe(level, ids, list, sink),
     }
 }
 
-/// Decodes the part of a list whose upper halves lie between the first and the last one of `ids`.
+/// Writes the part of a list whose upper halves lie between the first and the last one of `ids`,
+/// and returns its length.
 #[inline(always)]
-fn decode_around(ids: &[u32], list: Buckets<'_>, decoded: &mut Vec<u32>) {
-    decoded.clear();
-    if let (Some(first), Some(last)) = (ids.first(), ids.last()) {
-        list.decode(upper(*first), upper(*last), decoded);
+fn write_around<L: Blocks>(
+    level: L,
+    ids: &[u32],
+    list: Buckets<'_>,
+    memory: &mut Vec<u32>,
+) -> usize {
+    match ids {
+        [first, .., last] => list.write(level, upper(*first), upper(*last), memory),
+        [only] => list.write(level, upper(*only), upper(*only), memory),
+        [] => 0,
     }
 }
 
