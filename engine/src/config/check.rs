@@ -241,6 +241,9 @@ impl<'a> Checker<'a> {
         if !range.contains(text) {
             let message = format!("{text} is out of range; allowed: {}", range.describe());
             self.report(&node.place, path, message);
+        } else if text.parse().is_ok_and(f64::is_infinite) {
+            let message = format!("{text} is out of the range of float64");
+            self.report(&node.place, path, message);
         }
     }
 }

@@ -36,6 +36,9 @@ struct Count {
     share: Option<f64>,
     #[serde(default)]
     #[expect(dead_code, reason = "only its check matters")]
+    scale: Option<f64>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its check matters")]
     names: BTreeMap<String, u8>,
 }
 
@@ -198,7 +201,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
   "placement": "Auto",
   "stages": [
     { "id": "a", "operator": "cuont", "with": {} },
-    { "id": "b", "operator": "count", "with": { "to": 101, "to": 0, "order": 5, "share": 0.0, "by": 18446744073709551616 } },
+    { "id": "b", "operator": "count", "with": { "to": 101, "to": 0, "order": 5, "share": 0.0, "by": 18446744073709551616, "scale": -1e999 } },
     { "id": "c", "operator": "count", "with": { "to": 1, "names": { "x": 255, "y": 256, "z": "a" } } },
     { "id": "b", "operator": "swallow", "inputs": ["bb", 7] },
     { "operator": "count", "with": { "Order": "up" } }
@@ -214,6 +217,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
         "6:78 stages[1].with.order: 5 is not allowed here; allowed: \"ascending\", \"descending\"",
         "6:90 stages[1].with.share: 0.0 is out of range; allowed: more than 0.0, at most 1.0",
         "6:101 stages[1].with.by: 18446744073709551616 is out of range; allowed: 0 to 18446744073709551615",
+        "6:132 stages[1].with.scale: -1e999 is out of the range of float64",
         "7:84 stages[2].with.names.y: 256 is out of range; allowed: 0 to 255",
         "7:94 stages[2].with.names.z: \"a\" is not an integer",
         "8:13 stages[3].id: the id \"b\" is already used by stages[1]",
@@ -221,7 +225,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
         "8:58 stages[3].inputs[1]: 7 is not a string",
         "9:5 stages[4]: `id` is missing",
         "9:36 stages[4].with: `to` is missing",
-        "9:38 stages[4].with.Order: there is no key `Order` here; allowed: `by`, `names`, `order`, `share`, `to`; did you mean `order`?",
+        "9:38 stages[4].with.Order: there is no key `Order` here; allowed: `by`, `names`, `order`, `scale`, `share`, `to`; did you mean `order`?",
     ];
     assert_eq!(errors(text), expected);
 }
