@@ -3,15 +3,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::process::Command;
+use std::process::{Command, Output};
 
 use trommel_shim::{Form, StandIn};
 
-fn epsilon_join(arguments: &[&str]) -> String {
+fn run(arguments: &[&str]) -> Output {
     let driver = StandIn::new(Form::Plain).devices(1);
     let mut command: Command = driver.command(env!("CARGO_BIN_EXE_trommel-bench"));
-    command.args(["epsilon-join", "--rounds", "1", "--samples", "9"]).args(arguments);
-    let ended = command.output().unwrap();
+    command.arg("epsilon-join").args(arguments).output().unwrap()
+}
+
+fn epsilon_join(arguments: &[&str]) -> String {
+    let ended = run(&[&["--rounds", "1", "--samples", "9"], arguments].concat());
     let said = String::from_utf8(ended.stdout).unwrap();
     assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
     said
@@ -49,4 +52,24 @@ fn the_figure_of_the_paper_is_drawn() {
     assert_eq!(said.matches("| 600 |").count(), 3, "{said}");
     let drawn = std::fs::read_to_string(folder.path().join("epsilon-join-uniform.svg")).unwrap();
     assert!(drawn.contains("boxes, GPU"), "{drawn}");
+}
+
+#[test]
+fn options_out_of_range_are_named() {
+    for (option, value, allowed) in [
+        ("--vectors", "uniform:0:8:0.1", "LEN is at least 1"),
+        ("--vectors", "uniform:10:4097:0.1", "DIMS 1 to 4096"),
+        ("--vectors", "uniform:10:0:0.1", "DIMS 1 to 4096"),
+        ("--vectors", "uniform:10:8:-1", "EPSILON a number from 0"),
+        ("--stream", "uniform:10:8:nan", "EPSILON a number from 0"),
+        ("--vectors", "uniform:10:8", "SHAPE:LEN:DIMS:EPSILON"),
+        ("--sizes", "300,0", "zero"),
+        ("--rounds", "0", "zero"),
+        ("--streamed", "0", "zero"),
+    ] {
+        let ended = run(&[option, value]);
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{option} {value}: {said}");
+        assert!(said.contains(allowed), "{option} {value}: {said}");
+    }
 }

@@ -4,6 +4,8 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
+use trommel_kernels::vectors::{Epsilon, Vectors};
+
 /// Distribution of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -49,7 +51,14 @@ impl FromStr for Workload {
         };
         let number = |text: &str| text.parse().map_err(|_| wanted());
         let epsilon = epsilon.parse().map_err(|_| wanted())?;
-        Ok(Self { shape, len: number(len)?, dims: number(dims)?, epsilon })
+        let (len, dims) = (number(len)?, number(dims)?);
+        let dims_max = Vectors::DIMS_MAX;
+        if len == 0 || !(1..=dims_max).contains(&dims) || Epsilon::new(epsilon).is_none() {
+            return Err(format!(
+                "{text:?}: LEN is at least 1, DIMS 1 to {dims_max}, EPSILON a number from 0"
+            ));
+        }
+        Ok(Self { shape, len, dims, epsilon })
     }
 }
 

@@ -15,6 +15,7 @@ mod sample;
 mod stream;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -71,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "2,4")]
     leaves: Vec<usize>,
     /// Parts of a join, whose copies and kernels overlap.
-    #[arg(long, value_delimiter = ',', default_value = "1,4")]
+    #[arg(long, value_delimiter = ',', value_parser = positive, default_value = "1,4")]
     parts: Vec<usize>,
     /// Room for pairs.
     #[arg(long, default_value_t = 16_000_000)]
@@ -83,7 +84,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "uniform:800000:8:0.1635")]
     stream: Workload,
     /// Vectors of a stream after a full window.
-    #[arg(long, default_value_t = 1 << 19)]
+    #[arg(long, value_parser = positive, default_value_t = 1 << 19)]
     streamed: usize,
     /// Distributions of the figure, each of which is drawn.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform,clusters,correlated")]
@@ -92,6 +93,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_delimiter = ',',
+        value_parser = positive,
         default_value = "250000,500000,1000000,2000000,4000000,8000000,11800000"
     )]
     sizes: Vec<usize>,
@@ -102,8 +104,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     python_peers: bool,
     /// Rounds; the median is shown, on the CPU the fastest.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, value_parser = positive, default_value_t = 5)]
     rounds: usize,
+}
+
+/// A whole number from 1.
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse().map(NonZeroUsize::get).map_err(|error| error.to_string())
 }
 
 /// Measures and prints.
