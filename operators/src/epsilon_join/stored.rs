@@ -79,7 +79,7 @@ impl StoredVectors {
     pub(super) fn read(bytes: &[u8], dims: u32, window: Extent) -> Result<Self, RestoreError> {
         let mut reader = Reader::new(bytes, StateKind::Vectors, u32::NUMBER)?;
         let (unit, length) = window_of(window);
-        let field = "the coordinates of a vector";
+        let field = "the number of coordinates of a vector";
         let found = reader.u32(field)?;
         reader.check(field, found, &(dims..=dims))?;
         let field = "the unit of the window (1 vectors, 2 time)";
