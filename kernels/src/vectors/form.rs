@@ -38,7 +38,7 @@
 //! distance to a point inside; it is not *exact* then: whether all pairs join cannot be told.
 //!
 //! The limits themselves are computed in float64 with a relative error below 2^-48 and widened by
-//! 2^-40.
+//! 2^-40. `tests/counterexamples.rs` searches for pairs that break them.
 
 use super::lanes::{LANES, Line};
 use super::rows::{Vectors, by_dims};

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+mod counterexamples;
+
 use proptest::prelude::*;
 
 use super::form::{Extent, Form};

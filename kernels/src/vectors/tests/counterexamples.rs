@@ -1,0 +1,158 @@
+//! A search for counterexamples of the bounds of [`Form`]: pairs that join, with a sum above the
+//! limit for those, and pairs that do not join, with a sum within the limit below which all do.
+//!
+//! Epsilon is the distance of the pair, or just below it. A walk changes a coordinate at a time,
+//! and keeps changes after which rounding uses more of what the bounds leave to it. So it comes to
+//! the worst pairs, at which random ones do not arrive.
+
+use super::super::epsilon::{Epsilon, square};
+use super::super::form::{Extent, Form};
+use super::super::lanes::{LANES, Line};
+use super::Random;
+use crate::Isa;
+
+const STEPS: usize = 4_000;
+/// Walks of a number of dimensions, each in another extent.
+const WALKS: usize = 6;
+
+/// A pair of points, one after the other.
+struct Pair<'a> {
+    form: &'a Form,
+    dims: usize,
+    values: Vec<f32>,
+}
+
+impl Pair<'_> {
+    /// The share of the slack of the limit `which` that rounding uses up.
+    ///
+    /// # Panics
+    ///
+    /// If the pair is a counterexample of any limit.
+    fn share(&self, which: usize) -> f64 {
+        let (left, right) = self.values.split_at(self.dims);
+        let exact = square(left, right);
+        if exact == 0.0 {
+            return 0.0;
+        }
+        let mut joins = exact.sqrt().next_down().next_down();
+        while joins * joins < exact {
+            joins = joins.next_up();
+        }
+        let limits = [joins, joins.next_down()].map(|epsilon| {
+            let epsilon = Epsilon::new(epsilon).unwrap();
+            self.form.limits(self.dims, epsilon.reach(), epsilon.core())
+        });
+        let [within, inside] = [limits[0].within, limits[1].inside].map(|bits| self.number(bits));
+        let (stored, are_exact) = self.stored();
+        let sum = self.sum(&stored);
+        assert!(sum <= within, "lost: {:?}, {sum} of {within}", self.values);
+        assert!(!are_exact || sum > inside, "joined: {:?}, {sum} of {inside}", self.values);
+        let (Form::Short { scale, .. } | Form::Float { scale }) = self.form;
+        let distance = exact.sqrt() * scale;
+        match which {
+            0 => (sum.sqrt() - distance) / (within.sqrt() - distance),
+            _ if inside > 0.0 => (distance - sum.sqrt()) / (distance - inside.sqrt()),
+            _ => 0.0,
+        }
+    }
+
+    /// The words of both points, and whether both are exact.
+    fn stored(&self) -> ([Vec<u32>; 2], bool) {
+        let words = self.form.words(self.dims);
+        let mut are_exact = true;
+        let (left, right) = self.values.split_at(self.dims);
+        let stored = [left, right].map(|row| {
+            let mut lines = vec![Line([0; LANES]); words];
+            are_exact &= self.form.store(Isa::Scalar, row, self.dims, words, &mut lines);
+            lines.iter().map(|line| line.0[0]).collect()
+        });
+        (stored, are_exact)
+    }
+
+    fn sum(&self, [left, right]: &[Vec<u32>; 2]) -> f64 {
+        let words = left.iter().zip(right);
+        match self.form {
+            Form::Short { .. } => words
+                .flat_map(|(left, right)| {
+                    [left & 0xffff, left >> 16].into_iter().zip([right & 0xffff, right >> 16])
+                })
+                .map(|(left, right)| (f64::from(left) - f64::from(right)).powi(2))
+                .sum(),
+            Form::Float { .. } => words
+                .map(|(&left, &right)| f32::from_bits(left) - f32::from_bits(right))
+                .fold(0.0, |sum, difference| sum + difference * difference)
+                .into(),
+        }
+    }
+
+    fn number(&self, bits: u32) -> f64 {
+        match self.form {
+            Form::Short { .. } => bits.cast_signed().into(),
+            Form::Float { .. } => f32::from_bits(bits).into(),
+        }
+    }
+}
+
+/// Walks from a random pair; returns the share of the slack at its end.
+fn walk(random: &mut Random, form: &Form, extent: &Extent, which: usize) -> f64 {
+    let dims = extent.low.len();
+    let at = |dim: usize, share: f32| {
+        let (low, high) = (extent.low[dim], extent.high[dim]);
+        (low + share * (high - low)).clamp(low, high)
+    };
+    let near = 2_f32.powi(-5 - (random.next() % 8) as i32);
+    let shares: Vec<f32> = (0..dims).map(|_| random.unit() * 0.9).collect();
+    let left = (0..dims).map(|dim| at(dim, shares[dim]));
+    let right: Vec<f32> =
+        (0..dims).map(|dim| at(dim, shares[dim] + near * random.unit())).collect();
+    let mut pair = Pair { form, dims, values: left.chain(right).collect() };
+    let mut share = pair.share(which);
+    for _ in 0..STEPS {
+        let place = (random.next() % (2 * dims as u64)) as usize;
+        let (dim, before) = (place % dims, pair.values[place]);
+        let step = (random.unit() - 0.5) * 2_f32.powi(-4 - (random.next() % 20) as i32);
+        let moved = before + step * (extent.high[dim] - extent.low[dim]);
+        pair.values[place] = moved.clamp(extent.low[dim], extent.high[dim]);
+        let after = pair.share(which);
+        if after >= share {
+            share = after;
+        } else {
+            pair.values[place] = before;
+        }
+    }
+    share
+}
+
+/// Walks in some extents; returns the largest share of each slack.
+fn search(dims: usize, form_of: fn(&Extent) -> Form) -> [f64; 2] {
+    let mut random = Random(dims as u64);
+    let mut shares = [0.0_f64; 2];
+    for _ in 0..WALKS {
+        let size = 10_f32.powi((random.next() % 9) as i32 - 4);
+        let low: Vec<f32> = (0..dims).map(|_| (random.unit() - 0.5) * size).collect();
+        let high = low.iter().map(|low| low + (0.2 + random.unit()) * size).collect();
+        let extent = Extent { low, high };
+        let form = form_of(&extent);
+        for (which, share) in shares.iter_mut().enumerate() {
+            *share = share.max(walk(&mut random, &form, &extent, which));
+        }
+    }
+    shares
+}
+
+#[test]
+fn no_bound_of_whole_numbers_has_a_counterexample() {
+    for dims in [1, 2, 3, 5, 8, 16, 31] {
+        let shares = search(dims, Form::short);
+        // The search is a sharp one: it uses most of the slack.
+        assert!(shares.iter().all(|&share| share > 0.8), "{dims} dimensions: {shares:?}");
+    }
+}
+
+#[test]
+fn no_bound_of_floats_has_a_counterexample() {
+    for dims in [1, 2, 3, 5, 8, 16, 31] {
+        let shares = search(dims, Form::float);
+        assert!(shares.iter().all(|&share| share > 0.05), "{dims} dimensions: {shares:?}");
+    }
+}
