@@ -50,7 +50,7 @@ where
     const ISA: Isa = Isa::Avx512;
 
     #[inline(always)]
-    fn has(self, block: &[u16; BLOCK], len: u32, half: u16) -> bool {
+    fn has(self, block: &[u16; BLOCK], len: usize, half: u16) -> bool {
         // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features as in
         // `avx512!`.
         let block: __m256i = unsafe { _mm256_loadu_si256(std::ptr::from_ref(block).cast()) };

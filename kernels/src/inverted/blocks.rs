@@ -12,7 +12,7 @@ pub(super) trait Blocks: Lines {
     const ISA: Isa;
 
     /// Whether one of the first `len` halves of the block, at most all, is `half`.
-    fn has(self, block: &[u16; BLOCK], len: u32, half: u16) -> bool;
+    fn has(self, block: &[u16; BLOCK], len: usize, half: u16) -> bool;
 
     /// Bit `i`: whether id `i` of `left` is in `right`.
     fn common(self, left: &[u32; BLOCK], right: &[u32; BLOCK]) -> u32;

@@ -10,6 +10,9 @@ use super::view::View;
 /// The key of a list that is no term's: that of the documents within which a query asks.
 const WITHIN: u32 = u32::MAX;
 
+/// Documents an id up to which ids meet most lines of a bitmap, so that it is read in order.
+const LINE_DOCUMENTS: u32 = 1024;
+
 /// Terms of a query up to which its keys are sorted by insertion.
 const FEW: usize = 8;
 
@@ -54,7 +57,9 @@ impl<'a> Steps<'a> {
         // Ids come from the shortest list that is not a bitmap.
         if let Some(source) = keys[begin..].iter().position(|key| !is_bits(key)) {
             keys[begin..=begin + source].rotate_right(1);
-            bits_first(&mut keys[begin + 1..], view.documents(), is_bits);
+            if len_of(keys[begin]) >= view.documents() / LINE_DOCUMENTS {
+                bits_first(&mut keys[begin + 1..], view.documents(), is_bits);
+            }
         }
     }
 

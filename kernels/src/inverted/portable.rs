@@ -10,7 +10,7 @@ impl Blocks for Portable {
     const ISA: Isa = Isa::Portable;
 
     #[inline(always)]
-    fn has(self, block: &[u16; BLOCK], len: u32, half: u16) -> bool {
+    fn has(self, block: &[u16; BLOCK], len: usize, half: u16) -> bool {
         let (registers, _) = block.as_chunks::<8>();
         let half = u16x8::splat(half);
         let bits = |register: [u16; 8]| u16x8::new(register).simd_eq(half).to_bitmask();

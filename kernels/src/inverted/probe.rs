@@ -82,22 +82,22 @@ fn is_in_bucket<L: Blocks>(level: L, id: u32, list: Buckets<'_>) -> bool {
     else {
         return false;
     };
-    let len = end.wrapping_sub(begin);
-    if len as usize > BLOCK {
-        return is_in_long_bucket(id, list);
+    let (begin, len) = (begin as usize, end.wrapping_sub(begin) as usize);
+    if len > BLOCK {
+        return is_in_long_bucket(level, id, list);
     }
-    let block = list.halves.get(begin as usize..).and_then(|rest| rest.first_chunk());
+    let block = list.halves.get(begin..).and_then(|rest| rest.first_chunk());
     block.is_some_and(|block| level.has(block, len, low(id)))
 }
 
-/// As [`is_in_bucket`] for a bucket of more than a block: the block that could hold the half is
-/// found by a binary search for its last half.
-#[cold]
-fn is_in_long_bucket(id: u32, list: Buckets<'_>) -> bool {
+/// As [`is_in_bucket`] for a bucket of more than a block, as lists of text have: the block that
+/// could hold the half is found by a binary search for its last half.
+#[inline(always)]
+fn is_in_long_bucket<L: Blocks>(level: L, id: u32, list: Buckets<'_>) -> bool {
     let (blocks, rest) = list.bucket(id).as_chunks::<BLOCK>();
     let half = low(id);
     match blocks.get(blocks.partition_point(|block| block[BLOCK - 1] < half)) {
-        Some(block) => block.contains(&half),
+        Some(block) => level.has(block, BLOCK, half),
         None => rest.contains(&half),
     }
 }

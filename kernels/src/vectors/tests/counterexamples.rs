@@ -108,7 +108,7 @@ fn walk(random: &mut Random, form: &Form, extent: &Extent, which: usize) -> f64 
     let mut pair = Pair { form, dims, values: left.chain(right).collect() };
     let mut share = pair.share(which);
     for _ in 0..STEPS {
-        let place = (random.next() % (2 * dims as u64)) as usize;
+        let place = usize::try_from(random.next() % (2 * dims as u64)).unwrap();
         let (dim, before) = (place % dims, pair.values[place]);
         let step = (random.unit() - 0.5) * 2_f32.powi(-4 - (random.next() % 20) as i32);
         let moved = before + step * (extent.high[dim] - extent.low[dim]);
