@@ -105,8 +105,8 @@ pub struct FoundDocuments {
 ///
 /// # Cost
 ///
-/// That of a [`QueryScratch`], 44 bytes a query and eight a term, and a copy of the documents
-/// found.
+/// That of a [`QueryScratch`](super::QueryScratch), 48 bytes a query and 16 a term, and a copy of
+/// the documents found.
 #[derive(Debug, Default)]
 pub struct BatchScratch {
     buffers: Buffers,
