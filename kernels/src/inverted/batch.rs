@@ -112,7 +112,7 @@ pub struct BatchScratch {
     buffers: Buffers,
     /// The keys of all queries.
     keys: Vec<u64>,
-    /// Where the keys of each query begin, and those of the last one end.
+    /// The begin of the keys of each query, and the end of all keys.
     offsets: Vec<usize>,
     order: Vec<Place>,
     /// Queries that are counted together at the end.

@@ -19,7 +19,7 @@ impl List<'_> {
     pub(super) fn decode(self, ids: &mut Vec<u32>) {
         match self {
             Self::Plain(list) => ids.extend_from_slice(list),
-            Self::Buckets(list) => list.decode(0, u16::MAX, ids),
+            Self::Buckets(list) => list.decode(ids),
             Self::Bits(words) => {
                 for (base, &word) in (0..).step_by(32).zip(words) {
                     decode_bits(base, word, ids);
@@ -93,11 +93,9 @@ impl<'a> Buckets<'a> {
     /// Writes the first ids, and returns their number.
     #[inline(always)]
     fn head(self, ids: &mut [u32]) -> usize {
-        let (per_half, mut end) = (1 << (16 - self.shift), 0);
-        // The ends of all buckets of an upper half, one upper half after the other.
-        let ends = self.directory.iter().skip(per_half).step_by(per_half);
-        for (upper, &next) in (0..).zip(ends.chain(self.directory.last())) {
-            let next = (next as usize).min(ids.len());
+        let mut end = 0;
+        for (upper, next) in self.ends() {
+            let next = next.min(ids.len());
             for (id, &half) in ids[end..next].iter_mut().zip(&self.halves[end..next]) {
                 *id = upper << 16 | u32::from(half);
             }
@@ -148,19 +146,22 @@ impl<'a> Buckets<'a> {
         all
     }
 
-    /// Appends the ids whose upper halves are from `first` to `last`.
+    /// Appends all ids.
     #[inline(always)]
-    pub(super) fn decode(self, first: u16, last: u16, ids: &mut Vec<u32>) {
-        let (per_half, buckets) = (1 << (16 - self.shift), self.directory.len() - 1);
-        for upper in first..=last {
-            let begin = usize::from(upper) * per_half;
-            if begin >= buckets {
-                return;
-            }
-            let end = self.directory[(begin + per_half).min(buckets)] as usize;
-            let halves = &self.halves[self.directory[begin] as usize..end];
-            let upper = u32::from(upper) << 16;
-            ids.extend(halves.iter().map(|&half| upper | u32::from(half)));
+    fn decode(self, ids: &mut Vec<u32>) {
+        let mut begin = 0;
+        for (upper, end) in self.ends() {
+            let halves = &self.halves[begin..end];
+            ids.extend(halves.iter().map(|&half| upper << 16 | u32::from(half)));
+            begin = end;
         }
+    }
+
+    /// Each upper half of an id, and the end of its halves. The last end may come twice.
+    #[inline(always)]
+    fn ends(self) -> impl Iterator<Item = (u32, usize)> {
+        let per_half = 1 << (16 - self.shift);
+        let ends = self.directory.iter().skip(per_half).step_by(per_half);
+        (0..).zip(ends.chain(self.directory.last()).map(|&end| end as usize))
     }
 }

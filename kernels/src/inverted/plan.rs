@@ -90,8 +90,8 @@ impl<'a> Steps<'a> {
 }
 
 /// Moves bitmaps to the front of lists that are sorted by length: a bit is found faster than an id
-/// in a bucket, and few ids are left to search in buckets. Bitmaps of more than half of the
-/// documents, which most ids pass, stay behind.
+/// in a bucket, and few ids are left to search in buckets. Bitmaps with more than half of the
+/// `documents` keep their place, since they drop few ids.
 #[inline(always)]
 fn bits_first(keys: &mut [u64], documents: u32, is_bits: impl Fn(&u64) -> bool) {
     if let Some(begin) = keys.iter().position(&is_bits) {
