@@ -129,15 +129,19 @@ impl<K: Kernel> KernelPart<K> {
         if runs_on_cpu && let Some(held) = self.on_cpu.pop() {
             self.run(held, out);
         }
-        let held = self.on_cpu.len() + self.waiting.len() + self.flying.len();
+        let on_device = self.waiting.len() + self.flying.len();
         // Prepare has nothing to do when the stream has ended or all chunks are here.
-        let is_exposed = self.is_finishing || held == self.wave.chunks;
+        let is_exposed = self.is_finishing || self.on_cpu.len() + on_device == self.wave.chunks;
         self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
-        Ok(match held {
-            _ if !self.on_cpu.is_alone() && !self.on_cpu.are_empty() => Flow::Background,
-            0 => Flow::NeedInput,
-            _ => Flow::InFlight,
+        // Read one time: other kernels take chunks at any time.
+        let waits_on_cpu = !self.on_cpu.are_empty();
+        Ok(if waits_on_cpu && !self.on_cpu.is_alone() {
+            Flow::Background
+        } else if waits_on_cpu || on_device > 0 {
+            Flow::InFlight
+        } else {
+            Flow::NeedInput
         })
     }
 

@@ -2,7 +2,8 @@
 
 use std::hint;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use trommel_engine::batch::Chunk;
@@ -152,16 +153,23 @@ fn kernels_share_the_chunks_of_a_device_that_is_missing() {
     }
 }
 
+/// Two kernels, which see each other's queues.
+fn two_kernels() -> [KernelPart<SquareKernel>; 2] {
+    let wave = Wave::new(Device::Cpu, 4, 1);
+    let mut queues = Queues::of(2, wave.chunks);
+    [(); 2].map(|()| {
+        let kernel = SquareKernel { pause: Duration::ZERO, busy: Arc::default() };
+        KernelPart::new(kernel, wave, queues.next().unwrap())
+    })
+}
+
+fn chunk() -> Payload {
+    Payload::Chunk(Chunk::new(InWave::new(Squares::default()), 1, 8))
+}
+
 #[test]
 fn a_kernel_answers_chunks_that_wait_for_a_busy_one() {
-    let busy = Arc::new([const { AtomicUsize::new(0) }; 2]);
-    let wave = Wave::new(Device::Cpu, 4, 1);
-    let part = |queues| {
-        let kernel = SquareKernel { pause: Duration::ZERO, busy: Arc::clone(&busy) };
-        KernelPart::new(kernel, wave, queues)
-    };
-    let mut parts: Vec<_> = Queues::of(2, wave.chunks).map(part).collect();
-    let chunk = || Payload::Chunk(Chunk::new(InWave::new(Squares::default()), 1, 8));
+    let mut parts = two_kernels();
     let out = &mut Output::new();
     for worker in [0, 0, 1] {
         assert_eq!(parts[worker].process(0, chunk(), out).unwrap(), Flow::Background);
@@ -172,4 +180,28 @@ fn a_kernel_answers_chunks_that_wait_for_a_busy_one() {
     assert_eq!(parts[0].wake(Instant::now(), out).unwrap(), Flow::NeedInput);
     let waves = parts.iter().map(|part| counter(&part.counters(), "waves"));
     assert_eq!(waves.collect::<Vec<_>>(), [0, 3]);
+}
+
+#[test]
+fn a_kernel_waits_for_no_chunk_that_another_one_takes() {
+    let [mut part, mut other] = two_kernels();
+    let has_ended = AtomicBool::new(false);
+    let waits = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Relaxed) {
+                other.wake(Instant::now(), &mut Output::new()).unwrap();
+            }
+        });
+        let mut flow_of_chunk = || {
+            let mut flow = part.process(0, chunk(), &mut Output::new()).unwrap();
+            while flow == Flow::Background {
+                flow = part.wake(Instant::now(), &mut Output::new()).unwrap();
+            }
+            flow
+        };
+        let waits = (0..100_000).filter(|_| flow_of_chunk() != Flow::NeedInput).count();
+        has_ended.store(true, Ordering::Relaxed);
+        waits
+    });
+    assert_eq!(waits, 0);
 }
