@@ -224,8 +224,7 @@ impl ConjunctiveQuery {
         let room = DeviceRoom::new(session, &limits, most, tuning.device_list_words);
         let Tuning { is_device_forced: is_forced, opening_ns, .. } = tuning;
         let rules = DeviceRules { device, output, limits, kernels, is_forced, opening_ns };
-        let open =
-            (device != Device::Cpu).then(|| OpenFlights { output, limits, room: room.clone() });
+        let open = (device != Device::Cpu).then(|| OpenFlights::new(output, limits, room.clone()));
         (DeviceChoice::new(rules, room), open)
     }
 

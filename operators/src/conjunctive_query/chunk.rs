@@ -1,14 +1,16 @@
-//! The chunk of the operator: a block to be built, segments to be merged, or queries.
+//! The chunk of the operator: a block to be built, segments to be merged, a device to be opened,
+//! or queries.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use trommel_kernels::inverted::FoundDocuments;
 
+use super::cost;
 use super::index::Index;
 use super::queries::QueryBlock;
 use super::segments::{DocumentBlock, IndexSegment};
-use crate::wave::{Cost, WaveChunk};
+use crate::wave::{Cost, OPENING_NS, WaveChunk};
 
 /// Modelled cost of a term of a document when its segment is built, and of a posting when it is
 /// merged.
@@ -25,6 +27,8 @@ pub(super) enum Work {
     Built(Arc<IndexSegment>, DocumentBlock),
     Merge(Vec<Arc<IndexSegment>>),
     Merged(Arc<IndexSegment>),
+    /// Opens the device and sends it the index, while other kernels answer queries.
+    Open(Arc<Index>),
     Answer(Arc<Index>),
 }
 
@@ -59,7 +63,7 @@ impl WaveChunk for QueryChunk {
         match &self.work {
             Work::Build(block) => block.ends.len(),
             Work::Answer(_) => self.queries.len(),
-            Work::Nothing | Work::Built(..) | Work::Merge(_) | Work::Merged(_) => 0,
+            Work::Nothing | Work::Built(..) | Work::Merge(_) | Work::Merged(_) | Work::Open(_) => 0,
         }
     }
 
@@ -67,7 +71,7 @@ impl WaveChunk for QueryChunk {
         let work = match &self.work {
             Work::Build(block) => block.bytes(),
             Work::Nothing | Work::Built(..) | Work::Merge(_) => 0,
-            Work::Merged(_) | Work::Answer(_) => 0,
+            Work::Merged(_) | Work::Open(_) | Work::Answer(_) => 0,
         };
         work + self.queries.bytes() + size_of_val(&self.found.documents[..])
     }
@@ -91,6 +95,7 @@ impl WaveChunk for QueryChunk {
             Work::Nothing | Work::Built(..) | Work::Merged(_) => 0,
             Work::Build(block) => block.terms.len() as u64 * BUILD_NS,
             Work::Merge(parts) => weight(parts) * MERGE_NS,
+            Work::Open(index) => OPENING_NS + cost::send(index.list_bytes()),
             Work::Answer(_) => self.queries.cost_ns,
         };
         Cost { cpu_ns, ..Cost::default() }
@@ -98,6 +103,10 @@ impl WaveChunk for QueryChunk {
 
     fn is_for_device(&self) -> bool {
         self.is_for_device
+    }
+
+    fn has_rows(&self) -> bool {
+        matches!(self.work, Work::Answer(_))
     }
 
     /// Queries wait for segments, so prepare waits for all chunks.

@@ -225,7 +225,7 @@ impl Consumer for AnswerConsumer {
     type Chunk = QueryChunk;
 
     fn take(&mut self, chunk: &QueryChunk, out: &mut Output) -> Result<Taken, OperatorError> {
-        let Work::Answer(index) = &chunk.work else { return Ok(Taken::All) };
+        let Work::Answer(index) = &chunk.work else { unreachable!("other chunks have no rows") };
         // Once a chunk, however many batches its rows take.
         if self.sent == 0 {
             self.count(chunk);

@@ -2,7 +2,8 @@
 //!
 //! Batches are chosen one by one, by modelled costs: a short one stays on the CPU, a long one goes
 //! to the device. The device is opened, and a segment sent to it, when the batches so far would
-//! have saved as much time (the *ski rental* rule, see `wave::price`).
+//! have saved as much time (the *ski rental* rule, see `wave::price`). With `auto`, a kernel opens
+//! it and sends the segments that there are, and the CPU answers queries meanwhile.
 
 use std::sync::{Arc, Weak};
 
@@ -32,6 +33,17 @@ pub(super) struct DeviceRules {
     pub(super) opening_ns: u64,
 }
 
+/// Progress of the opening of a device, with `auto`.
+#[derive(Debug)]
+enum Opening {
+    NotPaid,
+    /// It is to be opened, and to be sent this index.
+    Due(Arc<Index>),
+    UnderWay,
+    /// The device is open, or cannot be opened.
+    Done,
+}
+
 /// Chooses, batch by batch.
 #[derive(Debug)]
 pub(super) struct DeviceChoice {
@@ -43,6 +55,7 @@ pub(super) struct DeviceChoice {
     spent_ns: u64,
     /// These segments.
     sent: Vec<Weak<IndexSegment>>,
+    opening: Opening,
     list_bytes: ListBytes,
     /// Whether there is no device, or not any more.
     is_gone: bool,
@@ -56,9 +69,23 @@ impl DeviceChoice {
             saved_ns: 0,
             spent_ns: rules.opening_ns,
             sent: Vec::new(),
+            opening: Opening::NotPaid,
             list_bytes: ListBytes::default(),
             is_gone: rules.device == Device::Cpu,
         }
+    }
+
+    /// The index to be sent to the device, if a kernel is to open that now; once.
+    pub(super) fn next_opening(&mut self) -> Option<Arc<Index>> {
+        let Opening::Due(index) = &self.opening else { return None };
+        let index = Arc::clone(index);
+        self.opening = Opening::UnderWay;
+        Some(index)
+    }
+
+    /// Notes that a kernel has opened the device, or has tried to.
+    pub(super) fn opened(&mut self) {
+        self.opening = Opening::Done;
     }
 
     /// Notes that the CPU has answered a batch that was for the device.
@@ -67,7 +94,7 @@ impl DeviceChoice {
     }
 
     /// Whether the device is to answer `queries` over `index`.
-    pub(super) fn takes(&mut self, index: &Index, queries: &QueryBlock) -> bool {
+    pub(super) fn takes(&mut self, index: &Arc<Index>, queries: &QueryBlock) -> bool {
         if self.is_gone || index.len() == 0 || !self.rules.limits.hold(queries) {
             return false;
         }
@@ -82,12 +109,16 @@ impl DeviceChoice {
 
     /// Whether the device saves time, with the time to send lists that come along, and the batches
     /// so far pay for it and for the segments that stay.
-    fn pays(&mut self, index: &Index, queries: &QueryBlock) -> bool {
+    fn pays(&mut self, index: &Arc<Index>, queries: &QueryBlock) -> bool {
         let device = cost::on_device(queries, self.rules.output, index.len());
         let saved = (queries.cost_ns / self.rules.kernels as u64).saturating_sub(device);
         self.saved_ns = self.saved_ns.saturating_add(saved);
         // Asked before the device is opened and lists are looked up.
         if saved == 0 || self.saved_ns < self.spent_ns {
+            return false;
+        }
+        if !matches!(self.opening, Opening::Done) {
+            self.pay_opening(index);
             return false;
         }
         let room = match self.room() {
@@ -96,6 +127,18 @@ impl DeviceChoice {
         };
         let lists = self.list_bytes.of(index, queries, room);
         lists.is_some_and(|bytes| cost::send(bytes) < saved) && self.pay(index, room)
+    }
+
+    /// Pays for the device and for `index`, unless that has been done or too little is saved. Only
+    /// an open device says how many segments have room.
+    fn pay_opening(&mut self, index: &Arc<Index>) {
+        let bytes = index.list_bytes().min(self.room.most());
+        let spent = self.spent_ns.saturating_add(cost::send(bytes));
+        if matches!(self.opening, Opening::NotPaid) && self.saved_ns >= spent {
+            self.spent_ns = spent;
+            self.sent.extend(index.segments().map(Arc::downgrade));
+            self.opening = Opening::Due(Arc::clone(index));
+        }
     }
 
     /// Pays for the segments that stay and have not been sent; false if too little is saved.
@@ -144,13 +187,13 @@ mod tests {
     use crate::wave::DeviceSession;
 
     /// An index of two segments, of 1,000 documents with one term each.
-    fn index() -> Index {
+    fn index() -> Arc<Index> {
         let mut factory = SegmentFactory::default();
         let mut segment = || {
             let (terms, ends) = (vec![0; 1000], (1..=1000).collect());
             Arc::new(factory.build(&mut DocumentBlock { terms, ends, ..DocumentBlock::default() }))
         };
-        Index::new([segment(), segment()])
+        Arc::new(Index::new([segment(), segment()]))
     }
 
     /// A query of the term, whose modelled time is `cost_ns`.
@@ -176,16 +219,23 @@ mod tests {
     fn batches_save_until_they_have_paid_for_the_device_and_the_segments() {
         let (index, large) = (index(), 1 << 20);
         let device = cost::on_device(&queries(0), QueryOutput::Count, 2);
-        let sent: usize = index.segments().map(|segment| segment.lists.as_bytes().len()).sum();
+        let sent = index.list_bytes();
         let mut auto = choice(Device::Auto, large, large);
         let mut takes = |cpu: u64| auto.takes(&index, &queries(cpu));
         assert!(!takes(device), "nothing is saved");
         assert!(!takes(2 * device), "two kernels take half the time");
         let half = 2 * (device + 500_000);
         assert!(!takes(half), "half of the device");
+        assert!(auto.next_opening().is_none());
         // A two-hundredth of the time of the CPU is that of the device.
         let rest = half + half / 20;
-        assert!(takes(rest + 2 * cost::send(sent)), "the device and the segments");
+        assert!(!auto.takes(&index, &queries(rest)), "it is not open");
+        assert_eq!(auto.spent_ns, 1_000_000 + cost::send(sent));
+        assert!(auto.next_opening().is_some_and(|opened| Arc::ptr_eq(&opened, &index)));
+        assert!(!auto.takes(&index, &queries(3 * device)), "it is being opened");
+        assert!(auto.next_opening().is_none());
+        auto.opened();
+        let mut takes = |cpu: u64| auto.takes(&index, &queries(cpu));
         assert!(!takes(device), "it costs more");
         assert!(takes(3 * device), "the segments are there");
     }
@@ -195,7 +245,7 @@ mod tests {
         let index = index();
         let saves = |cost_ns: u64, list_words: usize| {
             let mut auto = choice(Device::Auto, 0, list_words);
-            auto.saved_ns = 1 << 30;
+            (auto.saved_ns, auto.opening) = (1 << 30, Opening::Done);
             auto.takes(&index, &queries(cost_ns))
         };
         let device = cost::on_device(&queries(0), QueryOutput::Count, 2);

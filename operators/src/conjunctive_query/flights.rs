@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use trommel_kernels::cuda::queries::{
@@ -32,36 +32,64 @@ use crate::wave::{Landed, OnDevice};
 /// Batches in flight, whose answers are counts or documents.
 pub(super) type QueryFlights = Box<dyn OnDevice<Chunk = QueryChunk>>;
 
-/// Opens a device for queries.
-#[derive(Debug, Clone)]
+/// Opens a device for queries, for the kernel that has it. Clones share the device: another kernel
+/// may open it ahead.
+#[derive(Clone)]
 pub(super) struct OpenFlights {
-    pub(super) output: QueryOutput,
-    pub(super) limits: ChunkLimits,
-    pub(super) room: DeviceRoom,
+    output: QueryOutput,
+    limits: ChunkLimits,
+    room: DeviceRoom,
+    /// The outcome of [`open_ahead`](Self::open_ahead), until it is taken.
+    ahead: Arc<Mutex<Option<Result<QueryFlights, NoDevice>>>>,
 }
 
 impl OpenFlights {
-    /// Opens the device, and allocates the buffers of batches.
+    pub(super) fn new(output: QueryOutput, limits: ChunkLimits, room: DeviceRoom) -> Self {
+        Self { output, limits, room, ahead: Arc::default() }
+    }
+
+    /// Does what [`open`](Self::open) does, for a later call of it, and sends the segments of
+    /// `index` that stay on the device.
+    pub(super) fn open_ahead(&self, index: &Index) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        *ahead = Some(self.open_with(index));
+    }
+
+    /// Opens the device, and allocates the buffers of batches. Waits while another kernel does.
     ///
     /// # Errors
     /// If there is no such device, or if its memory does not suffice.
     pub(super) fn open(&self) -> Result<QueryFlights, NoDevice> {
-        Ok(match self.output {
-            QueryOutput::Count => Box::new(self.flights::<QueryCounts>(self.limits.queries())?),
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ahead.unwrap_or_else(|| self.open_with(&Index::default()))
+    }
+
+    fn open_with(&self, index: &Index) -> Result<QueryFlights, NoDevice> {
+        let Self { output, limits, .. } = self;
+        Ok(match output {
+            QueryOutput::Count => Box::new(self.flights::<QueryCounts>(limits.queries(), index)?),
             QueryOutput::Documents => {
-                Box::new(self.flights::<QueryDocuments>(self.limits.documents())?)
+                Box::new(self.flights::<QueryDocuments>(limits.documents(), index)?)
             }
         })
     }
 
-    fn flights<P: Answers>(&self, batch: P::Limits) -> Result<SegmentFlights<P>, NoDevice> {
+    fn flights<P: Answers>(
+        &self,
+        batch: P::Limits,
+        index: &Index,
+    ) -> Result<SegmentFlights<P>, NoDevice> {
         // Before the slots are allocated, since they are not part of the room.
         let (device, room) = (self.room.device()?, self.room.room()?);
         let limits = StreamedLimits { batch, words: room.list_words };
+        let resident = Flights::open(&device, IN_FLIGHT, batch, 0)?;
+        let mut residents = Residents::new(&device, room.index_bytes);
+        let (_, sent_bytes) = residents.hold(index)?;
         Ok(SegmentFlights {
-            resident: Flights::open(&device, IN_FLIGHT, batch, 0)?,
+            resident,
             streamed: None,
-            residents: Residents::new(&device, room.index_bytes),
+            residents,
+            sent_bytes,
             device,
             limits,
             order: VecDeque::new(),
@@ -145,6 +173,8 @@ struct SegmentFlights<P: Answers> {
     /// Flights that bring their lists along, made for the first of them.
     streamed: Option<Flights<P::Streamed>>,
     residents: Residents,
+    /// Bytes of segments that were sent and that no batch has counted.
+    sent_bytes: u64,
     device: Device,
     limits: StreamedLimits<P::Limits>,
     /// Whether each flight brings its lists along, the first flight first.
@@ -247,6 +277,7 @@ impl<P: Answers> OnDevice for SegmentFlights<P> {
         let mut batch = self.free.pop().unwrap_or_default();
         batch.begin(chunk);
         (batch.lists, batch.sent_bytes) = self.residents.hold(&batch.index)?;
+        batch.sent_bytes += std::mem::take(&mut self.sent_bytes);
         if self.streamed.is_none() && batch.lists.iter().any(Option::is_none) {
             self.streamed = Some(Flights::open(&self.device, IN_FLIGHT, self.limits, 0)?);
         }

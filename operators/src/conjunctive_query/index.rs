@@ -49,6 +49,11 @@ impl Index {
         self.segments().map(|segment| segment.bytes()).sum()
     }
 
+    /// Bytes of the lists of all segments.
+    pub(super) fn list_bytes(&self) -> usize {
+        self.segments().map(|segment| segment.lists.as_bytes().len()).sum()
+    }
+
     /// The shortest list of a query, and its modelled time in nanoseconds.
     pub(super) fn price(&self, terms: &[u32], local: &mut Vec<u32>) -> (u64, u64) {
         self.segments().fold((0, 0), |(shortest, cost_ns), segment| {

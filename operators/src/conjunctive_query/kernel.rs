@@ -1,4 +1,4 @@
-//! KERNEL: builds and merges segments, and answers queries.
+//! KERNEL: builds and merges segments, opens the device, and answers queries.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,6 +43,7 @@ impl Kernel for QueryKernel {
                 let segment = self.factory.build(block);
                 *work = Work::Built(Arc::new(segment), std::mem::take(block));
             }
+            Work::Open(index) => self.device.iter().for_each(|device| device.open_ahead(index)),
             Work::Merge(parts) => *work = Work::Merged(Arc::new(merge_segments(parts))),
             Work::Answer(index) => {
                 match self.output {

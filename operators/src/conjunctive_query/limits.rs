@@ -118,8 +118,14 @@ impl DeviceRoom {
     /// A room that is known.
     #[cfg(test)]
     pub(super) fn known(session: DeviceSession, room: Room) -> Self {
+        let most = room.index_bytes;
         let room = Arc::new(OnceLock::from(room));
-        Self { session, reserved: 0, most: 0, list_words: 0, room }
+        Self { session, reserved: 0, most, list_words: 0, room }
+    }
+
+    /// Maximum bytes of the segments that stay, by the parameter.
+    pub(super) fn most(&self) -> usize {
+        self.most
     }
 
     /// The device.

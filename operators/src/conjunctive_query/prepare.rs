@@ -223,6 +223,9 @@ impl QueryProducer {
         if let Some(work) = self.index.next_work() {
             return Some(work);
         }
+        if let Some(index) = self.device.next_opening() {
+            return Some(Work::Open(index));
+        }
         self.waiting.fill(&mut self.buckets, &self.names);
         // Queries over another index wait for the queries in the buckets.
         let is_blocked = self.waiting.is_ready();
@@ -331,6 +334,7 @@ impl Producer for QueryProducer {
                 });
             }
             Work::Merged(segment) => self.index.merged(segment),
+            Work::Open(_) => return self.device.opened(),
             Work::Nothing | Work::Build(_) | Work::Merge(_) | Work::Answer(_) => return,
         }
         self.settle();

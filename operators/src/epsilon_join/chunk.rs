@@ -177,6 +177,10 @@ impl WaveChunk for EpsilonChunk {
         matches!(self.task, Task::Device(_))
     }
 
+    fn has_rows(&self) -> bool {
+        matches!(self.task, Task::Join { .. } | Task::Device(_) | Task::Report { .. })
+    }
+
     fn may_be_unfinished(&self) -> bool {
         // A block can be put into four, or be left undone.
         let is_join = matches!(self.task, Task::Join { .. });

@@ -176,8 +176,10 @@ impl Consumer for EpsilonConsumer {
             }
             (Task::Device(job), _) => self.take_block(job, out)?,
             (Task::Report { sides, partners }, _) => self.report(sides, partners.as_ref(), out)?,
-            (Task::Join { .. }, Answer::Partners)
-            | (Task::None | Task::Build { .. } | Task::Gather(_), _) => Taken::All,
+            (Task::Join { .. }, Answer::Partners) => Taken::All,
+            (Task::None | Task::Build { .. } | Task::Gather(_), _) => {
+                unreachable!("other chunks have no rows")
+            }
         };
         if taken == Taken::All {
             self.read = 0;

@@ -35,6 +35,13 @@ pub trait WaveChunk: Send + 'static {
         true
     }
 
+    /// Whether collect reads it in its order, asked when it has been filled. Other chunks, such as
+    /// work for later chunks, have no rows: they come back as soon as they have been answered, and
+    /// rows do not wait for them.
+    fn has_rows(&self) -> bool {
+        true
+    }
+
     /// Whether the kernel can leave items unfinished, asked when the chunk has been filled.
     /// Prepare ends only after all such chunks have come back.
     fn may_be_unfinished(&self) -> bool {
@@ -76,8 +83,8 @@ pub(super) struct InWave<C> {
     pub(super) worker: usize,
     /// Its part of the work of that kernel, until the CPU has answered it; none on a device.
     pub(super) work: Option<Assignment>,
-    /// Its place in the order in which collect reads chunks, from 0.
-    pub(super) number: u64,
+    /// Its place in the order in which collect reads chunks, from 0; none if it has no rows.
+    pub(super) place: Option<u64>,
     /// Whether the CPU has answered it in place of a device, which is not there any more.
     pub(super) has_lost_device: bool,
 }
@@ -85,8 +92,8 @@ pub(super) struct InWave<C> {
 impl<C> InWave<C> {
     pub(super) fn new(chunk: C) -> Self {
         let (device_pays, is_awaited, has_lost_device) = (false, false, false);
-        let (worker, work, number) = (0, None, 0);
-        Self { chunk, device_pays, is_awaited, worker, work, number, has_lost_device }
+        let (worker, work, place) = (0, None, None);
+        Self { chunk, device_pays, is_awaited, worker, work, place, has_lost_device }
     }
 
     /// Moves it to the kernel `worker`, which takes it from another one.

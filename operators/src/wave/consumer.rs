@@ -44,10 +44,10 @@ pub enum Taken {
 }
 
 /// The last part of the operator: reads chunks in the order in which prepare has sent them, and
-/// gives them back.
+/// gives them back; chunks without rows at once.
 pub(super) struct CollectPart<C: Consumer> {
     consumer: C,
-    /// Number of the next chunk.
+    /// Place of the next chunk.
     next: u64,
     /// The chunks from the next one on, as far as they are here.
     held: VecDeque<Option<Held<C::Chunk>>>,
@@ -61,15 +61,20 @@ impl<C: Consumer> CollectPart<C> {
         Self { consumer, next: 0, held: VecDeque::new() }
     }
 
-    /// Keeps a chunk, which may come before earlier ones of other kernels.
-    fn hold(&mut self, held: Held<C::Chunk>) {
-        let ahead = held.0.number - self.next;
-        let place = usize::try_from(ahead).expect("chunks in the wave are few");
-        if self.held.len() <= place {
-            self.held.resize_with(place + 1, || None);
+    /// Keeps the chunk of a place, which may come before earlier ones of other kernels.
+    fn hold(&mut self, place: u64, held: Held<C::Chunk>) {
+        let ahead = usize::try_from(place - self.next).expect("chunks in the wave are few");
+        if self.held.len() <= ahead {
+            self.held.resize_with(ahead + 1, || None);
         }
-        self.held[place] = Some(held);
+        self.held[ahead] = Some(held);
     }
+}
+
+/// Sends a chunk that has been read back to prepare.
+fn give_back<C: WaveChunk>(mut chunk: Box<InWave<C>>, out: &mut Output) {
+    chunk.chunk.release();
+    out.send_reply(into_message(chunk));
 }
 
 impl<C: Consumer> Operator for CollectPart<C> {
@@ -80,7 +85,11 @@ impl<C: Consumer> Operator for CollectPart<C> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let origin = input.origin();
-        self.hold((input.into_chunk().into_box(), origin));
+        let chunk: Box<InWave<C::Chunk>> = input.into_chunk().into_box();
+        match chunk.place {
+            Some(place) => self.hold(place, (chunk, origin)),
+            None => give_back(chunk, out),
+        }
         self.resume(out)
     }
 
@@ -91,9 +100,8 @@ impl<C: Consumer> Operator for CollectPart<C> {
         }
         if self.consumer.take(&chunk.chunk, out)? == Taken::All {
             self.next += 1;
-            if let Some(Some((mut chunk, _))) = self.held.pop_front() {
-                chunk.chunk.release();
-                out.send_reply(into_message(chunk));
+            if let Some(Some((chunk, _))) = self.held.pop_front() {
+                give_back(chunk, out);
             }
         }
         let has_next = self.held.front().is_some_and(Option::is_some);

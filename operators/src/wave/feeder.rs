@@ -27,6 +27,8 @@ pub(super) struct Feeder<C> {
     has_lost_device: bool,
     /// Number of chunks that were sent, again or for the first time.
     sent: u64,
+    /// Number of these that have rows.
+    sent_with_rows: u64,
 }
 
 impl<C: WaveChunk> Feeder<C> {
@@ -47,6 +49,7 @@ impl<C: WaveChunk> Feeder<C> {
             workers: Workers::new(workers),
             has_lost_device: false,
             sent: 0,
+            sent_with_rows: 0,
         }
     }
 
@@ -123,7 +126,9 @@ impl<C: WaveChunk> Feeder<C> {
     }
 
     fn dispatch(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
-        chunk.number = self.sent;
+        let has_rows = chunk.chunk.has_rows();
+        chunk.place = has_rows.then_some(self.sent_with_rows);
+        self.sent_with_rows += u64::from(has_rows);
         self.sent += 1;
         out.send_chunk_to(chunk.worker, into_message(chunk));
     }

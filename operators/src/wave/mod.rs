@@ -39,10 +39,10 @@
 //! Prepare chooses the kernel with the least modelled work left, so a slow one gets fewer chunks.
 //! A kernel without chunks takes chunks that wait for other kernels.
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
-//! number of kernels. A kernel works in the [background](Flow::Background) of its thread: prepare
-//! and collect, which may share it, give the others work first. A device belongs to the first
-//! kernel; chunks that are [not for a device](WaveChunk::is_for_device) are answered by all
-//! kernels meanwhile.
+//! number of kernels; chunks [without rows](WaveChunk::has_rows) hold up no others. A kernel works
+//! in the [background](Flow::Background) of its thread: prepare and collect, which may share it,
+//! give the others work first. A device belongs to the first kernel; chunks that are [not for a
+//! device](WaveChunk::is_for_device) are answered by all kernels meanwhile.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a

@@ -103,6 +103,9 @@ impl Parts {
             self.fly(vec![chunk]);
         } else {
             self.kernel.run(&mut chunk);
+            if matches!(chunk.work, Work::Open(_)) {
+                self.device = self.kernel.open(None).ok();
+            }
             self.landed(chunk);
         }
     }
@@ -145,7 +148,9 @@ impl Parts {
 
     fn landed(&mut self, mut chunk: QueryChunk) {
         let mut out = Output::new();
-        while self.consumer.take(&chunk, &mut out).unwrap() == Taken::Some {}
+        if chunk.has_rows() {
+            while self.consumer.take(&chunk, &mut out).unwrap() == Taken::Some {}
+        }
         self.rows.extend(out.drain_sent().map(|(_, sent)| sent.into_records()));
         chunk.release();
         self.producer.landed(&mut chunk);

@@ -6,6 +6,7 @@ use trommel_shim::{Form, StandIn};
 
 use super::growing::Parts;
 use super::*;
+use crate::conjunctive_query::chunk::{QueryChunk, Work};
 use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 
@@ -170,16 +171,35 @@ fn mixed_queries() -> Vec<Terms> {
     queries
 }
 
-/// Modelled costs send large batches to the device, and leave small ones on the CPU.
+/// Modelled costs send large batches to the device, and leave small ones on the CPU; all of them
+/// while the device is opened.
 fn costs(device: Device) {
     let (documents, queries) = (corpus(300), mixed_queries());
     let tuning = Tuning { is_device_forced: false, ..LARGE };
-    let spec = ConjunctiveQuery::new().tuning(tuning).device(device);
-    let metrics = check((&documents, &queries), &spec, Run { batch: 50, ..RUN });
-    for metrics in metrics {
-        let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&metrics, name));
-        assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
+    let spec = spec().over(AnswerOver::Arrived).tuning(tuning).device(device).batch_queries(400);
+    let mut parts = Parts::of(&spec, 2);
+    parts.take(0, &documents);
+    while !parts.flying.is_empty() {
+        parts.land(0);
     }
+    // Chunks that open the device, and chunks for it.
+    let mut ask = || {
+        parts.take(1, &queries);
+        let count = |is_meant: fn(&QueryChunk) -> bool| {
+            parts.flying.iter().filter(|chunk| is_meant(chunk)).count()
+        };
+        (count(|chunk| matches!(chunk.work, Work::Open(_))), count(|chunk| chunk.is_for_device))
+    };
+    assert_eq!([ask(), ask()], [(1, 0), (1, 0)]);
+    while !parts.flying.is_empty() {
+        parts.land(0);
+    }
+    parts.take(1, &queries);
+    assert_eq!(parts.flying.iter().filter(|chunk| chunk.is_for_device).count(), 1);
+    parts.end();
+    assert_eq!(parts.on_device.0, 1, "the rare terms are a batch for the CPU");
+    let asked = [queries.clone(), queries.clone(), queries].concat();
+    assert_eq!(documents_of(&parts.rows, asked.len()), by_hand(&documents, &asked));
 }
 
 /// Batches of one case, whose device may fail.

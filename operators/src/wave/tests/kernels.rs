@@ -11,6 +11,8 @@ use trommel_engine::operator::{Flow, Operator};
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 use super::super::chunk::InWave;
+use super::super::consumer::CollectPart;
+use super::super::feeder::Feeder;
 use super::super::kernel_part::KernelPart;
 use super::super::queues::Queues;
 use super::super::{Landed, OnDevice};
@@ -39,6 +41,10 @@ impl WaveChunk for Squares {
     fn clear(&mut self, _: usize) {
         self.numbers.clear();
         self.squares.clear();
+    }
+
+    fn has_rows(&self) -> bool {
+        !self.numbers.is_empty()
     }
 
     /// A cost that says nothing about the time.
@@ -204,4 +210,29 @@ fn a_kernel_waits_for_no_chunk_that_another_one_takes() {
         waits
     });
     assert_eq!(waits, 0);
+}
+
+#[test]
+fn rows_do_not_wait_for_chunks_without_rows() {
+    let out = &mut Output::new();
+    let mut feeder = Feeder::new(Wave::new(Device::Cpu, 5, 1), 2, Squares::default);
+    for numbers in [vec![], vec![2], vec![], vec![3]] {
+        let mut chunk = feeder.take().unwrap();
+        (chunk.chunk.squares, chunk.chunk.numbers) = (numbers.clone(), numbers);
+        feeder.send(chunk, out);
+    }
+    let mut sent: Vec<Payload> = out.drain_sent().map(|(_, payload)| payload).collect();
+    let mut collect =
+        CollectPart::new(AnswerConsumer::new(|chunk: &Squares| chunk.squares.clone()));
+    // The last chunk with rows waits for the first one, and for no other.
+    let arrivals = [(3, vec![], 0), (1, vec![2, 3], 2), (1, vec![], 1), (0, vec![], 1)];
+    for (place, rows, back) in arrivals {
+        let mut flow = collect.process(0, sent.remove(place), out).unwrap();
+        while flow == Flow::HaveOutput {
+            flow = collect.resume(out).unwrap();
+        }
+        let sent = out.drain_sent().flat_map(|(_, payload)| numbers(&payload.into_records()));
+        assert_eq!(sent.collect::<Vec<_>>(), rows);
+        assert_eq!(out.drain_replies().count(), back);
+    }
 }
