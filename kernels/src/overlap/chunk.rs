@@ -28,6 +28,16 @@ pub struct Start {
     pub overlap: u32,
 }
 
+impl Start {
+    /// Whether it is within sets of these numbers of tokens.
+    #[inline(always)]
+    pub(super) fn is_within(self, probe: usize, candidate: usize) -> bool {
+        (self.probe as usize <= probe)
+            & (self.candidate as usize <= candidate)
+            & (self.overlap <= self.probe.min(self.candidate))
+    }
+}
+
 /// A part of the candidate pairs of a join.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chunk<'a> {

@@ -44,9 +44,22 @@ impl<'a> Pairs<'a> {
     /// If it does not hold.
     pub(crate) fn check(self) {
         self.check_shapes();
-        for entry in self.chunk.entries {
-            for index in entry.begin as usize..entry.end as usize {
-                let _ = self.pair(entry.probe, index);
+        // Sets are checked where they are made, so only starts are left.
+        let Chunk { entries, candidates, starts, .. } = self.chunk;
+        if starts.is_empty() {
+            return;
+        }
+        for entry in entries {
+            let range = entry.begin as usize..entry.end as usize;
+            let probe = self.probes.set(entry.probe as usize).len();
+            let starts = candidates[range.clone()].iter().zip(&starts[range.clone()]);
+            // One branch an entry; a wrong start is found again to be named.
+            let are_within = starts.fold(true, |are_within, (&candidate, start)| {
+                let candidate = self.candidates.set(candidate as usize).len();
+                are_within & start.is_within(probe, candidate)
+            });
+            if !are_within {
+                range.for_each(|index| _ = self.pair(entry.probe, index));
             }
         }
     }

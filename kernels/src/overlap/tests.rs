@@ -229,6 +229,21 @@ fn a_start_behind_its_set_is_refused() {
     broken(|case| case.starts[0].probe = 3);
 }
 
+/// Settled tokens are tokens of their sets, and the common ones are among both.
+#[test]
+fn a_device_gets_starts_within_their_sets_only() {
+    for number in 0..64 {
+        let (probe, candidate, overlap) = (number / 16, number / 4 % 4, number % 4);
+        let start = Start { probe, candidate, overlap };
+        let mut case = Case::new(&[vec![1, 2], vec![2, 3, 4]]);
+        case.entry(0, &[(1, 1, 0), (0, 1, 0)]);
+        case.starts[1] = start;
+        let is_within = probe <= 2 && candidate <= 2 && overlap <= probe && overlap <= candidate;
+        let checked = std::panic::catch_unwind(|| case.pairs().check());
+        assert_eq!(checked.is_ok(), is_within, "{start:?}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "1 candidates need as many required overlaps, not 0")]
 fn missing_required_overlaps_are_refused() {
