@@ -73,7 +73,7 @@ run() {
   step devices 60 "$gpu/trommel" devices
   step suites 120 "$gpu/cuda" suite:: --test-threads=1
   sanitize memcheck 150
-  sanitize racecheck 150
+  sanitize racecheck 600
   sanitize synccheck 100
   step bench 200 "$gpu/trommel-bench" overlap --pairs 4000000 --rounds 5 --without scalar,portable
   # The correct counts come from one core, so there are fewer sets of more tokens.
