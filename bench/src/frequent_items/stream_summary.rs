@@ -65,9 +65,12 @@ fn number(index: usize) -> u32 {
 
 impl StreamSummary {
     pub(super) fn new(counters: usize) -> Self {
+        // A table at most half full clears the places of removed items; a fuller one grows, sooner
+        // or later by its seed.
+        let found = RapidHashMap::with_capacity_and_hasher(2 * counters, Default::default());
         Self {
             counters,
-            found: RapidHashMap::with_capacity_and_hasher(counters, Default::default()),
+            found,
             elements: Vec::with_capacity(counters),
             buckets: Vec::with_capacity(counters + 1),
             free: Vec::new(),
