@@ -6,9 +6,11 @@
 #include "runtime.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -83,9 +85,24 @@ Warp& warp_of(const Thread& thread) { return block.warps[thread.index / WARP]; }
 
 void wait_for_others() { block.running->fiber.switch_to(*block.scheduler); }
 
-void make_ready(std::vector<Thread*> threads) {
-    if (block.order == Order::Reverse) std::reverse(threads.begin(), threads.end());
-    block.ready.insert(block.ready.end(), threads.begin(), threads.end());
+// Some lanes of a warp, the lowest first. Without an allocation: there is one list a collective.
+struct Lanes {
+    std::array<Thread*, WARP> threads;
+    unsigned len = 0;
+
+    Thread* const* begin() const { return threads.data(); }
+    Thread* const* end() const { return begin() + len; }
+};
+
+template <class Threads>
+void make_ready(const Threads& threads) {
+    const auto begin = std::begin(threads), end = std::end(threads);
+    if (block.order == Order::Reverse) {
+        const auto first = std::make_reverse_iterator(end), last = std::make_reverse_iterator(begin);
+        block.ready.insert(block.ready.end(), first, last);
+    } else {
+        block.ready.insert(block.ready.end(), begin, end);
+    }
 }
 
 Thread* next_ready() {
@@ -113,11 +130,11 @@ void release_barrier() {
     block.at_barrier.clear();
 }
 
-std::vector<Thread*> lanes_of(const Thread& thread, unsigned mask) {
-    std::vector<Thread*> lanes;
+Lanes lanes_of(const Thread& thread, unsigned mask) {
+    Lanes lanes;
     const unsigned first = thread.index / WARP * WARP;
     for (unsigned lane = 0; lane < WARP; ++lane) {
-        if (mask >> lane & 1) lanes.push_back(block.threads[first + lane].get());
+        if (mask >> lane & 1) lanes.threads[lanes.len++] = block.threads[first + lane].get();
     }
     return lanes;
 }
@@ -133,13 +150,13 @@ std::uint64_t combine(Collective kind, std::uint64_t left, std::uint64_t right) 
     }
 }
 
-void answer_collective(const Thread& last, const std::vector<Thread*>& lanes) {
+void answer_collective(const Thread& last, const Lanes& lanes) {
     std::uint64_t all = 0;
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        const std::uint64_t bit = 1ull << lanes[i]->index % WARP;
+    for (const Thread* lane : lanes) {
+        const std::uint64_t bit = 1ull << lane->index % WARP;
         const std::uint64_t value =
-            last.kind == Collective::Ballot ? (lanes[i]->value ? bit : 0) : lanes[i]->value;
-        all = i == 0 ? value : combine(last.kind, all, value);
+            last.kind == Collective::Ballot ? (lane->value ? bit : 0) : lane->value;
+        all = lane == *lanes.begin() ? value : combine(last.kind, all, value);
     }
     for (Thread* lane : lanes) {
         lane->result = all;
@@ -160,7 +177,7 @@ void try_collective() {
     const Thread& last = *block.running;
     Warp& warp = warp_of(last);
     if ((warp.waiting & last.mask) != last.mask) return;
-    const std::vector<Thread*> lanes = lanes_of(last, last.mask);
+    const Lanes lanes = lanes_of(last, last.mask);
     for (const Thread* lane : lanes) {
         if (lane->mask != last.mask || lane->kind != last.kind) {
             fail("lanes of one mask call different collectives");
@@ -214,8 +231,9 @@ void begin_block(unsigned number) {
         thread.index = i;
         thread.id = {i % grid.threads.x, i / grid.threads.x % grid.threads.y,
                      i / grid.threads.x / grid.threads.y};
-        thread.has_ended = thread.is_in_collective = false;
-        thread.fiber.begin(run_thread);
+        const bool is_given_up = !std::exchange(thread.has_ended, false);
+        thread.is_in_collective = false;
+        thread.fiber.begin(run_thread, is_given_up);
         block.warps[i / WARP].lanes |= 1u << i % WARP;
         all.push_back(&thread);
     }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace shim {
 namespace {
@@ -74,8 +75,14 @@ bool is_allocated(std::uintptr_t address, std::size_t bytes) {
     return address + bytes <= after->first + after->second;
 }
 
-bool is_device_memory(const void* address) {
-    return is_allocated(reinterpret_cast<std::uintptr_t>(address), 1);
+Stretch stretch_at(std::uintptr_t address) {
+    const auto& memory = device().memory;
+    const auto after = memory.upper_bound(address);
+    const std::uintptr_t next = after == memory.end() ? UINTPTR_MAX : after->first;
+    if (after == memory.begin()) return {0, next, false};
+    const auto [begin, bytes] = *std::prev(after);
+    const std::uintptr_t end = begin + bytes;
+    return address < end ? Stretch{begin, end, true} : Stretch{end, next, false};
 }
 
 int run_one(Stream& stream) {

@@ -14,6 +14,8 @@
 namespace {
 
 constexpr std::size_t GUARD_BYTES = 4096;
+// What the last functions of a fiber at the end of its work have of its stack, and more.
+constexpr std::size_t LAST_BYTES = 4096;
 
 }  // namespace
 
@@ -66,10 +68,11 @@ Fiber::Fiber(std::size_t bytes) : bytes_(bytes) {
 // Fibers live as long as the process.
 Fiber::~Fiber() = default;
 
-void Fiber::begin(void (*entry)()) {
+void Fiber::begin(void (*entry)(), [[maybe_unused]] bool is_given_up) {
 #if defined(__SANITIZE_ADDRESS__)
-    // The last run on this stack may have been given up in the middle of a function.
-    __asan_unpoison_memory_region(stack_, bytes_);
+    // The last run on this stack did not return from the functions that it was in.
+    const std::size_t left = is_given_up ? bytes_ : LAST_BYTES;
+    __asan_unpoison_memory_region(stack_ + bytes_ - left, left);
 #endif
 #if defined(__x86_64__)
     // A return address below which the stack is aligned as after a call, and six registers.

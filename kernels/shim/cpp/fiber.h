@@ -19,8 +19,9 @@ class Fiber {
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    // Makes the fiber begin with `entry` when it is switched to; an earlier run is given up.
-    void begin(void (*entry)());
+    // Makes the fiber begin with `entry` when it is switched to. An earlier run is given up, in the
+    // middle of its work or, if `is_given_up` is false, after it.
+    void begin(void (*entry)(), bool is_given_up);
     // Goes on with another fiber; returns when someone switches back.
     void switch_to(Fiber& other);
     // The first call of a fiber when it begins.

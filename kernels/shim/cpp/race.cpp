@@ -12,6 +12,7 @@
 
 #if defined(SHIM_RACE)
 
+#include <array>
 #include <unordered_map>
 
 namespace shim {
@@ -30,7 +31,40 @@ struct Word {
     Access write, read, other_read;
 };
 
-std::unordered_map<std::uintptr_t, Word> shared_words, device_words;
+// The words of a stretch of memory.
+constexpr std::uintptr_t PAGE_WORDS = 256;
+
+// Words by number. Each page has the turn of its last use: those of other turns are empty.
+class Words {
+  public:
+    void clear() { ++turn_; }
+
+    Word& operator[](std::uintptr_t word) {
+        const std::uintptr_t number = word / PAGE_WORDS;
+        if (!last_ || number != last_number_) {
+            last_ = &pages_[number];
+            last_number_ = number;
+        }
+        if (last_->turn != turn_) *last_ = {turn_, {}};
+        return last_->words[word % PAGE_WORDS];
+    }
+
+  private:
+    struct Page {
+        std::uint64_t turn = 0;
+        std::array<Word, PAGE_WORDS> words;
+    };
+
+    std::unordered_map<std::uintptr_t, Page> pages_;
+    std::uint64_t turn_ = 1;
+    // The page that was asked for last.
+    Page* last_ = nullptr;
+    std::uintptr_t last_number_ = 0;
+};
+
+Words shared_words, device_words;
+// The allocation and the gap between two that were met last; nothing is freed while a kernel runs.
+Stretch last_allocation, last_gap;
 
 bool are_ordered(const Moment& earlier, const Moment& later) {
     if (earlier.block != later.block) return false;
@@ -64,9 +98,14 @@ void access_word(Word& word, const Access& access, bool is_write, bool is_shared
 void access(const void* address, std::size_t bytes, bool is_write, bool is_atomic) {
     if (!is_running()) return;
     const bool is_shared = is_shared_memory(address);
-    if (!is_shared && !is_device_memory(address)) return;
-    auto& words = is_shared ? shared_words : device_words;
     const auto begin = reinterpret_cast<std::uintptr_t>(address), end = begin + bytes;
+    if (!is_shared && !last_allocation.has(begin)) {
+        if (last_gap.has(begin)) return;
+        const Stretch stretch = stretch_at(begin);
+        (stretch.is_allocated ? last_allocation : last_gap) = stretch;
+        if (!stretch.is_allocated) return;
+    }
+    auto& words = is_shared ? shared_words : device_words;
     for (std::uintptr_t word = begin / WORD; word * WORD < end; ++word) {
         unsigned mask = 0;
         for (std::uintptr_t byte = 0; byte < WORD; ++byte) {
@@ -79,7 +118,10 @@ void access(const void* address, std::size_t bytes, bool is_write, bool is_atomi
 
 }  // namespace
 
-void race_launch_begins() { device_words.clear(); }
+void race_launch_begins() {
+    device_words.clear();
+    last_allocation = last_gap = {};
+}
 void race_block_begins() { shared_words.clear(); }
 void race_atomic(const void* address, std::size_t bytes) { access(address, bytes, true, true); }
 

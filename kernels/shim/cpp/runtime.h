@@ -65,7 +65,13 @@ void race_launch_begins();
 void race_block_begins();
 void race_atomic(const void* address, std::size_t bytes);
 
-// Device memory, for the race check; defined by the driver.
-bool is_device_memory(const void* address);
+// An allocation of device memory or a gap between two. Defined by the driver.
+struct Stretch {
+    std::uintptr_t begin = 0, end = 0;
+    bool is_allocated = false;
+
+    bool has(std::uintptr_t address) const { return begin <= address && address < end; }
+};
+Stretch stretch_at(std::uintptr_t address);
 
 }  // namespace shim
