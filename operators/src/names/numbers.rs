@@ -49,6 +49,8 @@ impl ItemNumbers {
         let next = u32::try_from(self.items.len()).expect("there are 2^32 items");
         self.grow_table(item);
         let number = match self.table.get_mut(item as usize) {
+            // The table has grown just now and has taken the item over.
+            Some(place) if *place > 0 => *place - 1,
             Some(place) => {
                 *place = next + 1;
                 next
@@ -118,6 +120,25 @@ mod tests {
         assert_eq!(numbers.items().len(), expected.len());
         assert!((0..).zip(numbers.items()).all(|(number, item)| expected[item] == number));
         assert!(numbers.table.len() > TABLE_MIN && numbers.others.len() < 3);
+    }
+
+    #[test]
+    fn an_item_that_the_growing_table_takes_over_keeps_its_number() {
+        let far = u32::try_from(TABLE_MIN).unwrap() + 4;
+        let mut numbers = ItemNumbers::default();
+        assert_eq!(numbers.number(far), 0);
+        let needed = far / u32::try_from(PLACES_PER_ITEM).unwrap();
+        (1..=needed).for_each(|item| assert_eq!(numbers.number(item), item));
+        assert!(numbers.find(far) == Some(0) && numbers.table.len() == TABLE_MIN);
+        assert_eq!(numbers.number(far), 0);
+        assert!(numbers.find(far) == Some(0) && numbers.table.len() > TABLE_MIN);
+        assert_eq!(numbers.items().len(), needed as usize + 1);
+
+        let mut used = vec![true; numbers.items().len()];
+        used[3] = false;
+        let retained = numbers.retained(&used);
+        assert_eq!(retained.items().len(), needed as usize);
+        assert_eq!([0, 2, 4].map(|item| retained.find(item)), [None, Some(2), Some(3)]);
     }
 
     #[test]
