@@ -2,13 +2,14 @@
 //! to rows, in every layout, on one core and on all, beside Python packages. Each answer is
 //! checked: the rows of some items against nested loops, number of rows and sum of supports of all
 //! runs against each other. Other sections: figures of the paper, kernels by density, costs of
-//! steps.
+//! steps, streams in windows.
 
 mod costs;
 pub(crate) mod data;
 mod figures;
 mod lists;
 mod python;
+mod streams;
 mod throughput;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,6 +80,8 @@ enum Section {
     Throughput,
     /// Costs of steps, the constants of the model of `auto`.
     Costs,
+    /// Generated streams in windows: time and memory.
+    Streams,
 }
 
 /// Number of rows, and the sum of their supports.
@@ -125,6 +128,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
             Section::Cores => paper.by_cores()?,
             Section::Throughput => throughput::run(arguments.rounds),
             Section::Costs => costs::run(arguments.rounds),
+            Section::Streams => {
+                let part = if arguments.quick { 1000 } else { 1 };
+                let transactions = [10_000_000, 100_000_000].map(|all| all / part);
+                streams::run(&transactions, 1_000_000 / part);
+            }
         }
     }
     Ok(())

@@ -1,0 +1,82 @@
+//! Streams of generated transactions in windows: time and memory, which must not grow with the
+//! stream.
+//!
+//! ```text
+//! generate ──► frequent_pairs, in windows ──► discard
+//! ```
+
+use std::time::{Duration, Instant};
+
+use trommel::frequent_pairs::{PairWindow, Support};
+use trommel::metrics::StageMetrics;
+use trommel::placement::Placement;
+use trommel::{Discard, FrequentPairs, Generate, Graph, RunOptions, Share};
+
+use crate::memory::{peak, reset_peak};
+
+/// Items in all.
+const ALPHABET: u32 = 100_000;
+/// Zipf exponent of the items.
+const SKEW: f64 = 1.0;
+/// Items of a transaction.
+const ITEMS: u32 = 10;
+/// Minimum support, one in this many transactions of a window.
+const ONE_IN: u64 = 1000;
+
+/// Prints a line for each number of transactions, on one core and on all, in windows of as many
+/// transactions as `window` says.
+pub(super) fn run(transactions: &[u64], window: u64) {
+    println!("Transactions of {ITEMS} items, windows of {window}, support of 1/{ONE_IN}\n");
+    println!(
+        "| transactions | run | generating, s | whole run, s | pairs of all windows | peak, MB |"
+    );
+    println!("|---:|---|---:|---:|---:|---:|");
+    for &transactions in transactions {
+        let (generating, _) = once(transactions, None, Placement::Fused);
+        let mut expected = None;
+        for (placement, name) in [(Placement::Fused, "one core"), (Placement::Auto, "all cores")] {
+            reset_peak();
+            let (time, pairs) = once(transactions, Some(window), placement);
+            let megabytes = peak() as f64 / 1e6;
+            assert_eq!(pairs, *expected.get_or_insert(pairs), "{name}: pairs");
+            let [generating, seconds] = [generating, time].map(|time| time.as_secs_f64());
+            println!(
+                "| {transactions} | {name} | {generating:.2} | {seconds:.2} | {pairs} | \
+                 {megabytes:.0} |"
+            );
+        }
+    }
+    println!();
+}
+
+/// Time and pairs of a run, or time of generating alone without a window.
+fn once(transactions: u64, window: Option<u64>, placement: Placement) -> (Duration, u64) {
+    let mut graph = Graph::new();
+    let source = Generate::sets(ALPHABET, SKEW).sizes(ITEMS..=ITEMS).items(transactions);
+    let mut last = graph.add("generate", source);
+    if let Some(window) = window {
+        let share = Share::new(1, ONE_IN).expect("a share");
+        let pairs = FrequentPairs::new(Support::Share(share));
+        last = graph.add_after(last, "pairs", pairs.window(PairWindow::transactions(window)));
+    }
+    graph.add_after(last, "end", Discard::new());
+    graph.placement(placement);
+    let topology = graph.build().expect("the stages fit");
+    let begin = Instant::now();
+    let metrics = topology.run(RunOptions::new()).expect("the transactions are valid");
+    let time = begin.elapsed();
+    (time, metrics.stage("pairs").map_or(0, StageMetrics::items_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_equal_windows_add_up() {
+        let pairs = |transactions| once(transactions, Some(1000), Placement::Fused).1;
+        let (one, all) = (pairs(1000), once(3500, Some(1000), Placement::Auto).1);
+        assert!(one > 0 && pairs(2000) > one);
+        assert_eq!(pairs(3500), all);
+    }
+}
