@@ -2,9 +2,9 @@
 
 ``python bench/peers.py`` runs every task with every package that is installed, each in a process
 of its own: once to warm up, then up to three times, until 20 s have passed. It prints a table for
-each task, and writes ``peers.json`` with ``--output``. All packages answer the same question on the
-same data; the answer is compared with the exact one: ``recall`` is the share of the exact results
-that were found. The clock covers the work from the data in the form that a package takes to its
+each task. All packages answer the same question on the same data; the answer is compared with the
+exact one: ``recall`` is the share of the exact results that were found, ``wrong`` the number of
+results that are none. The clock covers the work from the data in the form that a package takes to its
 result as a Python object; ``peak`` is the growth of the resident memory during the work.
 """
 
@@ -393,14 +393,12 @@ def measure(task: str, name: str) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", help="file of the results, as JSON")
     parser.add_argument("--task", choices=list(DATA), action="append", help="only these tasks")
     parser.add_argument("--one", nargs=2, metavar=("TASK", "PACKAGE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(*arguments.one)))
         return
-    results = []
     for task in arguments.task or DATA:
         rows = []
         for name in TASKS[task]:
@@ -412,25 +410,19 @@ def main() -> None:
                 why = (done.stderr.strip().splitlines() or ["no message"])[-1]
                 rows.append({"task": task, "package": name, "missing": why})
         exact = {row["package"]: set(row["found"]) for row in rows if "found" in row}.get(EXACT[task])
-        print(f"\n{task}\n\n| package | seconds | peak MB | results | recall |\n|---|---|---|---|---|")
+        print(f"\n{task}\n\n| package | seconds | peak MB | results | recall | wrong |\n|---|---:|---:|---:|---:|---:|")
         for row in rows:
             if "missing" in row:
-                print(f"| {row['package']} | not run: {row['missing']} | | | |")
+                print(f"| {row['package']} | not run: {row['missing']} | | | | |")
                 continue
-            found = set(row.pop("found"))
-            row["results"] = len(found)
-            row["recall"] = len(found & exact) / len(exact) if exact else None
-            row["wrong"] = len(found - exact) if exact is not None else None
-            recall = "" if row["recall"] is None else f"{row['recall']:.4f}"
+            found = set(row["found"])
+            recall = f"{len(found & exact) / len(exact):.4f}" if exact else ""
+            wrong = "" if exact is None else len(found - exact)
+            note = f" ({row['note']})" if row["note"] else ""
             print(
-                f"| {row['package']} {row['version']} | {row['seconds']:.3f} | {row['peak_mb']:.0f} "
-                f"| {row['results']:,} | {recall} |"
+                f"| {row['package']} {row['version']}{note} | {row['seconds']:.3f} | {row['peak_mb']:.0f} "
+                f"| {len(found):,} | {recall} | {wrong} |"
             )
-        results += rows
-    if arguments.output:
-        with open(arguments.output, "w") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
 
 
 if __name__ == "__main__":
