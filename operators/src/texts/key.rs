@@ -35,6 +35,14 @@ impl TextHash {
         TextKey { key: Key([hash, LONG << LAST | bytes.len() as u64]), hash }
     }
 
+    /// The key of the first `len` bytes of a text, which has `more` bytes.
+    #[inline(always)]
+    pub(crate) fn key_of_first(&self, len: usize, more: &[u8]) -> Option<TextKey> {
+        let bytes = more.first_chunk().filter(|_| len <= SHORT_MAX)?;
+        let key = Key::of_first(bytes, len);
+        Some(TextKey { key, hash: self.hash(key) })
+    }
+
     /// The hash of a key.
     #[inline]
     pub(super) fn hash(&self, key: Key) -> u64 {
@@ -49,10 +57,13 @@ impl TextHash {
 }
 
 /// Equal if texts are, but for long texts of one hash and length.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key([u64; 2]);
 
 impl Key {
+    /// The key of no text: none is as long as it says.
+    pub(super) const NONE: Self = Self([u64::MAX; 2]);
+
     /// The bytes of a text of at most [`SHORT_MAX`], zeros, and the length.
     #[inline(always)]
     fn of_short(bytes: &[u8]) -> Self {
@@ -65,6 +76,16 @@ impl Key {
             }
             _ => [Self::of_less_than_word(bytes), 0],
         };
+        Self([first, last | (len as u64) << LAST])
+    }
+
+    /// The same for the first `len` bytes of more. Without a branch, because the lengths of words
+    /// cannot be foreseen.
+    #[inline(always)]
+    fn of_first(bytes: &[u8; 2 * WORD], len: usize) -> Self {
+        let bytes = (u128::from_le_bytes(*bytes) & !(u128::MAX << (8 * len))).to_le_bytes();
+        let (words, _) = bytes.as_chunks();
+        let [first, last] = [words[0], words[1]].map(u64::from_le_bytes);
         Self([first, last | (len as u64) << LAST])
     }
 
@@ -135,6 +156,9 @@ mod tests {
             assert_eq!(key.long_len(), (len > SHORT_MAX).then_some(len));
             key.with_text(&text[..len], |found| assert_eq!(found, &text[..len]));
             assert_eq!(hash.hash(key.key), key.hash);
+            let of_first = hash.key_of_first(len, text.as_bytes());
+            assert_eq!(of_first.is_some(), len <= SHORT_MAX);
+            assert!(of_first.is_none_or(|first| (first.key, first.hash) == (key.key, key.hash)));
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Dictionary {
 #[derive(Default)]
 struct Generation {
     tokens: TextTable,
-    /// Number of each token.
+    /// Number of each token; empty as long as it is the number in the table.
     numbers: Vec<u32>,
     /// Its reservation of the memory of the pipeline, once it takes some.
     reserved: Option<Reservation>,
@@ -62,12 +62,26 @@ struct Generation {
 impl Generation {
     #[inline]
     fn number(&self, key: &TextKey, long: &str) -> Option<u32> {
-        self.tokens.find(key, long).map(|index| self.numbers[index as usize])
+        let index = self.tokens.find(key, long)?;
+        Some(self.numbers.get(index as usize).copied().unwrap_or(index))
     }
 
     fn add(&mut self, key: &TextKey, token: &str, number: u32, hasher: &TextHash) {
-        self.tokens.add(key, token, hasher);
+        let index = self.tokens.add(key, token, hasher);
+        if self.numbers.is_empty() && number == index {
+            return;
+        }
+        if self.numbers.is_empty() {
+            self.numbers.extend(0..index);
+        }
         self.numbers.push(number);
+    }
+
+    /// The numbers of all tokens.
+    fn all_numbers(&self) -> impl Iterator<Item = u32> {
+        let count = u32::try_from(self.tokens.len()).expect("fewer than 2^32 texts");
+        let own = if self.numbers.is_empty() { 0..count } else { 0..0 };
+        self.numbers.iter().copied().chain(own)
     }
 }
 
@@ -115,12 +129,10 @@ impl Dictionary {
         self.forgotten
     }
 
-    /// The key of `token`, whose place in the dictionary is fetched into the cache.
+    /// The tokens in which one is looked for first, and the hash of their keys.
     #[inline(always)]
-    pub(super) fn key(&self, token: &str) -> TextKey {
-        let key = self.hash.key(token);
-        self.young.tokens.prefetch(&key);
-        key
+    pub(super) fn texts(&self) -> (&TextTable, &TextHash) {
+        (&self.young.tokens, &self.hash)
     }
 
     /// The number of the token with this key, which is a new one when it is not known. `long` is
@@ -134,6 +146,7 @@ impl Dictionary {
     }
 
     /// Adds a token to the young generation, with its old number if it has one.
+    #[inline(never)]
     fn renew(&mut self, key: &TextKey, token: &str) -> Result<u32, TokenizeError> {
         self.make_room(token.len())?;
         let number = match self.old.number(key, token) {
@@ -196,8 +209,7 @@ impl Dictionary {
     }
 
     fn collect_taken(&mut self) {
-        let known = self.young.numbers.iter().chain(&self.old.numbers);
-        self.taken = known.copied().collect();
+        self.taken = self.young.all_numbers().chain(self.old.all_numbers()).collect();
         self.taken.sort_unstable();
         self.taken.dedup();
     }
@@ -209,7 +221,7 @@ mod tests {
 
     impl Dictionary {
         fn number_of(&mut self, token: &str) -> Result<u32, TokenizeError> {
-            let key = self.key(token);
+            let key = self.hash.key(token);
             self.number(&key, token)
         }
     }

@@ -10,6 +10,7 @@
 //! a batch is full, and continues there at the next call.
 
 mod dictionary;
+mod items;
 mod numbers;
 mod tokens;
 mod words;
@@ -20,7 +21,6 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
@@ -41,8 +41,9 @@ use crate::columns::{
 };
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use dictionary::{Dictionary, Limits};
+use items::ItemsBuilder;
 use numbers::TokenNumbers;
-use tokens::{Tokenizer, row_text};
+use tokens::{Token, TokenSink, Tokenizer};
 use words::Place;
 
 /// Definition of a token.
@@ -364,8 +365,8 @@ impl OperatorSpec for Tokenize {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let outputs = vec![SchemaRef::clone(&schema)];
-                let items = StringBuilder::new();
-                let state = ItemTokens { column, tokenizer, schema, batch, pending: None, items };
+                let items = ItemsBuilder::new(batch);
+                let state = ItemTokens { column, tokenizer, schema, pending: None, items };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
             TokenizeInto::Sets | TokenizeInto::TextSets => {
@@ -377,17 +378,9 @@ impl OperatorSpec for Tokenize {
                         TokenNumbers::of_stream(dictionary)
                     }
                 };
-                let state = SetTokens {
-                    column,
-                    carry,
-                    schema,
-                    tokenizer,
-                    batch,
-                    pending: None,
-                    numbers,
-                    sets: SetsBuilder::new(),
-                    next_id: 0,
-                };
+                let sets =
+                    Sets { batch, numbers, sets: SetsBuilder::new(), next_id: 0, failed: None };
+                let state = SetTokens { column, carry, schema, tokenizer, pending: None, sets };
                 Fragment::operator(Load::Heavy, state, outputs)
             }
         })
@@ -399,10 +392,9 @@ struct ItemTokens {
     column: usize,
     tokenizer: Tokenizer,
     schema: SchemaRef,
-    batch: usize,
     /// Texts in progress, and the place of the next token.
     pending: Option<(StringArray, Place)>,
-    items: StringBuilder,
+    items: ItemsBuilder,
 }
 
 impl Operator for ItemTokens {
@@ -419,16 +411,10 @@ impl Operator for ItemTokens {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some((texts, from)) = self.pending.take() else { return Ok(Flow::NeedInput) };
-        let place = self.tokenizer.tokens_of_rows(&texts, from, |token| {
-            self.items.append_value(token);
-            // False stops within the text; the next call continues there.
-            self.items.len() < self.batch && self.items.values_slice().len() < BATCH_BYTES
-        });
-        // Sized by this batch: the next one is probably similar.
-        let bytes = self.items.values_slice().len();
-        let next = StringBuilder::with_capacity(self.items.len(), bytes);
-        let mut full = std::mem::replace(&mut self.items, next);
-        out.send(column_batch(&self.schema, Arc::new(full.finish())));
+        let place = self.tokenizer.tokens_of_rows(&texts, from, &mut self.items);
+        if !self.items.is_empty() {
+            out.send(column_batch(&self.schema, Arc::new(self.items.take())));
+        }
         if place.row == texts.len() {
             return Ok(Flow::NeedInput);
         }
@@ -444,31 +430,50 @@ struct SetTokens {
     carry: Vec<usize>,
     schema: SchemaRef,
     tokenizer: Tokenizer,
-    batch: usize,
     /// Batch of texts in progress, and its next row.
     pending: Option<(RecordBatch, usize)>,
+    sets: Sets,
+}
+
+/// The sets of a batch.
+struct Sets {
+    /// Maximum number.
+    batch: usize,
     numbers: TokenNumbers,
     sets: SetsBuilder,
     next_id: u64,
+    failed: Option<TokenizeError>,
 }
 
-impl SetTokens {
-    /// Bytes of the next batch, without carried columns.
-    fn bytes(&self) -> usize {
-        self.sets.bytes() + self.numbers.bytes()
+impl TokenSink for Sets {
+    #[inline(always)]
+    fn token(&mut self, token: Token<'_>) -> bool {
+        self.failed = self.numbers.add(token, self.sets.tokens_mut()).err();
+        self.failed.is_none()
     }
 
-    fn add(&mut self, text: &str) -> Result<(), TokenizeError> {
-        let id = u32::try_from(self.next_id).map_err(|_| TokenizeError::TooManyTexts)?;
+    fn end_row(&mut self) -> bool {
+        let Ok(id) = u32::try_from(self.next_id) else {
+            self.failed = Some(TokenizeError::TooManyTexts);
+            return false;
+        };
         self.next_id += 1;
-        let mut result = Ok(());
-        let (tokens, numbers) = (self.sets.tokens_mut(), &mut self.numbers);
-        self.tokenizer.tokens(text, 0, |token| {
-            result = numbers.add(token, tokens);
-            result.is_ok()
-        });
         self.sets.close(id);
-        result
+        // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
+        self.sets.len() < self.batch && self.sets.bytes() + self.numbers.bytes() < BATCH_BYTES
+    }
+}
+
+impl Sets {
+    /// Returns the sets so far, without carried columns.
+    fn take(&mut self) -> Result<RecordBatch, TokenizeError> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => {
+                self.numbers.finish(self.sets.tokens_mut())?;
+                Ok(self.numbers.name(self.sets.take()))
+            }
+        }
     }
 }
 
@@ -486,15 +491,10 @@ impl Operator for SetTokens {
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let Some((records, begin)) = self.pending.take() else { return Ok(Flow::NeedInput) };
         let texts = text_column(&records, self.column);
-        let mut row = begin;
-        // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
-        while row < texts.len() && self.sets.len() < self.batch && self.bytes() < BATCH_BYTES {
-            self.add(row_text(&texts, row))?;
-            row += 1;
-        }
-        self.numbers.finish(self.sets.tokens_mut())?;
+        let from = Place { row: begin, at: 0 };
+        let Place { row, .. } = self.tokenizer.tokens_of_rows(&texts, from, &mut self.sets);
+        let sets = self.sets.take()?;
         let carried = records.project(&self.carry)?.slice(begin, row - begin);
-        let sets = self.numbers.name(self.sets.take());
         let mut columns = sets.columns().to_vec();
         columns.extend_from_slice(carried.columns());
         out.send(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?);
@@ -506,6 +506,6 @@ impl Operator for SetTokens {
     }
 
     fn counters(&self) -> Counters {
-        self.numbers.counters()
+        self.sets.numbers.counters()
     }
 }

@@ -3,11 +3,14 @@
 //! A token waits until some more have come, and its place in the dictionary is fetched meanwhile:
 //! misses of the cache overlap instead of adding up.
 
+use std::borrow::Cow;
+
 use arrow_array::RecordBatch;
 use trommel_engine::operator::Counters;
 
 use super::TokenizeError;
 use super::dictionary::Dictionary;
+use super::tokens::Token;
 use crate::columns::sets_of_texts;
 use crate::long;
 use crate::texts::{TextHash, TextKey, TextTable};
@@ -23,6 +26,17 @@ enum Known {
     OfStream(Box<Dictionary>),
     /// Others for each batch, which carries the texts.
     OfBatch { texts: TextTable, hash: TextHash },
+}
+
+impl Known {
+    /// The texts in which a token is looked for first, and their hash.
+    #[inline(always)]
+    fn texts(&self) -> (&TextTable, &TextHash) {
+        match self {
+            Self::OfStream(dictionary) => dictionary.texts(),
+            Self::OfBatch { texts, hash } => (texts, hash),
+        }
+    }
 }
 
 /// Numbers tokens in the order of their first occurrence.
@@ -49,40 +63,50 @@ impl TokenNumbers {
 
     /// Appends a place for the number of `token` to `numbers`. [`Self::finish`] fills the last
     /// places.
-    #[inline]
-    pub(super) fn add(&mut self, token: &str, numbers: &mut Vec<u32>) -> Result<(), TokenizeError> {
-        if token.len() > TOKEN_BYTES_MAX && matches!(self.known, Known::OfStream(_)) {
-            return self.wait(&long::name(token, TOKEN_BYTES_MAX), numbers);
-        }
-        self.wait(token, numbers)
-    }
-
-    #[inline]
-    fn wait(&mut self, token: &str, numbers: &mut Vec<u32>) -> Result<(), TokenizeError> {
-        let key = match &self.known {
-            Known::OfStream(dictionary) => dictionary.key(token),
-            Known::OfBatch { texts, hash } => {
-                let key = hash.key(token);
+    #[inline(always)]
+    pub(super) fn add(
+        &mut self,
+        token: Token<'_>,
+        numbers: &mut Vec<u32>,
+    ) -> Result<(), TokenizeError> {
+        let (texts, hash) = self.known.texts();
+        match hash.key_of_first(token.len(), token.bytes_and_more()) {
+            Some(key) => {
                 texts.prefetch(&key);
-                key
+                self.waiting.push(key);
             }
-        };
-        if key.long_len().is_some() {
-            self.long.push_str(token);
+            None => self.wait(token.as_str()),
         }
-        self.waiting.push(key);
         numbers.push(0);
         if self.waiting.len() == WAITING_MAX { self.finish(numbers) } else { Ok(()) }
     }
 
+    /// Lets a token wait that is long, or at the end of the text that it is in.
+    #[inline(never)]
+    fn wait(&mut self, token: &str) {
+        let is_named = token.len() > TOKEN_BYTES_MAX && matches!(self.known, Known::OfStream(_));
+        let token: Cow<'_, str> =
+            if is_named { long::name(token, TOKEN_BYTES_MAX).into() } else { token.into() };
+        let (texts, hash) = self.known.texts();
+        let key = hash.key(&token);
+        texts.prefetch(&key);
+        if key.long_len().is_some() {
+            self.long.push_str(&token);
+        }
+        self.waiting.push(key);
+    }
+
     /// Writes the numbers of the tokens that wait to the last places of `numbers`.
+    #[inline(never)]
     pub(super) fn finish(&mut self, numbers: &mut [u32]) -> Result<(), TokenizeError> {
         let Self { known, waiting, long } = self;
         let first = numbers.len() - waiting.len();
         let mut long_rest = long.as_str();
         for (number, key) in numbers[first..].iter_mut().zip(&*waiting) {
-            let text;
-            (text, long_rest) = long_rest.split_at(key.long_len().unwrap_or(0));
+            let mut text = "";
+            if let Some(len) = key.long_len() {
+                (text, long_rest) = long_rest.split_at(len);
+            }
             *number = match known {
                 Known::OfStream(dictionary) => dictionary.number(key, text)?,
                 Known::OfBatch { texts, hash } => texts.number_of(key, text, hash),
@@ -147,7 +171,8 @@ mod tests {
         let mut numbers = Vec::new();
         for _ in 0..2 {
             for i in 0..100 {
-                of_stream.add(&format!("{}{i}", "x".repeat(100_000)), &mut numbers).unwrap();
+                let token = format!("{}{i}", "x".repeat(100_000));
+                of_stream.add(Token::of(&token), &mut numbers).unwrap();
             }
         }
         assert!(of_stream.long.len() <= WAITING_MAX * TOKEN_BYTES_MAX);
@@ -166,7 +191,9 @@ mod tests {
                 let mut known = HashMap::new();
                 for text in &texts {
                     for token in text {
-                        tokens.add(token, &mut numbers).unwrap();
+                        // With other bytes after it, and without.
+                        let more = format!("{token}{}", "?".repeat(known.len() % 20));
+                        tokens.add(Token::within(&more, 0..token.len()), &mut numbers).unwrap();
                         let next = u32::try_from(known.len()).unwrap();
                         expected.push(*known.entry(token).or_insert(next));
                     }

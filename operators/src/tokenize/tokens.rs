@@ -1,12 +1,66 @@
 //! Three tokenizers; each can stop after a token and continue later.
 
+use std::ops::Range;
+
 use arrow_array::{Array, StringArray};
 use trommel_kernels::Isa;
 
 use super::words::{Buffers, Place, words, words_of_rows};
 
+/// A token, as a part of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token<'a> {
+    text: &'a str,
+    begin: usize,
+    end: usize,
+}
+
+impl<'a> Token<'a> {
+    /// The part of a text that is this range of its bytes.
+    #[inline(always)]
+    pub(super) fn within(text: &'a str, Range { start, end }: Range<usize>) -> Self {
+        Self { text, begin: start, end }
+    }
+
+    /// A whole text.
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, begin: 0, end: text.len() }
+    }
+
+    /// Its first byte in the text.
+    #[inline(always)]
+    pub(super) fn begin(&self) -> usize {
+        self.begin
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.end - self.begin
+    }
+
+    #[inline(always)]
+    pub(super) fn as_str(&self) -> &'a str {
+        &self.text[self.begin..self.end]
+    }
+
+    /// Its bytes, and what follows it.
+    #[inline(always)]
+    pub(super) fn bytes_and_more(&self) -> &'a [u8] {
+        &self.text.as_bytes()[self.begin..]
+    }
+}
+
+/// Takes the tokens of rows.
+pub(super) trait TokenSink {
+    /// Takes the next token of a row. Returns whether it wants more.
+    fn token(&mut self, token: Token<'_>) -> bool;
+
+    /// Ends the row. Returns whether it wants another one.
+    fn end_row(&mut self) -> bool;
+}
+
 /// Text of a row; empty for a null.
-pub(super) fn row_text(texts: &StringArray, row: usize) -> &str {
+fn row_text(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
@@ -28,45 +82,36 @@ impl Tokenizer {
 
     /// Calls `sink` with the tokens from byte `at` on until it returns false. Returns the byte at
     /// which to continue; the length of the text if nothing is left.
-    pub(super) fn tokens(
-        &mut self,
-        text: &str,
-        at: usize,
-        sink: impl FnMut(&str) -> bool,
-    ) -> usize {
+    fn tokens(&mut self, text: &str, at: usize, sink: impl FnMut(Token<'_>) -> bool) -> usize {
         match self {
             Self::Words(buffers) => words(text, at, buffers, sink),
             Self::Whitespace => whitespace(text, at, sink),
             Self::Qgrams(q) => qgrams(text, at, *q, sink),
         }
     }
-}
 
-impl Tokenizer {
-    /// Calls `sink` with the tokens of all rows from a place on until it returns false. Returns the
+    /// Gives `sink` the tokens of all rows from a place on, as long as it wants more. Returns the
     /// place at which to continue; a row past the last one if nothing is left.
     pub(super) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,
         mut from: Place,
-        mut sink: impl FnMut(&str) -> bool,
+        sink: &mut impl TokenSink,
     ) -> Place {
         if let Self::Words(buffers) = self
             && texts.null_count() == 0
         {
-            let place = words_of_rows(texts, from, buffers, sink);
-            let is_done = place.row < texts.len() && place.at == texts.value(place.row).len();
-            return if is_done { Place { row: place.row + 1, at: 0 } } else { place };
+            return words_of_rows(texts, from, buffers, sink);
         }
         let mut goes_on = true;
         while goes_on && from.row < texts.len() {
-            let text = row_text(texts, from.row);
-            from.at = self.tokens(text, from.at, |token| {
-                goes_on = sink(token);
+            from.at = self.tokens(row_text(texts, from.row), from.at, |token| {
+                goes_on = sink.token(token);
                 goes_on
             });
-            if from.at >= text.len() {
+            if goes_on {
                 from = Place { row: from.row + 1, at: 0 };
+                goes_on = sink.end_row();
             }
         }
         from
@@ -74,27 +119,27 @@ impl Tokenizer {
 }
 
 /// Text between white space.
-fn whitespace(text: &str, at: usize, mut sink: impl FnMut(&str) -> bool) -> usize {
+fn whitespace(text: &str, at: usize, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
     let mut rest = text[at..].trim_start();
     while !rest.is_empty() {
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let (token, more) = rest.split_at(end);
-        if !sink(token) {
-            return text.len() - more.len();
+        let len = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let begin = text.len() - rest.len();
+        if !sink(Token::within(text, begin..begin + len)) {
+            return begin + len;
         }
-        rest = more.trim_start();
+        rest = rest[len..].trim_start();
     }
     text.len()
 }
 
 /// Runs of `q` characters; a shorter text is one token.
-fn qgrams(text: &str, at: usize, q: usize, mut sink: impl FnMut(&str) -> bool) -> usize {
+fn qgrams(text: &str, at: usize, q: usize, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
     let mut start = at;
     // Afterwards both ends move by one character each: no q-gram is scanned again.
     let first_len = text[at..].char_indices().nth(q).map_or(text.len() - at, |(offset, _)| offset);
     let mut end = at + first_len;
     while start < end {
-        let goes_on = sink(&text[start..end]);
+        let goes_on = sink(Token::within(text, start..end));
         let Some(entering) = text[end..].chars().next() else { return text.len() };
         let leaving = text[start..].chars().next().expect("the run is not empty");
         start += leaving.len_utf8();
@@ -114,7 +159,7 @@ mod tests {
     fn all(mut tokenizer: Tokenizer, text: &str) -> Vec<String> {
         let mut tokens = Vec::new();
         let end = tokenizer.tokens(text, 0, |token| {
-            tokens.push(token.to_owned());
+            tokens.push(token.as_str().to_owned());
             true
         });
         assert_eq!(end, text.len());
@@ -127,7 +172,7 @@ mod tests {
         while at < text.len() {
             let mut count = 0;
             at = tokenizer.tokens(text, at, |token| {
-                tokens.push(token.to_owned());
+                tokens.push(token.as_str().to_owned());
                 count += 1;
                 false
             });

@@ -1,20 +1,15 @@
-//! Masks of 64 bytes, made of eight bytes an instruction, or more on wider registers: the loop is
-//! compiled for each instruction set. Characters that are not ASCII are added one by one.
+//! Masks of 64 bytes: those of ASCII by a kernel, to which other characters are added one by one.
 
 use std::ops::Range;
 
+use trommel_kernels::text::{ByteKinds, TEXT_BLOCK, byte_kinds};
 use trommel_kernels::{Isa, Routine, run_compiled_for};
 
+use super::WINDOW;
 use super::class::{self, ALONE, BETWEEN, CHANGES, COMPLEX, DIGIT, EXTEND, LETTER, Narrow};
 
 /// Bytes of a mask.
-pub(super) const BLOCK: usize = 64;
-/// Bytes of a word of the processor.
-const LANES: usize = 8;
-/// A number with this byte in each place is a multiple of it.
-const EACH: u64 = 0x0101_0101_0101_0101;
-/// The highest bit of each byte.
-const HIGH: u64 = EACH << 7;
+pub(super) const BLOCK: usize = TEXT_BLOCK;
 
 /// Masks of a block; bytes past the end are outside of words.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,6 +59,42 @@ impl Cuts {
     }
 }
 
+/// Memory for the masks of a window, and for its lower case.
+#[derive(Debug)]
+pub(super) struct Window {
+    kinds: [ByteKinds; WINDOW / BLOCK],
+    masks: [Masks; WINDOW / BLOCK],
+    /// Ends with a block of zeros, so that each word can be read as a whole register.
+    lower: [u8; WINDOW + BLOCK],
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self {
+            kinds: [ByteKinds::default(); _],
+            masks: [Masks::default(); _],
+            lower: [0; WINDOW + BLOCK],
+        }
+    }
+
+    /// The lower case of a text of up to [`WINDOW`] bytes, as far as plain blocks need it, with
+    /// zeros after it; and its masks.
+    pub(super) fn fill(&mut self, isa: Isa, text: &str) -> (&str, Blocks<'_>) {
+        let Self { kinds, masks, lower } = self;
+        let blocks = text.len().div_ceil(BLOCK);
+        let (kinds, masks) = (&mut kinds[..blocks], &mut masks[..blocks]);
+        let (lower, after) = lower.split_at_mut(blocks * BLOCK);
+        byte_kinds(isa, text.as_bytes(), kinds, lower);
+        after[..BLOCK].fill(0);
+        let characters =
+            Characters { text, narrow: class::narrow(), lower, begun: Wide::default() };
+        run_compiled_for(isa, MakeMasks { characters, kinds, masks });
+        let lower = simdutf8::basic::from_utf8(&self.lower[..(blocks + 1) * BLOCK]);
+        let lower = lower.expect("characters in place of others, and zeros");
+        (lower, Blocks { masks: &self.masks[..blocks], range: 0..text.len() })
+    }
+}
+
 /// The masks of a text, which begins in the first block.
 #[derive(Debug, Clone)]
 pub(super) struct Blocks<'a> {
@@ -71,37 +102,7 @@ pub(super) struct Blocks<'a> {
     range: Range<usize>,
 }
 
-impl<'a> Blocks<'a> {
-    /// The masks of a text, in the memory of `masks`, and its lower case, as far as plain blocks
-    /// need it, in the memory of `window` if it is another text.
-    pub(super) fn new(
-        isa: Isa,
-        text: &'a str,
-        window: &'a mut Vec<u8>,
-        masks: &'a mut Vec<Masks>,
-    ) -> (&'a str, Self) {
-        masks.clear();
-        masks.resize(text.len().div_ceil(BLOCK), Masks::default());
-        window.clear();
-        // Without an end before the last byte, so that the compiler makes vectors of it.
-        let may_change =
-            |byte: u8| u8::from(byte.is_ascii_uppercase()) | u8::from(!byte.is_ascii());
-        let changes = text.bytes().fold(0, |any, byte| any | may_change(byte)) != 0;
-        if changes {
-            window.extend_from_slice(text.as_bytes());
-            window.make_ascii_lowercase();
-        }
-        let narrow = class::narrow();
-        let characters = Characters { text, narrow, lower: window, begun: Wide::default() };
-        run_compiled_for(isa, MakeMasks { characters, masks });
-        let lower = if changes {
-            simdutf8::basic::from_utf8(window).expect("characters in place of others")
-        } else {
-            text
-        };
-        (lower, Self { masks, range: 0..text.len() })
-    }
-
+impl Blocks<'_> {
     /// The masks of a part of the text.
     pub(super) fn within(&self, part: Range<usize>) -> Self {
         Self {
@@ -138,6 +139,7 @@ impl<'a> Blocks<'a> {
 /// Makes the masks of all blocks.
 struct MakeMasks<'a> {
     characters: Characters<'a>,
+    kinds: &'a [ByteKinds],
     masks: &'a mut [Masks],
 }
 
@@ -146,19 +148,14 @@ impl Routine for MakeMasks<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { mut characters, masks } = self;
-        let (blocks, rest) = characters.text.as_bytes().as_chunks::<BLOCK>();
-        // Zeros past the end are in no word.
-        let mut last = [0; BLOCK];
-        last[..rest.len()].copy_from_slice(rest);
+        let Self { mut characters, kinds, masks } = self;
         let (mut before, mut here) = (Kinds::default(), Kinds::default());
         // The masks of a block are made when the next one is known. Not by a closure, which would
         // not be compiled for the level.
         for number in 0..=masks.len() {
             let mut after = Kinds::default();
-            if number < masks.len() {
-                after = Kinds::of(blocks.get(number).unwrap_or(&last));
-                after.add(characters.of_block(number * BLOCK, after.leads));
+            if let Some(&ascii) = kinds.get(number) {
+                after = Kinds { ascii, wide: characters.of_block(number * BLOCK, ascii.leads) };
             }
             if number > 0 {
                 masks[number - 1] = here.masks(before, after);
@@ -172,7 +169,7 @@ impl Routine for MakeMasks<'_> {
 struct Characters<'a> {
     text: &'a str,
     narrow: &'a Narrow,
-    /// The text with its ASCII letters in lower case; empty if it has no other characters.
+    /// The text with its ASCII letters in lower case, and zeros.
     lower: &'a mut [u8],
     /// Bytes of the next block.
     begun: Wide,
@@ -267,71 +264,33 @@ impl Wide {
 /// Bytes of a block by what they are.
 #[derive(Clone, Copy, Default)]
 struct Kinds {
-    letters: u64,
-    digits: u64,
-    underscores: u64,
-    ideographs: u64,
-    breaks: u64,
-    /// All that is not ASCII.
-    wide: u64,
-    /// First bytes of that.
-    leads: u64,
-    special: u64,
-    /// Punctuation that joins two letters (WB6, WB7).
-    between_letters: u64,
-    /// Punctuation that joins two digits (WB11, WB12).
-    between_digits: u64,
+    ascii: ByteKinds,
+    wide: Wide,
 }
 
 impl Kinds {
-    /// Kinds of ASCII.
     #[inline(always)]
-    fn of(block: &[u8; BLOCK]) -> Self {
-        let (lanes, _) = block.as_chunks::<LANES>();
-        let mut kinds = Self::default();
-        for (place, bytes) in lanes.iter().enumerate() {
-            let bytes = u64::from_le_bytes(*bytes);
-            let (low, wide) = (bytes & !HIGH, bytes & HIGH);
-            // A sum has its highest bit if the byte, which has 7 bits, is at least the limit.
-            let at_least = |low: u64, limit: u8| low + EACH * u64::from(0x80 - limit);
-            let among = |low, first, last: u8| at_least(low, first) & !at_least(low, last + 1);
-            let within = |first, last| among(low, first, last);
-            let mask = |found: u64| bits(found & HIGH & !wide) << (LANES * place);
-            let (points, quotes) = (within(b'.', b'.'), within(b'\'', b'\''));
-            // This bit makes capitals small, and nothing else a small letter.
-            kinds.letters |= mask(among(low | (EACH * 0x20), b'a', b'z'));
-            kinds.digits |= mask(within(b'0', b'9'));
-            kinds.underscores |= mask(within(b'_', b'_'));
-            kinds.wide |= bits(wide) << (LANES * place);
-            // All bytes of a character but the first have a zero after the highest bit.
-            kinds.leads |= bits(wide & bytes << 1) << (LANES * place);
-            kinds.between_letters |= mask(points | quotes | within(b':', b':'));
-            kinds.between_digits |= mask(points | quotes | within(b',', b',') | within(b';', b';'));
-        }
-        kinds
+    fn letters(self) -> u64 {
+        self.ascii.letters | self.wide.letters
     }
 
-    /// Adds the characters that are not ASCII.
     #[inline(always)]
-    fn add(&mut self, wide: Wide) {
-        self.letters |= wide.letters;
-        self.digits |= wide.digits;
-        self.ideographs |= wide.ideographs;
-        self.breaks |= wide.breaks;
-        self.special |= wide.special;
+    fn digits(self) -> u64 {
+        self.ascii.digits | self.wide.digits
     }
 
     /// The masks of this block between two others.
     #[inline(always)]
     fn masks(self, before: Self, after: Self) -> Masks {
-        let Self { letters, digits, underscores, ideographs, breaks, wide, special, .. } = self;
+        let (letters, digits, Wide { ideographs, breaks, special, .. }) =
+            (self.letters(), self.digits(), self.wide);
+        let ByteKinds { underscores, join_letters, join_digits, wide, .. } = self.ascii;
         let beside = |of: fn(Self) -> u64| {
             let (after, before) = (of(after) << (BLOCK - 1), of(before) >> (BLOCK - 1));
             (of(self) << 1 | before) & (of(self) >> 1 | after)
         };
-        let joined = self.between_letters & beside(|kinds| kinds.letters)
-            | self.between_digits & beside(|kinds| kinds.digits);
-        let next = |bytes: usize| special >> bytes | after.special << (BLOCK - bytes);
+        let joined = join_letters & beside(Self::letters) | join_digits & beside(Self::digits);
+        let next = |bytes: usize| special >> bytes | after.wide.special << (BLOCK - bytes);
         Masks {
             inside: letters | digits | underscores | wide,
             wide,
@@ -376,11 +335,4 @@ impl Masks {
             near_special: bits(near_special),
         }
     }
-}
-
-/// The highest bits of eight bytes as the lowest bits of the answer.
-#[inline(always)]
-fn bits(bytes: u64) -> u64 {
-    // The product moves the bit of byte `i` to bit `i` of the highest byte.
-    (bytes >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }

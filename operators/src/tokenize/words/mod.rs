@@ -45,7 +45,9 @@ use memchr::{memchr_iter, memrchr_iter};
 
 use trommel_kernels::Isa;
 
-use self::mask::{Blocks, Masks};
+use super::tokens::{Token, TokenSink};
+
+use self::mask::Window;
 
 /// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
 /// when it goes on.
@@ -66,36 +68,32 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Buffers {
     isa: Isa,
-    /// The window in lower case, which has the length of the window.
-    window: Vec<u8>,
+    window: Window,
     /// One word in lower case.
     word: String,
     /// Ends of the rows of a window.
     ends: Vec<usize>,
-    /// Masks of a window.
-    masks: Vec<Masks>,
 }
 
 impl Buffers {
     /// Buffers for words on this level.
     pub(super) fn new(isa: Isa) -> Self {
-        let (window, word) = (Vec::new(), String::new());
-        Self { isa, window, word, ends: Vec::new(), masks: Vec::new() }
+        Self { isa, window: Window::new(), word: String::new(), ends: Vec::new() }
     }
 }
 
-/// Calls `sink` with the words of `texts`, which have no nulls, from a place on until it returns
-/// false. Returns the place at which to continue; a row past the last one if nothing is left.
+/// Gives `sink` the words of `texts`, which have no nulls, from a place on, as long as it wants
+/// more. Returns the place at which to continue; a row past the last one if nothing is left.
 pub(super) fn words_of_rows(
     texts: &StringArray,
     mut from: Place,
     buffers: &mut Buffers,
-    mut sink: impl FnMut(&str) -> bool,
+    sink: &mut impl TokenSink,
 ) -> Place {
     let offset = |row: usize| usize::try_from(texts.value_offsets()[row]).expect("not negative");
     while from.row < texts.len() {
         let begin = offset(from.row) + from.at;
-        let Buffers { isa, window, word, ends, masks } = buffers;
+        let Buffers { isa, window, word, ends } = buffers;
         ends.clear();
         let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
         ends.extend(next.take_while(|end| *end <= WINDOW));
@@ -103,19 +101,22 @@ pub(super) fn words_of_rows(
         if ends.len() < 2 {
             let mut goes_on = true;
             from.at = words(texts.value(from.row), from.at, buffers, |word| {
-                goes_on = sink(word);
+                goes_on = sink.token(word);
                 goes_on
             });
             if !goes_on {
                 return from;
             }
             from = Place { row: from.row + 1, at: 0 };
+            if !sink.end_row() {
+                return from;
+            }
             continue;
         }
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
-        let (lower, blocks) = Blocks::new(*isa, text, window, masks);
-        let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, &mut sink);
+        let (lower, blocks) = window.fill(*isa, text);
+        let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, sink);
         if let Some((row, at)) = stopped {
             let before = if row == 0 { from.at } else { 0 };
             return Place { row: from.row + row, at: before + at };
@@ -131,12 +132,12 @@ pub(super) fn words(
     text: &str,
     at: usize,
     buffers: &mut Buffers,
-    mut sink: impl FnMut(&str) -> bool,
+    mut sink: impl FnMut(Token<'_>) -> bool,
 ) -> usize {
-    let Buffers { isa, window, word, masks, .. } = buffers;
+    let Buffers { isa, window, word, .. } = buffers;
     let (mut at, mut goes_on) = (at, true);
     while goes_on && at < text.len() {
-        let mut watched = |word: &str| {
+        let mut watched = |word: Token<'_>| {
             goes_on = sink(word);
             goes_on
         };
@@ -144,10 +145,13 @@ pub(super) fn words(
         at += match window_len(rest) {
             Some(len) => {
                 let text = &rest[..len];
-                let (lower, blocks) = Blocks::new(*isa, text, window, masks);
+                let (lower, blocks) = window.fill(*isa, text);
                 runs::words(text, lower, &blocks, word, watched)
             }
-            None => general::words(rest, 0, 0..WINDOW, word, &mut watched).at,
+            None => {
+                let mut watched = |word: &str| watched(Token::of(word));
+                general::words(rest, 0, 0..WINDOW, word, &mut watched).at
+            }
         };
     }
     at

@@ -1,5 +1,6 @@
 //! Words by the runs of masks.
 
+use super::super::tokens::{Token, TokenSink};
 use super::class::{self, BETWEEN, of_byte};
 use super::general;
 use super::mask::{BLOCK, Blocks, Cuts, Masks};
@@ -21,20 +22,20 @@ struct State {
     is_general: bool,
 }
 
-/// Words of a window. `lower` is its lower case as far as plain blocks need it, and `blocks` has
-/// its masks.
+/// Words of a window. `lower` is its lower case as far as plain blocks need it, which may go on
+/// with what is in no word; and `blocks` has its masks.
 pub(super) fn words(
     text: &str,
     lower: &str,
     blocks: &Blocks<'_>,
     word: &mut String,
-    mut sink: impl FnMut(&str) -> bool,
+    mut sink: impl FnMut(Token<'_>) -> bool,
 ) -> usize {
     let bytes = lower.as_bytes();
     let mut state = State::default();
     let (mut base, mut general_end) = (0, 0);
     // A block past the end closes a word that ends with the text.
-    'blocks: while base <= bytes.len() {
+    'blocks: while base <= text.len() {
         let masks = blocks.at(base);
         if base >= general_end && state.is_plain(masks) {
             if !state.plain_words(masks, Cuts::default(), base, lower, &mut sink) {
@@ -73,7 +74,7 @@ pub(super) fn words(
                     }
                     After::Boundary => {
                         *last = at;
-                        if is_word(&bytes[*start..at]) && !sink(&lower[*start..at]) {
+                        if is_word(&bytes[*start..at]) && !sink(Token::within(lower, *start..at)) {
                             return at;
                         }
                         continue;
@@ -81,7 +82,8 @@ pub(super) fn words(
                     After::Unknown => {}
                 }
             }
-            let stopped = general::words(text, *last, *start..at, word, &mut sink);
+            let stopped =
+                general::words(text, *last, *start..at, word, &mut |word| sink(Token::of(word)));
             *last = stopped.last;
             if !stopped.goes_on {
                 return stopped.at;
@@ -106,9 +108,10 @@ pub(super) fn words_of_rows(
     blocks: &Blocks<'_>,
     ends: &[usize],
     word: &mut String,
-    mut sink: impl FnMut(&str) -> bool,
+    sink: &mut impl TokenSink,
 ) -> Option<(usize, usize)> {
     let mut state = State::default();
+    let mut rows = Rows { ends, ended: 0, sink };
     let (mut base, mut row, mut begin) = (0, 0, 0);
     while row < ends.len() {
         let masks = blocks.at(base);
@@ -121,11 +124,14 @@ pub(super) fn words_of_rows(
                 cuts.add(end - base);
                 after += usize::from(*end < base + BLOCK);
             }
-            if !state.plain_words(masks, cuts, base, lower, &mut sink) {
-                // Rows may have ended since the block began.
-                row += ends[row..after].iter().take_while(|end| **end < state.last).count();
-                begin = if row == 0 { 0 } else { ends[row - 1] };
-                return Some((row, state.last - begin));
+            let mut goes_on = true;
+            let mut add = |token: Token<'_>| {
+                goes_on = rows.end_before(token.begin());
+                goes_on && rows.sink.token(token)
+            };
+            if !state.plain_words(masks, cuts, base, lower, &mut add) {
+                let at = if goes_on { state.last - rows.begin() } else { 0 };
+                return Some((rows.ended, at));
             }
             // Rows that end with the last byte are looked at in the next block, too.
             if after > row {
@@ -136,10 +142,13 @@ pub(super) fn words_of_rows(
         }
         // The rest of the row has the rules of any text.
         let (end, from) = (ends[row], begin.max(state.last));
+        if !rows.end_before(begin) {
+            return Some((rows.ended, 0));
+        }
         let mut goes_on = true;
         let part = blocks.within(from..end);
         let at = words(&text[from..end], &lower[from..end], &part, word, |word| {
-            goes_on = sink(word);
+            goes_on = rows.sink.token(word);
             goes_on
         });
         if !goes_on {
@@ -149,7 +158,36 @@ pub(super) fn words_of_rows(
         state = State { last: end, ..State::default() };
         (base, row, begin) = (end, row + 1, end);
     }
-    None
+    let goes_on = rows.end_before(usize::MAX);
+    (!goes_on).then_some((rows.ended, 0))
+}
+
+/// The rows of a window, which end as their words are taken.
+struct Rows<'a, S> {
+    ends: &'a [usize],
+    ended: usize,
+    sink: &'a mut S,
+}
+
+impl<S: TokenSink> Rows<'_, S> {
+    /// Ends the rows up to byte `at`. Returns whether the sink wants more.
+    #[inline(always)]
+    fn end_before(&mut self, at: usize) -> bool {
+        while let Some(end) = self.ends.get(self.ended)
+            && *end <= at
+        {
+            self.ended += 1;
+            if !self.sink.end_row() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The first byte of the row that has not ended.
+    fn begin(&self) -> usize {
+        if self.ended == 0 { 0 } else { self.ends[self.ended - 1] }
+    }
 }
 
 impl State {
@@ -175,7 +213,7 @@ impl State {
         cuts: Cuts,
         base: usize,
         lower: &str,
-        sink: &mut impl FnMut(&str) -> bool,
+        sink: &mut impl FnMut(Token<'_>) -> bool,
     ) -> bool {
         let (mut starts, mut ends, is_inside) = cuts.runs(masks, self.is_inside);
         // Past the block, if no run begins in it.
@@ -188,8 +226,8 @@ impl State {
         while ends != 0 {
             self.last = base + ends.trailing_zeros() as usize;
             ends &= ends - 1;
-            let word = &lower[start..self.last];
-            if is_word(word.as_bytes()) && !sink(word) {
+            let word = start..self.last;
+            if is_word(&lower.as_bytes()[word.clone()]) && !sink(Token::within(lower, word)) {
                 return false;
             }
             start = next_start();

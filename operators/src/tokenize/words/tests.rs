@@ -12,7 +12,7 @@ fn all(text: &str) -> Vec<String> {
 fn all_on(isa: Isa, text: &str) -> Vec<String> {
     let (mut found, mut lower) = (Vec::new(), Buffers::new(isa));
     let end = words(text, 0, &mut lower, |word| {
-        found.push(word.to_owned());
+        found.push(word.as_str().to_owned());
         true
     });
     assert_eq!(end, text.len());
@@ -42,7 +42,7 @@ fn one_by_one(text: &str) -> Vec<String> {
     while at < text.len() {
         let mut count = 0;
         at = words(text, at, &mut lower, |word| {
-            found.push(word.to_owned());
+            found.push(word.as_str().to_owned());
             count += 1;
             false
         });
@@ -51,28 +51,45 @@ fn one_by_one(text: &str) -> Vec<String> {
     found
 }
 
+/// Takes words with their rows.
+#[derive(Default)]
+struct Found {
+    row: usize,
+    words: Vec<(usize, String)>,
+    /// Wants no more after each word, and each row.
+    stops: bool,
+}
+
+impl TokenSink for Found {
+    fn token(&mut self, token: Token<'_>) -> bool {
+        self.words.push((self.row, token.as_str().to_owned()));
+        !self.stops
+    }
+
+    fn end_row(&mut self) -> bool {
+        self.row += 1;
+        !self.stops
+    }
+}
+
 /// Words of all rows of a column, each with its row.
 fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
     let (texts, mut buffers) =
         (StringArray::from(rows.to_vec()), Buffers::new(Isa::selected().unwrap()));
-    let mut found = Vec::new();
-    let end = words_of_rows(&texts, Place::default(), &mut buffers, |word| {
-        found.push(word.to_owned());
-        true
-    });
-    assert_eq!(end, Place { row: rows.len(), at: 0 });
-    // Stopped after every word, which tells the row, and continued there.
-    let (mut one_by_one, mut place) = (Vec::new(), Place::default());
+    let mut found = Found::default();
+    let end = words_of_rows(&texts, Place::default(), &mut buffers, &mut found);
+    assert_eq!((end, found.row), (Place { row: rows.len(), at: 0 }, rows.len()));
+    // Stopped after every word and every row, and continued there.
+    let mut one_by_one = Found { stops: true, ..Found::default() };
+    let mut place = Place::default();
     while place.row < rows.len() {
-        let mut word = None;
-        place = words_of_rows(&texts, place, &mut buffers, |found| {
-            assert!(word.replace(found.to_owned()).is_none());
-            false
-        });
-        one_by_one.extend(word.map(|word| (place.row, word)));
+        let (row, count) = (one_by_one.row, one_by_one.words.len());
+        place = words_of_rows(&texts, place, &mut buffers, &mut one_by_one);
+        assert_eq!(place.row, one_by_one.row);
+        assert!(one_by_one.row - row + one_by_one.words.len() - count == 1);
     }
-    assert!(one_by_one.iter().map(|(_, word)| word).eq(&found));
-    one_by_one
+    assert_eq!(one_by_one.words, found.words);
+    found.words
 }
 
 /// General rules of the crate: the last letter prevents its ASCII shortcut.

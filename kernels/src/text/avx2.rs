@@ -1,0 +1,74 @@
+//! Blocks on the 256-bit registers of AVX2.
+
+#![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
+
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256,
+    _mm256_sub_epi8,
+};
+
+use super::{Block, ByteKinds, ClassifyBlock};
+use crate::simd::{Avx2, avx2};
+
+/// Bytes of a register.
+const LANES: usize = 32;
+
+impl ClassifyBlock for Avx2 {
+    #[inline(always)]
+    fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
+        let mut kinds = ByteKinds::default();
+        let (halves, _) = block.as_chunks::<LANES>();
+        let (lower, _) = lower.as_chunks_mut::<LANES>();
+        for (place, (half, lower)) in halves.iter().zip(lower).enumerate() {
+            let at = LANES * place;
+            // SAFETY: the array is 32 readable bytes, and the load needs no alignment; features
+            // as in `avx2!`.
+            let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
+            let small = avx2!(self, _mm256_set1_epi8(0x20));
+            // This bit makes capitals small, and nothing else a small letter.
+            let letters = among(self, avx2!(self, _mm256_or_si256(bytes, small)), b'a', 26);
+            let lowered = avx2!(self, _mm256_or_si256(bytes, _mm256_and_si256(letters, small)));
+            // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features
+            // as in `avx2!`.
+            unsafe { _mm256_storeu_si256(std::ptr::from_mut(lower).cast(), lowered) };
+            let marks = either(self, is(self, bytes, b'.'), is(self, bytes, b'\''));
+            let lists = either(self, is(self, bytes, b','), is(self, bytes, b';'));
+            kinds.letters |= bits(self, letters) << at;
+            kinds.digits |= bits(self, among(self, bytes, b'0', 10)) << at;
+            kinds.underscores |= bits(self, is(self, bytes, b'_')) << at;
+            kinds.join_letters |= bits(self, either(self, marks, is(self, bytes, b':'))) << at;
+            kinds.join_digits |= bits(self, either(self, marks, lists)) << at;
+            kinds.wide |= bits(self, bytes) << at;
+            // The bit after the highest one, in its place.
+            kinds.leads |= bits(self, avx2!(self, _mm256_add_epi8(bytes, bytes))) << at;
+        }
+        kinds.leads &= kinds.wide;
+        kinds
+    }
+}
+
+/// The highest bits of all bytes.
+#[inline(always)]
+fn bits(simd: Avx2, bytes: __m256i) -> u64 {
+    avx2!(simd, _mm256_movemask_epi8(bytes)).cast_unsigned().into()
+}
+
+/// The bytes that are `byte`.
+#[inline(always)]
+fn is(simd: Avx2, bytes: __m256i, byte: u8) -> __m256i {
+    avx2!(simd, _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed())))
+}
+
+#[inline(always)]
+fn either(simd: Avx2, left: __m256i, right: __m256i) -> __m256i {
+    avx2!(simd, _mm256_or_si256(left, right))
+}
+
+/// The bytes among the `count` ones from `first` on.
+#[inline(always)]
+fn among(simd: Avx2, bytes: __m256i, first: u8, count: u8) -> __m256i {
+    let last = avx2!(simd, _mm256_set1_epi8((count - 1).cast_signed()));
+    let above = avx2!(simd, _mm256_sub_epi8(bytes, _mm256_set1_epi8(first.cast_signed())));
+    avx2!(simd, _mm256_cmpeq_epi8(_mm256_min_epu8(above, last), above))
+}

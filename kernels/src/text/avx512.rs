@@ -1,0 +1,53 @@
+//! Blocks on the 512-bit registers of AVX-512: a register is a block, and a comparison a mask.
+
+#![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
+
+use std::arch::x86_64::{
+    __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask, _mm512_cmplt_epu8_mask,
+    _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_movepi8_mask, _mm512_set1_epi8,
+    _mm512_storeu_si512, _mm512_sub_epi8,
+};
+
+use super::{Block, ByteKinds, ClassifyBlock};
+use crate::simd::{Avx512, avx512};
+
+/// The difference between a small letter and the capital.
+const SMALL: i8 = 0x20;
+
+impl<E: Copy> ClassifyBlock for Avx512<E> {
+    #[inline(always)]
+    fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
+        // SAFETY: the array is 64 readable bytes, and the load needs no alignment; features as in
+        // `avx512!`.
+        let bytes = unsafe { _mm512_loadu_si512(std::ptr::from_ref(block).cast()) };
+        let small = avx512!(self, _mm512_set1_epi8(SMALL));
+        let capitals = among(self, bytes, b'A', 26);
+        let lowered = avx512!(self, _mm512_mask_add_epi8(bytes, capitals, bytes, small));
+        // SAFETY: the array is 64 writable bytes, and the store needs no alignment; features as
+        // in `avx512!`.
+        unsafe { _mm512_storeu_si512(std::ptr::from_mut(lower).cast(), lowered) };
+        let marks = is(self, bytes, b'.') | is(self, bytes, b'\'');
+        ByteKinds {
+            letters: among(self, lowered, b'a', 26),
+            digits: among(self, bytes, b'0', 10),
+            underscores: is(self, bytes, b'_'),
+            join_letters: marks | is(self, bytes, b':'),
+            join_digits: marks | is(self, bytes, b',') | is(self, bytes, b';'),
+            wide: avx512!(self, _mm512_movepi8_mask(bytes)),
+            leads: avx512!(self, _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(-0x40))),
+        }
+    }
+}
+
+/// The bytes that are `byte`.
+#[inline(always)]
+fn is<E>(simd: Avx512<E>, bytes: __m512i, byte: u8) -> u64 {
+    avx512!(simd, _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed())))
+}
+
+/// The bytes among the `count` ones from `first` on.
+#[inline(always)]
+fn among<E>(simd: Avx512<E>, bytes: __m512i, first: u8, count: u8) -> u64 {
+    let above = avx512!(simd, _mm512_sub_epi8(bytes, _mm512_set1_epi8(first.cast_signed())));
+    avx512!(simd, _mm512_cmplt_epu8_mask(above, _mm512_set1_epi8(count.cast_signed())))
+}

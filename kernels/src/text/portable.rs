@@ -1,0 +1,72 @@
+//! Blocks without vectors: one byte at a time, or eight in a word.
+
+use super::{Block, ByteKinds, ClassifyBlock};
+use crate::simd::{Portable, Scalar};
+
+impl ClassifyBlock for Scalar {
+    #[inline(always)]
+    fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
+        let mut kinds = ByteKinds::default();
+        for (place, (&byte, lower)) in block.iter().zip(lower).enumerate() {
+            *lower = byte.to_ascii_lowercase();
+            let bit = |is: bool| u64::from(is) << place;
+            kinds.letters |= bit(byte.is_ascii_alphabetic());
+            kinds.digits |= bit(byte.is_ascii_digit());
+            kinds.underscores |= bit(byte == b'_');
+            kinds.join_letters |= bit(matches!(byte, b'.' | b'\'' | b':'));
+            kinds.join_digits |= bit(matches!(byte, b'.' | b'\'' | b',' | b';'));
+            kinds.wide |= bit(!byte.is_ascii());
+            kinds.leads |= bit(byte >= 0xc0);
+        }
+        kinds
+    }
+}
+
+/// Bytes of a word of the processor.
+const LANES: usize = 8;
+/// A number with this byte in each place is a multiple of it.
+const EACH: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each byte.
+const HIGH: u64 = EACH << 7;
+/// The bit by which a small letter differs from the capital.
+const SMALL: u64 = EACH << 5;
+
+impl ClassifyBlock for Portable {
+    #[inline(always)]
+    fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
+        let mut kinds = ByteKinds::default();
+        let (words, _) = block.as_chunks::<LANES>();
+        let (lower, _) = lower.as_chunks_mut::<LANES>();
+        for (place, (bytes, lower)) in words.iter().zip(lower).enumerate() {
+            let bytes = u64::from_le_bytes(*bytes);
+            let (low, wide) = (bytes & !HIGH, bytes & HIGH);
+            // A sum has its highest bit if the byte, which has 7 bits, is at least the limit.
+            let at_least = |low: u64, limit: u8| low + EACH * u64::from(0x80 - limit);
+            let among = |low, first, last: u8| {
+                at_least(low, first) & !at_least(low, last + 1) & HIGH & !wide
+            };
+            let is = |byte: u8| among(low, byte, byte);
+            let mask = |found: u64| bits(found) << (LANES * place);
+            // This bit makes capitals small, and nothing else a small letter.
+            let letters = among(low | SMALL, b'a', b'z');
+            *lower = (bytes | letters >> 2).to_le_bytes();
+            let (points, quotes) = (is(b'.'), is(b'\''));
+            kinds.letters |= mask(letters);
+            kinds.digits |= mask(among(low, b'0', b'9'));
+            kinds.underscores |= mask(is(b'_'));
+            kinds.join_letters |= mask(points | quotes | is(b':'));
+            kinds.join_digits |= mask(points | quotes | is(b',') | is(b';'));
+            kinds.wide |= mask(wide);
+            // All bytes of a character but the first have a zero after the highest bit.
+            kinds.leads |= mask(wide & bytes << 1);
+        }
+        kinds
+    }
+}
+
+/// The highest bits of eight bytes as the lowest bits of the answer.
+#[inline(always)]
+fn bits(bytes: u64) -> u64 {
+    // The product moves the bit of byte `i` to bit `i` of the highest byte.
+    (bytes >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
