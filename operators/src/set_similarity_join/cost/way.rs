@@ -14,8 +14,8 @@ use trommel_kernels::sets::sign;
 use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
-    PREFIX_PAIR_PS, PREFIX_SET_PS, PREFIX_TEST_PS, SIGNED_TOKEN_PS, WORD_OF_TOKEN_PS, hit_ps,
-    level_factors, pair_ns, posting_ps, posting_test_ps, prefix_posting_ps, tile_pair_ps,
+    POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_PAIR_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
+    SIGNED_TOKEN_PS, level_percent, posting_ps, prefix_posting_ps, tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::ListLengths;
 use crate::set_similarity_join::find::prefix::lists_bytes;
@@ -28,10 +28,6 @@ const SAMPLE: u64 = 256;
 
 /// Sets per pair of a sample, so that a sample costs little.
 const SETS_PER_SAMPLE: u64 = 64;
-
-/// Pairs of postings per hit of a similar pair, times the mean size of the sets. Measured: 0.4, 1.9
-/// and 4.8 % of the pairs of postings are hits for sets of 31, 89 and 170 tokens.
-const HITS_PART: u64 = 5000;
 
 /// Sets of this size are short: their postings need not be compared closely.
 const SHORT: u64 = 64;
@@ -87,7 +83,7 @@ pub(crate) fn choose(
         words: words as u64,
         survivors: [0, 0],
     };
-    let levels = level_factors(isa);
+    let levels = level_percent(isa);
     let [by_postings, others @ ..] = counts.costs(levels);
     if counts.mean_size < SHORT && others.iter().all(|cost| by_postings <= cost / 2) {
         return Way::Postings;
@@ -113,23 +109,21 @@ impl Counts {
     }
 
     /// Picoseconds by postings, tiles and prefixes, on a level whose tests of postings and of tiles
-    /// take `levels` times as long as with AVX-512.
+    /// take these percents of the time with AVX-512.
     fn costs(self, levels: [u64; 2]) -> [u128; 3] {
         let Self { mean_size, words, survivors, .. } = self;
         let [sets, tokens, postings, posting_pairs, pairs] =
             [self.sets, self.tokens, self.postings, self.posting_pairs, self.pairs].map(u128::from);
         let share = |of: u128, survivors: u64| of * u128::from(survivors) / u128::from(SAMPLE);
-        // Similar pairs are hits of several lists; the larger the sets, the more.
-        let hits = share(posting_pairs, survivors[0])
-            + posting_pairs * u128::from(mean_size.min(HITS_PART)) / u128::from(HITS_PART);
-        let by_postings = tokens * u128::from(words * WORD_OF_TOKEN_PS)
+        let tests = |of: u128, ps: u64, percent: u64| of * u128::from(ps * percent) / 100;
+        let by_postings = sets * u128::from(POSTING_SET_PS)
             + postings * u128::from(posting_ps(words))
-            + posting_pairs * u128::from(posting_test_ps(words) * levels[0])
-            + hits * u128::from(hit_ps(mean_size));
+            + tests(posting_pairs, POSTING_TEST_PS, levels[0])
+            + share(posting_pairs, survivors[0]) * u128::from(POSTING_HIT_PS);
         let tile_words = words_for_mean_size(usize::try_from(mean_size).unwrap_or(usize::MAX));
         let by_tiles = tokens * u128::from(SIGNED_TOKEN_PS)
-            + pairs * u128::from(tile_pair_ps(tile_words as u64) * levels[1])
-            + share(pairs, survivors[1]) * u128::from(1000 * pair_ns(mean_size));
+            + tests(pairs, tile_pair_ps(tile_words as u64), levels[1])
+            + share(pairs, survivors[1]) * u128::from(tile_hit_ps(mean_size));
         // A pair of large sets meets in many lists.
         let by_prefixes = sets * u128::from(PREFIX_SET_PS)
             + postings * u128::from(self.prefix_posting_ps)
@@ -142,11 +136,9 @@ impl Counts {
 /// Picoseconds of a posting that a device would save.
 pub(super) fn saved_posting_ps(collection: &SetCollection, bounds: Bounds) -> u64 {
     let words = words_for(collection, bounds);
-    let mean_size = collection.block().mean_size() as u64;
-    let hits = survivors(collection, bounds, words) + SAMPLE * mean_size / HITS_PART;
-    let hit_ps = hit_ps(mean_size);
+    let hits = POSTING_HIT_PS * survivors(collection, bounds, words) / SAMPLE;
     // `auto` would not take more than PPJoin.
-    (posting_test_ps(words as u64) + hit_ps * hits / SAMPLE).min(PREFIX_TEST_PS + PREFIX_PAIR_PS)
+    (POSTING_TEST_PS + hits).min(PREFIX_TEST_PS + PREFIX_PAIR_PS)
 }
 
 /// Number of pairs of sets whose sizes fit, of any sides.
@@ -210,7 +202,7 @@ mod tests {
         sets: 31_248,
         tokens: 970_000,
         mean_size: 31,
-        prefix_posting_ps: 14_000,
+        prefix_posting_ps: 22_000,
         postings: 500_000,
         posting_pairs: 51_000_000,
         pairs: 430_000_000,
@@ -220,16 +212,17 @@ mod tests {
 
     #[test]
     fn each_way_is_chosen_where_it_is_the_fastest() {
-        assert_eq!(GENERATED.way([1, 1]), Way::Postings);
-        let few = Counts { mean_size: 170, pairs: 7_000_000, words: 8, ..GENERATED };
-        let few = Counts { posting_pairs: 2_800_000, ..few };
-        assert_eq!(few.way([1, 1]), Way::Tiles);
+        assert_eq!(GENERATED.way([100, 100]), Way::Postings);
+        let few = Counts { sets: 5700, mean_size: 170, words: 8, ..GENERATED };
+        let few = Counts { pairs: 7_000_000, posting_pairs: 2_800_000, ..few };
+        assert_eq!(few.way([100, 100]), Way::Tiles);
         // Signatures rule nothing out.
-        assert_eq!(Counts { survivors: [SAMPLE; 2], ..few }.way([1, 1]), Way::Prefixes);
+        assert_eq!(Counts { survivors: [SAMPLE; 2], ..few }.way([100, 100]), Way::Prefixes);
         // Lists are nearly empty, and there are too many pairs for tiles.
         let empty = Counts { posting_pairs: 10_000, postings: 200_000, pairs: 1 << 40, ..few };
-        assert_eq!(empty.way([1, 1]), Way::Prefixes);
-        let unsigned = Counts { words: 0, mean_size: 14, survivors: [SAMPLE / 4, 0], ..empty };
-        assert_eq!(unsigned.way([1, 1]), Way::Postings);
+        assert_eq!(empty.way([100, 100]), Way::Prefixes);
+        let unsigned = Counts { sets: 70_000, words: 0, mean_size: 14, ..empty };
+        let unsigned = Counts { survivors: [SAMPLE / 4, 0], ..unsigned };
+        assert_eq!(unsigned.way([100, 100]), Way::Postings);
     }
 }
