@@ -46,16 +46,16 @@ pub(crate) const POSTING_TEST_PS: u64 = 800;
 pub(crate) const POSTING_HIT_PS: u64 = 64_000;
 
 /// Picoseconds of PPJoin per set.
-pub(crate) const PREFIX_SET_PS: u64 = 220_000;
+pub(crate) const PREFIX_SET_PS: u64 = 320_000;
 
 /// Picoseconds of PPJoin to count and add a posting, where its lists take `list_bytes`. Lists that
 /// exceed the second-level cache, as over source code, cost a miss for each posting.
 pub(crate) fn prefix_posting_ps(list_bytes: usize) -> u64 {
-    if list_bytes <= 2 << 20 { 22_000 } else { 90_000 }
+    if list_bytes <= 2 << 20 { 19_000 } else { 90_000 }
 }
 
 /// Picoseconds of PPJoin per pair of postings.
-pub(crate) const PREFIX_TEST_PS: u64 = 3_500;
+pub(crate) const PREFIX_TEST_PS: u64 = 2_500;
 
 /// Picoseconds of PPJoin per pair of sets that it meets: the first test of the pair, and a share of
 /// the verification.

@@ -202,7 +202,7 @@ mod tests {
         sets: 31_248,
         tokens: 970_000,
         mean_size: 31,
-        prefix_posting_ps: 22_000,
+        prefix_posting_ps: 19_000,
         postings: 500_000,
         posting_pairs: 51_000_000,
         pairs: 430_000_000,
