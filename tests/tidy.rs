@@ -235,6 +235,7 @@ const PRIMITIVES: &[&str] = &[
     "signatures",
     "stream_postings",
     "supports",
+    "text",
     "vectors",
 ];
 /// Devices, which know no primitive.

@@ -66,7 +66,7 @@ pub struct ByteKinds {
 ///
 /// # Cost
 ///
-/// Some sixty instructions a block with AVX2, twenty with AVX-512, and five hundred without.
+/// One pass over the text: 64 bytes a step with AVX-512, 32 with AVX2, 8 without vectors.
 ///
 /// # Panics
 ///

@@ -3,7 +3,7 @@
 use arrow_array::StringArray;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
-use super::tokens::{Token, TokenSink};
+use super::token::{Token, TokenSink};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes that are copied at once: a register. Most words are not longer.

@@ -12,6 +12,7 @@
 mod dictionary;
 mod items;
 mod numbers;
+mod token;
 mod tokens;
 mod words;
 
@@ -43,7 +44,8 @@ use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refu
 use dictionary::{Dictionary, Limits};
 use items::ItemsBuilder;
 use numbers::TokenNumbers;
-use tokens::{Token, TokenSink, Tokenizer};
+use token::{Token, TokenSink};
+use tokens::Tokenizer;
 use words::Place;
 
 /// Definition of a token.

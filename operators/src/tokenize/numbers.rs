@@ -10,7 +10,7 @@ use trommel_engine::operator::Counters;
 
 use super::TokenizeError;
 use super::dictionary::Dictionary;
-use super::tokens::Token;
+use super::token::Token;
 use crate::columns::sets_of_texts;
 use crate::long;
 use crate::texts::{TextHash, TextKey, TextTable};

@@ -45,7 +45,7 @@ use memchr::{memchr_iter, memrchr_iter};
 
 use trommel_kernels::Isa;
 
-use super::tokens::{Token, TokenSink};
+use super::token::{Token, TokenSink};
 
 use self::mask::Window;
 

@@ -1,6 +1,6 @@
 //! Words by the runs of masks.
 
-use super::super::tokens::{Token, TokenSink};
+use super::super::token::{Token, TokenSink};
 use super::class::{self, BETWEEN, of_byte};
 use super::general;
 use super::mask::{BLOCK, Blocks, Cuts, Masks};
