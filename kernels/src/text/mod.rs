@@ -66,7 +66,8 @@ pub struct ByteKinds {
 ///
 /// # Cost
 ///
-/// One pass over the text: 64 bytes a step with AVX-512, 32 with AVX2, 8 without vectors.
+/// One pass over the text: 64 bytes a step with AVX-512, 32 with AVX2, 8 on `portable`, 1 on
+/// `scalar`.
 ///
 /// # Panics
 ///

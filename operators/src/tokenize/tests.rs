@@ -5,6 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
 use crate::testing::{bind, bind_operator, run_operator};
@@ -94,6 +96,40 @@ fn sets_agree_with_a_naive_dictionary_for_any_batch() {
         let inputs = lines.chunks(123).map(texts).collect();
         let spec = Tokenize::whitespace().into_sets().batch(batch);
         assert_eq!(sets(spec, inputs).unwrap(), expected);
+    }
+}
+
+/// Sets of words, by the general rules of the crate: the last letter prevents its shortcut.
+fn naive_sets(rows: &[Option<String>]) -> Vec<(u32, Vec<u32>)> {
+    let mut numbers = HashMap::new();
+    let mut set = |text: &str| -> BTreeSet<u32> {
+        let text = format!("{text} é");
+        let mut words: Vec<String> = text.unicode_words().map(str::to_lowercase).collect();
+        words.pop();
+        let number = |word| {
+            let next = u32::try_from(numbers.len()).unwrap();
+            *numbers.entry(word).or_insert(next)
+        };
+        words.into_iter().map(number).collect()
+    };
+    let sets = rows.iter().map(|row| set(row.as_deref().unwrap_or_default()));
+    (0..).zip(sets).map(|(id, set)| (id, set.into_iter().collect())).collect()
+}
+
+proptest! {
+    #[test]
+    fn sets_of_words_are_those_of_each_row(
+        rows in proptest::collection::vec(
+            proptest::option::weighted(0.98, "[ab .,']{0,40}|[éЖ中a ]{0,30}|[a-zA-Z ]{0,90}|[a-c]{14,18}"),
+            0..60,
+        ),
+        batch in 1_usize..70,
+        chunk in 1_usize..70,
+    ) {
+        let lines: Vec<Option<&str>> = rows.iter().map(Option::as_deref).collect();
+        let inputs = lines.chunks(chunk).map(texts).collect();
+        let found = sets(Tokenize::words().into_sets().batch(batch), inputs).unwrap();
+        prop_assert_eq!(found, naive_sets(&rows));
     }
 }
 
