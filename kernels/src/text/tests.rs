@@ -27,7 +27,7 @@ fn naive(text: &[u8]) -> (Vec<ByteKinds>, Vec<u8>) {
 fn check(text: &[u8]) {
     let expected = naive(text);
     for isa in Isa::available() {
-        // What was there before does not matter.
+        // Both are full of other values, which the call has to overwrite.
         let letters = ByteKinds { letters: u64::MAX, ..ByteKinds::default() };
         let (mut kinds, mut lower) = (vec![letters; expected.0.len()], expected.1.clone());
         lower.fill(b'?');

@@ -14,8 +14,9 @@ pub(crate) const DEVICE_PAIR_PS: u64 = 1;
 
 // The constants below follow from the times of each way over generated sets of 5 to 533 tokens at
 // 0.8 and 0.5, and over three data sets at 0.95 to 0.5: 63 joins on one core of an Intel Xeon with
-// AVX-512, and as many on one of an AMD EPYC (Zen 3) with AVX2, by least squares of the logarithms.
-// Only their ratios matter for the choice; both machines agree on these to a sixth.
+// AVX-512, and as many on one of an AMD EPYC (Zen 3) with AVX2. They are round numbers near the
+// least squares of the logarithms, by which `auto` is wrong in the fewest of these joins. Only
+// their ratios matter.
 
 /// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words.
 pub(crate) fn tile_pair_ps(words: u64) -> u64 {
@@ -61,9 +62,9 @@ pub(crate) const PREFIX_TEST_PS: u64 = 2_500;
 /// the verification.
 pub(crate) const PREFIX_PAIR_PS: u64 = 5_000;
 
-/// Percent of the times with AVX-512 that the tests of postings and of tiles take. Measured: 100 to
-/// 127 and 283 with AVX2; twice and four times as much with 128 bits, and twice and ten times
-/// without vectors.
+/// Percent of the times with AVX-512 that the tests of postings and of tiles take. Measured: 127
+/// and 283 with AVX2, where 100 for postings chooses better; of that, twice and four times as much
+/// with 128 bits, and twice and ten times without vectors.
 pub(crate) fn level_percent(isa: Isa) -> [u64; 2] {
     match isa {
         Isa::Avx512 => [100, 100],
