@@ -1,15 +1,15 @@
-//! Cells for the items that the sieve misses: counts codes in a direct-mapped table, as long as
+//! Cells for the items that the sieve misses: counts keys in a direct-mapped table, as long as
 //! their sums are below a limit.
 //!
 //! ```text
-//! code ──hash──► place = 4 cell + lane        cell { key │ own │ others[4] }
-//!                                              key == code:  own + 1
-//!                                              otherwise:    others[lane] + 1
+//! key ──hash──► place = 4 cell + lane        cell { key │ own │ others[4] }
+//!                                             the same key:  own + 1
+//!                                             otherwise:     others[lane] + 1
 //! ```
 //!
-//! A cell has the key that it belongs to and five sums: one for that key, four for all other codes
-//! that hash to it, by their lanes. A key costs as much memory as a sum, and the codes without one
-//! are many more than those with one: four sums share a key. The sum to grow is chosen by an index
+//! A cell has the key that it belongs to and five sums: one for that key, four for all other keys
+//! that hash to it, by their lanes. A key costs as much memory as a sum or more, and the keys
+//! without a cell are many more than those with one: four sums share a key. The sum to grow is chosen by an index
 //! and not by a branch, so the only branch is the limit, which is rarely reached. The places of a
 //! group of codes are computed before the first of them is counted, in a loop that compiles to
 //! vectors on the levels that multiply in them. The code is the same on all levels, but compiled
@@ -20,59 +20,59 @@
 
 use std::hint::select_unpredictable;
 
-use super::hash::CodeHash;
+use super::hash::{CellKey, CodeHash};
 use crate::Isa;
-use crate::simd::{Base, Call, Key, RunOn, dispatch, prefetch};
+use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
 
 /// The sums of a cell for codes that are not its key.
 pub const LANES: usize = 1 << LANES_LOG;
 
 const LANES_LOG: u32 = 2;
 
-/// One cell: 24 bytes for `u32`, 32 for `u64`.
+/// One cell: 24 bytes for `u32`, 32 for `u64`, 40 for two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell<C> {
     /// The key of the cell.
     pub key: C,
-    /// The sum of its key, and then one for each lane of all other codes.
+    /// The sum of its key, and then one for each lane of all other keys.
     pub sums: [i32; 1 + LANES],
 }
 
 /// The index of the sum of the key of a cell.
 pub const OWN: usize = 0;
 
-/// The index of the sum of the other codes of a place.
+/// The index of the sum of the other keys of a place.
 #[inline(always)]
 #[must_use]
 pub const fn others_of(place: usize) -> usize {
     1 + place % LANES
 }
 
-/// The place of a code, [`LANES`] for each cell, among 2^(32 - `shift`) places. Its cell is the
+/// The place of a key, [`LANES`] for each cell, among 2^(32 - `shift`) places. Its cell is the
 /// place divided by [`LANES`].
 #[inline(always)]
 #[must_use]
-pub fn place_of<C: Key>(hash: CodeHash, shift: u32, code: C) -> usize {
-    (hash.of(code) >> shift) as usize
+pub fn place_of(hash: CodeHash, shift: u32, key: impl CellKey) -> usize {
+    (hash.of(key) >> shift) as usize
 }
 
-/// Codes whose places are computed together, whose cells are prefetched, and whose refusals are a
+/// Keys whose places are computed together, whose cells are prefetched, and whose refusals are a
 /// word. With AVX-512 and 64 of them, the loop takes half of the time that it takes with the same
 /// hash inside it.
 pub const GROUP: usize = 64;
 
-/// Adds 1 for each code to the sum of its cell that it belongs to, unless that is at the limit;
-/// `refused` gets the codes that were not counted, a bit each.
+/// Adds 1 for each key to the sum of its cell that it belongs to, unless that is at the limit;
+/// `refused` gets the keys that were not counted, a bit each.
 ///
 /// ```text
-/// for code:  cell, lane = hash(code);  sum = own if cell.key == code else others[lane]
-///            if sum < limit { sum += 1 } else { refused += code }
+/// for key:  cell, lane = hash(key);  sum = own if cell.key == key else others[lane]
+///           if sum < limit { sum += 1 } else { refused += key }
 /// ```
 ///
 /// # Shapes
 ///
 /// `cells`: 2 to 2^30, a power of two; no sum is `i32::MAX`, and one may start below 0, to count
-/// further. `refused`: a word for each [`GROUP`] codes, the first code in the lowest bit.
+/// further. `refused`: a word for each [`GROUP`] keys, the first key in the lowest bit.
 ///
 /// # Examples
 ///
@@ -94,36 +94,37 @@ pub const GROUP: usize = 64;
 ///
 /// # Cost
 ///
-/// Two multiplications in vectors, a comparison, and a read and a write of one cell an item.
+/// Two multiplications in vectors, three for two words; a comparison, and a read and a write of one
+/// cell an item.
 ///
 /// # Panics
 ///
 /// If a shape is not as above. Checked once per call.
-pub fn absorb<C: Key>(
+pub fn absorb<K: CellKey>(
     isa: Isa,
     hash: CodeHash,
-    cells: &mut [Cell<C>],
+    cells: &mut [Cell<K>],
     limit: i32,
-    codes: &[C],
+    keys: &[K],
     refused: &mut [u64],
 ) {
     let len = cells.len();
     assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
     assert!(len as u64 <= 1 << 30, "{len} cells; a hash of 32 bits reaches 2^30");
-    let (words, words_len) = (codes.len().div_ceil(GROUP), refused.len());
-    assert!(words == words_len, "{} codes need {words} words, not {words_len}", codes.len());
+    let (words, words_len) = (keys.len().div_ceil(GROUP), refused.len());
+    assert!(words == words_len, "{} keys need {words} words, not {words_len}", keys.len());
     let shift = u32::BITS - (len * LANES).ilog2();
-    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limit, codes, refused });
+    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limit, keys, refused });
 }
 
 /// The arguments of [`absorb`], checked.
-struct Absorb<'a, C> {
+struct Absorb<'a, K> {
     hash: CodeHash,
     /// 32 - log2(places).
     shift: u32,
-    cells: &'a mut [Cell<C>],
+    cells: &'a mut [Cell<K>],
     limit: i32,
-    codes: &'a [C],
+    keys: &'a [K],
     refused: &'a mut [u64],
 }
 
@@ -134,16 +135,16 @@ const NEAR_BYTES: usize = 1 << 15;
 /// Items a turn of the loop over the cells: four are 6 % faster than one.
 const UNROLLED: usize = 4;
 
-impl<C: Key> Absorb<'_, C> {
+impl<K: CellKey> Absorb<'_, K> {
     #[inline(always)]
     fn run(mut self) {
         let is_far = size_of_val(self.cells) > NEAR_BYTES;
-        let (groups, rest) = self.codes.as_chunks::<GROUP>();
+        let (groups, rest) = self.keys.as_chunks::<GROUP>();
         for (word, group) in groups.iter().enumerate() {
             // Into arrays first: this loop has no other effect, so that it becomes vectors.
             let (mut cells, mut others) = ([0; GROUP], [0; GROUP]);
-            for ((cell, others), &code) in cells.iter_mut().zip(&mut others).zip(group) {
-                let place = self.hash.of(code) >> self.shift;
+            for ((cell, others), &key) in cells.iter_mut().zip(&mut others).zip(group) {
+                let place = self.hash.of(key) >> self.shift;
                 *cell = place >> LANES_LOG;
                 *others = 1 + place % (1 << LANES_LOG);
             }
@@ -152,12 +153,12 @@ impl<C: Key> Absorb<'_, C> {
             }
             let (cells, _) = cells.as_chunks::<UNROLLED>();
             let (others, _) = others.as_chunks::<UNROLLED>();
-            let (codes, _) = group.as_chunks::<UNROLLED>();
+            let (keys, _) = group.as_chunks::<UNROLLED>();
             let mut refused = 0;
             let mut bit = 1;
-            for ((cells, others), codes) in cells.iter().zip(others).zip(codes) {
-                for ((&cell, &others), &code) in cells.iter().zip(others).zip(codes) {
-                    if !self.count(cell as usize, others as usize, code) {
+            for ((cells, others), keys) in cells.iter().zip(others).zip(keys) {
+                for ((&cell, &others), &key) in cells.iter().zip(others).zip(keys) {
+                    if !self.count(cell as usize, others as usize, key) {
                         refused |= bit;
                     }
                     bit <<= 1;
@@ -168,23 +169,23 @@ impl<C: Key> Absorb<'_, C> {
         if let Some(word) = self.refused.get_mut(groups.len()) {
             *word = 0;
         }
-        for (bit, &code) in rest.iter().enumerate() {
-            let place = (self.hash.of(code) >> self.shift) as usize;
-            if !self.count(place / LANES, others_of(place), code) {
+        for (bit, &key) in rest.iter().enumerate() {
+            let place = place_of(self.hash, self.shift, key);
+            if !self.count(place / LANES, others_of(place), key) {
                 self.refused[groups.len()] |= 1 << bit;
             }
         }
     }
 
-    /// Counts one code, unless its sum is at the limit. `cell` and `others` are those of its place.
+    /// Counts one key, unless its sum is at the limit. `cell` and `others` are those of its place.
     #[inline(always)]
-    fn count(&mut self, cell: usize, others: usize, code: C) -> bool {
+    fn count(&mut self, cell: usize, others: usize, key: K) -> bool {
         // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
         // as the number of places, a power of two, has zeros: it is below that, and its cell is
         // below the number of cells.
         let cell = unsafe { self.cells.get_unchecked_mut(cell) };
         // An index rather than a branch: whether the key matches cannot be foretold.
-        let is_own = cell.key == code;
+        let is_own = cell.key == key;
         let sum = select_unpredictable(is_own, OWN, others);
         // SAFETY: `others` is 1 and the remainder of a division by the number of lanes.
         let sum = unsafe { cell.sums.get_unchecked_mut(sum) };
@@ -198,12 +199,12 @@ impl<C: Key> Absorb<'_, C> {
     }
 }
 
-impl<C> Call for Absorb<'_, C> {
+impl<K> Call for Absorb<'_, K> {
     type Output = ();
 }
 
 /// One loop for all levels, compiled for each.
-impl<C: Key, L> RunOn<L> for Absorb<'_, C> {
+impl<K: CellKey, L> RunOn<L> for Absorb<'_, K> {
     #[inline(always)]
     fn run_on(self, _: L) {
         self.run();
@@ -216,51 +217,75 @@ mod tests {
 
     use super::*;
 
+    /// The shape of a table, and the sum of each cell at the beginning.
+    #[derive(Debug, Clone, Copy)]
+    struct Shape {
+        log: u32,
+        limit: i32,
+        own: i32,
+        seed: u64,
+    }
+
+    /// Counts `keys` in cells that belong to the `owners`, beside a table that finds a place by
+    /// division and not by shifting.
+    fn check<K: CellKey>(shape: Shape, owners: &[K], keys: &[K]) -> Result<(), TestCaseError> {
+        let Shape { log, limit, own, seed } = shape;
+        let hash = CodeHash::from_seed(seed);
+        let place = |key: K| {
+            let hash = u64::from(hash.of(key));
+            usize::try_from(hash / ((1 << 32) >> (log + 2))).expect("a small number")
+        };
+        let mut cells = vec![Cell::default(); 1 << log];
+        cells.iter_mut().for_each(|cell: &mut Cell<K>| cell.sums[0] = own);
+        owners.iter().for_each(|&key| cells[place(key) / 4].key = key);
+        let mut expected = cells.clone();
+        let refused: Vec<bool> = keys
+            .iter()
+            .map(|&key| {
+                let cell = &mut expected[place(key) / 4];
+                let sum = match cell.key == key {
+                    true => &mut cell.sums[0],
+                    false => &mut cell.sums[1 + place(key) % 4],
+                };
+                let is_over = *sum >= limit;
+                *sum += i32::from(!is_over);
+                is_over
+            })
+            .collect();
+        for isa in Isa::available() {
+            let mut cells = cells.clone();
+            let mut words = vec![u64::MAX; keys.len().div_ceil(64)];
+            absorb(isa, hash, &mut cells, limit, keys, &mut words);
+            let bits = (0..64 * words.len()).map(|bit| words[bit / 64] >> (bit % 64) & 1 == 1);
+            let expected_bits = refused.iter().copied().chain(std::iter::repeat(false));
+            prop_assert!(bits.zip(expected_bits).all(|(bit, expected)| bit == expected));
+            prop_assert_eq!(&cells, &expected, "{}", isa);
+        }
+        Ok(())
+    }
+
     proptest! {
-        /// Against a table that finds a place by division and not by shifting.
         #[test]
         fn sums_and_refusals_are_those_of_a_table_without_hashing_by_shifts(
             log in 1..8_u32,
-            codes in prop::collection::vec(any::<u32>(), 0..300),
-            keys in prop::collection::vec(any::<u32>(), 0..20),
+            others in prop::collection::vec(any::<u32>(), 0..300),
+            owners in prop::collection::vec(any::<u32>(), 0..20),
             repeats in 1..4_usize,
             limit in 1..20_i32,
             own in -10..10_i32,
             seed: u64,
         ) {
-            let hash = CodeHash::from_seed(seed);
-            let place = |code: u32| {
-                let hash = u64::from(hash.of(code));
-                usize::try_from(hash / ((1 << 32) >> (log + 2))).expect("a small number")
+            let shape = Shape { log, limit, own, seed };
+            let keys = [&*owners, &*others].concat().repeat(repeats);
+            check(shape, &owners, &keys)?;
+            let wide = |keys: &[u32]| keys.iter().map(|&key| u64::from(key) << 20).collect::<Vec<_>>();
+            check(shape, &wide(&owners), &wide(&keys))?;
+            // Keys of which one word is that of others.
+            let words = |keys: &[u32]| {
+                let words = |&key: &u32| [u64::from(key) % 97, u64::from(key) << 32];
+                keys.iter().map(words).collect::<Vec<_>>()
             };
-            let mut cells = vec![Cell::default(); 1 << log];
-            cells.iter_mut().for_each(|cell: &mut Cell<u32>| cell.sums[0] = own);
-            keys.iter().for_each(|&key| cells[place(key) / 4].key = key);
-            let codes: Vec<u32> = keys.iter().chain(&codes).copied().collect();
-            let codes = codes.repeat(repeats);
-            let mut expected = cells.clone();
-            let refused: Vec<bool> = codes
-                .iter()
-                .map(|&code| {
-                    let cell = &mut expected[place(code) / 4];
-                    let sum = match cell.key == code {
-                        true => &mut cell.sums[0],
-                        false => &mut cell.sums[1 + place(code) % 4],
-                    };
-                    let is_over = *sum >= limit;
-                    *sum += i32::from(!is_over);
-                    is_over
-                })
-                .collect();
-            for isa in Isa::available() {
-                let mut cells = cells.clone();
-                let mut words = vec![u64::MAX; codes.len().div_ceil(64)];
-                absorb(isa, hash, &mut cells, limit, &codes, &mut words);
-                let bits = (0..64 * words.len()).map(|bit| words[bit / 64] >> (bit % 64) & 1 == 1);
-                let expected_bits = refused.iter().copied().chain(std::iter::repeat(false));
-                prop_assert!(bits.zip(expected_bits).all(|(bit, expected)| bit == expected));
-                prop_assert_eq!(&cells, &expected, "{}", isa);
-            }
+            check(shape, &words(&owners), &words(&keys))?;
         }
     }
 

@@ -1,43 +1,88 @@
-//! A hash function of codes that changes from table to table.
+//! A hash function of keys that changes from table to table.
 //!
 //! ```text
-//! code ──► * wide, upper half ──► y ^ (y >> 9) ──► * narrow, upper bits ──► place
-//!          of 64 bits: 32 bits                       of 32 bits: log2(places) bits
+//! key ──► * wide, upper half ──► y ^ (y >> 9) ──► * narrow, upper bits ──► place
+//!         of 64 bits: 32 bits                       of 32 bits: log2(places) bits
 //! ```
 //!
 //! Source: multiply-shift hashing of Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable
 //! Randomized Algorithm for the Closest-Pair Problem*, Journal of Algorithms 25 (1997), twice,
-//! with a bijection in between.
+//! with a bijection in between. A key of two words is multiplied word by word, and the products
+//! are added.
 //!
 //! # Collisions
 //!
-//! For two different codes that were chosen without knowledge of the multipliers, both odd and
+//! For two different keys that were chosen without knowledge of the multipliers, all odd and
 //! drawn at random, multiply-shift to 2^l values collides with a probability of at most 2 / 2^l.
+//! For two words and l = 32 that needs a proof: each word is combined with its upper half, a
+//! bijection, so that two words that differ do so below bit 32. Let 2^t, t < 32, be the largest
+//! power of two that divides both differences, and let the first one be an odd multiple of it. Its
+//! product is each odd multiple of 2^t with the same probability; so, whatever the other product
+//! is, the sum is each of the 2^(63 - t) multiples of one parity, of which at most 2^(32 - t) are
+//! less than 2^32 away from 0.
+//!
 //! The first step has 2^32 values, the shift by 9 is a bijection, and the second step has m
-//! places: **two different codes share a place with a probability of at most 2 / m + 2 / 2^32**.
-//! So of any n codes, a code shares its place with 2 n / m + 2 n / 2^32 others in
+//! places: **two different keys share a place with a probability of at most 2 / m + 2 / 2^32**.
+//! So of any n keys, a key shares its place with 2 n / m + 2 n / 2^32 others in
 //! expectation, and work that grows with the pairs of a place grows with n, not with n^2, while n
 //! is at most m.
 //!
-//! One multiplication has the same bound, but it turns an arithmetic progression of codes into
+//! One multiplication has the same bound, but it turns an arithmetic progression of keys into
 //! one of places, and for some percent of the multipliers that one comes back to the same places
 //! after few steps: counting consecutive integers would be slow in some runs. The bijection
 //! breaks the progression (`progressions_spread` below).
 //!
 //! The bound is about the multipliers, not about the seed that they are made of: with the seed,
-//! codes that collide can be chosen.
+//! keys that collide can be chosen.
 
 use std::fmt;
-
-use crate::simd::Key;
+use std::fmt::Debug;
 
 /// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
 /// bits.
 const SHIFT: u32 = 9;
 
-/// A member of the family, fixed by its two multipliers.
+/// What a cell is looked up by: an integer, or two words.
+pub trait CellKey: Copy + Eq + Debug + Default + Send + Sync + 'static {
+    /// The key of a small integer.
+    fn small(code: u8) -> Self;
+    /// The sum of the products with these multipliers, modulo 2^64.
+    fn product(self, multipliers: [u64; 2]) -> u64;
+}
+
+macro_rules! integer_key {
+    ($integer:ident) => {
+        impl CellKey for $integer {
+            fn small(code: u8) -> Self {
+                code.into()
+            }
+
+            #[inline(always)]
+            fn product(self, [first, _]: [u64; 2]) -> u64 {
+                u64::from(self).wrapping_mul(first)
+            }
+        }
+    };
+}
+
+integer_key!(u32);
+integer_key!(u64);
+
+impl CellKey for [u64; 2] {
+    fn small(code: u8) -> Self {
+        [code.into(), 0]
+    }
+
+    #[inline(always)]
+    fn product(self, [first, last]: [u64; 2]) -> u64 {
+        let [left, right] = self.map(|word| word ^ (word >> 32));
+        left.wrapping_mul(first).wrapping_add(right.wrapping_mul(last))
+    }
+}
+
+/// A member of the family, fixed by its multipliers.
 ///
-/// Code 0 has the hash 0. The multipliers are not shown.
+/// Key 0 has the hash 0. The multipliers are not shown.
 ///
 /// # Examples
 ///
@@ -51,12 +96,12 @@ const SHIFT: u32 = 9;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CodeHash {
-    wide: u64,
+    wide: [u64; 2],
     narrow: u32,
     upper_code: u8,
 }
 
-impl fmt::Debug for CodeHash {
+impl Debug for CodeHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CodeHash(..)")
     }
@@ -72,16 +117,18 @@ impl CodeHash {
     ///
     /// let hash = CodeHash::from_seed(1);
     /// assert_eq!(hash.of(7_u32), hash.of(7_u64));
+    /// assert_eq!(hash.of(7_u32), hash.of([7_u64, 0]));
     /// assert_eq!(hash.of(0_u32), 0);
     /// assert_ne!(hash, CodeHash::from_seed(2));
     /// ```
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the lower half of a random number")]
     pub fn from_seed(seed: u64) -> Self {
+        let last = split_mix(seed, u64::MAX) | 1;
         let mut step = 1;
         loop {
             let (wide, narrow) = (split_mix(seed, step) | 1, split_mix(seed, step + 1) as u32 | 1);
-            let hash = Self { wide, narrow, upper_code: 0 };
+            let hash = Self { wide: [wide, last], narrow, upper_code: 0 };
             // About one hash in 2^200 has no such code.
             let mut codes = 1..=u8::MAX;
             if let Some(upper_code) = codes.find(|&code| hash.of(u32::from(code)) >> 31 == 1) {
@@ -91,15 +138,15 @@ impl CodeHash {
         }
     }
 
-    /// The hash: its upper bits are the place of the code.
+    /// The hash: its upper bits are the place of the key.
     #[inline(always)]
     #[must_use]
-    pub fn of<C: Key>(self, code: C) -> u32 {
-        let upper = (code.into().wrapping_mul(self.wide) >> 32) as u32;
+    pub fn of(self, key: impl CellKey) -> u32 {
+        let upper = (key.product(self.wide) >> 32) as u32;
         (upper ^ (upper >> SHIFT)).wrapping_mul(self.narrow)
     }
 
-    /// A code that has another place than code 0 in every table of at least 2 places: the first
+    /// An integer that has another place than 0 in every table of at least 2 places: the first
     /// one whose hash is in the upper half.
     #[must_use]
     pub fn upper_code(self) -> u8 {
@@ -121,8 +168,8 @@ pub fn split_mix(seed: u64, step: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Pairs of codes that share one of 2^log places, over the number expected of random places.
-    fn crowding(hash: CodeHash, codes: &[u64], log: u32) -> f64 {
+    /// Pairs of keys that share one of 2^log places, over the number expected of random places.
+    fn crowding(hash: CodeHash, codes: &[impl CellKey], log: u32) -> f64 {
         let mut places = vec![0_u64; 1 << log];
         codes.iter().for_each(|&code| places[(hash.of(code) >> (32 - log)) as usize] += 1);
         let pairs: u64 = places.iter().map(|&n| n * n.saturating_sub(1) / 2).sum();
@@ -160,6 +207,28 @@ mod tests {
         }
     }
 
+    /// Two words that differ in the same bits, in one of them, or in high bits alone.
+    #[test]
+    fn two_words_spread() {
+        let words = |i: u64| {
+            let high = [(i % 64) << 58, (i / 64) << 58];
+            [
+                [i, i],
+                [i, i.wrapping_neg()],
+                [i << 48, i << 40],
+                [0, i << 52],
+                high,
+                [i % 64, i / 64],
+            ]
+        };
+        for form in 0..words(0).len() {
+            let keys: Vec<[u64; 2]> = (0..4096).map(|i| words(i)[form]).collect();
+            let of = |seed| crowding(CodeHash::from_seed(seed), &keys, 12);
+            let mean = (0..200).map(of).sum::<f64>() / 200.0;
+            assert!(mean < 1.3, "{form}: {mean}");
+        }
+    }
+
     #[test]
     fn codes_that_collide_under_one_hash_do_not_under_another() {
         let known = CodeHash::from_seed(1);
@@ -181,10 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn a_code_has_one_hash_for_both_types() {
+    fn a_code_has_one_hash_for_all_types() {
         let hash = CodeHash::from_seed(7);
         for code in [1, 77, u32::MAX] {
             assert_eq!(hash.of(code), hash.of(u64::from(code)));
+            assert_eq!(hash.of(code), hash.of([u64::from(code), 0]));
+            assert_ne!(hash.of(code), hash.of([0, u64::from(code)]));
         }
+        assert_eq!(hash.of(u32::small(200)), hash.of(<[u64; 2]>::small(200)));
     }
 }

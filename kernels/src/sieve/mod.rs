@@ -31,7 +31,7 @@ mod sift;
 mod tests;
 
 pub use self::cells::{Cell, GROUP, LANES, OWN, absorb, others_of, place_of};
-pub use self::hash::{CodeHash, split_mix};
+pub use self::hash::{CellKey, CodeHash, split_mix};
 pub use self::sift::{KEYS_MAX, MISSED_SLACK};
 pub use crate::simd::Key;
 

@@ -74,7 +74,7 @@ impl OperatorSpec for FrequentItems {
         };
         check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
         let input = Input::new(item, weight, self.item_bytes_max);
-        let algorithm = self.algorithm_for(&item_type);
+        let algorithm = self.chosen_algorithm();
         let shards = self.shards(algorithm, context.cores)?;
         let sharing = Sharing { shards, memory: context.memory };
         match item_type {
@@ -109,13 +109,11 @@ impl FrequentItems {
         Ok(Emission::new(report, every))
     }
 
-    /// The algorithm for items of this type.
-    pub(super) fn algorithm_for(&self, item: &DataType) -> Algorithm {
+    /// The algorithm that counts.
+    fn chosen_algorithm(&self) -> Algorithm {
         match (self.algorithm, self.parallel) {
             (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
-            (Algorithm::Auto, _) if *item == DataType::Utf8 || self.decay.is_some() => {
-                Algorithm::SpaceSaving
-            }
+            (Algorithm::Auto, _) if self.decay.is_some() => Algorithm::SpaceSaving,
             (Algorithm::Auto, _) => Algorithm::Sieve,
             (Algorithm::Filter, Parallel::Pipeline) => Algorithm::ParallelFilter,
             (chosen, _) => chosen,

@@ -14,7 +14,7 @@ use crate::share::Share;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// `sieve` for integers, `space_saving` for text and for counts that fade.
+    /// `sieve`, or `space_saving` for counts that fade.
     #[default]
     Auto,
     /// SpaceSaving alone.

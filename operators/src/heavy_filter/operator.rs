@@ -31,7 +31,7 @@ pub(super) struct Filtering<K: Column> {
     /// The index of the column of items.
     item: usize,
     /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
-    keys: Vec<K>,
+    hot: Vec<K>,
     codes: Vec<K::Code>,
     hits: Vec<u64>,
     sample: SpaceSaving<K>,
@@ -50,7 +50,7 @@ impl<K: Column> Filtering<K> {
             rest: SchemaRef::clone(rest),
             counts: SchemaRef::clone(counts),
             item,
-            keys: Vec::with_capacity(KEYS_MAX),
+            hot: Vec::with_capacity(KEYS_MAX),
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
             sample: SpaceSaving::new(SAMPLE_COUNTERS).expect("the number is in range"),
@@ -77,27 +77,28 @@ impl<K: Column> Filtering<K> {
         self.sample.observed() >= self.window
     }
 
-    /// Reports the counts of the keys, and chooses others by the sample.
+    /// Reports the counts of the hot items, and chooses others by the sample.
     fn choose(&mut self, out: &mut Output) {
         self.report(out);
         let window = self.sample.observed();
         // The least that an item was seen: with many items, the counts of cold ones are mostly
         // error.
         let seen = self.sample.iter().map(|counted| (counted.count - counted.error, counted.item));
-        self.keys.clear();
-        self.keys.extend(hottest(window, seen).cloned());
+        self.hot.clear();
+        self.hot.extend(hottest(window, seen).cloned());
         self.codes.clear();
-        self.codes.extend(self.keys.iter().map(K::code));
+        let secret = self.sample.secret();
+        self.codes.extend(self.hot.iter().map(|item| K::code_of_key(item.key(), secret)));
         self.hits.clear();
-        self.hits.resize(self.keys.len(), 0);
+        self.hits.resize(self.hot.len(), 0);
         self.sample = self.sample.to_empty();
         self.window = (2 * window).min(WINDOW_MAX);
     }
 
     fn report(&mut self, out: &mut Output) {
-        let counted = || self.keys.iter().zip(&self.hits).filter(|&(_, &hits)| hits > 0);
+        let counted = || self.hot.iter().zip(&self.hits).filter(|&(_, &hits)| hits > 0);
         let columns: Vec<ArrayRef> = vec![
-            K::collect(counted().map(|(key, _)| key)),
+            K::collect(counted().map(|(item, _)| item)),
             Arc::new(UInt64Array::from_iter_values(counted().map(|(_, &hits)| hits))),
         ];
         let rows = RecordBatch::try_new(SchemaRef::clone(&self.counts), columns);
@@ -107,7 +108,7 @@ impl<K: Column> Filtering<K> {
 
     /// The rows that are not hot.
     fn filter(&mut self, records: RecordBatch) -> Result<RecordBatch, OperatorError> {
-        if self.keys.is_empty() {
+        if self.hot.is_empty() {
             return Ok(records);
         }
         let items = records.column(self.item);
@@ -142,13 +143,12 @@ impl<K: Column> Filtering<K> {
             if items.is_null(row) {
                 return true;
             }
-            let item = batch.item(row);
-            let code = K::code_of(item, self.sample.secret());
-            let key = self.keys.iter().position(|key| key.is(item, code));
-            if let Some(key) = key {
-                self.hits[key] += 1;
+            let (item, key) = (batch.item(row), batch.key(row, self.sample.secret()));
+            let hot = self.hot.iter().position(|hot| hot.is(item, key));
+            if let Some(hot) = hot {
+                self.hits[hot] += 1;
             }
-            key.is_none()
+            hot.is_none()
         });
         self.taken_out += (items.len() - is_kept.count_set_bits()) as u64;
         BooleanArray::new(is_kept, None)

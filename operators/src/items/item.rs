@@ -1,36 +1,46 @@
 //! Items that are counted: integers and texts, and batches of them.
 //!
 //! A summary keeps an [`Item`]; a batch lends its borrowed form [`Item::Ref`], so that a look-up
-//! allocates nothing. Each item has a *code*, an integer that the hash index and the SIMD filter
-//! work with:
+//! allocates nothing. Each item has a *key*, which is hashed and compared in place of it, and a
+//! *code*, an integer that the SIMD filter works with:
 //!
-//! | item | borrowed | code | equal codes mean |
+//! | item | borrowed | key | code |
 //! |---|---|---|---|
-//! | `u32`, `u64` | itself | itself | equal items ([`Item::CODE_IS_ITEM`]) |
-//! | [`Text`] | `&str` | 64-bit rapidhash with secrets | compare the strings |
+//! | `u32`, `u64` | itself | itself | itself |
+//! | [`Text`] of up to 15 bytes | `&str` | its bytes and its length | 64-bit rapidhash of the key |
+//! | longer [`Text`] | `&str` | 64-bit rapidhash and its length | the hash |
 //!
-//! The code is part of the item rather than of the summary, so that an item of one's own brings its
-//! own. The secret that it depends on belongs to the summary ([`Item::Secret`]).
+//! Equal codes of integers mean equal items ([`Item::CODE_IS_ITEM`]), and so do equal keys, but for
+//! longer texts ([`Item::is_exact`]): those are compared as strings. A short text is read once, as
+//! a word of 16 bytes, however long it is: lengths of words cannot be foreseen, so that a loop over
+//! the bytes would make the processor guess wrong.
+//!
+//! Both are part of the item rather than of the summary, so that an item of one's own brings its
+//! own. The secret that they depend on belongs to the summary ([`Item::Secret`]).
 
 use std::fmt;
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
 use arrow_array::{Array, LargeStringArray, StringArray};
-use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
-use trommel_kernels::filter::Key;
+use trommel_kernels::filter;
+use trommel_kernels::sieve::CellKey;
+
+use crate::texts::{self, SHORT_MAX, TextHash};
 
 /// Something that can be counted.
 ///
-/// Implementors keep three promises: under one secret, equal items have equal codes; [`Self::is`]
-/// and [`Ord`] agree with equality; and if [`Self::CODE_IS_ITEM`], different items have different
-/// codes, which [`Self::from_code`] turns back into the items.
+/// Implementors keep four promises: under one secret, equal items have equal keys, and equal keys
+/// equal codes; items with equal keys are equal if [`Self::is_exact`] says so of the key;
+/// [`Self::is`] and [`Ord`] agree with equality; and if [`Self::CODE_IS_ITEM`], different items
+/// have different codes, which [`Self::from_code`] and [`Self::keys_of_codes`] turn back into the
+/// items and their keys.
 ///
 /// # Secrets
 ///
-/// A code that is a hash has to depend on a secret, or else items with equal codes can be chosen
-/// that make counting slow. Each summary draws a secret of its own and keeps its items under the
-/// codes that belong to it; an item that comes from another summary is given its code again
+/// A key or code that is a hash has to depend on a secret, or else items with equal ones can be
+/// chosen that make counting slow. Each summary draws a secret of its own and keeps its items under
+/// the keys that belong to it; an item that comes from another summary is given its key again
 /// ([`Self::rekey`]).
 ///
 /// # Examples
@@ -45,13 +55,17 @@ use trommel_kernels::filter::Key;
 ///
 /// impl Item for Ports {
 ///     type Code = u32;
+///     type Key = u32;
 ///     type Secret = ();
 ///     type Ref<'a> = (u16, u16);
 ///     const CODE_IS_ITEM: bool = true;
 ///
 ///     fn secret(_: u64) {}
-///     fn code_of((from, to): (u16, u16), (): &()) -> u32 {
+///     fn key_of((from, to): (u16, u16), (): &()) -> u32 {
 ///         u32::from(from) << 16 | u32::from(to)
+///     }
+///     fn code_of_key(key: u32, (): &()) -> u32 {
+///         key
 ///     }
 ///     fn new((from, to): (u16, u16), _: u32) -> Self {
 ///         Self(from, to)
@@ -59,8 +73,8 @@ use trommel_kernels::filter::Key;
 ///     fn assign(&mut self, (from, to): (u16, u16), _: u32) {
 ///         *self = Self(from, to);
 ///     }
-///     fn code(&self) -> u32 {
-///         Self::code_of((self.0, self.1), &())
+///     fn key(&self) -> u32 {
+///         Self::key_of((self.0, self.1), &())
 ///     }
 ///     fn rekey(&mut self, (): &()) {}
 ///     fn borrowed(&self) -> (u16, u16) {
@@ -69,11 +83,17 @@ use trommel_kernels::filter::Key;
 ///     fn is(&self, item: (u16, u16), _: u32) -> bool {
 ///         (self.0, self.1) == item
 ///     }
+///     fn is_exact(_: u32) -> bool {
+///         true
+///     }
 ///     fn heap_bytes(&self) -> usize {
 ///         0
 ///     }
 ///     fn from_code(code: &u32) -> Option<(u16, u16)> {
 ///         Some(((code >> 16) as u16, *code as u16))
+///     }
+///     fn keys_of_codes(codes: &[u32]) -> Option<&[u32]> {
+///         Some(codes)
 ///     }
 /// }
 ///
@@ -94,9 +114,11 @@ use trommel_kernels::filter::Key;
 /// # Ok::<(), trommel_operators::frequent_items::CapacityError>(())
 /// ```
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
-    /// The integer that stands for the item in hash indexes and SIMD registers.
-    type Code: Key;
-    /// The secret of a summary that codes depend on; `()` where a code is its item.
+    /// The integer that stands for the item in SIMD registers.
+    type Code: filter::Key;
+    /// What is hashed and compared in place of the item.
+    type Key: CellKey;
+    /// The secret of a summary that keys and codes depend on; `()` where they are the item.
     type Secret: Clone + Debug + Send + Sync;
     /// The borrowed form.
     type Ref<'a>: Copy;
@@ -105,31 +127,38 @@ pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
 
     /// The secret that follows from a seed.
     fn secret(seed: u64) -> Self::Secret;
-    /// The code of a borrowed item.
-    fn code_of(item: Self::Ref<'_>, secret: &Self::Secret) -> Self::Code;
-    /// The owned form of `item`, whose code is `code`.
-    fn new(item: Self::Ref<'_>, code: Self::Code) -> Self;
-    /// Becomes `item`, whose code is `code`; reuses memory.
-    fn assign(&mut self, item: Self::Ref<'_>, code: Self::Code);
-    /// The code that the item was made with, or that it got last; cheap.
-    fn code(&self) -> Self::Code;
-    /// Takes the code that belongs to `secret`.
+    /// The key of a borrowed item.
+    fn key_of(item: Self::Ref<'_>, secret: &Self::Secret) -> Self::Key;
+    /// The code of items with this key.
+    fn code_of_key(key: Self::Key, secret: &Self::Secret) -> Self::Code;
+    /// The owned form of `item`, whose key is `key`.
+    fn new(item: Self::Ref<'_>, key: Self::Key) -> Self;
+    /// Becomes `item`, whose key is `key`; reuses memory.
+    fn assign(&mut self, item: Self::Ref<'_>, key: Self::Key);
+    /// The key that the item was made with, or that it got last; cheap.
+    fn key(&self) -> Self::Key;
+    /// Takes the key that belongs to `secret`.
     fn rekey(&mut self, secret: &Self::Secret);
     /// The borrowed form of this item.
     fn borrowed(&self) -> Self::Ref<'_>;
-    /// Whether this is `item`, whose code is `code`.
-    fn is(&self, item: Self::Ref<'_>, code: Self::Code) -> bool;
+    /// Whether this is `item`, whose key is `key`.
+    fn is(&self, item: Self::Ref<'_>, key: Self::Key) -> bool;
+    /// Whether no two items have this key.
+    fn is_exact(key: Self::Key) -> bool;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
     /// The borrowed item that has this code, if [`Self::CODE_IS_ITEM`]; otherwise `None`.
     fn from_code(code: &Self::Code) -> Option<Self::Ref<'_>>;
+    /// The keys of the items that have these codes, if [`Self::CODE_IS_ITEM`]; otherwise `None`.
+    fn keys_of_codes(codes: &[Self::Code]) -> Option<&[Self::Key]>;
 }
 
 macro_rules! integer_item {
     ($integer:ident) => {
         impl Item for $integer {
             type Code = Self;
+            type Key = Self;
             type Secret = ();
             type Ref<'a> = Self;
             const CODE_IS_ITEM: bool = true;
@@ -137,8 +166,13 @@ macro_rules! integer_item {
             fn secret(_: u64) {}
 
             #[inline]
-            fn code_of(item: Self, (): &()) -> Self {
+            fn key_of(item: Self, (): &()) -> Self {
                 item
+            }
+
+            #[inline]
+            fn code_of_key(key: Self, (): &()) -> Self {
+                key
             }
 
             #[inline]
@@ -152,7 +186,7 @@ macro_rules! integer_item {
             }
 
             #[inline]
-            fn code(&self) -> Self {
+            fn key(&self) -> Self {
                 *self
             }
 
@@ -170,6 +204,11 @@ macro_rules! integer_item {
             }
 
             #[inline]
+            fn is_exact(_: Self) -> bool {
+                true
+            }
+
+            #[inline]
             fn heap_bytes(&self) -> usize {
                 0
             }
@@ -177,6 +216,11 @@ macro_rules! integer_item {
             #[inline]
             fn from_code(code: &Self) -> Option<Self> {
                 Some(*code)
+            }
+
+            #[inline]
+            fn keys_of_codes(codes: &[Self]) -> Option<&[Self]> {
+                Some(codes)
             }
         }
 
@@ -207,8 +251,8 @@ macro_rules! integer_item {
 integer_item!(u32);
 integer_item!(u64);
 
-/// A string with a place for its code. Ordered as strings are; two different strings are
-/// different items, also if their codes are equal.
+/// A string with a place for its key. Ordered as strings are; two different strings are
+/// different items, also if their keys are equal.
 ///
 /// # Examples
 ///
@@ -220,54 +264,47 @@ integer_item!(u64);
 /// assert!(text < Text::from("trowel"));
 /// ```
 #[derive(Clone)]
-pub struct Text {
-    /// Under the secret of the summary that holds it; 0 in no summary.
-    code: u64,
-    bytes: Bytes,
-}
-
-/// Longest text that has its place in a [`Text`]: with its length, as long as two of the three
-/// words of a `String`, whose third one tells both apart.
-const SHORT_MAX: usize = 15;
+pub struct Text(Bytes);
 
 /// The bytes of a text. A look-up that finds a short one reads no other memory.
 #[derive(Clone)]
 enum Bytes {
-    Short(u8, [u8; SHORT_MAX]),
-    Long(String),
+    /// The bytes of a [key](texts::Key), of which the last one is the length.
+    Short([u8; SHORT_MAX + 1]),
+    Long {
+        text: String,
+        /// Under the secret of the summary that holds it; 0 in no summary.
+        hash: u64,
+    },
 }
 
 impl Bytes {
-    fn new(text: &str) -> Self {
-        Self::short(text).unwrap_or_else(|| Self::Long(text.to_owned()))
-    }
-
-    fn short(text: &str) -> Option<Self> {
-        let len = u8::try_from(text.len()).ok().filter(|&len| usize::from(len) <= SHORT_MAX)?;
-        let mut bytes = [0; SHORT_MAX];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Some(Self::Short(len, bytes))
+    fn new(text: &str, key: texts::Key) -> Self {
+        match key.is_long() {
+            true => Self::Long { text: text.to_owned(), hash: key.words()[0] },
+            false => Self::Short(key.to_bytes()),
+        }
     }
 
     #[inline]
     fn as_bytes(&self) -> &[u8] {
         match self {
-            Self::Short(len, bytes) => &bytes[..usize::from(*len)],
-            Self::Long(text) => text.as_bytes(),
+            Self::Short(bytes) => &bytes[..usize::from(bytes[SHORT_MAX])],
+            Self::Long { text, .. } => text.as_bytes(),
         }
     }
 
     fn as_str(&self) -> &str {
         match self {
-            Self::Short(..) => std::str::from_utf8(self.as_bytes()).expect("the bytes of a text"),
-            Self::Long(text) => text,
+            Self::Short(_) => std::str::from_utf8(self.as_bytes()).expect("the bytes of a text"),
+            Self::Long { text, .. } => text,
         }
     }
 }
 
-/// The secret of the codes of [`Text`]. It does not show itself.
+/// The secret of the keys and codes of [`Text`]. It does not show itself.
 #[derive(Clone, Copy)]
-pub struct TextSecret(RapidSecrets);
+pub struct TextSecret(TextHash);
 
 impl Debug for TextSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -283,44 +320,58 @@ impl Text {
 
 impl Item for Text {
     type Code = u64;
+    type Key = [u64; 2];
     type Secret = TextSecret;
     type Ref<'a> = &'a str;
     const CODE_IS_ITEM: bool = false;
 
     fn secret(seed: u64) -> TextSecret {
-        TextSecret(RapidSecrets::seed(seed))
+        TextSecret(TextHash::from_seed(seed))
     }
 
     #[inline]
-    fn code_of(item: &str, secret: &TextSecret) -> u64 {
-        rapidhash_v3_seeded(item.as_bytes(), &secret.0)
+    fn key_of(item: &str, secret: &TextSecret) -> [u64; 2] {
+        texts::Key::of(item.as_bytes(), &secret.0).words()
     }
 
-    fn new(item: &str, code: u64) -> Self {
-        Self { code, bytes: Bytes::new(item) }
+    #[inline]
+    fn code_of_key(key: [u64; 2], secret: &TextSecret) -> u64 {
+        secret.0.hash(texts::Key::from_words(key))
     }
 
-    fn assign(&mut self, item: &str, code: u64) {
-        self.code = code;
-        match &mut self.bytes {
-            Bytes::Long(text)
+    #[inline]
+    fn new(item: &str, key: [u64; 2]) -> Self {
+        Self(Bytes::new(item, texts::Key::from_words(key)))
+    }
+
+    #[inline]
+    fn assign(&mut self, item: &str, key: [u64; 2]) {
+        match &mut self.0 {
+            Bytes::Long { text, hash }
                 if item.len() > SHORT_MAX
                     && text.capacity() <= Self::SLACK_BYTES.max(4 * item.len()) =>
             {
                 text.clear();
                 text.push_str(item);
+                *hash = key[0];
             }
-            bytes => *bytes = Bytes::new(item),
+            bytes => *bytes = Bytes::new(item, texts::Key::from_words(key)),
         }
     }
 
     #[inline]
-    fn code(&self) -> u64 {
-        self.code
+    fn key(&self) -> [u64; 2] {
+        let key = match &self.0 {
+            Bytes::Short(bytes) => texts::Key::from_bytes(*bytes),
+            Bytes::Long { text, hash } => texts::Key::long(*hash, text.len()),
+        };
+        key.words()
     }
 
     fn rekey(&mut self, secret: &TextSecret) {
-        self.code = Self::code_of(self, secret);
+        if let Bytes::Long { text, hash } = &mut self.0 {
+            [*hash, _] = Self::key_of(text, secret);
+        }
     }
 
     fn borrowed(&self) -> &str {
@@ -328,57 +379,49 @@ impl Item for Text {
     }
 
     #[inline]
-    fn is(&self, item: &str, code: u64) -> bool {
-        self.code == code && is_same(self.bytes.as_bytes(), item.as_bytes())
+    fn is(&self, item: &str, key: [u64; 2]) -> bool {
+        match &self.0 {
+            Bytes::Short(bytes) => texts::Key::from_bytes(*bytes).words() == key,
+            Bytes::Long { text, hash } => *hash == key[0] && text == item,
+        }
+    }
+
+    #[inline]
+    fn is_exact(key: [u64; 2]) -> bool {
+        !texts::Key::from_words(key).is_long()
     }
 
     fn heap_bytes(&self) -> usize {
-        match &self.bytes {
-            Bytes::Short(..) => 0,
-            Bytes::Long(text) => text.capacity(),
+        match &self.0 {
+            Bytes::Short(_) => 0,
+            Bytes::Long { text, .. } => text.capacity(),
         }
     }
 
     fn from_code(_: &u64) -> Option<&str> {
         None
     }
-}
 
-/// Whether two texts are equal. Short ones are compared by two words that overlap: the call that
-/// compares any number of bytes takes longer than they do.
-#[inline]
-fn is_same(left: &[u8], right: &[u8]) -> bool {
-    const WORD: usize = size_of::<u64>();
-    const HALF: usize = size_of::<u32>();
-    // Items with equal codes hardly ever differ in their lengths.
-    if left.len() != right.len() {
-        return false;
-    }
-    match left.len() {
-        WORD..=16 => {
-            left.first_chunk::<WORD>() == right.first_chunk()
-                && left.last_chunk::<WORD>() == right.last_chunk()
-        }
-        HALF..WORD => {
-            left.first_chunk::<HALF>() == right.first_chunk()
-                && left.last_chunk::<HALF>() == right.last_chunk()
-        }
-        len @ 1..HALF => [0, len / 2, len - 1].iter().all(|&at| left[at] == right[at]),
-        _ => left == right,
+    fn keys_of_codes(_: &[u64]) -> Option<&[[u64; 2]]> {
+        None
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self::new(text, 0)
+        let key = match text.len() {
+            0..=SHORT_MAX => texts::Key::of_short(text.as_bytes()),
+            len => texts::Key::long(0, len),
+        };
+        Self(Bytes::new(text, key))
     }
 }
 
 impl From<Text> for String {
     fn from(text: Text) -> Self {
-        match text.bytes {
-            Bytes::Long(text) => text,
-            Bytes::Short(..) => text.to_string(),
+        match text.0 {
+            Bytes::Long { text, .. } => text,
+            Bytes::Short(_) => text.to_string(),
         }
     }
 }
@@ -387,13 +430,13 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        self.bytes.as_str()
+        self.0.as_str()
     }
 }
 
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes.as_bytes() == other.bytes.as_bytes()
+        self.0.as_bytes() == other.0.as_bytes()
     }
 }
 
@@ -408,7 +451,7 @@ impl PartialOrd for Text {
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         // Strings are ordered by their bytes.
-        self.bytes.as_bytes().cmp(other.bytes.as_bytes())
+        self.0.as_bytes().cmp(other.0.as_bytes())
     }
 }
 
@@ -442,8 +485,26 @@ pub trait Items<K: Item> {
     /// The item at `position`; panics if there is none.
     fn item(&self, position: usize) -> K::Ref<'_>;
 
-    /// The codes of a range of items: borrowed where the batch holds them, computed into `scratch`
+    /// The key of the item at `position`.
+    #[inline(always)]
+    fn key(&self, position: usize, secret: &K::Secret) -> K::Key {
+        K::key_of(self.item(position), secret)
+    }
+
+    /// The keys of a range of items: borrowed where the batch holds them, computed into `scratch`
     /// where it does not.
+    fn keys<'a>(
+        &'a self,
+        range: Range<usize>,
+        secret: &K::Secret,
+        scratch: &'a mut Vec<K::Key>,
+    ) -> &'a [K::Key] {
+        scratch.clear();
+        scratch.extend(range.map(|position| self.key(position, secret)));
+        scratch
+    }
+
+    /// The same for their codes.
     fn codes<'a>(
         &'a self,
         range: Range<usize>,
@@ -451,7 +512,7 @@ pub trait Items<K: Item> {
         scratch: &'a mut Vec<K::Code>,
     ) -> &'a [K::Code] {
         scratch.clear();
-        scratch.extend(range.map(|position| K::code_of(self.item(position), secret)));
+        scratch.extend(range.map(|position| K::code_of_key(self.key(position, secret), secret)));
         scratch
     }
 
@@ -486,6 +547,22 @@ impl<K: Item, B: Items<K> + ?Sized> Items<K> for Part<'_, B> {
         self.batch.item(self.range.start + position)
     }
 
+    #[inline(always)]
+    fn key(&self, position: usize, secret: &K::Secret) -> K::Key {
+        self.batch.key(self.range.start + position, secret)
+    }
+
+    #[inline]
+    fn keys<'a>(
+        &'a self,
+        range: Range<usize>,
+        secret: &K::Secret,
+        scratch: &'a mut Vec<K::Key>,
+    ) -> &'a [K::Key] {
+        let start = self.range.start;
+        self.batch.keys(start + range.start..start + range.end, secret, scratch)
+    }
+
     #[inline]
     fn codes<'a>(
         &'a self,
@@ -510,6 +587,28 @@ impl Items<Text> for [&str] {
     }
 }
 
+/// The key of the text of a column that has these ends in its `data`. The texts that follow are
+/// read along: all but the last few of a batch have some.
+#[inline(always)]
+fn key_within(data: &[u8], ends: [impl TryInto<usize>; 2], secret: &TextSecret) -> [u64; 2] {
+    let [begin, end] = ends.map(|end| end.try_into().ok().expect("offsets are not negative"));
+    match texts::Key::of_first(end - begin, &data[begin..]) {
+        Some(key) => key.words(),
+        None => {
+            let (first, last) = key_of_rare(&data[begin..end], secret);
+            [first, last]
+        }
+    }
+}
+
+/// A pair, which is returned in registers: an array would be in memory, written by halves and read
+/// as a whole, for which the processor waits, on the other path too.
+#[cold]
+#[inline(never)]
+fn key_of_rare(text: &[u8], secret: &TextSecret) -> (u64, u64) {
+    texts::Key::of(text, &secret.0).words().into()
+}
+
 macro_rules! string_array_items {
     ($array:ident) => {
         impl Items<Text> for $array {
@@ -522,6 +621,26 @@ macro_rules! string_array_items {
             fn item(&self, position: usize) -> &str {
                 self.value(position)
             }
+
+            #[inline(always)]
+            fn key(&self, position: usize, secret: &TextSecret) -> [u64; 2] {
+                let offsets = self.value_offsets();
+                let ends = [offsets[position], offsets[position + 1]];
+                key_within(self.value_data(), ends, secret)
+            }
+
+            fn keys<'a>(
+                &'a self,
+                range: Range<usize>,
+                secret: &TextSecret,
+                scratch: &'a mut Vec<[u64; 2]>,
+            ) -> &'a [[u64; 2]] {
+                let ends = self.value_offsets()[range.start..=range.end].array_windows();
+                let data = self.value_data();
+                scratch.clear();
+                scratch.extend(ends.map(|&ends| key_within(data, ends, secret)));
+                scratch
+            }
         }
     };
 }
@@ -533,18 +652,22 @@ string_array_items!(LargeStringArray);
 mod tests {
     use super::*;
 
+    fn assign(text: &mut Text, item: &str) {
+        text.assign(item, Text::key_of(item, &Text::secret(3)));
+    }
+
     #[test]
     fn text_gives_back_the_memory_of_a_long_string() {
         for (item, bytes) in [("short", 0), ("not as short as that", 20)] {
             let mut text = Text::from("x".repeat(10_000).as_str());
-            text.assign(item, 0);
+            assign(&mut text, item);
             assert_eq!((&*text, text.heap_bytes()), (item, bytes));
         }
     }
 
     #[test]
     fn short_texts_are_in_place() {
-        assert_eq!(size_of::<Bytes>(), size_of::<String>());
+        assert_eq!(size_of::<Text>(), size_of::<String>() + size_of::<u64>());
         let letters = "abcdefghijklmnopqrst";
         for len in 0..letters.len() {
             let text = Text::from(&letters[..len]);
@@ -556,7 +679,7 @@ mod tests {
             for other in 0..letters.len() {
                 let other = Text::from(&letters[..other]);
                 assert_eq!(text.cmp(&other), (*text).cmp(&*other));
-                assert_eq!(text.is(&other, 0), text == other);
+                assert_eq!(text.is(&other, other.key()), text == other);
             }
         }
     }
@@ -565,36 +688,55 @@ mod tests {
     fn text_of_similar_length_reuses_its_memory() {
         let mut text = Text::from("a string of some length");
         let before = text.heap_bytes();
-        text.assign("another string", 0);
+        assign(&mut text, "another string");
         assert_eq!((&*text, text.heap_bytes()), ("another string", 0));
         let mut text = Text::from("a string of some length");
-        text.assign("another one of length", 0);
+        assign(&mut text, "another one of length");
         assert_eq!((&*text, text.heap_bytes()), ("another one of length", before));
     }
 
     #[test]
-    fn a_text_has_another_code_under_another_secret() {
+    fn a_text_has_another_code_under_another_secret_and_a_long_one_another_key() {
         let [one, other] = [1, 2].map(Text::secret);
-        let mut text = Text::from("an item");
-        text.rekey(&one);
-        assert_eq!(text.code(), Text::code_of("an item", &one));
-        assert!(text.is("an item", text.code()) && !text.is("an item", 0));
-        text.rekey(&other);
-        assert_ne!(text.code(), Text::code_of("an item", &one));
-        assert_eq!(text, Text::from("an item"));
+        for item in ["an item", "an item of more than fifteen bytes"] {
+            let [own, foreign] = [one, other].map(|secret| Text::key_of(item, &secret));
+            assert_eq!(own == foreign, item.len() <= SHORT_MAX);
+            assert_eq!(Text::is_exact(own), item.len() <= SHORT_MAX);
+            assert_ne!(Text::code_of_key(own, &one), Text::code_of_key(foreign, &other));
+            let mut text = Text::from(item);
+            text.rekey(&one);
+            assert_eq!(text.key(), own);
+            assert!(text.is(item, own) && !text.is(item, Text::key_of("other", &one)));
+            text.rekey(&other);
+            assert_eq!(text.key(), foreign);
+            assert_eq!(text, Text::from(item));
+        }
+        // Only the strings tell two long texts of one key apart.
+        let text = Text::from("the first of two long texts");
+        assert!(!text.is("the other of two long texts", text.key()));
     }
 
     #[test]
     fn a_batch_of_strings_lends_the_same_items_in_each_form() {
-        let words = ["a", "", "word"];
-        let (slice, array) = (&words[..], StringArray::from(words.to_vec()));
-        let mut scratch = Vec::new();
-        for position in 0..words.len() {
-            assert_eq!(slice.item(position), Items::item(&array, position));
-        }
+        let letters = "abcdefghijklmnopqrstuvwxyz";
+        let words: Vec<&str> =
+            (0..20).chain([3, 16, 15, 0, 1]).map(|len| &letters[..len]).collect();
+        let (slice, array) = (&words[..], StringArray::from(words.clone()));
+        // A column that begins and ends within others.
+        let part = array.slice(2, 15);
         let secret = Text::secret(9);
-        let codes = words.map(|word| Text::code_of(word, &secret));
-        assert_eq!(slice.codes(1..3, &secret, &mut scratch), &codes[1..]);
-        assert_eq!(array.codes(0..3, &secret, &mut scratch), &codes);
+        let keys: Vec<_> = words.iter().map(|word| Text::key_of(word, &secret)).collect();
+        let codes: Vec<_> = keys.iter().map(|&key| Text::code_of_key(key, &secret)).collect();
+        let (mut key_scratch, mut scratch) = (Vec::new(), Vec::new());
+        for (position, key) in keys.iter().enumerate() {
+            assert_eq!(slice.item(position), Items::item(&array, position));
+            assert_eq!(array.key(position, &secret), *key);
+        }
+        assert_eq!(slice.keys(1..3, &secret, &mut key_scratch), &keys[1..3]);
+        assert_eq!(array.keys(0..words.len(), &secret, &mut key_scratch), &keys);
+        assert_eq!(part.keys(1..15, &secret, &mut key_scratch), &keys[3..17]);
+        assert_eq!(Part::new(&array, 4..9).keys(1..4, &secret, &mut key_scratch), &keys[5..8]);
+        assert_eq!(slice.codes(1..3, &secret, &mut scratch), &codes[1..3]);
+        assert_eq!(array.codes(0..words.len(), &secret, &mut scratch), &codes);
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  "trommel", 0x1a
-//!      8      2  version: 3
+//!      8      2  version: 4
 //!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve, 4 frequent pairs,
 //!                                     5 documents, 6 vectors
 //!     11      1  type of items            1 u32, 2 u64, 3 text
@@ -39,7 +39,7 @@ pub(crate) use self::file::{SnapshotFile, read_file};
 use crate::items::{StoredItem, Text};
 
 const MAGIC: [u8; 8] = *b"trommel\x1a";
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 const HEADER_BYTES: usize = 24;
 const CHECKSUM_BYTES: usize = 4;
 

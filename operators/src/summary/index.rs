@@ -13,25 +13,27 @@
 //!
 //! # Length of chains
 //!
-//! The head of a chain is the top bits of the code times a random odd number (multiply-shift:
+//! The head of a chain is the top bits of the key times a random odd number (multiply-shift:
 //! Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable Randomized Algorithm for the
-//! Closest-Pair Problem*, Journal of Algorithms 25, 1997). Two different codes that were chosen
-//! without knowledge of that number share one of h chains with a probability of at most 2 / h.
-//! The number decides nothing but the order of chains, which no answer depends on, and is written
-//! to no snapshot. So the items that are in the index at some time do not depend on it, and an
+//! Closest-Pair Problem*, Journal of Algorithms 25, 1997), or of the sum of two products, for which
+//! the proof is with the [hash of cells](trommel_kernels::sieve::CodeHash). Two different keys that
+//! were chosen without knowledge of the numbers share one of h chains with a probability of at most
+//! 2 / h. They decide nothing but the order of chains, which no answer depends on, and are written
+//! to no snapshot. So the items that are in the index at some time do not depend on them, and an
 //! item meets at most 2 k / h <= 1/2 others in its chain in expectation, for every stream.
 //!
 //! Some numbers are bad for some sets of items: one in a hundred turns consecutive integers into
 //! chains that are 5 to 10 times too long. So linking counts the nodes that it passes. When they
 //! are more than the items that were looked up, which has a probability of at most 1/2 by
-//! Markov's inequality, a number is drawn again and all items are linked again, at O(1) a node
+//! Markov's inequality, numbers are drawn again and all items are linked again, at O(1) a node
 //! passed. So linking costs O(1) an item, amortized, for every stream and after at most two draws
 //! in expectation.
 //!
-//! That is about codes. Two texts have equal codes with a probability of about 2^-64 if they were
-//! chosen without knowledge of the secret of the codes; for that there is no proof.
+//! That is about keys. Two long texts have equal keys with a probability of about 2^-64 if they
+//! were chosen without knowledge of the secret of the keys; for that there is no proof.
 
 use trommel_kernels::prefetch;
+use trommel_kernels::sieve::CellKey;
 
 use crate::items::Item;
 use crate::secret::random_seed;
@@ -48,15 +50,15 @@ struct Node<K> {
 /// Distinct items in slots, found by item and by slot.
 #[derive(Clone, Debug)]
 pub(super) struct ItemIndex<K: Item> {
-    /// Of the codes of items.
+    /// Of the keys of items.
     secret: K::Secret,
     /// Random and odd.
-    multiplier: u64,
+    multipliers: [u64; 2],
     /// 64 - log2(heads): the head of a chain is the top bits of a product.
     shift: u32,
     heads: Vec<u32>,
     nodes: Vec<Node<K>>,
-    /// Since the multiplier was drawn: items that were looked up, and nodes that were passed to
+    /// Since the multipliers were drawn: items that were looked up, and nodes that were passed to
     /// link items.
     items: usize,
     passed: usize,
@@ -68,7 +70,7 @@ impl<K: Item> ItemIndex<K> {
         let heads = heads(capacity);
         Self {
             secret,
-            multiplier: random_seed() | 1,
+            multipliers: draw(),
             shift: u64::BITS - heads.ilog2(),
             heads: vec![NONE; heads],
             nodes: Vec::with_capacity(capacity),
@@ -93,7 +95,7 @@ impl<K: Item> ItemIndex<K> {
         index
     }
 
-    /// Draws the multiplier again if chains are too long. Before the next call, at most `items`
+    /// Draws the multipliers again if chains are too long. Before the next call, at most `items`
     /// will be looked up.
     #[inline]
     pub(super) fn refresh(&mut self, items: usize) {
@@ -106,7 +108,7 @@ impl<K: Item> ItemIndex<K> {
     #[cold]
     #[inline(never)]
     fn redraw(&mut self) {
-        self.multiplier = random_seed() | 1;
+        self.multipliers = draw();
         self.heads.fill(NONE);
         self.link_all();
     }
@@ -116,20 +118,20 @@ impl<K: Item> ItemIndex<K> {
         (self.items, self.passed) = (0, 0);
         // From the last on, each node becomes the first of its chain: no chain is walked.
         for slot in (0..self.nodes.len()).rev() {
-            let head = self.head(self.nodes[slot].item.code());
+            let head = self.head(self.nodes[slot].item.key());
             self.nodes[slot].next = std::mem::replace(&mut self.heads[head], narrow(slot));
         }
     }
 
-    /// The secret of the codes.
+    /// The secret of the keys.
     pub(super) fn secret(&self) -> &K::Secret {
         &self.secret
     }
 
-    /// The code of an item.
+    /// The key of an item.
     #[inline(always)]
-    pub(super) fn code_of(&self, item: K::Ref<'_>) -> K::Code {
-        K::code_of(item, &self.secret)
+    pub(super) fn key_of(&self, item: K::Ref<'_>) -> K::Key {
+        K::key_of(item, &self.secret)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -145,30 +147,35 @@ impl<K: Item> ItemIndex<K> {
         self.nodes.iter().map(|node| &node.item)
     }
 
-    /// Fetches into the cache where the chain of this code begins.
+    /// Fetches into the cache where the chain of this key begins.
     #[inline(always)]
-    pub(super) fn prefetch_head(&self, code: K::Code) {
-        prefetch(&self.heads, self.head(code));
+    pub(super) fn prefetch_head(&self, key: K::Key) {
+        prefetch(&self.heads, self.head(key));
     }
 
-    /// Fetches into the cache the first node of the chain of this code.
+    /// Fetches into the cache the first node of the chain of this key.
     #[inline(always)]
-    pub(super) fn prefetch_first(&self, code: K::Code) {
-        prefetch(&self.nodes, self.heads[self.head(code)] as usize);
+    pub(super) fn prefetch_first(&self, key: K::Key) {
+        prefetch(&self.nodes, self.heads[self.head(key)] as usize);
     }
 
     /// Fetches into the cache the head of the chain of the item in this slot.
     #[inline(always)]
     pub(super) fn prefetch_link(&self, slot: u32) {
-        self.prefetch_head(self.nodes[slot as usize].item.code());
+        self.prefetch_head(self.nodes[slot as usize].item.key());
     }
 
-    /// The slot of `item`, whose code is `code`.
+    /// The slot of an item, if it is there.
+    pub(super) fn slot_of(&self, item: K::Ref<'_>) -> Option<u32> {
+        self.find(item, self.key_of(item))
+    }
+
+    /// The slot of `item`, whose key is `key`.
     #[inline(always)]
-    pub(super) fn find(&self, item: K::Ref<'_>, code: K::Code) -> Option<u32> {
-        let mut slot = self.heads[self.head(code)];
+    pub(super) fn find(&self, item: K::Ref<'_>, key: K::Key) -> Option<u32> {
+        let mut slot = self.heads[self.head(key)];
         while let Some(node) = self.nodes.get(slot as usize) {
-            if node.item.is(item, code) {
+            if node.item.is(item, key) {
                 return Some(slot);
             }
             slot = node.next;
@@ -176,19 +183,20 @@ impl<K: Item> ItemIndex<K> {
         None
     }
 
-    /// Adds an item that is not there and has its code; its slot is the former length.
+    /// Adds an item that is not there and has its key; its slot is the former length.
     pub(super) fn push(&mut self, item: K) {
         let slot = narrow(self.nodes.len());
-        let code = item.code();
+        let key = item.key();
         self.nodes.push(Node { item, next: NONE });
-        self.link(slot, code);
+        self.link(slot, key);
     }
 
     /// Puts an item that is not there into the place of another.
-    pub(super) fn assign(&mut self, slot: u32, item: K::Ref<'_>, code: K::Code) {
+    #[inline]
+    pub(super) fn assign(&mut self, slot: u32, item: K::Ref<'_>, key: K::Key) {
         self.unlink(slot);
-        self.nodes[slot as usize].item.assign(item, code);
-        self.link(slot, code);
+        self.nodes[slot as usize].item.assign(item, key);
+        self.link(slot, key);
     }
 
     /// Puts an item from elsewhere, which is not there, into the place of another, which it
@@ -196,9 +204,9 @@ impl<K: Item> ItemIndex<K> {
     pub(super) fn replace(&mut self, slot: u32, mut item: K) -> K {
         self.unlink(slot);
         item.rekey(&self.secret);
-        let code = item.code();
+        let key = item.key();
         let old = std::mem::replace(&mut self.nodes[slot as usize].item, item);
-        self.link(slot, code);
+        self.link(slot, key);
         old
     }
 
@@ -226,15 +234,15 @@ impl<K: Item> ItemIndex<K> {
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 heads")]
-    fn head(&self, code: K::Code) -> usize {
-        (code.into().wrapping_mul(self.multiplier) >> self.shift) as usize
+    fn head(&self, key: K::Key) -> usize {
+        (key.product(self.multipliers) >> self.shift) as usize
     }
 
     /// Puts the node in `slot`, which is in no chain, at the end of its own.
     #[inline(always)]
-    fn link(&mut self, slot: u32, code: K::Code) {
+    fn link(&mut self, slot: u32, key: K::Key) {
         self.nodes[slot as usize].next = NONE;
-        let head = self.head(code);
+        let head = self.head(key);
         let mut link = &mut self.heads[head];
         while *link != NONE {
             let next = *link as usize;
@@ -252,7 +260,7 @@ impl<K: Item> ItemIndex<K> {
     /// Lets the link that leads to the node in slot `from` lead to slot `to`.
     #[inline(always)]
     fn repoint(&mut self, from: u32, to: u32) {
-        let head = self.head(self.nodes[from as usize].item.code());
+        let head = self.head(self.nodes[from as usize].item.key());
         let mut link = &mut self.heads[head];
         while *link != from {
             let next = *link as usize;
@@ -260,6 +268,11 @@ impl<K: Item> ItemIndex<K> {
         }
         *link = to;
     }
+}
+
+/// Multipliers that nobody knows.
+fn draw() -> [u64; 2] {
+    [random_seed(), random_seed()].map(|number| number | 1)
 }
 
 fn narrow(slot: usize) -> u32 {
@@ -278,7 +291,7 @@ mod tests {
 
     const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-    /// Codes whose products with the multiplier are small.
+    /// Keys whose products with the multiplier are small.
     fn colliding() -> impl Iterator<Item = u64> {
         let inverse = (0..6).fold(MULTIPLIER, |inverse, _| {
             inverse.wrapping_mul(2_u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)))
@@ -293,46 +306,36 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_collide_under_one_number_do_not_under_a_random_one() {
+    fn keys_that_collide_under_one_number_do_not_under_a_random_one() {
         let index = ItemIndex::of(1000, (), colliding());
         assert!(longest_chain(&index) < 30, "{}", longest_chain(&index));
-        assert!(
-            (0_u32..).zip(colliding()).all(|(slot, item)| index.find(item, item) == Some(slot))
-        );
+        assert!((0_u32..).zip(colliding()).all(|(slot, item)| index.slot_of(item) == Some(slot)));
     }
 
     #[test]
     fn chains_that_are_too_long_are_linked_by_another_number() {
         let mut index = ItemIndex::new(1000, ());
-        index.multiplier = MULTIPLIER;
+        index.multipliers[0] = MULTIPLIER;
         colliding().for_each(|item| index.push(item));
         assert_eq!((longest_chain(&index), index.passed), (999, 999 * 998 / 2));
         index.refresh(999);
-        assert_ne!(index.multiplier, MULTIPLIER);
+        assert_ne!(index.multipliers[0], MULTIPLIER);
         assert_eq!(index.passed, 0);
         assert!(longest_chain(&index) < 30, "{}", longest_chain(&index));
-        assert!(
-            (0_u32..).zip(colliding()).all(|(slot, item)| index.find(item, item) == Some(slot))
-        );
-        let multiplier = index.multiplier;
+        assert!((0_u32..).zip(colliding()).all(|(slot, item)| index.slot_of(item) == Some(slot)));
+        let multipliers = index.multipliers;
         index.refresh(1);
-        assert_eq!(index.multiplier, multiplier);
+        assert_eq!(index.multipliers, multipliers);
     }
 
     #[test]
-    fn texts_from_elsewhere_are_found_by_the_codes_of_the_index() {
+    fn texts_from_elsewhere_are_found_by_the_keys_of_the_index() {
         let [own, other] = [1, 2].map(Text::secret);
-        let foreign = |text: &str| Text::new(text, Text::code_of(text, &other));
-        let mut index = ItemIndex::of(4, own, ["a", "b"].map(foreign));
-        let slot = |index: &ItemIndex<Text>, text| index.find(text, index.code_of(text));
-        assert_eq!(
-            [slot(&index, "a"), slot(&index, "b"), slot(&index, "c")],
-            [Some(0), Some(1), None]
-        );
-        index.replace(0, foreign("c"));
-        assert_eq!(
-            [slot(&index, "a"), slot(&index, "b"), slot(&index, "c")],
-            [None, Some(1), Some(0)]
-        );
+        let foreign = |text: &str| Text::new(text, Text::key_of(text, &other));
+        let texts = ["a", "a text of more than fifteen bytes", "another text of more than fifteen"];
+        let mut index = ItemIndex::of(4, own, [texts[0], texts[1]].map(foreign));
+        assert_eq!(texts.map(|text| index.slot_of(text)), [Some(0), Some(1), None]);
+        index.replace(0, foreign(texts[2]));
+        assert_eq!(texts.map(|text| index.slot_of(text)), [None, Some(1), Some(0)]);
     }
 }

@@ -7,66 +7,113 @@ use crate::secret::random_seed;
 /// Bytes of a word.
 const WORD: usize = 8;
 /// Longest text that is its own key.
-const SHORT_MAX: usize = 2 * WORD - 1;
+pub(crate) const SHORT_MAX: usize = 2 * WORD - 1;
 /// Bits below the last byte of a key: the length of a short text, or [`LONG`].
 const LAST: u32 = u64::BITS - u8::BITS;
 /// Last byte of the key of a longer text.
 const LONG: u64 = 0xff;
 
 /// A hash with a secret of its own, so that nobody can choose texts that collide.
+#[derive(Clone, Copy)]
 pub(crate) struct TextHash(RapidSecrets);
 
 impl TextHash {
     pub(crate) fn new() -> Self {
-        Self(RapidSecrets::seed(random_seed()))
+        Self::from_seed(random_seed())
     }
 
-    /// The key of a text under this hash.
-    // A call would return the key in memory, written by halves and read as a whole, for which the
-    // processor waits.
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(RapidSecrets::seed(seed))
+    }
+
+    /// The key of a text under this hash, with its hash.
     #[inline(always)]
     pub(crate) fn key(&self, text: &str) -> TextKey {
-        let bytes = text.as_bytes();
-        if bytes.len() <= SHORT_MAX {
-            let key = Key::of_short(bytes);
-            return TextKey { key, hash: self.hash(key) };
-        }
-        let hash = rapidhash_v3_seeded(bytes, &self.0);
-        TextKey { key: Key([hash, LONG << LAST | bytes.len() as u64]), hash }
+        let key = Key::of(text.as_bytes(), self);
+        TextKey { key, hash: self.hash(key) }
     }
 
-    /// The key of the first `len` bytes of a text, which has `more` bytes.
+    /// The same for the first `len` bytes of a text, which has `more` bytes.
     #[inline(always)]
     pub(crate) fn key_of_first(&self, len: usize, more: &[u8]) -> Option<TextKey> {
-        let bytes = more.first_chunk().filter(|_| len <= SHORT_MAX)?;
-        let key = Key::of_first(bytes, len);
+        let key = Key::of_first(len, more)?;
         Some(TextKey { key, hash: self.hash(key) })
     }
 
     /// The hash of a key.
     #[inline]
-    pub(super) fn hash(&self, key: Key) -> u64 {
-        let Key([first, last]) = key;
+    pub(crate) fn hash(&self, key: Key) -> u64 {
         if key.is_long() {
-            return first;
+            return key.0[0];
         }
-        let bytes = (u128::from(last) << 64 | u128::from(first)).to_le_bytes();
         // Of a fixed length: the compiler leaves two multiplications.
-        rapidhash_v3_inline::<true, false, false>(&bytes, &self.0)
+        rapidhash_v3_inline::<true, false, false>(&key.to_bytes(), &self.0)
     }
 }
 
 /// Equal if texts are, but for long texts of one hash and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key([u64; 2]);
+pub(crate) struct Key([u64; 2]);
 
 impl Key {
     /// The key of no text: none is as long as it says.
     pub(super) const NONE: Self = Self([u64::MAX; 2]);
 
+    /// The key of a text under `hash`.
+    // A call would return the key in memory, written by halves and read as a whole, for which the
+    // processor waits.
+    #[inline(always)]
+    pub(crate) fn of(text: &[u8], hash: &TextHash) -> Self {
+        if text.len() <= SHORT_MAX {
+            return Self::of_short(text);
+        }
+        Self::long(rapidhash_v3_seeded(text, &hash.0), text.len())
+    }
+
+    /// The key of the first `len` bytes of a text, which has `more` bytes, if these are short and
+    /// those are not too few.
+    // Without a branch, because the lengths of words cannot be foreseen.
+    #[inline(always)]
+    pub(crate) fn of_first(len: usize, more: &[u8]) -> Option<Self> {
+        let bytes = more.first_chunk::<{ 2 * WORD }>().filter(|_| len <= SHORT_MAX)?;
+        let bytes = u128::from_le_bytes(*bytes) & !(u128::MAX << (8 * len));
+        let Self([first, last]) = Self::from_bytes(bytes.to_le_bytes());
+        Some(Self([first, last | (len as u64) << LAST]))
+    }
+
+    /// The key of a long text with this hash and length.
+    pub(crate) fn long(hash: u64, len: usize) -> Self {
+        Self([hash, LONG << LAST | len as u64])
+    }
+
+    /// The key that has these bytes.
+    #[inline(always)]
+    pub(crate) fn from_bytes(bytes: [u8; 2 * WORD]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        Self([words[0], words[1]].map(u64::from_le_bytes))
+    }
+
+    /// Its bytes: those of a short text come first, and its length last.
+    #[inline(always)]
+    pub(crate) fn to_bytes(self) -> [u8; 2 * WORD] {
+        let Self([first, last]) = self;
+        (u128::from(last) << 64 | u128::from(first)).to_le_bytes()
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(self) -> [u64; 2] {
+        self.0
+    }
+
+    /// The key with these words.
+    #[inline(always)]
+    pub(crate) fn from_words(words: [u64; 2]) -> Self {
+        Self(words)
+    }
+
     /// The bytes of a text of at most [`SHORT_MAX`], zeros, and the length.
     #[inline(always)]
-    fn of_short(bytes: &[u8]) -> Self {
+    pub(crate) fn of_short(bytes: &[u8]) -> Self {
         let len = bytes.len();
         // Loads at both ends overlap; where they do, they have the same bytes.
         let [first, last] = match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -76,16 +123,6 @@ impl Key {
             }
             _ => [Self::of_less_than_word(bytes), 0],
         };
-        Self([first, last | (len as u64) << LAST])
-    }
-
-    /// The same for the first `len` bytes of more. Without a branch, because the lengths of words
-    /// cannot be foreseen.
-    #[inline(always)]
-    fn of_first(bytes: &[u8; 2 * WORD], len: usize) -> Self {
-        let bytes = (u128::from_le_bytes(*bytes) & !(u128::MAX << (8 * len))).to_le_bytes();
-        let (words, _) = bytes.as_chunks();
-        let [first, last] = [words[0], words[1]].map(u64::from_le_bytes);
         Self([first, last | (len as u64) << LAST])
     }
 
@@ -107,8 +144,9 @@ impl Key {
         }
     }
 
+    /// Whether another text may have this key.
     #[inline]
-    pub(super) fn is_long(self) -> bool {
+    pub(crate) fn is_long(self) -> bool {
         self.0[1] >> LAST == LONG
     }
 }
@@ -135,8 +173,7 @@ impl TextKey {
         if self.key.is_long() {
             return then(long);
         }
-        let Key([first, last]) = self.key;
-        let bytes = (u128::from(last) << 64 | u128::from(first)).to_le_bytes();
+        let bytes = self.key.to_bytes();
         let len = usize::from(bytes[SHORT_MAX]);
         then(std::str::from_utf8(&bytes[..len]).expect("the bytes of a text"))
     }
@@ -156,6 +193,8 @@ mod tests {
             assert_eq!(key.long_len(), (len > SHORT_MAX).then_some(len));
             key.with_text(&text[..len], |found| assert_eq!(found, &text[..len]));
             assert_eq!(hash.hash(key.key), key.hash);
+            assert_eq!(Key::from_bytes(key.key.to_bytes()), key.key);
+            assert_eq!(Key::from_words(key.key.words()), key.key);
             let of_first = hash.key_of_first(len, text.as_bytes());
             assert_eq!(of_first.is_some(), len <= SHORT_MAX);
             assert!(of_first.is_none_or(|first| (first.key, first.hash) == (key.key, key.hash)));

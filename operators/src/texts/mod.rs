@@ -22,5 +22,5 @@ mod index;
 mod key;
 mod table;
 
-pub(crate) use self::key::{TextHash, TextKey};
+pub(crate) use self::key::{Key, SHORT_MAX, TextHash, TextKey};
 pub(crate) use self::table::TextTable;

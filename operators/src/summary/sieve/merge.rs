@@ -143,7 +143,7 @@ impl<K: Item> Sieve<K> {
             self.table.set_alpha(place, alpha(place));
         }
         for counted in dropped {
-            let place = self.table.place(self.index.code_of(counted.item.borrowed()));
+            let place = self.table.place(self.index.key_of(counted.item.borrowed()));
             self.table.set_alpha(place, self.table.alpha(place).max(counted.count));
         }
     }
@@ -154,8 +154,8 @@ impl<K: Item> Sieve<K> {
         self.errors.extend(counted.iter().map(|counted| counted.error));
         let items = counted.into_iter().map(|counted| counted.item);
         self.index = ItemIndex::of(self.shape.slots(), self.index.secret().clone(), items);
-        for item in self.index.items() {
-            self.table.house(self.table.place(item.code()), item.code());
+        for key in self.index.items().map(K::key) {
+            self.table.house(self.table.place(key), key, K::is_exact(key));
         }
     }
 }
@@ -167,7 +167,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
 
     fn unmonitored(&self) -> impl Fn(&K) -> u64 {
         // The item may be one of another summary, under the secret of that.
-        |item| self.table.alpha(self.table.place(self.index.code_of(item.borrowed())))
+        |item| self.table.alpha(self.table.place(self.index.key_of(item.borrowed())))
     }
 
     fn monitored_max(&self) -> usize {

@@ -73,12 +73,12 @@
 //!
 //! # Secrets
 //!
-//! Each sieve draws the hash of its cells and the secret of the codes of text at random, and the
-//! hash of its `index` independently of both. So an item that was chosen without
+//! Each sieve draws the hash of its cells and the secret of the keys and codes of text at random,
+//! and the hash of its `index` independently of both. So an item that was chosen without
 //! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
 //! replacement of a counter. The cells decide which items enter, so counts differ from run to
 //! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
-//! the cells and the codes: with it, items that share cells and texts that share codes can be
+//! the cells and the keys: with it, items that share cells and texts that share keys can be
 //! found. The hash of the index is never written.
 //!
 //! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
@@ -86,7 +86,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `table` | the cells, and the loop over the codes of a batch |
+//! | `table` | the cells, and the loop over the keys of a batch |
 //! | `hot` | the items that the filter takes out |
 //! | `merge` | two sieves become one |
 //! | `stored` | a sieve as bytes |
@@ -99,6 +99,8 @@ mod stored;
 mod table;
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use trommel_kernels::Isa;
 use trommel_kernels::sieve::{GROUP, KEYS_MAX, LANES, MISSED_SLACK, sift};
@@ -151,8 +153,8 @@ const BLOCK_MAX: usize = 8192;
 ///
 /// Two multiplications, one cell and one well-predicted branch per item; less for the items that
 /// the filter takes out. Amortized O(log k) for items that enter, and for monitored ones that
-/// share their cell with another. Integers are fastest; an item whose code may be shared is
-/// compared with each hit. Memory: 24 or 32 bytes a cell, 16 cells a counter but at most 16,384,
+/// share their cell with another. A text of more than 15 bytes, whose key may be shared, is
+/// compared with each hit. Memory: 24 to 40 bytes a cell, 16 cells a counter but at most 16,384,
 /// and about 80 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
 /// for text items of more than 15 bytes.
 ///
@@ -172,9 +174,9 @@ const BLOCK_MAX: usize = 8192;
 pub struct Sieve<K: Item> {
     isa: Isa,
     shape: Shape,
-    /// Of the cells and of the codes.
+    /// Of the cells and of the keys.
     secret: Secret,
-    table: Table<K::Code>,
+    table: Table<K::Key>,
     index: ItemIndex<K>,
     /// By slot, as `errors`; without the hits in the cells.
     counts: Vec<u64>,
@@ -187,12 +189,50 @@ pub struct Sieve<K: Item> {
     /// Items that crowded cells sent the slow way since the residents were chosen.
     detours: usize,
     observed: u64,
-    /// The codes of a block, where the batch does not hold them.
-    codes: Vec<K::Code>,
+    scratch: Scratch<K>,
     /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
     /// The items of a block that their cells could not count, a bit each.
     refused: Vec<u64>,
+}
+
+/// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
+#[derive(Clone, Debug)]
+struct Scratch<K: Item> {
+    codes: Vec<K::Code>,
+    keys: Vec<K::Key>,
+}
+
+impl<K: Item> Default for Scratch<K> {
+    fn default() -> Self {
+        Self { codes: Vec::new(), keys: Vec::new() }
+    }
+}
+
+impl<K: Item> Scratch<K> {
+    /// The keys of a range of items.
+    #[inline]
+    fn keys<'a, B: Items<K> + ?Sized>(
+        &'a mut self,
+        batch: &'a B,
+        range: Range<usize>,
+        secret: &K::Secret,
+    ) -> &'a [K::Key] {
+        if K::CODE_IS_ITEM {
+            let codes = batch.codes(range, secret, &mut self.codes);
+            return K::keys_of_codes(codes).expect("a code is its item");
+        }
+        batch.keys(range, secret, &mut self.keys)
+    }
+
+    /// The most bytes for blocks of `block` items: a vector that grows doubles.
+    const fn bytes_max(block: usize) -> usize {
+        2 * block * if K::CODE_IS_ITEM { size_of::<K::Code>() } else { size_of::<K::Key>() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.codes.capacity() * size_of::<K::Code>() + self.keys.capacity() * size_of::<K::Key>()
+    }
 }
 
 /// Counters that were within the slack when they were looked for.
@@ -244,12 +284,13 @@ impl Shape {
     fn state_bytes_max<K: Item>(self) -> usize {
         let code = size_of::<K::Code>();
         size_of::<Sieve<K>>()
-            + Table::<K::Code>::bytes(self.cells)
+            + Table::<K::Key>::bytes(self.cells)
             + ItemIndex::<K>::bytes(self.slots())
             + Lowest::bytes_max(self.slots())
             + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
             + KEYS_MAX * (code + size_of::<u32>())
-            + (3 * self.block() + MISSED_SLACK) * code
+            + Scratch::<K>::bytes_max(self.block())
+            + (self.block() + MISSED_SLACK) * code
             + self.block().div_ceil(GROUP) * size_of::<u64>()
     }
 }
@@ -340,7 +381,7 @@ impl<K: Item> Sieve<K> {
             isa,
             shape,
             secret,
-            table: Table::new(shape.cells, secret.code_hash(), K::CODE_IS_ITEM),
+            table: Table::new(shape.cells, secret.code_hash()),
             index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
@@ -350,7 +391,7 @@ impl<K: Item> Sieve<K> {
             hot: Hot::new(slots),
             detours: 0,
             observed: 0,
-            codes: Vec::new(),
+            scratch: Scratch::default(),
             missed: Vec::new(),
             refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }
@@ -358,7 +399,7 @@ impl<K: Item> Sieve<K> {
 
     /// Counts each item of the batch once.
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
-        let mut scratch = std::mem::take(&mut self.codes);
+        let mut scratch = std::mem::take(&mut self.scratch);
         for start in (0..batch.len()).step_by(self.shape.block()) {
             let end = batch.len().min(start + self.shape.block());
             self.start(end - start);
@@ -366,14 +407,15 @@ impl<K: Item> Sieve<K> {
                 self.choose_hot();
             }
             self.observed = self.observed.saturating_add((end - start) as u64);
-            let codes = batch.codes(start..end, self.index.secret(), &mut scratch);
             if self.hot.codes().is_empty() {
-                self.absorb(codes, |position| batch.item(start + position));
+                let keys = scratch.keys(batch, start..end, self.index.secret());
+                self.absorb(keys, |position| batch.item(start + position));
             } else {
+                let codes = batch.codes(start..end, self.index.secret(), &mut scratch.codes);
                 self.sift(codes);
             }
         }
-        self.codes = scratch;
+        self.scratch = scratch;
     }
 
     /// Counts each item of the batch with its weight; weight 0 leaves no trace.
@@ -384,24 +426,24 @@ impl<K: Item> Sieve<K> {
     pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
         let (items, weights_len) = (batch.len(), weights.len());
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
-        let mut scratch = std::mem::take(&mut self.codes);
+        let mut scratch = std::mem::take(&mut self.scratch);
         for (block, weights) in weights.chunks(self.shape.block()).enumerate() {
             let start = block * self.shape.block();
             self.start(weights.len());
             self.observed = weights.iter().fold(self.observed, |sum, &w| sum.saturating_add(w));
             let end = start + weights.len();
-            let codes = batch.codes(start..end, self.index.secret(), &mut scratch);
+            let keys = scratch.keys(batch, start..end, self.index.secret());
             let mut done = 0;
             loop {
-                done = self.table.absorb_weighted(codes, weights, done);
-                if done == codes.len() {
+                done = self.table.absorb_weighted(keys, weights, done);
+                if done == keys.len() {
                     break;
                 }
-                self.settle(batch.item(start + done), codes[done], weights[done]);
+                self.settle(batch.item(start + done), keys[done], weights[done]);
                 done += 1;
             }
         }
-        self.codes = scratch;
+        self.scratch = scratch;
     }
 
     /// Prepares for a block of `items` items.
@@ -420,22 +462,22 @@ impl<K: Item> Sieve<K> {
     fn choose_hot(&mut self) {
         let Self { hot, index, counts, table, .. } = self;
         let counted = index.items().zip(counts).map(|(item, count)| {
-            let code = item.code();
-            (code, count.saturating_add(table.hits(code)))
+            let key = item.key();
+            (K::code_of_key(key, index.secret()), count.saturating_add(table.hits(key)))
         });
         hot.choose(self.observed, counted);
     }
 
     /// Counts a block of items of weight 1.
     #[inline]
-    fn absorb<'a>(&mut self, codes: &[K::Code], item: impl Fn(usize) -> K::Ref<'a>) {
+    fn absorb<'a>(&mut self, keys: &[K::Key], item: impl Fn(usize) -> K::Ref<'a>) {
         let mut refused = std::mem::take(&mut self.refused);
-        self.table.absorb(self.isa, codes, &mut refused);
+        self.table.absorb(self.isa, keys, &mut refused);
         for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
             let mut word = word;
             while word != 0 {
                 let position = start + word.trailing_zeros() as usize;
-                self.settle(item(position), codes[position], 1);
+                self.settle(item(position), keys[position], 1);
                 word &= word - 1;
             }
         }
@@ -454,7 +496,8 @@ impl<K: Item> Sieve<K> {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
-        self.absorb(&missed[..end], |position| {
+        let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
+        self.absorb(keys, |position| {
             K::from_code(&missed[position]).expect("a sifted item is its code")
         });
         self.missed = missed;
@@ -462,12 +505,12 @@ impl<K: Item> Sieve<K> {
 
     /// Counts an item that its cell could not.
     #[inline(never)]
-    fn settle(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
-        let place = self.table.place(code);
+    fn settle(&mut self, item: K::Ref<'_>, key: K::Key, weight: u64) {
+        let place = self.table.place(key);
         // An item that is neither resident nor in a crowded place is not monitored: no look-up.
-        if self.table.may_hold(place, code) {
-            self.detours += usize::from(!self.table.is_resident(place, code));
-            if let Some(slot) = self.index.find(item, code) {
+        if self.table.may_hold(place, key) {
+            self.detours += usize::from(!self.table.is_resident(place, key));
+            if let Some(slot) = self.index.find(item, key) {
                 self.flush(slot);
                 let count = &mut self.counts[slot as usize];
                 *count = count.saturating_add(weight);
@@ -478,9 +521,9 @@ impl<K: Item> Sieve<K> {
             return;
         }
         if !self.is_full() {
-            self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
+            self.push(Counted { item: K::new(item, key), count: weight, error: 0 });
         } else if !self.table.add_alpha(place, weight) {
-            self.replace(item, code, place, weight);
+            self.replace(item, key, place, weight);
         }
     }
 
@@ -490,16 +533,16 @@ impl<K: Item> Sieve<K> {
 
     #[cold]
     fn push(&mut self, counted: Counted<K>) {
-        let code = counted.item.code();
-        self.table.house(self.table.place(code), code);
+        let key = counted.item.key();
+        self.table.house(self.table.place(key), key, K::is_exact(key));
         self.index.push(counted.item);
         self.counts.push(counted.count);
         self.errors.push(counted.error);
     }
 
     /// An item that is above the line replaces a counter that is within the slack, or else a
-    /// smallest one, unless that raises the line. `place` is that of the code.
-    fn replace(&mut self, item: K::Ref<'_>, code: K::Code, place: usize, weight: u64) {
+    /// smallest one, unless that raises the line. `place` is that of the key.
+    fn replace(&mut self, item: K::Ref<'_>, key: K::Key, place: usize, weight: u64) {
         let slot = match self.take_spare() {
             Some(slot) => slot,
             None => {
@@ -516,9 +559,9 @@ impl<K: Item> Sieve<K> {
         let above = self.table.line().saturating_add(1).saturating_sub(weight);
         let error = self.table.alpha(place).max(above);
         let count = error.saturating_add(weight);
-        self.table.evict(self.index.item(slot).code(), self.counts[slot as usize]);
-        self.index.assign(slot, item, code);
-        self.table.house(place, code);
+        self.table.evict(self.index.item(slot).key(), self.counts[slot as usize]);
+        self.index.assign(slot, item, key);
+        self.table.house(place, key, K::is_exact(key));
         self.counts[slot as usize] = count;
         self.errors[slot as usize] = error;
         self.hot.replaced(slot, error);
@@ -546,19 +589,16 @@ impl<K: Item> Sieve<K> {
     fn lowest(&mut self) -> u32 {
         let Self { lowest, table, index, counts, .. } = self;
         let slot = lowest.slot(counts.len(), |slot| {
-            counts[slot as usize].saturating_add(table.hits(index.item(slot).code()))
+            counts[slot as usize].saturating_add(table.hits(index.item(slot).key()))
         });
         self.flush(slot);
         slot
     }
 
     /// Moves the hits of a slot from its cell to its count. Cells have none of items that may
-    /// share their code.
+    /// share their key.
     fn flush(&mut self, slot: u32) {
-        if !K::CODE_IS_ITEM {
-            return;
-        }
-        let hits = self.table.take_hits(self.index.item(slot).code());
+        let hits = self.table.take_hits(self.index.item(slot).key());
         let count = &mut self.counts[slot as usize];
         *count = count.saturating_add(hits);
     }
@@ -571,8 +611,8 @@ impl<K: Item> Sieve<K> {
         slots.sort_unstable_by_key(|&slot| std::cmp::Reverse(self.counts[slot as usize]));
         self.table.vacate();
         for slot in slots {
-            let code = self.index.item(slot).code();
-            self.table.house(self.table.place(code), code);
+            let key = self.index.item(slot).key();
+            self.table.house(self.table.place(key), key, K::is_exact(key));
         }
         self.detours = 0;
     }
@@ -587,7 +627,7 @@ impl<K: Item> Sieve<K> {
     /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        self.index.find(item, self.index.code_of(item)).map(|slot| self.counted(slot))
+        self.index.slot_of(item).map(|slot| self.counted(slot))
     }
 
     /// The monitored items, in no particular order.
@@ -597,7 +637,7 @@ impl<K: Item> Sieve<K> {
 
     fn counted(&self, slot: u32) -> Counted<&K> {
         let item = self.index.item(slot);
-        let count = self.counts[slot as usize].saturating_add(self.table.hits(item.code()));
+        let count = self.counts[slot as usize].saturating_add(self.table.hits(item.key()));
         Counted { item, count, error: self.errors[slot as usize] }
     }
 
@@ -655,7 +695,8 @@ impl<K: Item> Sieve<K> {
             + self.lowest.heap_bytes()
             + self.spare.slots.capacity() * size_of::<u32>()
             + self.hot.heap_bytes()
-            + (self.codes.capacity() + self.missed.capacity()) * size_of::<K::Code>()
+            + self.scratch.bytes()
+            + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
 }

@@ -46,7 +46,7 @@ impl<K: StoredItem> Sieve<K> {
         self.table.write(&mut writer);
         for ((item, &count), &error) in self.index.items().zip(&self.counts).zip(&self.errors) {
             Counted { item, count, error }.write(&mut writer);
-            self.table.write_place(&mut writer, item.code());
+            self.table.write_place(&mut writer, item.key());
         }
         writer.u64(self.spare.slack);
         writer.len(self.spare.slots.len());
@@ -92,8 +92,10 @@ impl<K: StoredItem> Sieve<K> {
         sieve.table.read(&mut reader, line_max)?;
         sieve.read_counters(&mut reader, len)?;
         sieve.spare = read_spare(&mut reader, len)?;
-        let counted: Vec<(K::Code, u64)> =
-            sieve.iter().map(|counted| (counted.item.code(), counted.count)).collect();
+        let coded = |counted: Counted<&K>| {
+            (K::code_of_key(counted.item.key(), sieve.index.secret()), counted.count)
+        };
+        let counted: Vec<(K::Code, u64)> = sieve.iter().map(coded).collect();
         sieve.hot = Hot::read(&mut reader, shape.slots(), observed, &counted)?;
         if !K::CODE_IS_ITEM && !sieve.hot.slots().is_empty() {
             return Err(reader.refuse("the number of hot items", "above 0", "0 for text"));
@@ -107,7 +109,8 @@ impl<K: StoredItem> Sieve<K> {
         for _ in 0..len {
             let Counted { item, count, error } = Counted::<K>::read(reader)?;
             reader.check("an error", error, &(0..=self.table.line()))?;
-            self.table.read_place(reader, self.index.code_of(item.borrowed()))?;
+            let key = self.index.key_of(item.borrowed());
+            self.table.read_place(reader, key, K::is_exact(key))?;
             items.push(item);
             self.counts.push(count);
             self.errors.push(error);

@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 
 /// An empty table with the hash of [`SEED`].
 fn table(cells: usize) -> Table<u32> {
-    Table::new(cells, Secret::from_seed(SEED).code_hash(), true)
+    Table::new(cells, Secret::from_seed(SEED).code_hash())
 }
 
 /// A sieve beside exact counts.
@@ -72,8 +72,8 @@ fn a_crowded_place_with_the_largest_alpha_stays_crowded() {
     for line in (0..9_u64).map(|below| (1 << 32) - below) {
         let mut table = table(4);
         table.raise_line(line);
-        table.house(9, items[0]);
-        table.house(9, items[1]);
+        table.house(9, items[0], true);
+        table.house(9, items[1], true);
         table.evict(items[1], line);
         let mut refused = Vec::new();
         table.absorb(Isa::Scalar, &items[1..], &mut refused);
@@ -87,8 +87,8 @@ fn places_of_one_cell_have_alphas_and_marks_of_their_own() {
     let mut table = table(4);
     table.raise_line(5);
     let [first, second] = [8, 11].map(|place| colliding(4, place, 2));
-    table.house(8, first[0]);
-    table.house(11, second[0]);
+    table.house(8, first[0], true);
+    table.house(11, second[0], true);
     let mut refused = Vec::new();
     table.absorb(Isa::Scalar, &[first[1], first[0], second[1], first[1]], &mut refused);
     assert_eq!(refused, [0b100], "only the place of the second resident is crowded");

@@ -28,7 +28,7 @@ use super::min_queue::MinQueue;
 use crate::items::{Item, Items};
 use crate::secret::random_seed;
 
-/// Items such as texts whose codes are computed, and whose chains are fetched into the cache,
+/// Items such as texts whose keys are computed, and whose chains are fetched into the cache,
 /// before the first of them is counted.
 const BLOCK: usize = 32;
 
@@ -87,7 +87,7 @@ impl<K: Item> SpaceSaving<K> {
         Self::with_secret(counters, K::secret(random_seed()))
     }
 
-    /// The same with this secret of the codes.
+    /// The same with this secret of the keys.
     pub(super) fn with_secret(counters: usize, secret: K::Secret) -> Result<Self, CapacityError> {
         if counters == 0 || counters > COUNTERS_MAX {
             return Err(CapacityError::Counters { counters });
@@ -117,7 +117,7 @@ impl<K: Item> SpaceSaving<K> {
         }
     }
 
-    /// The secret of the codes.
+    /// The secret of the keys.
     pub(crate) fn secret(&self) -> &K::Secret {
         self.index.secret()
     }
@@ -200,40 +200,40 @@ impl<K: Item> SpaceSaving<K> {
         if K::CODE_IS_ITEM {
             // Found so soon that fetching them in advance takes longer.
             for (position, weight) in (0..len).map(weighted) {
-                let item = batch.item(position);
-                self.add(item, self.index.code_of(item), weight);
+                let key = batch.key(position, self.index.secret());
+                self.add(batch.item(position), key, weight);
             }
             return;
         }
-        let mut codes = [K::Code::default(); BLOCK];
+        let mut keys = [K::Key::default(); BLOCK];
         for start in (0..len).step_by(BLOCK) {
             let block = start..len.min(start + BLOCK);
-            for (code, place) in codes.iter_mut().zip(block.clone()) {
-                *code = self.index.code_of(batch.item(weighted(place).0));
+            for (key, place) in keys.iter_mut().zip(block.clone()) {
+                *key = batch.key(weighted(place).0, self.index.secret());
             }
-            // The heads of chains are on their way while the last codes are computed, and the first
+            // The heads of chains are on their way while the last keys are computed, and the first
             // nodes while the other heads are read.
-            let codes = &codes[..block.len()];
-            codes.iter().for_each(|code| self.index.prefetch_head(*code));
-            codes.iter().for_each(|code| self.index.prefetch_first(*code));
-            for (&code, place) in codes.iter().zip(block) {
+            let keys = &keys[..block.len()];
+            keys.iter().for_each(|key| self.index.prefetch_head(*key));
+            keys.iter().for_each(|key| self.index.prefetch_first(*key));
+            for (&key, place) in keys.iter().zip(block) {
                 let (position, weight) = weighted(place);
-                self.add(batch.item(position), code, weight);
+                self.add(batch.item(position), key, weight);
             }
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, item: K::Ref<'_>, code: K::Code, weight: u64) {
+    fn add(&mut self, item: K::Ref<'_>, key: K::Key, weight: u64) {
         if weight == 0 {
             return;
         }
-        if let Some(slot) = self.index.find(item, code) {
+        if let Some(slot) = self.index.find(item, key) {
             // The queue of minima is not told: it sees when the turn of the counter comes.
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(weight);
         } else if self.index.len() < self.counters {
-            self.push(Counted { item: K::new(item, code), count: weight, error: 0 });
+            self.push(Counted { item: K::new(item, key), count: weight, error: 0 });
         } else {
             let slot = self.min_queue.take_min(&self.counts);
             if !K::CODE_IS_ITEM
@@ -245,7 +245,7 @@ impl<K: Item> SpaceSaving<K> {
             let count = min.saturating_add(weight);
             self.counts[slot as usize] = count;
             self.errors[slot as usize] = min;
-            self.index.assign(slot, item, code);
+            self.index.assign(slot, item, key);
             self.min_queue.put_back(slot, count, self.counters);
         }
     }
@@ -323,7 +323,7 @@ impl<K: Item> SpaceSaving<K> {
     /// [`Self::count_min`].
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        let slot = self.index.find(item, self.index.code_of(item))?;
+        let slot = self.index.slot_of(item)?;
         Some(Counted {
             item: self.index.item(slot),
             count: self.counts[slot as usize],

@@ -67,31 +67,42 @@ impl TestItem for u64 {
     }
 }
 
+/// End of long texts.
+const LONG: &str = " of more than fifteen bytes";
+
 impl TestItem for Text {
     fn number(&self) -> u64 {
-        self.strip_prefix("item ").unwrap().parse().unwrap()
+        let number = self.strip_prefix("item ").unwrap();
+        number.strip_suffix(LONG).unwrap_or(number).parse().unwrap()
     }
 
     fn with_batch<T>(numbers: &[u64], body: impl FnOnce(&dyn Items<Self>) -> T) -> T {
-        let items: Vec<String> = numbers.iter().map(|x| format!("item {x}")).collect();
+        // Some are longer than the texts that are their own keys.
+        let text = |x| format!("item {x}{}", if x % 3 == 0 { LONG } else { "" });
+        let items: Vec<String> = numbers.iter().map(text).collect();
         body(&arrow_array::StringArray::from(items))
     }
 }
 
-/// A string whose code takes three values only.
+/// A string whose key takes three values only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Colliding(String);
 
 impl Item for Colliding {
     type Code = u64;
+    type Key = u64;
     type Secret = ();
     type Ref<'a> = &'a str;
     const CODE_IS_ITEM: bool = false;
 
     fn secret(_: u64) {}
 
-    fn code_of(item: &str, (): &()) -> u64 {
+    fn key_of(item: &str, (): &()) -> u64 {
         item.len() as u64 % 3
+    }
+
+    fn code_of_key(key: u64, (): &()) -> u64 {
+        key
     }
 
     fn new(item: &str, _: u64) -> Self {
@@ -102,8 +113,8 @@ impl Item for Colliding {
         self.0 = item.to_owned();
     }
 
-    fn code(&self) -> u64 {
-        Self::code_of(&self.0, &())
+    fn key(&self) -> u64 {
+        Self::key_of(&self.0, &())
     }
 
     fn rekey(&mut self, (): &()) {}
@@ -116,11 +127,19 @@ impl Item for Colliding {
         self.0 == item
     }
 
+    fn is_exact(_: u64) -> bool {
+        false
+    }
+
     fn heap_bytes(&self) -> usize {
         self.0.capacity()
     }
 
     fn from_code(_: &u64) -> Option<&str> {
+        None
+    }
+
+    fn keys_of_codes(_: &[u64]) -> Option<&[u64]> {
         None
     }
 }

@@ -148,7 +148,7 @@ impl<K: Item> FilterFront<K> {
     fn push(&mut self, counted: Counted<K>) {
         let Counted { mut item, count, error } = counted;
         item.rekey(&self.secret);
-        self.codes.push(item.code());
+        self.codes.push(K::code_of_key(item.key(), &self.secret));
         self.counts.push(count);
         self.kept.push((item, error));
     }
@@ -247,12 +247,12 @@ impl<K: Item> FilterFront<K> {
             lanes.resize(block.len(), NO_LANE);
             // Codes are compared by SIMD, and strings only where a code was found.
             filter::locate(self.isa, &self.codes, block, &mut lanes);
-            for ((position, &code), &lane) in (first..).zip(block).zip(&lanes) {
+            for (position, &lane) in (first..).zip(&lanes) {
                 if done.missed == missed.len() || done.missed_weight >= budget {
                     break 'batch;
                 }
                 let weight = weight(position);
-                if let Some(bin) = self.verified(batch.item(position), code, lane) {
+                if let Some(bin) = self.verified(batch, position, lane) {
                     self.counts[bin] = self.counts[bin].saturating_add(weight);
                 } else {
                     missed[done.missed] =
@@ -267,18 +267,25 @@ impl<K: Item> FilterFront<K> {
         done
     }
 
-    /// The bin of an item whose code was found in `lane`, the first of the bins with that code.
+    /// The bin of the item at `position`, whose code was found in `lane`, the first of the bins
+    /// with that code.
     #[inline]
-    fn verified(&self, item: K::Ref<'_>, code: K::Code, lane: u8) -> Option<usize> {
+    fn verified<B: Items<K> + ?Sized>(
+        &self,
+        batch: &B,
+        position: usize,
+        lane: u8,
+    ) -> Option<usize> {
         if lane == NO_LANE {
             return None;
         }
         let lane = usize::from(lane);
-        if self.kept[lane].0.is(item, code) {
+        let (item, key) = (batch.item(position), batch.key(position, &self.secret));
+        if self.kept[lane].0.is(item, key) {
             return Some(lane);
         }
         let mut others = self.kept.iter().skip(lane + 1);
-        others.position(|(kept, _)| kept.is(item, code)).map(|offset| lane + 1 + offset)
+        others.position(|(kept, _)| kept.is(item, key)).map(|offset| lane + 1 + offset)
     }
 
     /// Whether a bin of X has to be exchanged before anything more is forwarded; often the smallest
@@ -348,8 +355,8 @@ impl<K: Item> FilterFront<K> {
     /// The bin of an item, if it is in X.
     #[must_use]
     pub fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>> {
-        let code = K::code_of(item, &self.secret);
-        self.iter().find(|counted| counted.item.is(item, code))
+        let key = K::key_of(item, &self.secret);
+        self.iter().find(|counted| counted.item.is(item, key))
     }
 
     /// The smallest count, 0 while a bin is free.

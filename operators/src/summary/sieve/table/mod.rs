@@ -1,9 +1,9 @@
 //! The cells: where cold items end, and where the hits of most monitored items are counted.
 //!
 //! ```text
-//! code ──hash──► place = 4 cell + lane       cell { key │ hits │ alpha[4] }
-//!                                             key == code:  hits + weight
-//!                                             otherwise:    alpha[lane] + weight, up to the line
+//! key ──hash──► place = 4 cell + lane       cell { key │ hits │ alpha[4] }
+//!                                            the same key:  hits + weight
+//!                                            otherwise:     alpha[lane] + weight, up to the line
 //! ```
 //!
 //! A place belongs to all items that hash to it, a cell to those of its four places. It lends its
@@ -23,22 +23,28 @@
 //!
 //! # Vacant cells
 //!
-//! Every code is a possible item, so that none can mean "vacant". The key of a vacant cell is a
-//! code that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
+//! Every key is that of a possible item, so that none can mean "vacant". The key of a vacant cell
+//! is one that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
 //! and the [upper code](CodeHash::upper_code) of the hash, which hashes elsewhere, marks that one.
+//!
+//! # Keys that are not exact
+//!
+//! Items that share a key, such as long texts of one hash, may share a cell, which cannot tell them
+//! apart. It counts no hits: each of them goes the slow way.
 //!
 //! # Load of a place
 //!
-//! The hash is drawn at random. Of n codes that were chosen without knowledge of it, a code shares
-//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Codes
+//! The hash is drawn at random. Of n keys that were chosen without knowledge of it, a key shares
+//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Keys
 //! that were chosen with knowledge of it can crowd a place; each of them then goes the slow way,
 //! which costs a look-up in the index.
 
 mod stored;
 
 use trommel_kernels::Isa;
-use trommel_kernels::filter::Key;
-use trommel_kernels::sieve::{Cell, CodeHash, GROUP, LANES, OWN, absorb, others_of, place_of};
+use trommel_kernels::sieve::{
+    Cell, CellKey, CodeHash, GROUP, LANES, OWN, absorb, others_of, place_of,
+};
 
 /// The mark of a crowded place, in its alpha: above every limit.
 const CROWDED: i32 = 1 << 30;
@@ -46,40 +52,35 @@ const CROWDED: i32 = 1 << 30;
 /// The most units of alpha.
 const UNITS_MAX: i32 = CROWDED - 2;
 
-/// The sum of a resident without hits.
+/// The sum of a resident whose hits the cell counts, without hits.
 const NO_HITS: i32 = i32::MIN;
 
-/// The same where cells count no hits: above every limit.
+/// The same where the cell counts no hits: above every limit.
 const HITS_ELSEWHERE: i32 = i32::MAX - 1;
 
 /// The cells and the entry line.
 #[derive(Clone, Debug)]
-pub(super) struct Table<C> {
+pub(super) struct Table<K> {
     hash: CodeHash,
-    cells: Vec<Cell<C>>,
+    cells: Vec<Cell<K>>,
     /// 32 - log2(places).
     shift: u32,
-    /// [`NO_HITS`] or [`HITS_ELSEWHERE`].
-    no_hits: i32,
     /// The line in units, the limit of all sums; the caller handles what is beyond.
     limit: i32,
     line: u64,
     scale: u32,
 }
 
-impl<C: Key> Table<C> {
-    /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0. Hits are
-    /// counted in cells only if `code_is_item`.
-    pub(super) fn new(cells: usize, hash: CodeHash, code_is_item: bool) -> Self {
+impl<K: CellKey> Table<K> {
+    /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0.
+    pub(super) fn new(cells: usize, hash: CodeHash) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");
-        let no_hits = if code_is_item { NO_HITS } else { HITS_ELSEWHERE };
-        let mut vacant = vec![Cell { key: C::default(), sums: [no_hits, 0, 0, 0, 0] }; cells];
-        vacant[0].key = C::from(hash.upper_code());
+        let mut vacant = vec![Cell { key: K::small(0), sums: [NO_HITS, 0, 0, 0, 0] }; cells];
+        vacant[0].key = K::small(hash.upper_code());
         Self {
             hash,
             cells: vacant,
             shift: u32::BITS - (cells * LANES).ilog2(),
-            no_hits,
             limit: 0,
             line: 0,
             scale: 0,
@@ -88,7 +89,7 @@ impl<C: Key> Table<C> {
 
     /// Bytes of a table with `cells` cells.
     pub(super) const fn bytes(cells: usize) -> usize {
-        cells.saturating_mul(size_of::<Cell<C>>())
+        cells.saturating_mul(size_of::<Cell<K>>())
     }
 
     /// Places, four a cell.
@@ -96,9 +97,9 @@ impl<C: Key> Table<C> {
         self.cells.len() * LANES
     }
 
-    /// The place of a code.
-    pub(super) fn place(&self, code: C) -> usize {
-        place_of(self.hash, self.shift, code)
+    /// The place of a key.
+    pub(super) fn place(&self, key: K) -> usize {
+        place_of(self.hash, self.shift, key)
     }
 
     /// The largest alpha.
@@ -114,22 +115,22 @@ impl<C: Key> Table<C> {
     /// Counts items of weight 1, but for those whose sum is at its limit; returns these in
     /// `refused`, a bit each, [`GROUP`] a word.
     #[inline]
-    pub(super) fn absorb(&mut self, isa: Isa, codes: &[C], refused: &mut Vec<u64>) {
-        refused.resize(codes.len().div_ceil(GROUP), 0);
-        absorb(isa, self.hash, &mut self.cells, self.limit, codes, refused);
+    pub(super) fn absorb(&mut self, isa: Isa, keys: &[K], refused: &mut Vec<u64>) {
+        refused.resize(keys.len().div_ceil(GROUP), 0);
+        absorb(isa, self.hash, &mut self.cells, self.limit, keys, refused);
     }
 
     /// Counts items with weights from position `start` on, up to the first one whose sum would pass
     /// its limit; returns the position of that one, or the end.
     #[inline]
-    pub(super) fn absorb_weighted(&mut self, codes: &[C], weights: &[u64], start: usize) -> usize {
+    pub(super) fn absorb_weighted(&mut self, keys: &[K], weights: &[u64], start: usize) -> usize {
         let Self { hash, cells, shift, limit, scale, .. } = self;
-        let weighted = codes.iter().zip(weights).skip(start);
-        for (position, (&code, &weight)) in (start..).zip(weighted) {
-            let place = place_of(*hash, *shift, code);
+        let weighted = keys.iter().zip(weights).skip(start);
+        for (position, (&key, &weight)) in (start..).zip(weighted) {
+            let place = place_of(*hash, *shift, key);
             let cell = &mut cells[place / LANES];
             // An index instead of a branch, which every other item of a cell would mispredict.
-            let is_other = usize::from(cell.key != code);
+            let is_other = usize::from(cell.key != key);
             let sum = &mut cell.sums[is_other * others_of(place)];
             let added = [weight, units(weight, *scale)][is_other];
             match sum_within(*limit, *sum, added) {
@@ -137,40 +138,36 @@ impl<C: Key> Table<C> {
                 None => return position,
             }
         }
-        codes.len()
+        keys.len()
     }
 
-    /// Whether an item with this code may be monitored.
-    pub(super) fn may_hold(&self, place: usize, code: C) -> bool {
-        self.is_resident(place, code) || self.is_crowded(place)
+    /// Whether an item with this key may be monitored.
+    pub(super) fn may_hold(&self, place: usize, key: K) -> bool {
+        self.is_resident(place, key) || self.is_crowded(place)
     }
 
-    pub(super) fn is_resident(&self, place: usize, code: C) -> bool {
-        self.cells[place / LANES].key == code
+    pub(super) fn is_resident(&self, place: usize, key: K) -> bool {
+        self.cells[place / LANES].key == key
     }
 
     fn is_crowded(&self, place: usize) -> bool {
         self.marked_units(place) & CROWDED != 0
     }
 
-    /// Hits of the code that are not in its counter.
-    pub(super) fn hits(&self, code: C) -> u64 {
-        let cell = &self.cells[self.place(code) / LANES];
-        if cell.key == code { self.hits_of(cell).into() } else { 0 }
+    /// Hits of the key that are not in its counter.
+    pub(super) fn hits(&self, key: K) -> u64 {
+        let cell = &self.cells[self.place(key) / LANES];
+        if cell.key == key { hits_of(cell).into() } else { 0 }
     }
 
     /// The same, and forgets them.
-    pub(super) fn take_hits(&mut self, code: C) -> u64 {
-        let hits = self.hits(code);
+    pub(super) fn take_hits(&mut self, key: K) -> u64 {
+        let hits = self.hits(key);
         if hits > 0 {
-            let place = self.place(code);
-            self.cells[place / LANES].sums[OWN] = self.no_hits;
+            let place = self.place(key);
+            self.cells[place / LANES].sums[OWN] = NO_HITS;
         }
         hits
-    }
-
-    fn hits_of(&self, cell: &Cell<C>) -> u32 {
-        cell.sums[OWN].abs_diff(self.no_hits)
     }
 
     /// The most that an unmonitored item of the place has been seen.
@@ -209,12 +206,14 @@ impl<C: Key> Table<C> {
         self.scale = scale;
     }
 
-    /// Makes room in its cell for the code of a newly monitored item: it becomes the resident, or
-    /// its place crowded.
-    pub(super) fn house(&mut self, place: usize, code: C) {
-        let cell = place / LANES;
-        if self.cells[cell].key == self.vacant(cell) {
-            self.cells[cell].key = code;
+    /// Makes room in its cell for the key of a newly monitored item: it becomes the resident, or
+    /// its place crowded. The cell counts its hits if it `is_exact`.
+    pub(super) fn house(&mut self, place: usize, key: K, is_exact: bool) {
+        let vacant = self.vacant(place / LANES);
+        let cell = &mut self.cells[place / LANES];
+        if cell.key == vacant {
+            cell.key = key;
+            cell.sums[OWN] = no_hits(is_exact);
         } else {
             *self.marked_units_mut(place) |= CROWDED;
         }
@@ -222,12 +221,12 @@ impl<C: Key> Table<C> {
 
     /// The item is monitored no more; it was seen at most `count` times, which is at most the line.
     /// Its hits must have been taken.
-    pub(super) fn evict(&mut self, code: C, count: u64) {
+    pub(super) fn evict(&mut self, key: K, count: u64) {
         debug_assert!(count <= self.line, "{count} is above the line {}", self.line);
-        let place = self.place(code);
+        let place = self.place(key);
         let alpha = self.units(place).max(narrow(units(count, self.scale)));
         self.set_units(place, alpha);
-        if self.is_resident(place, code) {
+        if self.is_resident(place, key) {
             self.cells[place / LANES].key = self.vacant(place / LANES);
         }
     }
@@ -248,8 +247,8 @@ impl<C: Key> Table<C> {
     }
 
     /// A key that no item of the cell has.
-    fn vacant(&self, cell: usize) -> C {
-        C::from(if cell == 0 { self.hash.upper_code() } else { 0 })
+    fn vacant(&self, cell: usize) -> K {
+        K::small(if cell == 0 { self.hash.upper_code() } else { 0 })
     }
 
     fn units(&self, place: usize) -> i32 {
@@ -269,6 +268,16 @@ impl<C: Key> Table<C> {
     fn marked_units_mut(&mut self, place: usize) -> &mut i32 {
         &mut self.cells[place / LANES].sums[others_of(place)]
     }
+}
+
+/// The sum of a resident without hits.
+fn no_hits(is_exact: bool) -> i32 {
+    if is_exact { NO_HITS } else { HITS_ELSEWHERE }
+}
+
+/// Hits that the cell counts of its resident.
+fn hits_of<K>(cell: &Cell<K>) -> u32 {
+    if cell.sums[OWN] == HITS_ELSEWHERE { 0 } else { cell.sums[OWN].abs_diff(NO_HITS) }
 }
 
 /// A weight in units of 2^scale, rounded up.

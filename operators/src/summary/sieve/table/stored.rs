@@ -1,12 +1,11 @@
 //! A table as a whole: made of the contents of its cells.
 
-use trommel_kernels::filter::Key;
-use trommel_kernels::sieve::{LANES, OWN};
+use trommel_kernels::sieve::{CellKey, LANES, OWN};
 
-use super::{CROWDED, Table, UNITS_MAX, narrow, units};
+use super::{CROWDED, Table, UNITS_MAX, hits_of, narrow, no_hits, units};
 use crate::state::{Reader, RestoreError, Writer};
 
-impl<C: Key> Table<C> {
+impl<K: CellKey> Table<K> {
     /// Lets alpha be `most`, which is at most the line, rounded up to units.
     pub(in crate::summary) fn set_alpha(&mut self, place: usize, most: u64) {
         debug_assert!(most <= self.line, "{most} is above the line {}", self.line);
@@ -37,13 +36,13 @@ impl<C: Key> Table<C> {
         Ok(())
     }
 
-    /// Whether a monitored item with this code is the resident of its cell, and the hits there.
-    pub(in crate::summary) fn write_place(&self, writer: &mut Writer, code: C) {
-        let place = self.place(code);
-        let is_resident = self.is_resident(place, code);
+    /// Whether a monitored item with this key is the resident of its cell, and the hits there.
+    pub(in crate::summary) fn write_place(&self, writer: &mut Writer, key: K) {
+        let place = self.place(key);
+        let is_resident = self.is_resident(place, key);
         writer.u8(is_resident.into());
         if is_resident {
-            writer.u32(self.hits_of(&self.cells[place / LANES]));
+            writer.u32(hits_of(&self.cells[place / LANES]));
         }
     }
 
@@ -51,22 +50,23 @@ impl<C: Key> Table<C> {
     pub(in crate::summary) fn read_place(
         &mut self,
         reader: &mut Reader<'_>,
-        code: C,
+        key: K,
+        is_exact: bool,
     ) -> Result<(), RestoreError> {
         let name = "the place of an item";
+        let no_hits = no_hits(is_exact);
         // The limit was higher before a change of units.
-        let hits_max = UNITS_MAX.max(self.no_hits).abs_diff(self.no_hits);
-        let place = self.place(code);
+        let hits_max = UNITS_MAX.max(no_hits).abs_diff(no_hits);
+        let place = self.place(key);
         let index = place / LANES;
         let is_resident = reader.u8(name)?;
         let is_resident = reader.check(name, is_resident, &(0..=1))? == 1;
         let (is_crowded, vacant) = (self.is_crowded(place), self.vacant(index));
-        let no_hits = self.no_hits;
         let cell = &mut self.cells[index];
-        // Two items with one code are both taken for the resident.
-        let is_shared = cell.key == code && is_crowded && hits_max == 0;
+        // Two items with one key are both taken for the resident.
+        let is_shared = cell.key == key && is_crowded && !is_exact;
         if is_resident && (cell.key == vacant || is_shared) {
-            cell.key = code;
+            cell.key = key;
             let hits = reader.u32("the hits of an item")?;
             let hits = reader.check("the hits of an item", hits, &(0..=hits_max))?;
             cell.sums[OWN] = no_hits.wrapping_add_unsigned(hits);
