@@ -4,12 +4,12 @@
 
 use std::arch::x86_64::{
     __m256i, _mm_loadl_epi64, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256,
-    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64,
-    _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps,
-    _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_sad_epu8, _mm256_set1_epi8,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_sub_epi64,
+    _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
+    _mm256_cmpeq_epi64, _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_maskload_epi32,
+    _mm256_maskstore_epi32, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256,
+    _mm256_permutevar8x32_epi32, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_srli_epi16, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_epi64,
 };
 
 use super::lanes::{Lanes, Simd, WideLanes};
@@ -30,6 +30,33 @@ impl Avx2 {
         // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features as
         // in `avx2!`.
         unsafe { _mm256_storeu_si256(std::ptr::from_mut(numbers).cast(), register) };
+    }
+
+    /// Up to eight numbers, then the lanes of `rest`.
+    #[inline(always)]
+    pub(crate) fn load_part_u32(self, numbers: &[u32], rest: __m256i) -> __m256i {
+        let mask = self.first_u32(numbers.len());
+        // SAFETY: the mask has at most as many lanes as there are readable numbers, and the load
+        // does not touch the others; features as in `avx2!`.
+        let part = unsafe { _mm256_maskload_epi32(numbers.as_ptr().cast(), mask) };
+        avx2!(self, _mm256_blendv_epi8(rest, part, mask))
+    }
+
+    /// Writes the first lanes, up to eight.
+    #[inline(always)]
+    pub(crate) fn store_part_u32(self, register: __m256i, numbers: &mut [u32]) {
+        let mask = self.first_u32(numbers.len());
+        // SAFETY: the mask has at most as many lanes as there are writable numbers, and the store
+        // does not touch the others; features as in `avx2!`.
+        unsafe { _mm256_maskstore_epi32(numbers.as_mut_ptr().cast(), mask, register) };
+    }
+
+    /// All bits of the first `len` lanes, of all from 8 on.
+    #[inline(always)]
+    fn first_u32(self, len: usize) -> __m256i {
+        static LANES: [[u32; 8]; 2] = [[u32::MAX; 8], [0; 8]];
+        let begin = 8 - len.min(8);
+        self.load_u32(LANES.as_flattened()[begin..].first_chunk().expect("eight lanes or more"))
     }
 
     /// Writes the lanes whose bits are set in `kept` to the front of `numbers`, in their order;

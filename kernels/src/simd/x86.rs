@@ -38,6 +38,14 @@ impl<E> fmt::Debug for Avx512<E> {
     }
 }
 
+impl<E> Avx512<E> {
+    /// The level AVX2, whose features this level has.
+    #[inline(always)]
+    pub(crate) fn avx2(self) -> Avx2 {
+        Avx2(())
+    }
+}
+
 /// Makes a [`Level`] of a type and its features, which stand here and nowhere else: the processor
 /// is asked for the same features that the function is compiled with.
 macro_rules! level {
