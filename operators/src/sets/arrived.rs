@@ -1,5 +1,7 @@
 //! Sets in the order of arrival.
 
+use std::ops::Range;
+
 use trommel_engine::operator::OperatorError;
 
 use super::error::SetError;
@@ -145,6 +147,11 @@ impl ArrivedBlock {
     }
 
     pub(super) fn set(&self, index: usize) -> &[u32] {
-        &self.tokens[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+        &self.tokens[self.range(index)]
+    }
+
+    /// Places of a set among the tokens.
+    pub(super) fn range(&self, index: usize) -> Range<usize> {
+        self.offsets[index] as usize..self.offsets[index + 1] as usize
     }
 }

@@ -11,6 +11,7 @@
 //! one of them is held twice. A collection of few tokens has one shelf, which is the blocks of
 //! arrival.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::memory::drop_pages;
@@ -37,7 +38,10 @@ const BLOCKS_PER_SHELF: usize = 8;
 const PARTS_PER_CORE: usize = 2;
 
 /// Sets whose memory is fetched ahead.
-const AHEAD: usize = 8;
+const AHEAD: usize = 12;
+
+/// Tokens of a line of the cache.
+const LINE_TOKENS: usize = 64 / size_of::<u32>();
 
 /// Bytes of a set besides its tokens in a collection: id, offset and side.
 const SORTED_SET_BYTES: usize = 2 * size_of::<u32>() + 1;
@@ -187,7 +191,11 @@ impl Shelves {
         for (index, &id) in block.ids.iter().enumerate() {
             let tokens = block.set(index);
             let shelf = &mut shelves[usize::from(plan.shelf_of[tokens.len()])];
-            shelf.room(&block, tokens.len(), plan.block_tokens).push(id, tokens);
+            let open = shelf.room(&block, tokens.len(), plan.block_tokens);
+            open.push(id, tokens);
+            // The next set of about this size goes there: fetched while others go elsewhere.
+            let end = open.tokens.len();
+            fetch(&open.tokens, end..end + tokens.len() + 1);
         }
     }
 
@@ -253,16 +261,26 @@ fn append(blocks: &[ArrivedBlock], sorted: &mut SortedPart) {
     for (number, place) in places.iter().enumerate() {
         // Sets are anywhere in the shelf: their misses of the cache overlap.
         if let Some(far) = places.get(number + 2 * AHEAD) {
-            prefetch(&blocks[far.block as usize].offsets, far.index as usize);
+            let block = &blocks[far.block as usize];
+            prefetch(&block.offsets, far.index as usize);
+            prefetch(&block.ids, far.index as usize);
         }
         if let Some(near) = places.get(number + AHEAD) {
             let block = &blocks[near.block as usize];
-            prefetch(&block.tokens, block.offsets[near.index as usize] as usize);
+            fetch(&block.tokens, block.range(near.index as usize));
         }
         let block = &blocks[place.block as usize];
         let index = place.index as usize;
         sorted.push(block.side, block.ids[index], block.set(index));
     }
+}
+
+/// Fetches the lines of some tokens, which may lie past the end.
+#[inline]
+fn fetch(tokens: &[u32], range: Range<usize>) {
+    let last = range.end - 1;
+    range.step_by(LINE_TOKENS).for_each(|token| prefetch(tokens, token));
+    prefetch(tokens, last);
 }
 
 fn size(ends: &[u32]) -> u32 {
