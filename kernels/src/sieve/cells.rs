@@ -9,12 +9,12 @@
 //!
 //! A cell has the key that it belongs to and five sums: one for that key, four for all other keys
 //! that hash to it, by their lanes. A key costs as much memory as a sum or more, and the keys
-//! without a cell are many more than those with one: four sums share a key. The sum to grow is chosen by an index
-//! and not by a branch, so the only branch is the limit, which is rarely reached. The places of a
-//! group of codes are computed before the first of them is counted, in a loop that compiles to
-//! vectors on the levels that multiply in them. The code is the same on all levels, but compiled
-//! for each. (Gathering and scattering cells of several items, with the conflicts found first,
-//! costs more than the items one by one.)
+//! without a cell are many more than those with one: four sums share a key. The sum to grow is
+//! chosen by an index and not by a branch, so the only branch is the limit, which is rarely
+//! reached. The places of a group of keys are computed before the first of them is counted, in
+//! a loop that compiles to vectors on the levels that multiply in them. The code is the same on
+//! all levels, but compiled for each. (Gathering and scattering cells of several items, with
+//! the conflicts found first, costs more than the items one by one.)
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 

@@ -42,7 +42,7 @@ use std::fmt::Debug;
 /// bits.
 const SHIFT: u32 = 9;
 
-/// What a cell is looked up by: an integer, or two words.
+/// Key of a cell: an integer, or two words.
 pub trait CellKey: Copy + Eq + Debug + Default + Send + Sync + 'static {
     /// The key of a small integer.
     fn small(code: u8) -> Self;

@@ -9,8 +9,9 @@ use arrow_array::{Array, ArrayRef, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use super::item::{Items, Text};
+use super::item::Items;
 use super::stored::StoredItem;
+use super::text::Text;
 use crate::long;
 
 /// An item type that has a column type.

@@ -2,15 +2,18 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `item` | an item, its code, and batches of items |
+//! | `item` | an item, its key and its code, and batches of items |
+//! | `text` | texts as items |
 //! | `stored` | an item as bytes |
 //! | `column` | an item type as an Arrow column |
 
 mod column;
 mod item;
 mod stored;
+mod text;
 
 pub(crate) use self::column::Column;
 pub(crate) use self::item::Part;
-pub use self::item::{Item, Items, Text, TextSecret};
+pub use self::item::{Item, Items};
 pub use self::stored::StoredItem;
+pub use self::text::{Text, TextSecret};

@@ -1,6 +1,7 @@
 //! Items as bytes, in a snapshot.
 
-use super::item::{Item, Text};
+use super::item::Item;
+use super::text::Text;
 
 /// An item that can be written down.
 ///
