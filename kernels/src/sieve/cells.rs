@@ -177,7 +177,8 @@ impl<K: CellKey> Absorb<'_, K> {
         }
     }
 
-    /// Counts one key, unless its sum is at the limit. `cell` and `others` are those of its place.
+    /// Counts `key` in the sum of its own of the cell at `cell`, or else in the one at `others`.
+    /// Returns false if that is at the limit.
     #[inline(always)]
     fn count(&mut self, cell: usize, others: usize, key: K) -> bool {
         // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
@@ -278,7 +279,9 @@ mod tests {
             let shape = Shape { log, limit, own, seed };
             let keys = [&*owners, &*others].concat().repeat(repeats);
             check(shape, &owners, &keys)?;
-            let wide = |keys: &[u32]| keys.iter().map(|&key| u64::from(key) << 20).collect::<Vec<_>>();
+            let wide = |keys: &[u32]| -> Vec<u64> {
+                keys.iter().map(|&key| u64::from(key) << 20).collect()
+            };
             check(shape, &wide(&owners), &wide(&keys))?;
             // Keys of which one word is that of others.
             let words = |keys: &[u32]| {

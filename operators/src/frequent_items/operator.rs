@@ -81,8 +81,8 @@ pub enum Emit {
 /// refused.
 ///
 /// # State
-/// That of one summary, see its `state_bytes`, and for text at most `counters` times
-/// `item_bytes_max`. With `window`, each slide that has ended adds a list of at most as many
+/// That of one summary, see its `state_bytes`, and for text at most `item_bytes_max` for each
+/// item that it monitors. With `window`, each slide that has ended adds a list of at most as many
 /// entries as the summary has counters and the slide had items, and some 70 lists hold sums of
 /// them; an entry takes 24 bytes, and 48 and the text for text.
 ///

@@ -93,7 +93,7 @@ impl Key {
         Self([words[0], words[1]].map(u64::from_le_bytes))
     }
 
-    /// Its bytes: those of a short text come first, and its length last.
+    /// Returns 16 bytes: of a short text, its own and then its length.
     #[inline(always)]
     pub(crate) fn to_bytes(self) -> [u8; 2 * WORD] {
         let Self([first, last]) = self;

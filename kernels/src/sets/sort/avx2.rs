@@ -113,8 +113,8 @@ fn merge(rows: &mut [Row], run: usize) {
 #[derive(Clone, Copy)]
 struct Row(__m256i, Avx2);
 
-/// A round of exchanges in a row: lane by lane with those of `$partners`; the larger token goes to
-/// the lanes whose bits are set in `$back`.
+/// Exchanges the tokens of `$row` with those of `$partners`, lane by lane; lanes whose bits are set
+/// in `$back` get the larger token.
 macro_rules! round {
     ($row:expr, $back:literal, $partners:expr) => {{
         let (smaller, larger) = $row.exchanged($partners);
@@ -185,7 +185,7 @@ impl Row {
         round!(pairs, 0xaa, pairs.shuffled::<0xb1>())
     }
 
-    /// The tokens of this row from the place `begin` on, at most eight, then those of `next`.
+    /// Returns the tokens of this row from lane `begin`, at most 8, on, and then those of `next`.
     #[inline(always)]
     fn followed_by(self, next: Self, begin: usize) -> Self {
         let Self(tokens, simd) = self;

@@ -1,4 +1,4 @@
-//! Masks of 64 bytes. A kernel makes those of ASCII. This module adds other characters one by one.
+//! Masks of 64 bytes: of ASCII by a kernel, with other characters added one by one.
 
 use std::ops::Range;
 
