@@ -15,6 +15,10 @@ use crate::simd::{Avx2, Avx512, RunOn, avx2};
 const LANES: usize = 8;
 /// Rows of the longest list that is sorted here: 4 KiB, which stay in the first-level cache.
 const ROWS_MAX: usize = 128;
+/// Rows that stay in registers.
+const REGISTERS: usize = 8;
+/// Longer lists are passed over if they are sorted: the look at a list costs a misprediction.
+const LOOK_MIN: usize = 2 * LANES;
 
 impl RunOn<Avx2> for SortLists<'_> {
     #[inline(always)]
@@ -23,6 +27,9 @@ impl RunOn<Avx2> for SortLists<'_> {
         let mut rows = [Row::largest(simd); ROWS_MAX];
         for ends in offsets.windows(2) {
             let list = &mut tokens[range(ends)];
+            if list.len() > LOOK_MIN && list.is_sorted() {
+                continue;
+            }
             match list.len().div_ceil(LANES) {
                 0 => {}
                 1 => sort_short(simd, list),
@@ -32,8 +39,8 @@ impl RunOn<Avx2> for SortLists<'_> {
                 5 => sort(simd, list, &mut [Row::largest(simd); 5]),
                 6 => sort(simd, list, &mut [Row::largest(simd); 6]),
                 7 => sort(simd, list, &mut [Row::largest(simd); 7]),
-                8 => sort(simd, list, &mut [Row::largest(simd); 8]),
-                count if count <= ROWS_MAX => sort(simd, list, &mut rows[..count]),
+                REGISTERS => sort(simd, list, &mut [Row::largest(simd); REGISTERS]),
+                count if count <= ROWS_MAX => sort_long(simd, list, &mut rows[..count]),
                 _ => list.sort_unstable(),
             }
         }
@@ -57,15 +64,40 @@ fn sort_short(simd: Avx2, list: &mut [u32]) {
 /// Sorts a list in `rows`, two or more, of which the last one may be filled in part.
 #[inline(always)]
 fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
+    load(simd, list, rows);
+    merge_runs(rows, 1);
+    store(simd, rows, list);
+}
+
+/// The same for more rows than there are registers for.
+#[inline(always)]
+fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
+    load(simd, list, rows);
+    let (parts, rest) = rows.as_chunks_mut::<REGISTERS>();
+    for part in parts {
+        let mut in_registers = *part;
+        merge_runs(&mut in_registers, 1);
+        *part = in_registers;
+    }
+    merge_runs(rest, 1);
+    merge_runs(rows, REGISTERS);
+    store(simd, rows, list);
+}
+
+/// Loads a list into rows, each of which is sorted.
+#[inline(always)]
+fn load(simd: Avx2, list: &[u32], rows: &mut [Row]) {
     let last = rows.len() - 1;
     let (whole, _) = list.as_chunks::<LANES>();
     for (row, tokens) in rows[..last].iter_mut().zip(whole) {
         *row = Row(simd.load_u32(tokens), simd).sorted();
     }
-    let rest = &list[last * LANES..];
-    let rest_len = rest.len();
-    rows[last] = Row::load_part(simd, rest).sorted();
-    let mut run = 1;
+    rows[last] = Row::load_part(simd, &list[last * LANES..]).sorted();
+}
+
+/// Merges sorted runs of `run` rows, a power of two, until there is one.
+#[inline(always)]
+fn merge_runs(rows: &mut [Row], mut run: usize) {
     while run < rows.len() {
         let mut begin = 0;
         while begin + run < rows.len() {
@@ -75,6 +107,13 @@ fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
         }
         run *= 2;
     }
+}
+
+/// Writes two rows or more to a list, which ends in the last one.
+#[inline(always)]
+fn store(simd: Avx2, rows: &[Row], list: &mut [u32]) {
+    let last = rows.len() - 1;
+    let rest_len = list.len() - last * LANES;
     let (whole, _) = list.as_chunks_mut::<LANES>();
     for (row, tokens) in rows[..last].iter().zip(whole) {
         simd.store_u32(row.0, tokens);
