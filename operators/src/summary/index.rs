@@ -119,7 +119,8 @@ impl<K: Item> ItemIndex<K> {
         // From the last on, each node becomes the first of its chain: no chain is walked.
         for slot in (0..self.nodes.len()).rev() {
             let head = self.head(self.nodes[slot].item.key());
-            self.nodes[slot].next = std::mem::replace(&mut self.heads[head], narrow(slot));
+            let first = &mut self.heads[head as usize];
+            self.nodes[slot].next = std::mem::replace(first, narrow(slot));
         }
     }
 
@@ -147,33 +148,41 @@ impl<K: Item> ItemIndex<K> {
         self.nodes.iter().map(|node| &node.item)
     }
 
-    /// Fetches into the cache where the chain of this key begins.
+    /// The chain of this key.
     #[inline(always)]
-    pub(super) fn prefetch_head(&self, key: K::Key) {
-        prefetch(&self.heads, self.head(key));
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 heads")]
+    pub(super) fn head(&self, key: K::Key) -> u32 {
+        (key.product(self.multipliers) >> self.shift) as u32
     }
 
-    /// Fetches into the cache the first node of the chain of this key.
+    /// Fetches into the cache where a chain begins.
     #[inline(always)]
-    pub(super) fn prefetch_first(&self, key: K::Key) {
-        prefetch(&self.nodes, self.heads[self.head(key)] as usize);
+    pub(super) fn prefetch_head(&self, head: u32) {
+        prefetch(&self.heads, head as usize);
+    }
+
+    /// Fetches into the cache the first node of a chain.
+    #[inline(always)]
+    pub(super) fn prefetch_first(&self, head: u32) {
+        prefetch(&self.nodes, self.heads[head as usize] as usize);
     }
 
     /// Fetches into the cache the head of the chain of the item in this slot.
     #[inline(always)]
     pub(super) fn prefetch_link(&self, slot: u32) {
-        self.prefetch_head(self.nodes[slot as usize].item.key());
+        self.prefetch_head(self.head(self.nodes[slot as usize].item.key()));
     }
 
     /// The slot of an item, if it is there.
     pub(super) fn slot_of(&self, item: K::Ref<'_>) -> Option<u32> {
-        self.find(item, self.key_of(item))
+        let key = self.key_of(item);
+        self.find(item, key, self.head(key))
     }
 
-    /// The slot of `item`, whose key is `key`.
+    /// The slot of `item`, whose key is `key`, in the chain `head` of that.
     #[inline(always)]
-    pub(super) fn find(&self, item: K::Ref<'_>, key: K::Key) -> Option<u32> {
-        let mut slot = self.heads[self.head(key)];
+    pub(super) fn find(&self, item: K::Ref<'_>, key: K::Key, head: u32) -> Option<u32> {
+        let mut slot = self.heads[head as usize];
         while let Some(node) = self.nodes.get(slot as usize) {
             if node.item.is(item, key) {
                 return Some(slot);
@@ -186,17 +195,17 @@ impl<K: Item> ItemIndex<K> {
     /// Adds an item that is not there and has its key; its slot is the former length.
     pub(super) fn push(&mut self, item: K) {
         let slot = narrow(self.nodes.len());
-        let key = item.key();
+        let head = self.head(item.key());
         self.nodes.push(Node { item, next: NONE });
-        self.link(slot, key);
+        self.link(slot, head);
     }
 
-    /// Puts an item that is not there into the place of another.
+    /// Puts an item that is not there into the place of another. `head` is the chain of `key`.
     #[inline]
-    pub(super) fn assign(&mut self, slot: u32, item: K::Ref<'_>, key: K::Key) {
+    pub(super) fn assign(&mut self, slot: u32, item: K::Ref<'_>, key: K::Key, head: u32) {
         self.unlink(slot);
         self.nodes[slot as usize].item.assign(item, key);
-        self.link(slot, key);
+        self.link(slot, head);
     }
 
     /// Puts an item from elsewhere, which is not there, into the place of another, which it
@@ -204,9 +213,9 @@ impl<K: Item> ItemIndex<K> {
     pub(super) fn replace(&mut self, slot: u32, mut item: K) -> K {
         self.unlink(slot);
         item.rekey(&self.secret);
-        let key = item.key();
+        let head = self.head(item.key());
         let old = std::mem::replace(&mut self.nodes[slot as usize].item, item);
-        self.link(slot, key);
+        self.link(slot, head);
         old
     }
 
@@ -232,18 +241,11 @@ impl<K: Item> ItemIndex<K> {
             + self.items().map(Item::heap_bytes).sum::<usize>()
     }
 
+    /// Puts the node in `slot`, which is in no chain, at the end of its own, `head`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 heads")]
-    fn head(&self, key: K::Key) -> usize {
-        (key.product(self.multipliers) >> self.shift) as usize
-    }
-
-    /// Puts the node in `slot`, which is in no chain, at the end of its own.
-    #[inline(always)]
-    fn link(&mut self, slot: u32, key: K::Key) {
+    fn link(&mut self, slot: u32, head: u32) {
         self.nodes[slot as usize].next = NONE;
-        let head = self.head(key);
-        let mut link = &mut self.heads[head];
+        let mut link = &mut self.heads[head as usize];
         while *link != NONE {
             let next = *link as usize;
             link = &mut self.nodes[next].next;
@@ -261,7 +263,7 @@ impl<K: Item> ItemIndex<K> {
     #[inline(always)]
     fn repoint(&mut self, from: u32, to: u32) {
         let head = self.head(self.nodes[from as usize].item.key());
-        let mut link = &mut self.heads[head];
+        let mut link = &mut self.heads[head as usize];
         while *link != from {
             let next = *link as usize;
             link = &mut self.nodes[next].next;

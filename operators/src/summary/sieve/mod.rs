@@ -510,7 +510,7 @@ impl<K: Item> Sieve<K> {
         // An item that is neither resident nor in a crowded place is not monitored: no look-up.
         if self.table.may_hold(place, key) {
             self.detours += usize::from(!self.table.is_resident(place, key));
-            if let Some(slot) = self.index.find(item, key) {
+            if let Some(slot) = self.index.find(item, key, self.index.head(key)) {
                 self.flush(slot);
                 let count = &mut self.counts[slot as usize];
                 *count = count.saturating_add(weight);
@@ -560,7 +560,7 @@ impl<K: Item> Sieve<K> {
         let error = self.table.alpha(place).max(above);
         let count = error.saturating_add(weight);
         self.table.evict(self.index.item(slot).key(), self.counts[slot as usize]);
-        self.index.assign(slot, item, key);
+        self.index.assign(slot, item, key, self.index.head(key));
         self.table.house(place, key, K::is_exact(key));
         self.counts[slot as usize] = count;
         self.errors[slot as usize] = error;

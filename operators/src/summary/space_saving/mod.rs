@@ -201,34 +201,35 @@ impl<K: Item> SpaceSaving<K> {
             // Found so soon that fetching them in advance takes longer.
             for (position, weight) in (0..len).map(weighted) {
                 let key = batch.key(position, self.index.secret());
-                self.add(batch.item(position), key, weight);
+                self.add(batch.item(position), key, self.index.head(key), weight);
             }
             return;
         }
-        let mut keys = [K::Key::default(); BLOCK];
+        let (mut keys, mut heads) = ([K::Key::default(); BLOCK], [0; BLOCK]);
         for start in (0..len).step_by(BLOCK) {
             let block = start..len.min(start + BLOCK);
-            for (key, place) in keys.iter_mut().zip(block.clone()) {
+            for ((key, head), place) in keys.iter_mut().zip(&mut heads).zip(block.clone()) {
                 *key = batch.key(weighted(place).0, self.index.secret());
+                *head = self.index.head(*key);
             }
             // The heads of chains are on their way while the last keys are computed, and the first
             // nodes while the other heads are read.
-            let keys = &keys[..block.len()];
-            keys.iter().for_each(|key| self.index.prefetch_head(*key));
-            keys.iter().for_each(|key| self.index.prefetch_first(*key));
-            for (&key, place) in keys.iter().zip(block) {
+            let heads = &heads[..block.len()];
+            heads.iter().for_each(|&head| self.index.prefetch_head(head));
+            heads.iter().for_each(|&head| self.index.prefetch_first(head));
+            for ((&key, &head), place) in keys.iter().zip(heads).zip(block) {
                 let (position, weight) = weighted(place);
-                self.add(batch.item(position), key, weight);
+                self.add(batch.item(position), key, head, weight);
             }
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, item: K::Ref<'_>, key: K::Key, weight: u64) {
+    fn add(&mut self, item: K::Ref<'_>, key: K::Key, head: u32, weight: u64) {
         if weight == 0 {
             return;
         }
-        if let Some(slot) = self.index.find(item, key) {
+        if let Some(slot) = self.index.find(item, key, head) {
             // The queue of minima is not told: it sees when the turn of the counter comes.
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(weight);
@@ -245,7 +246,7 @@ impl<K: Item> SpaceSaving<K> {
             let count = min.saturating_add(weight);
             self.counts[slot as usize] = count;
             self.errors[slot as usize] = min;
-            self.index.assign(slot, item, key);
+            self.index.assign(slot, item, key, head);
             self.min_queue.put_back(slot, count, self.counters);
         }
     }
