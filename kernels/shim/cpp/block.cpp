@@ -83,8 +83,6 @@ std::uint64_t random_number() {
 
 Warp& warp_of(const Thread& thread) { return block.warps[thread.index / WARP]; }
 
-void wait_for_others() { block.running->fiber.switch_to(*block.scheduler); }
-
 // Some lanes of a warp, the lowest first. Without an allocation: there is one list a collective.
 struct Lanes {
     std::array<Thread*, WARP> threads;
@@ -113,6 +111,16 @@ Thread* next_ready() {
     Thread* thread = block.ready.front();
     block.ready.pop_front();
     return thread;
+}
+
+// Lets the next thread that can go on do so, and returns when it is the turn of this one again. The
+// scheduler goes on where there is none, and after a failure.
+void wait_for_others() {
+    Thread& own = *block.running;
+    Thread* next = block.failure.empty() ? next_ready() : nullptr;
+    if (next == &own) return;
+    block.running = next;
+    own.fiber.switch_to(next ? next->fiber : *block.scheduler);
 }
 
 void release_barrier() {
@@ -241,21 +249,16 @@ void begin_block(unsigned number) {
     race_block_begins();
 }
 
+// Threads hand over to each other, until none can go on.
 void run_block() {
-    while (block.alive > 0 && block.failure.empty()) {
-        Thread* next = next_ready();
-        if (!next) {
-            const Thread* stuck = block.at_barrier.empty() ? nullptr : block.at_barrier.front();
-            block.failure = "deadlock: " + std::to_string(block.at_barrier.size()) + " of " +
-                            std::to_string(block.alive) + " threads wait at a barrier, others " +
-                            "for copies or arrivals" +
-                            (stuck ? " at line " + std::to_string(stuck->line) : "");
-            return;
-        }
-        block.running = next;
-        block.scheduler->switch_to(next->fiber);
-        block.running = nullptr;
-    }
+    block.running = next_ready();
+    block.scheduler->switch_to(block.running->fiber);
+    if (block.alive == 0 || !block.failure.empty()) return;
+    const Thread* stuck = block.at_barrier.empty() ? nullptr : block.at_barrier.front();
+    block.failure = "deadlock: " + std::to_string(block.at_barrier.size()) + " of " +
+                    std::to_string(block.alive) + " threads wait at a barrier, others " +
+                    "for copies or arrivals" +
+                    (stuck ? " at line " + std::to_string(stuck->line) : "");
 }
 
 // A line whose barriers and warp synchronizations are left out, to show that a check notices.

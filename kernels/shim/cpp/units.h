@@ -110,6 +110,17 @@ inline unsigned word_of(Halves halves) {
     return word;
 }
 
+using Floats = std::array<float, 2>;
+
+inline Floats floats_of(unsigned word) {
+    const Halves halves = halves_of(word);
+    return {static_cast<float>(halves[0]), static_cast<float>(halves[1])};
+}
+
+struct FloatOperands {
+    Floats left[4], right[2];
+};
+
 }  // namespace shim
 
 inline unsigned to_halves(float low, float high) {
@@ -139,18 +150,18 @@ inline unsigned multiply_halves(unsigned left, unsigned right) {
 
 SHIM_UNCHECKED inline void add_rows(float (&sums)[4], const unsigned (&left)[4],
                                     unsigned right_low, unsigned right_high) {
-    const shim::Operands own{{left[0], left[1], left[2], left[3]}, {right_low, right_high}};
+    // Each half is converted once, not for each product.
+    const shim::FloatOperands own{{shim::floats_of(left[0]), shim::floats_of(left[1]),
+                                   shim::floats_of(left[2]), shim::floats_of(left[3])},
+                                  {shim::floats_of(right_low), shim::floats_of(right_high)}};
     const auto& lanes = shim::of_all_lanes(own);
     const unsigned row = shim::lane() / 4, pair = shim::lane() % 4;
     for (unsigned sum = 0; sum < 4; ++sum) {
         const unsigned column = 2 * pair + sum % 2;
         for (unsigned word = 0; word < 8; ++word) {
-            const auto of_left =
-                shim::halves_of(lanes[4 * row + word % 4].left[sum / 2 + word / 4 * 2]);
-            const auto of_right = shim::halves_of(lanes[4 * column + word % 4].right[word / 4]);
-            for (unsigned i = 0; i < 2; ++i) {
-                sums[sum] += static_cast<float>(of_left[i]) * static_cast<float>(of_right[i]);
-            }
+            const auto& of_left = lanes[4 * row + word % 4].left[sum / 2 + word / 4 * 2];
+            const auto& of_right = lanes[4 * column + word % 4].right[word / 4];
+            for (unsigned i = 0; i < 2; ++i) sums[sum] += of_left[i] * of_right[i];
         }
     }
 }

@@ -21,6 +21,9 @@ const COMMON: [&str; 8] = [
     "-ffp-contract=off",
 ];
 
+/// Without it, a function of the compiler counts bits.
+const MACHINE: &[&str] = if cfg!(target_arch = "x86_64") { &["-mpopcnt"] } else { &[] };
+
 /// The folder of the shim in the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -105,7 +108,7 @@ impl Compiler {
         flags: &[&str],
     ) -> io::Result<PathBuf> {
         let mut command = Command::new(&self.path);
-        command.args(COMMON).arg(self.level).args(flags);
+        command.args(COMMON).args(MACHINE).arg(self.level).args(flags);
         for folder in [&self.header, &Path::new(HOME).join("cpp"), &kernels()] {
             command.arg("-I").arg(folder);
         }
