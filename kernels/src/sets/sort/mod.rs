@@ -2,8 +2,9 @@
 //!
 //! A list is a few rows, a register each. Rows are sorted, then runs of rows are merged, by the
 //! network of Batcher for bitonic sequences (Knuth, *The Art of Computer Programming* 3, §5.3.4).
-//! The places that it compares depend on the number of rows only, so no branch depends on a token.
-//! Up to eight rows stay in registers from the first step to the last:
+//! The places that it compares depend on the number of rows only, so no branch depends on a token,
+//! but for one: a list of more than two rows that is sorted already stays as it is. Up to eight
+//! rows stay in registers from the first step to the last; longer lists begin with runs of eight:
 //!
 //! ```text
 //! rows      7 3 9 8 .. │ 2 5 1 6 .. │ 4 ∞ ∞ ∞ ..    the last one is filled with the largest token
@@ -44,7 +45,8 @@ use crate::simd::{Base, Call, Portable, RunOn, Scalar, dispatch};
 ///
 /// # Cost
 ///
-/// `log2(n)² / 16` vector exchanges a token of a list of `n`, of at most 1,024. Allocates nothing.
+/// `log2(n)² / 16` vector exchanges a token of a list of `n`, of at most 1,024; a look at each token
+/// if more than 16 are sorted already. Allocates nothing.
 ///
 /// # Backends
 ///
