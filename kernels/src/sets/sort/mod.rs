@@ -45,8 +45,8 @@ use crate::simd::{Base, Call, Portable, RunOn, Scalar, dispatch};
 ///
 /// # Cost
 ///
-/// `log2(n)² / 16` vector exchanges a token of a list of `n`, of at most 1,024; a look at each token
-/// if more than 16 are sorted already. Allocates nothing.
+/// `log2(n)² / 16` vector exchanges a token of a list of `n`, of at most 1,024; a look at each
+/// token of a list that is sorted already. Allocates nothing.
 ///
 /// # Backends
 ///
