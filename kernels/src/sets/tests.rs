@@ -96,6 +96,27 @@ fn lists_of_all_lengths_are_sorted() {
 }
 
 #[test]
+fn lists_that_are_sorted_or_nearly_so_are_sorted() {
+    for length in [2, 15, 16, 17, 18, 64, 65, 200, 1024, 1025] {
+        let sorted: Vec<u32> = (0..length).collect();
+        let exchanged = |place: usize| {
+            let mut list = sorted.clone();
+            list.swap(place, place + 1);
+            list
+        };
+        let last = sorted.len() - 2;
+        let lists =
+            [sorted.clone(), exchanged(0), sorted.clone(), exchanged(last), exchanged(last / 2)];
+        let offsets: Vec<u32> = (0..=5).map(|list| list * length).collect();
+        for isa in Isa::available() {
+            let mut tokens = lists.concat();
+            sort_lists(isa, &offsets, &mut tokens);
+            assert_eq!(tokens, sorted.repeat(5), "{length} {isa}");
+        }
+    }
+}
+
+#[test]
 fn the_largest_token_is_sorted_too() {
     for isa in Isa::available() {
         let mut tokens = [u32::MAX, 1, u32::MAX, 0, u32::MAX, 2, 1, 7, 5, 3, 2, 9];

@@ -152,8 +152,8 @@ fn merge(rows: &mut [Row], run: usize) {
 #[derive(Clone, Copy)]
 struct Row(__m256i, Avx2);
 
-/// Exchanges the tokens of `$row` with those of `$partners`, lane by lane; lanes whose bits are set
-/// in `$back` get the larger token.
+/// Compares each lane of `$row` with that lane of `$partners`, and keeps one of the two tokens: the
+/// larger one where the bit of the lane is set in `$back`, the smaller one elsewhere.
 macro_rules! round {
     ($row:expr, $back:literal, $partners:expr) => {{
         let (smaller, larger) = $row.exchanged($partners);
@@ -224,7 +224,8 @@ impl Row {
         round!(pairs, 0xaa, pairs.shuffled::<0xb1>())
     }
 
-    /// Returns the tokens of this row from lane `begin`, at most 8, on, and then those of `next`.
+    /// Returns eight tokens: those of this row from lane `begin` on, which is at most 8, then the
+    /// first ones of `next`.
     #[inline(always)]
     fn followed_by(self, next: Self, begin: usize) -> Self {
         let Self(tokens, simd) = self;
