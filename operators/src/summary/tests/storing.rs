@@ -123,9 +123,9 @@ proptest! {
 }
 
 /// Small snapshots of summaries that have seen replacements.
-fn snapshots() -> Vec<(Subject<u32>, Vec<u8>)> {
+fn snapshots<K: TestItem + StoredItem>() -> Vec<(Subject<K>, Vec<u8>)> {
     let isa = Isa::selected().unwrap();
-    let CapacityError::StateBytes { bytes_min, .. } = Sieve::<u32>::within(isa, 4, 0).unwrap_err()
+    let CapacityError::StateBytes { bytes_min, .. } = Sieve::<K>::within(isa, 4, 0).unwrap_err()
     else {
         unreachable!("no sieve fits into nothing")
     };
@@ -145,9 +145,8 @@ fn snapshots() -> Vec<(Subject<u32>, Vec<u8>)> {
         .collect()
 }
 
-#[test]
-fn every_truncation_and_every_flipped_bit_is_refused() {
-    for (subject, bytes) in snapshots() {
+fn check_damage<K: TestItem + StoredItem>() {
+    for (subject, bytes) in snapshots::<K>() {
         for len in 0..bytes.len() {
             assert!(subject.restore(&bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
         }
@@ -162,6 +161,12 @@ fn every_truncation_and_every_flipped_bit_is_refused() {
     }
 }
 
+#[test]
+fn every_truncation_and_every_flipped_bit_is_refused() {
+    check_damage::<u32>();
+    check_damage::<Text>();
+}
+
 /// Makes length and checksum right.
 fn seal(bytes: &mut [u8]) {
     let end = bytes.len() - 4;
@@ -170,10 +175,9 @@ fn seal(bytes: &mut [u8]) {
     bytes[end..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-#[test]
-fn forged_numbers_are_refused_or_do_no_harm() {
+fn check_forgery<K: TestItem + StoredItem>() {
     let (mut refused, mut accepted) = (0, 0);
-    for (subject, bytes) in snapshots() {
+    for (subject, bytes) in snapshots::<K>() {
         for offset in 8..bytes.len() - 4 {
             for value in [0, 1, 0x7F, 0x80, 0xFF, bytes[offset].wrapping_add(1)] {
                 let mut forged = bytes.clone();
@@ -196,6 +200,13 @@ fn forged_numbers_are_refused_or_do_no_harm() {
         }
     }
     assert!(refused > 1_000 && accepted > 1_000, "{refused} refused, {accepted} accepted");
+}
+
+#[test]
+fn forged_numbers_are_refused_or_do_no_harm() {
+    check_forgery::<u32>();
+    check_forgery::<Text>();
+    check_forgery::<Colliding>();
 }
 
 #[test]
