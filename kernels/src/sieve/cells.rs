@@ -56,6 +56,12 @@ pub fn place_of(hash: CodeHash, shift: u32, key: impl CellKey) -> usize {
     (hash.of(key) >> shift) as usize
 }
 
+/// The cell of a place, and the indexes of its sums: of other keys, and of the key of the cell.
+#[inline(always)]
+const fn cell_and_sums(place: u32) -> (u32, [u32; 2]) {
+    (place >> LANES_LOG, [1 + place % (1 << LANES_LOG), 0])
+}
+
 /// Keys whose places are computed together, whose cells are prefetched, and whose refusals are a
 /// word. With AVX-512 and 64 of them, the loop takes half of the time that it takes with the same
 /// hash inside it.
@@ -142,23 +148,21 @@ impl<K: CellKey> Absorb<'_, K> {
         let (groups, rest) = self.keys.as_chunks::<GROUP>();
         for (word, group) in groups.iter().enumerate() {
             // Into arrays first: this loop has no other effect, so that it becomes vectors.
-            let (mut cells, mut others) = ([0; GROUP], [0; GROUP]);
-            for ((cell, others), &key) in cells.iter_mut().zip(&mut others).zip(group) {
-                let place = self.hash.of(key) >> self.shift;
-                *cell = place >> LANES_LOG;
-                *others = 1 + place % (1 << LANES_LOG);
+            let (mut cells, mut sums) = ([0; GROUP], [[0; 2]; GROUP]);
+            for ((cell, sums), &key) in cells.iter_mut().zip(&mut sums).zip(group) {
+                (*cell, *sums) = cell_and_sums(self.hash.of(key) >> self.shift);
             }
             if is_far {
                 cells.iter().for_each(|&cell| prefetch(self.cells, cell as usize));
             }
             let (cells, _) = cells.as_chunks::<UNROLLED>();
-            let (others, _) = others.as_chunks::<UNROLLED>();
+            let (sums, _) = sums.as_chunks::<UNROLLED>();
             let (keys, _) = group.as_chunks::<UNROLLED>();
             let mut refused = 0;
             let mut bit = 1;
-            for ((cells, others), keys) in cells.iter().zip(others).zip(keys) {
-                for ((&cell, &others), &key) in cells.iter().zip(others).zip(keys) {
-                    if !self.count(cell as usize, others as usize, key) {
+            for ((cells, sums), keys) in cells.iter().zip(sums).zip(keys) {
+                for ((&cell, sums), &key) in cells.iter().zip(sums).zip(keys) {
+                    if !self.count(cell, sums, key) {
                         refused |= bit;
                     }
                     bit <<= 1;
@@ -170,25 +174,29 @@ impl<K: CellKey> Absorb<'_, K> {
             *word = 0;
         }
         for (bit, &key) in rest.iter().enumerate() {
-            let place = place_of(self.hash, self.shift, key);
-            if !self.count(place / LANES, others_of(place), key) {
+            let (cell, sums) = cell_and_sums(self.hash.of(key) >> self.shift);
+            if !self.count(cell, &sums, key) {
                 self.refused[groups.len()] |= 1 << bit;
             }
         }
     }
 
-    /// Counts `key` in the sum of its own of the cell at `cell`, or else in the one at `others`.
-    /// Returns false if that is at the limit.
+    /// Counts `key` in a sum of the cell at `cell`, the second one of `sums` if it is the key of
+    /// that. Returns false if that is at the limit.
     #[inline(always)]
-    fn count(&mut self, cell: usize, others: usize, key: K) -> bool {
+    fn count(&mut self, cell: u32, sums: &[u32; 2], key: K) -> bool {
         // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
         // as the number of places, a power of two, has zeros: it is below that, and its cell is
         // below the number of cells.
-        let cell = unsafe { self.cells.get_unchecked_mut(cell) };
-        // An index rather than a branch: whether the key matches cannot be foretold.
+        let cell = unsafe { self.cells.get_unchecked_mut(cell as usize) };
         let is_own = cell.key == key;
-        let sum = select_unpredictable(is_own, OWN, others);
-        // SAFETY: `others` is 1 and the remainder of a division by the number of lanes.
+        // No branch: whether the key matches cannot be foretold. After a comparison of two words,
+        // compilers make one of a choice between registers, and reading costs less.
+        let sum = match K::WORDS {
+            1 => select_unpredictable(is_own, OWN, sums[0] as usize),
+            _ => sums[usize::from(is_own)] as usize,
+        };
+        // SAFETY: it is 0, or 1 and the remainder of a division by the number of lanes.
         let sum = unsafe { cell.sums.get_unchecked_mut(sum) };
         // A sum of `i32::MAX` was above every limit before.
         let next = sum.wrapping_add(1);

@@ -44,6 +44,8 @@ const SHIFT: u32 = 9;
 
 /// Key of a cell: an integer, or two words.
 pub trait CellKey: Copy + Eq + Debug + Default + Send + Sync + 'static {
+    /// Number of words that a comparison reads.
+    const WORDS: usize;
     /// The key of a small integer.
     fn small(code: u8) -> Self;
     /// The sum of the products with these multipliers, modulo 2^64.
@@ -53,6 +55,8 @@ pub trait CellKey: Copy + Eq + Debug + Default + Send + Sync + 'static {
 macro_rules! integer_key {
     ($integer:ident) => {
         impl CellKey for $integer {
+            const WORDS: usize = 1;
+
             fn small(code: u8) -> Self {
                 code.into()
             }
@@ -69,6 +73,8 @@ integer_key!(u32);
 integer_key!(u64);
 
 impl CellKey for [u64; 2] {
+    const WORDS: usize = 2;
+
     fn small(code: u8) -> Self {
         [code.into(), 0]
     }

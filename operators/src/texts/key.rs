@@ -13,6 +13,18 @@ const LAST: u32 = u64::BITS - u8::BITS;
 /// Last byte of the key of a longer text.
 const LONG: u64 = 0xff;
 
+/// Masks of the first bytes of a key, by their number: reading one takes less than shifting two
+/// words.
+static FIRST: [u128; SHORT_MAX + 1] = {
+    let mut masks = [0; SHORT_MAX + 1];
+    let mut len = 1;
+    while len <= SHORT_MAX {
+        masks[len] = masks[len - 1] << u8::BITS | 0xff;
+        len += 1;
+    }
+    masks
+};
+
 /// A hash with a secret of its own, so that nobody can choose texts that collide.
 #[derive(Clone, Copy)]
 pub(crate) struct TextHash(RapidSecrets);
@@ -75,8 +87,7 @@ impl Key {
     // Without a branch, because the lengths of words cannot be foreseen.
     #[inline(always)]
     pub(crate) fn of_first(len: usize, more: &[u8]) -> Option<Self> {
-        let bytes = more.first_chunk::<{ 2 * WORD }>().filter(|_| len <= SHORT_MAX)?;
-        let bytes = u128::from_le_bytes(*bytes) & !(u128::MAX << (8 * len));
+        let bytes = u128::from_le_bytes(*more.first_chunk()?) & FIRST.get(len)?;
         let Self([first, last]) = Self::from_bytes(bytes.to_le_bytes());
         Some(Self([first, last | (len as u64) << LAST]))
     }

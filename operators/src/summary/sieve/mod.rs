@@ -473,12 +473,16 @@ impl<K: Item> Sieve<K> {
     fn absorb<'a>(&mut self, keys: &[K::Key], item: impl Fn(usize) -> K::Ref<'a>) {
         let mut refused = std::mem::take(&mut self.refused);
         self.table.absorb(self.isa, keys, &mut refused);
-        for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
-            let mut word = word;
-            while word != 0 {
-                let position = start + word.trailing_zeros() as usize;
+        for group in 0..refused.len() {
+            // What the index has of later items is on its way meanwhile.
+            for position in positions(&refused, group + 2) {
+                self.index.prefetch_head(self.index.head(keys[position]));
+            }
+            for position in positions(&refused, group + 1) {
+                self.index.prefetch_first(self.index.head(keys[position]));
+            }
+            for position in positions(&refused, group) {
                 self.settle(item(position), keys[position], 1);
-                word &= word - 1;
             }
         }
         self.refused = refused;
@@ -509,9 +513,12 @@ impl<K: Item> Sieve<K> {
         let place = self.table.place(key);
         // An item that is neither resident nor in a crowded place is not monitored: no look-up.
         if self.table.may_hold(place, key) {
-            self.detours += usize::from(!self.table.is_resident(place, key));
+            let is_resident = self.table.is_resident(place, key);
+            self.detours += usize::from(!is_resident);
             if let Some(slot) = self.index.find(item, key, self.index.head(key)) {
-                self.flush(slot);
+                if is_resident {
+                    self.flush(slot);
+                }
                 let count = &mut self.counts[slot as usize];
                 *count = count.saturating_add(weight);
                 return;
@@ -603,17 +610,12 @@ impl<K: Item> Sieve<K> {
         *count = count.saturating_add(hits);
     }
 
-    /// Chooses the residents again, the most frequent items first.
+    /// Chooses the residents again, the most frequent items.
     #[cold]
     fn rehouse(&mut self) {
-        let mut slots: Vec<u32> = (0..).zip(&self.counts).map(|(slot, _)| slot).collect();
-        slots.iter().for_each(|&slot| self.flush(slot));
-        slots.sort_unstable_by_key(|&slot| std::cmp::Reverse(self.counts[slot as usize]));
-        self.table.vacate();
-        for slot in slots {
-            let key = self.index.item(slot).key();
-            self.table.house(self.table.place(key), key, K::is_exact(key));
-        }
+        (0..).take(self.counts.len()).for_each(|slot| self.flush(slot));
+        let Self { table, index, counts, .. } = self;
+        table.rehouse(counts, |slot| index.item(slot).key(), K::is_exact);
         self.detours = 0;
     }
 
@@ -699,6 +701,17 @@ impl<K: Item> Sieve<K> {
             + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
+}
+
+/// Positions of the bits of a word, if there is that word.
+#[inline(always)]
+fn positions(words: &[u64], word: usize) -> impl Iterator<Item = usize> {
+    let mut bits = words.get(word).copied().unwrap_or(0);
+    std::iter::from_fn(move || {
+        let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(word * GROUP + bit)
+    })
 }
 
 fn check(counters: usize) -> Result<(), CapacityError> {

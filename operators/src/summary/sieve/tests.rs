@@ -98,6 +98,30 @@ fn places_of_one_cell_have_alphas_and_marks_of_their_own() {
 }
 
 #[test]
+fn the_most_frequent_item_of_a_cell_becomes_its_resident() {
+    let mut table = table(4);
+    let keys = [(8, 2), (10, 1), (11, 1)].map(|(place, len)| colliding(4, place, len)).concat();
+    table.house(11, keys[3], true);
+    table.house(8, keys[0], true);
+    assert_eq!([8, 10, 11].map(|place| table.may_hold(place, 0)), [true, false, false]);
+    for (counts, resident, crowded) in [
+        ([5, 9, 9], 1, [true, true, false]),
+        ([9, 5, 9], 0, [true, true, false]),
+        ([5, 5, 9], 2, [true, false, false]),
+    ] {
+        table.rehouse(&counts, |slot| keys[slot as usize], |_| true);
+        for (slot, &key) in keys.iter().enumerate() {
+            let place = table.place(key);
+            assert_eq!(table.is_resident(place, key), slot == resident, "{counts:?}");
+        }
+        assert_eq!([8, 10, 11].map(|place| table.may_hold(place, 0)), crowded, "{counts:?}");
+        let mut refused = Vec::new();
+        table.absorb(Isa::Scalar, &[keys[resident]; 3], &mut refused);
+        assert_eq!((table.take_hits(keys[resident]), refused), (3, vec![0]));
+    }
+}
+
+#[test]
 fn merged_sieves_keep_the_excess_and_go_on() {
     for (counters, cells) in [(3, 4), (10, 16), (30, 256), (30, 1 << 12)] {
         for has_own_seeds in [false, true] {

@@ -231,8 +231,41 @@ impl<K: CellKey> Table<K> {
         }
     }
 
-    /// Vacates all cells; hits must have been taken.
-    pub(super) fn vacate(&mut self) {
+    /// Chooses the residents again: of the items of a cell the one with the largest of `counts`,
+    /// the first one of equals. Hits must have been taken. O(cells).
+    ///
+    /// `key` returns the key of an item by its slot, and `is_exact` whether an item has that key
+    /// alone.
+    pub(super) fn rehouse(
+        &mut self,
+        counts: &[u64],
+        key: impl Fn(u32) -> K,
+        is_exact: impl Fn(K) -> bool,
+    ) {
+        self.vacate();
+        // Until all are chosen, the cell has the slot of its resident in place of hits.
+        for (slot, count) in (0..).zip(counts) {
+            let key = key(slot);
+            let place = self.place(key);
+            let vacant = self.vacant(place / LANES);
+            let cell = &mut self.cells[place / LANES];
+            let (resident, own) = (cell.key, cell.sums[OWN].cast_unsigned());
+            let is_first = resident == vacant;
+            let is_chosen = is_first || *count > counts[own as usize];
+            if is_chosen {
+                (cell.key, cell.sums[OWN]) = (key, slot.cast_signed());
+            }
+            if !is_first {
+                let place = if is_chosen { self.place(resident) } else { place };
+                *self.marked_units_mut(place) |= CROWDED;
+            }
+        }
+        for cell in &mut self.cells {
+            cell.sums[OWN] = no_hits(is_exact(cell.key));
+        }
+    }
+
+    fn vacate(&mut self) {
         for index in 0..self.cells.len() {
             self.cells[index].key = self.vacant(index);
         }
