@@ -473,16 +473,12 @@ impl<K: Item> Sieve<K> {
     fn absorb<'a>(&mut self, keys: &[K::Key], item: impl Fn(usize) -> K::Ref<'a>) {
         let mut refused = std::mem::take(&mut self.refused);
         self.table.absorb(self.isa, keys, &mut refused);
-        for group in 0..refused.len() {
-            // What the index has of later items is on its way meanwhile.
-            for position in positions(&refused, group + 2) {
-                self.index.prefetch_head(self.index.head(keys[position]));
-            }
-            for position in positions(&refused, group + 1) {
-                self.index.prefetch_first(self.index.head(keys[position]));
-            }
-            for position in positions(&refused, group) {
+        for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
+            let mut word = word;
+            while word != 0 {
+                let position = start + word.trailing_zeros() as usize;
                 self.settle(item(position), keys[position], 1);
+                word &= word - 1;
             }
         }
         self.refused = refused;
@@ -701,17 +697,6 @@ impl<K: Item> Sieve<K> {
             + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
-}
-
-/// Positions of the bits of a word, if there is that word.
-#[inline(always)]
-fn positions(words: &[u64], word: usize) -> impl Iterator<Item = usize> {
-    let mut bits = words.get(word).copied().unwrap_or(0);
-    std::iter::from_fn(move || {
-        let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-        bits &= bits - 1;
-        Some(word * GROUP + bit)
-    })
 }
 
 fn check(counters: usize) -> Result<(), CapacityError> {
