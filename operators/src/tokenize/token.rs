@@ -38,6 +38,12 @@ impl<'a> Token<'a> {
         &self.text[self.begin..self.end]
     }
 
+    /// The text that it is a part of, and the range of its bytes there.
+    #[inline(always)]
+    pub(super) fn part(&self) -> (&'a str, Range<usize>) {
+        (self.text, self.begin..self.end)
+    }
+
     /// Its bytes, and what follows it.
     #[inline(always)]
     pub(super) fn bytes_and_more(&self) -> &'a [u8] {

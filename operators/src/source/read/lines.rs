@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_array::builder::StringBuilder;
 use arrow_schema::{DataType, SchemaRef};
 use memchr::{memchr_iter, memrchr};
 use trommel_engine::operator::{
@@ -15,7 +14,7 @@ use trommel_engine::operator::{
 
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
-use crate::columns::{column_batch, column_schema};
+use crate::columns::{TextsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
@@ -470,20 +469,12 @@ impl<F: LineFormat> Source for LineSource<F> {
 /// Format `lines`: one row per line.
 pub(super) struct TextLines {
     schema: SchemaRef,
-    text: StringBuilder,
-    rows: usize,
-    batch: usize,
+    lines: TextsBuilder,
 }
 
 impl TextLines {
-    pub(super) fn new(batch: usize) -> Self {
-        let schema = column_schema("line", DataType::Utf8);
-        Self { schema, text: StringBuilder::new(), rows: 0, batch }
-    }
-
-    fn push(&mut self, line: &str) {
-        self.text.append_value(line);
-        self.rows += 1;
+    pub(super) fn new() -> Self {
+        Self { schema: column_schema("line", DataType::Utf8), lines: TextsBuilder::new() }
     }
 }
 
@@ -499,13 +490,13 @@ impl LineFormat for TextLines {
         // Fast path: the whole run is validated at once. Line ends are ASCII, so slices of valid
         // text at line ends are valid.
         if is_short && let Ok(text) = simdutf8::basic::from_utf8(run.bytes) {
-            run.ranges().for_each(|range| self.push(&text[range]));
+            run.ranges().for_each(|range| self.lines.push(text, range));
             return Ok(());
         }
         run.for_each_accepted(inputs, |inputs, line, bytes| {
             let Some(bytes) = bytes else { return Ok(()) };
             match simdutf8::compat::from_utf8(bytes) {
-                Ok(text) => self.push(text),
+                Ok(text) => self.lines.push(text, 0..text.len()),
                 Err(error) => {
                     let offset = error.valid_up_to();
                     inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })?;
@@ -520,18 +511,14 @@ impl LineFormat for TextLines {
     }
 
     fn rows(&self) -> usize {
-        self.rows
+        self.lines.len()
     }
 
     fn bytes(&self) -> usize {
-        self.text.values_slice().len()
+        self.lines.bytes()
     }
 
     fn take(&mut self) -> RecordBatch {
-        // Sized by the last batch, so that steady streams do not grow the buffers again.
-        let next = StringBuilder::with_capacity(self.batch.min(self.rows * 2), self.bytes());
-        let mut full = std::mem::replace(&mut self.text, next);
-        self.rows = 0;
-        column_batch(&self.schema, Arc::new(full.finish()))
+        column_batch(&self.schema, Arc::new(self.lines.take()))
     }
 }

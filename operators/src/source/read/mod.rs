@@ -311,7 +311,7 @@ impl Read {
         let named = follow::named(&self.paths, self.on_error == OnError::Fail)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => Ok(self.following(named, TextLines::new(self.batch))),
+            ReadFormat::Lines => Ok(self.following(named, TextLines::new())),
             ReadFormat::Sets => Ok(self.following(named, SetLines::new())),
             _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
@@ -461,7 +461,7 @@ impl OperatorSpec for Read {
         let inputs = Inputs::new(files, self.on_error, is_text);
         let bytes_max = self.line_bytes_max;
         Ok(match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new(self.batch)),
+            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new()),
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))
             }

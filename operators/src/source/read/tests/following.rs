@@ -21,7 +21,7 @@ impl Log {
         let named = named(&paths, false).unwrap();
         let lines = LineBuffer::of_file(1 << 16);
         let inputs = Inputs::none(on_error);
-        let source = FollowSource::new(inputs, named, TextLines::new(100), 100, lines);
+        let source = FollowSource::new(inputs, named, TextLines::new(), 100, lines);
         Self { folder, source: source.times(times) }
     }
 

@@ -105,7 +105,7 @@ fn read_lines(
     sizes: Sizes,
     on_error: OnError,
 ) -> Result<(Vec<String>, Counters), OperatorError> {
-    let (batches, counters) = read_with(TextLines::new(sizes.batch), files, sizes, on_error)?;
+    let (batches, counters) = read_with(TextLines::new(), files, sizes, on_error)?;
     Ok((lines_of(&batches), counters))
 }
 
@@ -319,7 +319,7 @@ fn batches_of_long_lines_are_bounded_in_bytes() {
     let line = [b"x".repeat(99_999), b"\n".to_vec()].concat();
     let file = line.repeat(50);
     let sizes = Sizes { batch: 8192, block: 1 << 18, step: usize::MAX, line_bytes_max: 1 << 20 };
-    let (batches, _) = read_with(TextLines::new(8192), &[&file], sizes, OnError::Fail).unwrap();
+    let (batches, _) = read_with(TextLines::new(), &[&file], sizes, OnError::Fail).unwrap();
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 50);
     assert!(batches.iter().all(|b| b.column(0).get_array_memory_size() < 3 << 20));
     assert!(batches.len() >= 4);
@@ -348,7 +348,7 @@ fn a_line_of_a_gigabyte_costs_no_memory() {
     let source = |on_error| {
         let reader = EndlessLine { left: 1 << 30, tail: b"\nshort\n" };
         let inputs = Inputs::of_readers([("big.txt", Box::new(reader) as Box<_>)], on_error);
-        LineSource::new(inputs, TextLines::new(100), 100, 1 << 20)
+        LineSource::new(inputs, TextLines::new(), 100, 1 << 20)
     };
     check_error(
         drain_source(&mut source(OnError::Fail)),

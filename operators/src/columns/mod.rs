@@ -1,4 +1,10 @@
 //! Columns that operators share, `line`, `item`, `id` and `set`: finding them and building them.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `texts` | a builder of columns of texts |
+
+mod texts;
 
 use std::sync::Arc;
 
@@ -14,6 +20,8 @@ use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_kernels::Isa;
 use trommel_kernels::sets::sort_lists;
+
+pub(crate) use self::texts::TextsBuilder;
 
 /// A batch does not have the columns that its producer declared.
 #[derive(Debug, Error)]

@@ -1,0 +1,156 @@
+//! Columns of texts, batch after batch.
+
+use std::ops::Range;
+
+use arrow_array::StringArray;
+use arrow_array::builder::{ArrayBuilder, StringBuilder};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+
+/// Bytes that are copied at once: a register. Most words are not longer.
+const COPIED: usize = 16;
+
+/// Builds a column of the texts of one batch after the other.
+///
+/// Short texts are copied faster as bytes, but these are checked when they become a column, which
+/// takes longer than it gains unless all of them are ASCII. So the last batch decides about the
+/// next one.
+pub(crate) struct TextsBuilder(Building);
+
+enum Building {
+    Bytes {
+        text: Vec<u8>,
+        /// Begin of each text, and the end of the last one.
+        offsets: Vec<i32>,
+    },
+    Texts(StringBuilder),
+}
+
+impl Building {
+    fn bytes(texts: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(texts + 1);
+        offsets.push(0);
+        Self::Bytes { text: Vec::with_capacity(bytes + COPIED), offsets }
+    }
+}
+
+impl TextsBuilder {
+    pub(crate) fn new() -> Self {
+        Self(Building::bytes(0, 0))
+    }
+
+    /// Adds the part of `text` that is `part` of its bytes; what follows it is read along.
+    ///
+    /// # Panics
+    ///
+    /// If a part does not begin and end with characters, here or in [`Self::take`]; or if a batch
+    /// has 2 GiB.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, text: &str, part: Range<usize>) {
+        match &mut self.0 {
+            Building::Bytes { text: bytes, offsets } => {
+                let (len, more) = (part.len(), &text.as_bytes()[part.start..]);
+                match more.first_chunk::<COPIED>() {
+                    // A copy of a fixed length is two instructions.
+                    Some(first) if len <= COPIED => {
+                        let end = bytes.len() + len;
+                        bytes.extend_from_slice(first);
+                        bytes.truncate(end);
+                    }
+                    _ => bytes.extend_from_slice(&more[..len]),
+                }
+                offsets.push(i32::try_from(bytes.len()).expect("a batch is below 2 GiB"));
+            }
+            Building::Texts(texts) => texts.append_value(&text[part]),
+        }
+    }
+
+    /// Number of texts.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        match &self.0 {
+            Building::Bytes { offsets, .. } => offsets.len() - 1,
+            Building::Texts(texts) => texts.len(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the texts.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.text().len()
+    }
+
+    #[inline(always)]
+    fn text(&self) -> &[u8] {
+        match &self.0 {
+            Building::Bytes { text, .. } => text,
+            Building::Texts(texts) => texts.values_slice(),
+        }
+    }
+
+    /// Returns the texts so far and empties the builder.
+    pub(crate) fn take(&mut self) -> StringArray {
+        // Sized by this batch: the next one is probably similar.
+        let (texts, bytes) = (self.len(), self.bytes());
+        let is_for_bytes = bytes <= COPIED * texts && self.text().is_ascii();
+        let next = match is_for_bytes {
+            true => Building::bytes(texts, bytes),
+            false => Building::Texts(StringBuilder::with_capacity(texts, bytes)),
+        };
+        match std::mem::replace(&mut self.0, next) {
+            Building::Bytes { text, offsets } => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                StringArray::new(offsets, text.into(), None)
+            }
+            Building::Texts(mut texts) => texts.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn batches_are_the_parts_that_were_pushed(
+            batches in prop::collection::vec(
+                prop::collection::vec("[a-c]{0,20}|[aé中]{0,20}|[a-z]{14,18}", 0..6),
+                0..8,
+            ),
+        ) {
+            let mut builder = TextsBuilder::new();
+            for batch in batches {
+                let text = batch.concat();
+                let mut begin = 0;
+                for part in &batch {
+                    builder.push(&text, begin..begin + part.len());
+                    begin += part.len();
+                }
+                prop_assert_eq!((builder.len(), builder.bytes()), (batch.len(), text.len()));
+                let column = builder.take();
+                prop_assert!(column.iter().map(Option::unwrap).eq(batch.iter().map(String::as_str)));
+                prop_assert!(column.null_count() == 0 && builder.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_batch_decides_how_the_next_one_is_copied() {
+        let mut builder = TextsBuilder::new();
+        let is_bytes = |builder: &TextsBuilder| matches!(builder.0, Building::Bytes { .. });
+        for (text, expected) in
+            [("word", true), ("wörd", false), ("word", true), (&"word".repeat(5), false)]
+        {
+            builder.push(text, 0..text.len());
+            assert_eq!(builder.take().value(0), text);
+            assert_eq!(is_bytes(&builder), expected, "{text}");
+        }
+    }
+}
