@@ -47,6 +47,8 @@ enum Section {
     State,
     /// The sieve over items that stay in the cache.
     Cache,
+    /// The sieve over items of all kinds.
+    Kinds,
     /// Queries during ingestion.
     Queries,
     /// The figures of the paper's evaluation.
@@ -199,6 +201,9 @@ pub(crate) fn run(arguments: &Arguments) {
     }
     if arguments.has(Section::Cache) {
         sieves::cached(arguments);
+    }
+    if arguments.has(Section::Kinds) {
+        sieves::kinds(arguments);
     }
     if arguments.has(Section::State) {
         budgets::run(arguments);

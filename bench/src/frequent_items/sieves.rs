@@ -1,12 +1,15 @@
-//! Sieve without a pipeline: on every level of the processor, and over a stream that stays in the
-//! cache.
+//! Sieve without a pipeline: on every level of the processor, over a stream that stays in the
+//! cache, and over items of all kinds.
 
+use std::time::Instant;
+
+use arrow_array::StringArray;
 use trommel::Isa;
-use trommel::frequent_items::Sieve;
+use trommel::frequent_items::{Item, Sieve, Text};
 
 use super::Arguments;
 use super::direct::{isa, read_limit, sieve, sieve_of};
-use super::stream::{Answer, Shape, Stream};
+use super::stream::{Answer, Estimate, Shape, Stream};
 use super::table::{Cell, Rows, header, print_row, ratios};
 
 /// Items that stay in the second-level cache: half a MB.
@@ -21,9 +24,12 @@ fn measure(
 ) -> Vec<(Cell, Answer)> {
     let mut times = vec![Vec::new(); names.len()];
     let mut answers = Vec::new();
-    for _ in 0..rounds {
+    for round in 0..=rounds {
         answers = (0..names.len()).map(&run).collect();
-        answers.iter().zip(&mut times).for_each(|(answer, times)| times.push(answer.time));
+        // The first one warms up.
+        if round > 0 {
+            answers.iter().zip(&mut times).for_each(|(answer, times)| times.push(answer.time));
+        }
     }
     let cells = names.iter().zip(times).zip(&answers);
     let cells: Vec<Cell> =
@@ -83,4 +89,84 @@ pub(super) fn cached(arguments: &Arguments) {
     }
     let shown = |rate: f64| format!("{rate:.0}");
     rows.print("M items/s, in the cache", &arguments.skews, |cell| Some(cell.rate), shown);
+}
+
+/// Speed over the items of a stream as numbers of 32 and 64 bits, with weights, and as texts.
+pub(super) fn kinds(arguments: &Arguments) {
+    println!("Items of all kinds: the same stream, without a pipeline; all weights are 1\n");
+    let names = ["u32", "u32 with weights", "u64", "text of 8 bytes"].map(str::to_owned);
+    let mut rows = Rows::default();
+    for (column, &skew) in arguments.skews.iter().enumerate() {
+        let stream = Stream::zipf(arguments.shape(), skew);
+        let weights = vec![1; stream.batch];
+        let wide: Vec<u64> = stream.items().iter().map(|&item| to_wide(item)).collect();
+        let text = |items: &[u32]| -> StringArray {
+            items.iter().map(|item| Some(format!("{item:08x}"))).collect()
+        };
+        let texts: Vec<StringArray> = stream.items().chunks(stream.batch).map(text).collect();
+        let run = |index: usize| match index {
+            0 => sieve(&stream, isa()),
+            1 => counted(
+                &stream,
+                |item: &u32| *item,
+                |sieve| {
+                    for batch in stream.batches() {
+                        sieve.observe_weighted(batch, &weights[..batch.len()]);
+                    }
+                },
+            ),
+            2 => counted(
+                &stream,
+                |item| of_wide(*item),
+                |sieve| {
+                    wide.chunks(stream.batch).for_each(|batch| sieve.observe(batch));
+                },
+            ),
+            _ => counted(&stream, of_text, |sieve| {
+                texts.iter().for_each(|batch| sieve.observe(batch));
+            }),
+        };
+        let measured = measure(&stream, arguments.rounds, &names, run);
+        for (name, (cell, _)) in names.iter().zip(&measured) {
+            rows.set(name, column, *cell);
+        }
+    }
+    let shown = |rate: f64| format!("{rate:.0}");
+    rows.print("M items/s, by kind", &arguments.skews, |cell| Some(cell.rate), shown);
+}
+
+/// A number that uses all of its bits.
+fn to_wide(item: u32) -> u64 {
+    u64::from(item) << u32::BITS | u64::from(!item)
+}
+
+fn of_wide(item: u64) -> u32 {
+    u32::try_from(item >> u32::BITS).expect("the upper half")
+}
+
+fn of_text(item: &Text) -> u32 {
+    u32::from_str_radix(item, 16).expect("the text of a number")
+}
+
+/// Counts items of another kind, which stand for those of the stream. The bytes of the state are
+/// not measured.
+fn counted<K: Item>(
+    stream: &Stream,
+    number: impl Fn(&K) -> u32,
+    observe: impl FnOnce(&mut Sieve<K>),
+) -> Answer {
+    let start = Instant::now();
+    let mut sieve = Sieve::new(isa(), stream.counters).expect("a possible number");
+    observe(&mut sieve);
+    let time = start.elapsed();
+    let mut estimates: Vec<Estimate> = sieve
+        .iter()
+        .map(|counted| Estimate {
+            item: number(counted.item),
+            count: Some(counted.count),
+            error: Some(counted.error),
+        })
+        .collect();
+    estimates.sort_unstable_by_key(|estimate| std::cmp::Reverse(estimate.count));
+    Answer { time, estimates, state_bytes: None }
 }
