@@ -148,8 +148,8 @@ fn of_text(item: &Text) -> u32 {
     u32::from_str_radix(item, 16).expect("the text of a number")
 }
 
-/// Counts items of another kind, which stand for those of the stream. The bytes of the state are
-/// not measured.
+/// Counts items of another kind; `number` returns the item of the stream that one stands for.
+/// State bytes are not measured.
 fn counted<K: Item>(
     stream: &Stream,
     number: impl Fn(&K) -> u32,

@@ -224,8 +224,8 @@ impl Row {
         round!(pairs, 0xaa, pairs.shuffled::<0xb1>())
     }
 
-    /// Returns eight tokens: those of this row from lane `begin` on, which is at most 8, then the
-    /// first ones of `next`.
+    /// Returns a row of the tokens from lane `begin` on, at most 8, filled up with the first tokens
+    /// of `next`.
     #[inline(always)]
     fn followed_by(self, next: Self, begin: usize) -> Self {
         let Self(tokens, simd) = self;
