@@ -13,15 +13,7 @@
 
 use super::bins::{Absorbed, BINS_MAX, Bins};
 use super::scalar;
-use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WideLanes};
-
-/// Items of [`AbsorbWeighted`] between two transfers of the counts.
-const BLOCK_ITEMS: usize = 1024;
-
-/// Weights below this limit cannot overflow a 64-bit lane within a block.
-const LANE_WEIGHT_END: u64 = 1 << 54;
-
-const _: () = assert!((BLOCK_ITEMS as u64).checked_mul(LANE_WEIGHT_END - 1).is_some());
+use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHTS_MAX, WideLanes, are_small};
 
 /// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to
 /// a power of two.
@@ -152,13 +144,12 @@ fn absorb_weighted<S: Simd, K: Key, const N: usize>(
     let registers: [S::U64; N] = load_keys(simd, &wide_keys[..keys.len()]);
     let mut done = Absorbed::default();
     while done.consumed < items.len() && done.missed < missed.len() && done.missed_weight < budget {
-        let end = items.len().min(done.consumed + BLOCK_ITEMS);
+        let end = items.len().min(done.consumed + WEIGHTS_MAX);
         let (items, weights) = (&items[done.consumed..end], &weights[done.consumed..end]);
         let first = position(done.consumed);
         let missed = &mut missed[done.missed..];
         let rest = budget - done.missed_weight;
-        // The or of all weights is not below any of them, and costs less than the maximum.
-        let block = if weights.iter().fold(0, |all, weight| all | weight) < LANE_WEIGHT_END {
+        let block = if are_small(weights) {
             let mut sums = [S::U64::splat(simd, 0); N];
             let block = absorb_block(
                 simd,

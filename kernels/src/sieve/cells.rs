@@ -67,6 +67,31 @@ const fn cell_and_sums(place: u32) -> (u32, [u32; 2]) {
 /// hash inside it.
 pub const GROUP: usize = 64;
 
+/// Cells with the hash of their keys and the limit of their sums.
+#[derive(Debug)]
+pub struct Cells<'a, K> {
+    /// The hash that finds the place of a key.
+    pub hash: CodeHash,
+    /// 2 to 2^30 cells, a power of two. No sum is `i32::MAX`, and one may start below 0, to count
+    /// further.
+    pub cells: &'a mut [Cell<K>],
+    /// No sum grows above it.
+    pub limit: i32,
+    /// Sums of other keys count weights in units of 2^`scale`, rounded up; 0 to 63.
+    pub scale: u32,
+}
+
+impl<K> Cells<'_, K> {
+    /// 32 - log2(places); panics if the cells are not as said above.
+    fn shift(&self) -> u32 {
+        let (len, scale) = (self.cells.len(), self.scale);
+        assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2");
+        assert!(len as u64 <= 1 << 30, "{len} cells; a hash of 32 bits reaches 2^30");
+        assert!(scale < u64::BITS, "units of 2^{scale}; allowed are 2^0 to 2^63");
+        u32::BITS - (len * LANES).ilog2()
+    }
+}
+
 /// Adds 1 for each key to the sum of its cell that it belongs to, unless that is at the limit;
 /// `refused` gets the keys that were not counted, a bit each.
 ///
@@ -77,21 +102,22 @@ pub const GROUP: usize = 64;
 ///
 /// # Shapes
 ///
-/// `cells`: 2 to 2^30, a power of two; no sum is `i32::MAX`, and one may start below 0, to count
-/// further. `refused`: a word for each [`GROUP`] keys, the first key in the lowest bit.
+/// `cells`: as [`Cells`] says. `refused`: a word for each [`GROUP`] keys, the first key in the
+/// lowest bit.
 ///
 /// # Examples
 ///
 /// ```
 /// use trommel_kernels::Isa;
-/// use trommel_kernels::sieve::{Cell, CodeHash, LANES, OWN, absorb, others_of, place_of};
+/// use trommel_kernels::sieve::{Cell, Cells, CodeHash, LANES, OWN, absorb, others_of, place_of};
 ///
 /// let (hash, log) = (CodeHash::from_seed(1), 10);
 /// let mut cells = vec![Cell::<u32>::default(); (1 << log) / LANES];
 /// let place = place_of(hash, 32 - log, 7_u32);
 /// cells[place / LANES].key = 7;
 /// let mut refused = [0];
-/// absorb(Isa::selected()?, hash, &mut cells, 3, &[7, 7, 7, 7, 7], &mut refused);
+/// let table = Cells { hash, cells: &mut cells, limit: 3, scale: 0 };
+/// absorb(Isa::selected()?, table, &[7, 7, 7, 7, 7], &mut refused);
 /// let sums = cells[place / LANES].sums;
 /// assert_eq!((sums[OWN], sums[others_of(place)]), (3, 0));
 /// assert_eq!(refused, [0b11000]);
@@ -106,31 +132,133 @@ pub const GROUP: usize = 64;
 /// # Panics
 ///
 /// If a shape is not as above. Checked once per call.
-pub fn absorb<K: CellKey>(
-    isa: Isa,
-    hash: CodeHash,
-    cells: &mut [Cell<K>],
-    limit: i32,
-    keys: &[K],
-    refused: &mut [u64],
-) {
-    let len = cells.len();
-    assert!(len >= 2 && len.is_power_of_two(), "{len} cells; allowed are powers of two from 2 on");
-    assert!(len as u64 <= 1 << 30, "{len} cells; a hash of 32 bits reaches 2^30");
-    let (words, words_len) = (keys.len().div_ceil(GROUP), refused.len());
-    assert!(words == words_len, "{} keys need {words} words, not {words_len}", keys.len());
-    let shift = u32::BITS - (len * LANES).ilog2();
-    dispatch::<Base, _>(isa, Absorb { hash, shift, cells, limit, keys, refused });
+pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &mut [u64]) {
+    absorb_added(isa, cells, keys, Ones, refused);
 }
 
-/// The arguments of [`absorb`], checked.
-struct Absorb<'a, K> {
-    hash: CodeHash,
+/// Adds the weight of each key to the sum of its cell that it belongs to, unless that would pass
+/// the limit; `refused` gets the keys that were not counted, a bit each.
+///
+/// ```text
+/// for key, weight:  cell, lane = hash(key)
+///                   sum, added = own, weight                              if cell.key == key
+///                                others[lane], ceil(weight / 2^scale)     otherwise
+///                   if sum + added <= limit { sum += added } else { refused += key }
+/// ```
+///
+/// # Shapes
+///
+/// As for [`absorb`]; `weights`: as many as keys.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{Cell, Cells, CodeHash, absorb_weighted, others_of, place_of};
+///
+/// let (hash, mut cells) = (CodeHash::from_seed(1), [Cell::default(); 2]);
+/// let table = Cells { hash, cells: &mut cells, limit: 9, scale: 1 };
+/// let mut refused = [0];
+/// absorb_weighted(Isa::selected()?, table, &[7_u32; 3], &[5, 20, 6], &mut refused);
+/// let place = place_of(hash, 32 - 3, 7_u32);
+/// assert_eq!(cells[place / 4].sums[others_of(place)], 3 + 3);
+/// assert_eq!(refused, [0b010]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+///
+/// A quarter more than [`absorb`]; twice that with a scale above 0.
+///
+/// # Panics
+///
+/// If a shape is not as above. Checked once per call.
+pub fn absorb_weighted<K: CellKey>(
+    isa: Isa,
+    cells: Cells<'_, K>,
+    keys: &[K],
+    weights: &[u64],
+    refused: &mut [u64],
+) {
+    let (keys_len, weights_len) = (keys.len(), weights.len());
+    assert!(keys_len == weights_len, "{keys_len} keys need as many weights, not {weights_len}");
+    match cells.scale {
+        0 => absorb_added(isa, cells, keys, Weights(weights), refused),
+        scale => {
+            absorb_added(isa, cells, keys, Units { weights, scales: &[scale, 0] }, refused);
+        }
+    }
+}
+
+fn absorb_added<K: CellKey>(
+    isa: Isa,
+    cells: Cells<'_, K>,
+    keys: &[K],
+    added: impl Added,
+    refused: &mut [u64],
+) {
+    let (words, words_len) = (keys.len().div_ceil(GROUP), refused.len());
+    assert!(words == words_len, "{} keys need {words} words, not {words_len}", keys.len());
+    let shift = cells.shift();
+    dispatch::<Base, _>(isa, Absorb { cells, shift, keys, added, refused });
+}
+
+/// Numbers that keys add to their cells.
+trait Added: Copy {
+    /// The number for the key at `position`, if the cell `is_own` or not.
+    fn at(self, position: usize, is_own: bool) -> i64;
+}
+
+/// One for each key.
+#[derive(Clone, Copy)]
+struct Ones;
+
+impl Added for Ones {
+    #[inline(always)]
+    fn at(self, _: usize, _: bool) -> i64 {
+        1
+    }
+}
+
+/// More than any sum has room for, so that larger weights need not be told apart.
+const ADDED_MAX: u64 = 1 << 33;
+
+/// The weight of the key, in all sums.
+#[derive(Clone, Copy)]
+struct Weights<'a>(&'a [u64]);
+
+impl Added for Weights<'_> {
+    #[inline(always)]
+    fn at(self, position: usize, _: bool) -> i64 {
+        self.0[position].min(ADDED_MAX).cast_signed()
+    }
+}
+
+/// The weight of the key in units of 2^scale, rounded up.
+#[derive(Clone, Copy)]
+struct Units<'a> {
+    weights: &'a [u64],
+    /// Scale of other keys, and of the key of the cell. In memory, so that reading one of them
+    /// is no branch.
+    scales: &'a [u32; 2],
+}
+
+impl Added for Units<'_> {
+    #[inline(always)]
+    fn at(self, position: usize, is_own: bool) -> i64 {
+        let (weight, scale) = (self.weights[position], self.scales[usize::from(is_own)]);
+        let is_rounded = weight & ((1 << scale) - 1) != 0;
+        ((weight >> scale) + u64::from(is_rounded)).min(ADDED_MAX).cast_signed()
+    }
+}
+
+/// The arguments of [`absorb`] and [`absorb_weighted`], checked.
+struct Absorb<'a, K, A> {
+    cells: Cells<'a, K>,
     /// 32 - log2(places).
     shift: u32,
-    cells: &'a mut [Cell<K>],
-    limit: i32,
     keys: &'a [K],
+    added: A,
     refused: &'a mut [u64],
 }
 
@@ -141,54 +269,52 @@ const NEAR_BYTES: usize = 1 << 15;
 /// Items a turn of the loop over the cells: four are 6 % faster than one.
 const UNROLLED: usize = 4;
 
-impl<K: CellKey> Absorb<'_, K> {
+impl<K: CellKey, A: Added> Absorb<'_, K, A> {
     #[inline(always)]
     fn run(mut self) {
-        let is_far = size_of_val(self.cells) > NEAR_BYTES;
+        let added = self.added;
+        let is_far = size_of_val(self.cells.cells) > NEAR_BYTES;
         let (groups, rest) = self.keys.as_chunks::<GROUP>();
         for (word, group) in groups.iter().enumerate() {
             // Into arrays first: this loop has no other effect, so that it becomes vectors.
             let (mut cells, mut sums) = ([0; GROUP], [[0; 2]; GROUP]);
             for ((cell, sums), &key) in cells.iter_mut().zip(&mut sums).zip(group) {
-                (*cell, *sums) = cell_and_sums(self.hash.of(key) >> self.shift);
+                (*cell, *sums) = cell_and_sums(self.cells.hash.of(key) >> self.shift);
             }
             if is_far {
-                cells.iter().for_each(|&cell| prefetch(self.cells, cell as usize));
+                cells.iter().for_each(|&cell| prefetch(self.cells.cells, cell as usize));
             }
-            let (cells, _) = cells.as_chunks::<UNROLLED>();
-            let (sums, _) = sums.as_chunks::<UNROLLED>();
-            let (keys, _) = group.as_chunks::<UNROLLED>();
             let mut refused = 0;
-            let mut bit = 1;
-            for ((cells, sums), keys) in cells.iter().zip(sums).zip(keys) {
-                for ((&cell, sums), &key) in cells.iter().zip(sums).zip(keys) {
-                    if !self.count(cell, sums, key) {
-                        refused |= bit;
+            for start in (0..GROUP).step_by(UNROLLED) {
+                for position in start..start + UNROLLED {
+                    let added = |is_own| added.at(GROUP * word + position, is_own);
+                    if !self.count(cells[position], &sums[position], added, group[position]) {
+                        refused |= 1 << position;
                     }
-                    bit <<= 1;
                 }
             }
             self.refused[word] = refused;
         }
-        if let Some(word) = self.refused.get_mut(groups.len()) {
-            *word = 0;
-        }
-        for (bit, &key) in rest.iter().enumerate() {
-            let (cell, sums) = cell_and_sums(self.hash.of(key) >> self.shift);
-            if !self.count(cell, &sums, key) {
-                self.refused[groups.len()] |= 1 << bit;
+        let Some(word) = self.refused.get_mut(groups.len()) else { return };
+        *word = 0;
+        for (position, &key) in rest.iter().enumerate() {
+            let (cell, sums) = cell_and_sums(self.cells.hash.of(key) >> self.shift);
+            let added = |is_own| added.at(GROUP * groups.len() + position, is_own);
+            if !self.count(cell, &sums, added, key) {
+                self.refused[groups.len()] |= 1 << position;
             }
         }
     }
 
     /// Counts `key` in a sum of the cell at `cell`, the second one of `sums` if it is the key of
-    /// that. Returns false if that is at the limit.
+    /// that, by adding as much of `added`. Returns false if that would pass the limit.
     #[inline(always)]
-    fn count(&mut self, cell: u32, sums: &[u32; 2], key: K) -> bool {
+    #[expect(clippy::cast_possible_truncation, reason = "at most the limit")]
+    fn count(&mut self, cell: u32, sums: &[u32; 2], added: impl Fn(bool) -> i64, key: K) -> bool {
         // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits
         // as the number of places, a power of two, has zeros: it is below that, and its cell is
         // below the number of cells.
-        let cell = unsafe { self.cells.get_unchecked_mut(cell as usize) };
+        let cell = unsafe { self.cells.cells.get_unchecked_mut(cell as usize) };
         let is_own = cell.key == key;
         // No branch: whether the key matches cannot be foretold. After a comparison of two words,
         // compilers make one of a choice between registers, and reading costs less.
@@ -198,22 +324,21 @@ impl<K: CellKey> Absorb<'_, K> {
         };
         // SAFETY: it is 0, or 1 and the remainder of a division by the number of lanes.
         let sum = unsafe { cell.sums.get_unchecked_mut(sum) };
-        // A sum of `i32::MAX` was above every limit before.
-        let next = sum.wrapping_add(1);
-        let fits = next <= self.limit;
+        let next = i64::from(*sum) + added(is_own);
+        let fits = next <= self.cells.limit.into();
         if fits {
-            *sum = next;
+            *sum = next as i32;
         }
         fits
     }
 }
 
-impl<K> Call for Absorb<'_, K> {
+impl<K, A> Call for Absorb<'_, K, A> {
     type Output = ();
 }
 
 /// One loop for all levels, compiled for each.
-impl<K: CellKey, L> RunOn<L> for Absorb<'_, K> {
+impl<K: CellKey, A: Added, L> RunOn<L> for Absorb<'_, K, A> {
     #[inline(always)]
     fn run_on(self, _: L) {
         self.run();
@@ -232,13 +357,19 @@ mod tests {
         log: u32,
         limit: i32,
         own: i32,
+        scale: u32,
         seed: u64,
     }
 
     /// Counts `keys` in cells that belong to the `owners`, beside a table that finds a place by
-    /// division and not by shifting.
-    fn check<K: CellKey>(shape: Shape, owners: &[K], keys: &[K]) -> Result<(), TestCaseError> {
-        let Shape { log, limit, own, seed } = shape;
+    /// division and not by shifting, and adds integers that do not overflow.
+    fn check<K: CellKey>(
+        shape: Shape,
+        owners: &[K],
+        keys: &[K],
+        weights: Option<&[u64]>,
+    ) -> Result<(), TestCaseError> {
+        let Shape { log, limit, own, scale, seed } = shape;
         let hash = CodeHash::from_seed(seed);
         let place = |key: K| {
             let hash = u64::from(hash.of(key));
@@ -248,29 +379,42 @@ mod tests {
         cells.iter_mut().for_each(|cell: &mut Cell<K>| cell.sums[0] = own);
         owners.iter().for_each(|&key| cells[place(key) / 4].key = key);
         let mut expected = cells.clone();
-        let refused: Vec<bool> = keys
-            .iter()
-            .map(|&key| {
-                let cell = &mut expected[place(key) / 4];
-                let sum = match cell.key == key {
-                    true => &mut cell.sums[0],
-                    false => &mut cell.sums[1 + place(key) % 4],
-                };
-                let is_over = *sum >= limit;
-                *sum += i32::from(!is_over);
-                is_over
-            })
-            .collect();
+        let mut refused = Vec::new();
+        for (position, &key) in keys.iter().enumerate() {
+            let weight = weights.map(|weights| u128::from(weights[position]));
+            let cell = &mut expected[place(key) / 4];
+            let (sum, added) = match cell.key == key {
+                true => (&mut cell.sums[0], weight.unwrap_or(1)),
+                false => {
+                    let units = weight.map_or(1, |weight| weight.div_ceil(1 << scale));
+                    (&mut cell.sums[1 + place(key) % 4], units)
+                }
+            };
+            let next = i128::from(*sum) + i128::try_from(added).expect("65 bits");
+            refused.push(next > i128::from(limit));
+            if next <= i128::from(limit) {
+                *sum = i32::try_from(next).expect("at most the limit");
+            }
+        }
         for isa in Isa::available() {
             let mut cells = cells.clone();
             let mut words = vec![u64::MAX; keys.len().div_ceil(64)];
-            absorb(isa, hash, &mut cells, limit, keys, &mut words);
+            let table = Cells { hash, cells: &mut cells, limit, scale };
+            match weights {
+                None => absorb(isa, table, keys, &mut words),
+                Some(weights) => absorb_weighted(isa, table, keys, weights, &mut words),
+            }
             let bits = (0..64 * words.len()).map(|bit| words[bit / 64] >> (bit % 64) & 1 == 1);
             let expected_bits = refused.iter().copied().chain(std::iter::repeat(false));
             prop_assert!(bits.zip(expected_bits).all(|(bit, expected)| bit == expected));
             prop_assert_eq!(&cells, &expected, "{}", isa);
         }
         Ok(())
+    }
+
+    /// Weights of which the largest has `bits` bits.
+    fn weights(len: usize, bits: u32, seed: u64) -> Vec<u64> {
+        (0..len as u64).map(|i| super::super::split_mix(seed, i) >> (64 - bits)).collect()
     }
 
     proptest! {
@@ -280,23 +424,27 @@ mod tests {
             others in prop::collection::vec(any::<u32>(), 0..300),
             owners in prop::collection::vec(any::<u32>(), 0..20),
             repeats in 1..4_usize,
-            limit in 1..20_i32,
-            own in -10..10_i32,
+            limit in prop_oneof![1..20_i32, 1 << 29..1 << 30],
+            own in prop_oneof![-10..10_i32, Just(i32::MIN), Just(i32::MAX - 1)],
+            scale in prop_oneof![Just(0_u32), 0..40_u32],
+            bits in prop::option::of(1..=64_u32),
             seed: u64,
         ) {
-            let shape = Shape { log, limit, own, seed };
+            let shape = Shape { log, limit, own, scale, seed };
             let keys = [&*owners, &*others].concat().repeat(repeats);
-            check(shape, &owners, &keys)?;
+            let weights = bits.map(|bits| weights(keys.len(), bits, seed));
+            let weights = weights.as_deref();
+            check(shape, &owners, &keys, weights)?;
             let wide = |keys: &[u32]| -> Vec<u64> {
                 keys.iter().map(|&key| u64::from(key) << 20).collect()
             };
-            check(shape, &wide(&owners), &wide(&keys))?;
+            check(shape, &wide(&owners), &wide(&keys), weights)?;
             // Keys of which one word is that of others.
             let words = |keys: &[u32]| {
                 let words = |&key: &u32| [u64::from(key) % 97, u64::from(key) << 32];
                 keys.iter().map(words).collect::<Vec<_>>()
             };
-            check(shape, &words(&owners), &words(&keys))?;
+            check(shape, &words(&owners), &words(&keys), weights)?;
         }
     }
 
@@ -313,9 +461,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "3 cells; allowed are powers of two from 2 on")]
+    #[should_panic(expected = "3 cells; allowed are powers of two from 2")]
     fn an_odd_table_is_refused() {
         let hash = CodeHash::from_seed(1);
-        absorb(Isa::Scalar, hash, &mut [Cell::<u64>::default(); 3], 1, &[], &mut []);
+        let cells = &mut [Cell::<u64>::default(); 3];
+        absorb(Isa::Scalar, Cells { hash, cells, limit: 1, scale: 0 }, &[], &mut []);
     }
 }

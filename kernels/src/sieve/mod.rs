@@ -19,23 +19,28 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `hot_keys` | the keys and their hits |
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
 //! | `cells`, `hash` | a direct-mapped table of counts, and its hash function |
 
 mod cells;
 mod hash;
+mod hot_keys;
 mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
 
-pub use self::cells::{Cell, GROUP, LANES, OWN, absorb, others_of, place_of};
+pub use self::cells::{
+    Cell, Cells, GROUP, LANES, OWN, absorb, absorb_weighted, others_of, place_of,
+};
 pub use self::hash::{CellKey, CodeHash, split_mix};
-pub use self::sift::{KEYS_MAX, MISSED_SLACK};
+pub use self::hot_keys::{HotKeys, KEYS_MAX};
+pub use self::sift::MISSED_SLACK;
 pub use crate::simd::Key;
 
-use self::sift::Sift;
+use self::sift::{Sift, SiftWeighted};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
@@ -46,20 +51,8 @@ use crate::simd::{Base, dispatch};
 ///
 /// # Shapes
 ///
-/// `keys`: 1 to 8 distinct keys; `hits`: `u64`, as many, added to, saturating; `items`: `K[n]`, n
-/// < 2^32; `missed`: `K[n + 16]` at least; elements past the missed items may be overwritten.
-///
-/// # Examples
-///
-/// ```
-/// use trommel_kernels::Isa;
-/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
-///
-/// let items = [7_u32, 3, 7, 9];
-/// let (mut hits, mut missed) = ([0], [0; 4 + MISSED_SLACK]);
-/// let len = sift(Isa::Scalar, &[7], &items, &mut hits, &mut missed);
-/// assert_eq!((hits, &missed[..len]), ([2], &[3, 9][..]));
-/// ```
+/// `hot`: as [`HotKeys`] says; `items`: `K[n]`, n < 2^32; `missed`: `K[n + 16]` at least; elements
+/// past the missed items may be overwritten.
 ///
 /// # Cost
 ///
@@ -75,32 +68,82 @@ use crate::simd::{Base, dispatch};
 ///
 /// ```
 /// use trommel_kernels::Isa;
-/// use trommel_kernels::sieve::{MISSED_SLACK, sift};
+/// use trommel_kernels::sieve::{HotKeys, MISSED_SLACK, sift};
 ///
 /// let items = [7_u32, 3, 7, 9, 5];
 /// let (mut hits, mut missed) = ([0; 2], [0; 5 + MISSED_SLACK]);
-/// let end = sift(Isa::selected()?, &[7, 3], &items, &mut hits, &mut missed);
+/// let hot = HotKeys { keys: &[7, 3], hits: &mut hits };
+/// let end = sift(Isa::selected()?, hot, &items, &mut missed);
 /// assert_eq!((hits, &missed[..end]), ([2, 1], &[9, 5][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn sift<K: Key>(
+pub fn sift<K: Key>(isa: Isa, hot: HotKeys<'_, K>, items: &[K], missed: &mut [K]) -> usize {
+    check(&hot, items, missed);
+    dispatch::<Base, _>(isa, Sift { hot, items, missed })
+}
+
+/// Adds up the weights of the items that equal a key, and writes the missed items and their weights
+/// in their order; returns the number of missed items.
+///
+/// In pseudo-code: `for item, weight { if item == keys[j] { hits[j] += weight } else {
+/// missed.push(item); missed_weights.push(weight) } }`.
+///
+/// # Shapes
+///
+/// As for [`sift`]; `weights`: as many as items; `missed_weights`: as `missed`.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::sieve::{HotKeys, MISSED_SLACK, sift_weighted};
+///
+/// let (items, weights) = ([7_u32, 3, 7, 9], [1, 20, 300, 4000]);
+/// let (mut missed, mut missed_weights) = ([0; 4 + MISSED_SLACK], [0; 4 + MISSED_SLACK]);
+/// let mut sums = [0];
+/// let hot = HotKeys { keys: &[7], hits: &mut sums };
+/// let isa = Isa::selected()?;
+/// let end = sift_weighted(isa, hot, &items, &weights, &mut missed, &mut missed_weights);
+/// assert_eq!((sums, &missed[..end]), ([301], &[3, 9][..]));
+/// assert_eq!(missed_weights[..end], [20, 4000]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+///
+/// That of [`sift`], and for each register of 64-bit weights one masked add a key, one compression
+/// and one store. Weights of 2^54 and more make 1,024 items cost a scalar loop.
+///
+/// # Panics
+///
+/// If `isa` is not available, or a shape is not as above. Checked once per call.
+pub fn sift_weighted<K: Key>(
     isa: Isa,
-    keys: &[K],
+    hot: HotKeys<'_, K>,
     items: &[K],
-    hits: &mut [u64],
+    weights: &[u64],
     missed: &mut [K],
+    missed_weights: &mut [u64],
 ) -> usize {
-    let (keys_len, hits_len) = (keys.len(), hits.len());
+    check(&hot, items, missed);
+    let (items_len, weights_len) = (items.len(), weights.len());
+    assert!(items_len == weights_len, "{items_len} items need as many weights, not {weights_len}");
+    let (missed_len, weights_len) = (missed.len(), missed_weights.len());
     assert!(
-        (1..=KEYS_MAX).contains(&keys_len),
-        "a sieve takes out 1 to {KEYS_MAX} keys, not {keys_len}"
+        missed_len == weights_len,
+        "room for {missed_len} missed items needs as much for weights, not {weights_len}"
     );
-    assert!(keys_len == hits_len, "{keys_len} keys need as many counts of hits, not {hits_len}");
+    let call = SiftWeighted { hot, items, weights, missed, missed_weights };
+    dispatch::<Base, _>(isa, call)
+}
+
+/// Panics if a shape is not as [`sift`] says.
+fn check<K>(hot: &HotKeys<'_, K>, items: &[K], missed: &[K]) {
+    hot.check();
     let (items_len, missed_len) = (items.len(), missed.len());
     assert!(
         missed_len >= items_len + MISSED_SLACK,
         "{items_len} items need room for {MISSED_SLACK} more, not for {missed_len}"
     );
     assert!(u32::try_from(items_len).is_ok(), "{items_len} items overflow 32-bit lanes");
-    dispatch::<Base, _>(isa, Sift { keys, items, hits, missed })
 }

@@ -6,18 +6,50 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Sifts with these weights, without weights, and with weights that do not fit into lanes.
 fn check<K: Key + TryFrom<u64, Error: Debug>>(keys: &[u64], items: &[u64], start: u64) {
+    let ones = vec![1; items.len()];
+    let uneven: Vec<u64> = (0..items.len() as u64).map(|i| i * i * 0x1_0000_0001).collect();
+    let large: Vec<u64> = (0..items.len() as u64).map(|i| i << 58).collect();
+    check_weighted::<K>(keys, items, &ones, start);
+    check_weighted::<K>(keys, items, &uneven, start);
+    check_weighted::<K>(keys, items, &large, start);
+}
+
+fn check_weighted<K: Key + TryFrom<u64, Error: Debug>>(
+    keys: &[u64],
+    items: &[u64],
+    weights: &[u64],
+    start: u64,
+) {
     let narrow = |key: &u64| K::try_from(*key).unwrap();
-    let expected: Vec<K> = items.iter().filter(|item| !keys.contains(item)).map(narrow).collect();
-    let count = |key| items.iter().filter(|item| *item == key).count() as u64;
-    let expected_hits: Vec<u64> = keys.iter().map(|key| start.saturating_add(count(key))).collect();
+    let (mut expected, mut expected_weights) = (Vec::new(), Vec::new());
+    let mut sums = vec![start; keys.len()];
+    for (item, &weight) in items.iter().zip(weights) {
+        match keys.iter().position(|key| key == item) {
+            Some(key) => sums[key] = sums[key].saturating_add(weight),
+            None => {
+                expected.push(narrow(item));
+                expected_weights.push(weight);
+            }
+        }
+    }
     let keys: Vec<K> = keys.iter().map(narrow).collect();
     let items: Vec<K> = items.iter().map(narrow).collect();
     for isa in Isa::available() {
-        let mut hits = vec![start; keys.len()];
+        let mut counts = vec![start; keys.len()];
         let mut missed = vec![K::default(); items.len() + MISSED_SLACK];
-        let end = sift(isa, &keys, &items, &mut hits, &mut missed);
-        assert_eq!((&hits, &missed[..end]), (&expected_hits, &expected[..]), "{isa}");
+        let mut missed_weights = vec![u64::MAX; missed.len()];
+        let hot = HotKeys { keys: &keys, hits: &mut counts };
+        let end = sift_weighted(isa, hot, &items, weights, &mut missed, &mut missed_weights);
+        assert_eq!((&counts, &missed[..end]), (&sums, &expected[..]), "{isa}");
+        assert_eq!(missed_weights[..end], expected_weights, "{isa}");
+        if weights.iter().all(|&weight| weight == 1) {
+            counts.fill(start);
+            let hot = HotKeys { keys: &keys, hits: &mut counts };
+            let end = sift(isa, hot, &items, &mut missed);
+            assert_eq!((&counts, &missed[..end]), (&sums, &expected[..]), "{isa}");
+        }
     }
 }
 
@@ -50,16 +82,41 @@ fn extreme_keys_are_keys_like_any_other_and_hits_saturate() {
     check::<u64>(&[u64::MAX, 1 << 32], &[u64::MAX, 0, 1 << 32, 1].repeat(9), u64::MAX);
 }
 
+/// Blocks of 1,024 items, whose weights are small in some and large in others.
+#[test]
+fn weights_of_many_blocks_add_up() {
+    let items: Vec<u64> = (0..5_000).map(|i| i * i % 11).collect();
+    for len in [1_023, 1_024, 1_025, 2_048, 5_000] {
+        for large in [0, 1_023, 1_024, 3_000] {
+            let mut weights = vec![(1 << 54) - 1; len];
+            if let Some(weight) = weights.get_mut(large) {
+                *weight = u64::MAX;
+            }
+            check_weighted::<u32>(&[3, 9, 4], &items[..len], &weights, 0);
+            check_weighted::<u64>(&[3, 9, 4], &items[..len], &weights, 7);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "2 items need as many weights, not 1")]
+fn fewer_weights_than_items_are_refused() {
+    let hot = HotKeys { keys: &[1_u32], hits: &mut [0] };
+    let _ = sift_weighted(Isa::Scalar, hot, &[1; 2], &[1], &mut [0; 18], &mut [0; 18]);
+}
+
 #[test]
 #[should_panic(expected = "a sieve takes out 1 to 8 keys, not 0")]
 fn no_key_is_refused() {
-    let _ = sift::<u32>(Isa::Scalar, &[], &[], &mut [], &mut [0; 16]);
+    let hot = HotKeys::<u32> { keys: &[], hits: &mut [] };
+    let _ = sift(Isa::Scalar, hot, &[], &mut [0; 16]);
 }
 
 #[test]
 #[should_panic(expected = "1 items need room for 16 more, not for 16")]
 fn a_buffer_without_slack_is_refused() {
-    let _ = sift(Isa::Scalar, &[1_u32], &[1], &mut [0], &mut [0; 16]);
+    let hot = HotKeys { keys: &[1_u32], hits: &mut [0] };
+    let _ = sift(Isa::Scalar, hot, &[1], &mut [0; 16]);
 }
 
 proptest! {

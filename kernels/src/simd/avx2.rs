@@ -4,12 +4,13 @@
 
 use std::arch::x86_64::{
     __m256i, _mm_loadl_epi64, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256,
-    _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
-    _mm256_cmpeq_epi64, _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_maskload_epi32,
-    _mm256_maskstore_epi32, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256,
-    _mm256_permutevar8x32_epi32, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32,
-    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_srli_epi16, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_epi64,
+    _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_castsi256_si128,
+    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cvtepi32_epi64, _mm256_cvtepu8_epi32,
+    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_maskload_epi32, _mm256_maskstore_epi32,
+    _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32,
+    _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_storeu_si256,
+    _mm256_sub_epi32, _mm256_sub_epi64,
 };
 
 use super::lanes::{Lanes, Simd, WideLanes};
@@ -111,6 +112,13 @@ impl Avx2 {
 impl Simd for Avx2 {
     type U32 = U32x8;
     type U64 = U64x4;
+
+    #[inline(always)]
+    fn halves(Mask(mask, simd): Mask) -> [Mask; 2] {
+        let first = avx2!(simd, _mm256_castsi256_si128(mask));
+        let last = avx2!(simd, _mm256_extracti128_si256::<1>(mask));
+        [first, last].map(|half| Mask(avx2!(simd, _mm256_cvtepi32_epi64(half)), simd))
+    }
 }
 
 /// Eight 32-bit lanes.

@@ -67,6 +67,12 @@ impl<E: Extension> Avx512<E> {
 impl Simd for Avx512 {
     type U32 = U32x16;
     type U64 = U64x8;
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "eight lanes of sixteen")]
+    fn halves(mask: __mmask16) -> [__mmask8; 2] {
+        [mask as __mmask8, (mask >> 8) as __mmask8]
+    }
 }
 
 /// Sixteen 32-bit lanes.

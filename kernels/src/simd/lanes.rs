@@ -14,8 +14,26 @@ use std::fmt::Debug;
 pub trait Simd: Copy {
     /// A register of 32-bit lanes.
     type U32: Lanes<Simd = Self, Key = u32>;
-    /// A register of 64-bit lanes.
+    /// A register of 64-bit lanes, half as many.
     type U64: WideLanes<Simd = Self>;
+
+    /// A mask of 32-bit lanes as masks of 64-bit lanes: of the first half, and of the last.
+    fn halves(mask: <Self::U32 as Lanes>::Mask) -> [<Self::U64 as Lanes>::Mask; 2];
+}
+
+/// Most weights that lanes may add up before their sums must be taken.
+pub(crate) const WEIGHTS_MAX: usize = 1024;
+
+/// Weights below this limit: of [`WEIGHTS_MAX`], the sum fits into 64 bits.
+pub(crate) const WEIGHT_END: u64 = 1 << 54;
+
+const _: () = assert!((WEIGHTS_MAX as u64).checked_mul(WEIGHT_END - 1).is_some());
+
+/// Whether all weights are below [`WEIGHT_END`].
+#[inline(always)]
+pub(crate) fn are_small(weights: &[u64]) -> bool {
+    // The or of all weights is not below any of them, and costs less than the maximum.
+    weights.iter().fold(0, |all, weight| all | weight) < WEIGHT_END
 }
 
 /// One register of [`Self::COUNT`] lanes.
@@ -66,16 +84,29 @@ pub trait Key:
 impl Key for u32 {}
 impl Key for u64 {}
 
+/// A mask of the register of a key type.
+type MaskOf<K, S> = <<K as KeyLanes>::Lanes<S> as Lanes>::Mask;
+
 /// The register of a key type; also seals [`Key`].
 pub trait KeyLanes: Sized + Default {
     /// The register of `S` that holds such keys.
     type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
+    /// Registers of weights for one of keys.
+    const WIDTH: usize;
+    /// Part `part`, below [`Self::WIDTH`], of a mask of keys, as a mask of their weights.
+    fn part<S: Simd>(mask: MaskOf<Self, S>, part: usize) -> MaskOf<u64, S>;
     /// A lane's value as a count.
     fn to_count(self) -> u64;
 }
 
 impl KeyLanes for u32 {
     type Lanes<S: Simd> = S::U32;
+    const WIDTH: usize = 2;
+
+    #[inline(always)]
+    fn part<S: Simd>(mask: MaskOf<Self, S>, part: usize) -> MaskOf<u64, S> {
+        S::halves(mask)[part]
+    }
 
     #[inline(always)]
     fn to_count(self) -> u64 {
@@ -85,6 +116,12 @@ impl KeyLanes for u32 {
 
 impl KeyLanes for u64 {
     type Lanes<S: Simd> = S::U64;
+    const WIDTH: usize = 1;
+
+    #[inline(always)]
+    fn part<S: Simd>(mask: MaskOf<Self, S>, _: usize) -> MaskOf<u64, S> {
+        mask
+    }
 
     #[inline(always)]
     fn to_count(self) -> u64 {

@@ -45,7 +45,7 @@ pub(crate) use self::call::Extension;
 pub(crate) use self::call::{Base, Call, Popcount, Portable, RunOn, Scalar, Vp2Intersect};
 pub(crate) use self::dispatch::dispatch;
 pub use self::lanes::Key;
-pub(crate) use self::lanes::{Lanes, Simd, WideLanes};
+pub(crate) use self::lanes::{Lanes, Simd, WEIGHTS_MAX, WideLanes, are_small};
 pub use self::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512, Level, avx2, avx512};

@@ -11,6 +11,13 @@ use super::lanes::{Lanes, Simd, WideLanes};
 impl Simd for Portable {
     type U32 = U32x4;
     type U64 = U64x2;
+
+    #[inline(always)]
+    fn halves(mask: u32x4) -> [u64x2; 2] {
+        // All bits of a lane, or none.
+        let [a, b, c, d] = mask.to_array().map(|lane| u64::from(lane) << 32 | u64::from(lane));
+        [u64x2::new([a, b]), u64x2::new([c, d])]
+    }
 }
 
 /// Four 32-bit lanes.

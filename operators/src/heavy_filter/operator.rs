@@ -9,7 +9,7 @@ use arrow_select::filter::filter_record_batch;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
-use trommel_kernels::sieve::{KEYS_MAX, MISSED_SLACK, sift};
+use trommel_kernels::sieve::{HotKeys, KEYS_MAX, MISSED_SLACK, sift};
 
 use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
@@ -130,7 +130,8 @@ impl<K: Column> Filtering<K> {
         let mut unused = Vec::new();
         let codes = K::lend(items).codes(0..items.len(), self.sample.secret(), &mut unused);
         let mut missed = vec![K::Code::default(); items.len() + MISSED_SLACK];
-        let end = sift(self.isa, &self.codes, codes, &mut self.hits, &mut missed);
+        let hot = HotKeys { keys: &self.codes, hits: &mut self.hits };
+        let end = sift(self.isa, hot, codes, &mut missed);
         missed.truncate(end);
         self.taken_out += (items.len() - end) as u64;
         K::from_codes(missed)

@@ -39,7 +39,7 @@ pub(crate) use self::file::{SnapshotFile, read_file};
 use crate::items::{StoredItem, Text};
 
 const MAGIC: [u8; 8] = *b"trommel\x1a";
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 const HEADER_BYTES: usize = 24;
 const CHECKSUM_BYTES: usize = 4;
 

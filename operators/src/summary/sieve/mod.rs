@@ -103,7 +103,7 @@ mod tests;
 use std::ops::Range;
 
 use trommel_kernels::Isa;
-use trommel_kernels::sieve::{GROUP, KEYS_MAX, LANES, MISSED_SLACK, sift};
+use trommel_kernels::sieve::{GROUP, HotKeys, KEYS_MAX, LANES, MISSED_SLACK, sift, sift_weighted};
 
 use self::hot::Hot;
 pub(crate) use self::hottest::hottest;
@@ -132,6 +132,9 @@ const PLACES_PER_BLOCK_ITEM: usize = 8;
 const BLOCK_MIN: usize = 64;
 const BLOCK_MAX: usize = 8192;
 
+/// The same for items with weights, which take more memory.
+const BLOCK_OF_WEIGHTS_MAX: usize = 1024;
+
 /// Frequent items in one pass, cold ones at the price of one cell and hot ones by SIMD.
 ///
 /// How it works and why it is right: see [the module](self).
@@ -151,12 +154,12 @@ const BLOCK_MAX: usize = 8192;
 ///
 /// # Cost
 ///
-/// Two multiplications, one cell and one well-predicted branch per item; less for the items that
-/// the filter takes out. Amortized O(log k) for items that enter, and for monitored ones that
-/// share their cell with another. A text of more than 15 bytes, whose key may be shared, is
-/// compared with each hit. Memory: 24 to 40 bytes a cell, 16 cells a counter but at most 16,384,
-/// and about 80 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per item except
-/// for text items of more than 15 bytes.
+/// Two multiplications, one cell and one well-predicted branch per item, with a weight or without;
+/// less for the items that the filter takes out. Amortized O(log k) for items that enter, and for
+/// monitored ones that share their cell with another. A text of more than 15 bytes, whose key may
+/// be shared, is compared with each hit. Memory: 24 to 40 bytes a cell, 16 cells a counter but at
+/// most 16,384, and about 80 bytes a counter; see [`Self::state_bytes`]. Nothing is allocated per
+/// item except for text items of more than 15 bytes.
 ///
 /// # Examples
 ///
@@ -191,9 +194,16 @@ pub struct Sieve<K: Item> {
     observed: u64,
     scratch: Scratch<K>,
     /// The items of a block that the filter leaves.
-    missed: Vec<K::Code>,
+    missed: Missed<K::Code>,
     /// The items of a block that their cells could not count, a bit each.
     refused: Vec<u64>,
+}
+
+/// Items that the filter leaves, and their weights if they have any.
+#[derive(Clone, Debug, Default)]
+struct Missed<C> {
+    codes: Vec<C>,
+    weights: Vec<u64>,
 }
 
 /// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
@@ -273,6 +283,10 @@ impl Shape {
         (self.cells * LANES / PLACES_PER_BLOCK_ITEM).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
+    fn block_of_weights(self) -> usize {
+        self.block().min(BLOCK_OF_WEIGHTS_MAX)
+    }
+
     /// L after a weight of `observed`: N e / (k C), rounded down.
     fn slack(self, observed: u64) -> u64 {
         let slack = u128::from(observed) * self.extra as u128
@@ -291,6 +305,7 @@ impl Shape {
             + KEYS_MAX * (code + size_of::<u32>())
             + Scratch::<K>::bytes_max(self.block())
             + (self.block() + MISSED_SLACK) * code
+            + (self.block_of_weights() + MISSED_SLACK) * size_of::<u64>()
             + self.block().div_ceil(GROUP) * size_of::<u64>()
     }
 }
@@ -392,30 +407,14 @@ impl<K: Item> Sieve<K> {
             detours: 0,
             observed: 0,
             scratch: Scratch::default(),
-            missed: Vec::new(),
+            missed: Missed::default(),
             refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }
     }
 
     /// Counts each item of the batch once.
     pub fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        for start in (0..batch.len()).step_by(self.shape.block()) {
-            let end = batch.len().min(start + self.shape.block());
-            self.start(end - start);
-            if K::CODE_IS_ITEM && self.hot.is_due(self.observed) {
-                self.choose_hot();
-            }
-            self.observed = self.observed.saturating_add((end - start) as u64);
-            if self.hot.codes().is_empty() {
-                let keys = scratch.keys(batch, start..end, self.index.secret());
-                self.absorb(keys, |position| batch.item(start + position));
-            } else {
-                let codes = batch.codes(start..end, self.index.secret(), &mut scratch.codes);
-                self.sift(codes);
-            }
-        }
-        self.scratch = scratch;
+        self.count(batch, None);
     }
 
     /// Counts each item of the batch with its weight; weight 0 leaves no trace.
@@ -426,21 +425,33 @@ impl<K: Item> Sieve<K> {
     pub fn observe_weighted<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: &[u64]) {
         let (items, weights_len) = (batch.len(), weights.len());
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
+        self.count(batch, Some(weights));
+    }
+
+    /// Counts each item of the batch with its weight, or once.
+    #[inline]
+    fn count<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        for (block, weights) in weights.chunks(self.shape.block()).enumerate() {
-            let start = block * self.shape.block();
-            self.start(weights.len());
-            self.observed = weights.iter().fold(self.observed, |sum, &w| sum.saturating_add(w));
-            let end = start + weights.len();
-            let keys = scratch.keys(batch, start..end, self.index.secret());
-            let mut done = 0;
-            loop {
-                done = self.table.absorb_weighted(keys, weights, done);
-                if done == keys.len() {
-                    break;
-                }
-                self.settle(batch.item(start + done), keys[done], weights[done]);
-                done += 1;
+        let block = match weights {
+            None => self.shape.block(),
+            Some(_) => self.shape.block_of_weights(),
+        };
+        for start in (0..batch.len()).step_by(block) {
+            let range = start..batch.len().min(start + block);
+            let weights = weights.map(|weights| &weights[range.clone()]);
+            self.start(range.len());
+            if K::CODE_IS_ITEM && self.hot.is_due() {
+                self.choose_hot();
+            }
+            self.hot.counted(range.len());
+            let weight = weights.map_or(range.len() as u64, sum);
+            self.observed = self.observed.saturating_add(weight);
+            if self.hot.codes().is_empty() {
+                let keys = scratch.keys(batch, range, self.index.secret());
+                self.absorb(keys, weights, |position| batch.item(start + position));
+            } else {
+                let codes = batch.codes(range, self.index.secret(), &mut scratch.codes);
+                self.sift(codes, weights);
             }
         }
         self.scratch = scratch;
@@ -468,16 +479,22 @@ impl<K: Item> Sieve<K> {
         hot.choose(self.observed, counted);
     }
 
-    /// Counts a block of items of weight 1.
+    /// Counts a block of items with their weights, or once each.
     #[inline]
-    fn absorb<'a>(&mut self, keys: &[K::Key], item: impl Fn(usize) -> K::Ref<'a>) {
+    fn absorb<'a>(
+        &mut self,
+        keys: &[K::Key],
+        weights: Option<&[u64]>,
+        item: impl Fn(usize) -> K::Ref<'a>,
+    ) {
         let mut refused = std::mem::take(&mut self.refused);
-        self.table.absorb(self.isa, keys, &mut refused);
+        self.table.absorb(self.isa, keys, weights, &mut refused);
         for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
             let mut word = word;
             while word != 0 {
                 let position = start + word.trailing_zeros() as usize;
-                self.settle(item(position), keys[position], 1);
+                let weight = weights.map_or(1, |weights| weights[position]);
+                self.settle(item(position), keys[position], weight);
                 word &= word - 1;
             }
         }
@@ -485,20 +502,31 @@ impl<K: Item> Sieve<K> {
     }
 
     /// Counts a block of items that are their codes, the hot ones first.
-    fn sift(&mut self, codes: &[K::Code]) {
+    fn sift(&mut self, codes: &[K::Code], weights: Option<&[u64]>) {
         let mut missed = std::mem::take(&mut self.missed);
-        missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
+        let Missed { codes: missed_codes, weights: missed_weights } = &mut missed;
+        missed_codes.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
         // One pass takes the hot items out, so that they cost neither a hash nor a cell.
-        let end = sift(self.isa, self.hot.codes(), codes, hits, &mut missed);
+        let hot = HotKeys { keys: self.hot.codes(), hits };
+        let end = match weights {
+            None => sift(self.isa, hot, codes, missed_codes),
+            Some(weights) => {
+                let room = self.shape.block_of_weights() + MISSED_SLACK;
+                missed_weights.resize(room, 0);
+                let missed_codes = &mut missed_codes[..room];
+                sift_weighted(self.isa, hot, codes, weights, missed_codes, missed_weights)
+            }
+        };
         for (&slot, hits) in self.hot.slots().iter().zip(hits) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
-        let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
-        self.absorb(keys, |position| {
-            K::from_code(&missed[position]).expect("a sifted item is its code")
+        let keys = K::keys_of_codes(&missed_codes[..end]).expect("a sifted item is its code");
+        let weights = weights.map(|_| &missed_weights[..end]);
+        self.absorb(keys, weights, |position| {
+            K::from_code(&missed_codes[position]).expect("a sifted item is its code")
         });
         self.missed = missed;
     }
@@ -694,9 +722,19 @@ impl<K: Item> Sieve<K> {
             + self.spare.slots.capacity() * size_of::<u32>()
             + self.hot.heap_bytes()
             + self.scratch.bytes()
-            + self.missed.capacity() * size_of::<K::Code>()
+            + self.missed.codes.capacity() * size_of::<K::Code>()
+            + self.missed.weights.capacity() * size_of::<u64>()
             + self.refused.capacity() * size_of::<u64>()
     }
+}
+
+/// The sum of the weights, saturating.
+fn sum(weights: &[u64]) -> u64 {
+    // Of halves, which do not overflow: this loop becomes vectors.
+    let (low, high) = weights.iter().fold((0, 0), |(low, high), &weight| {
+        (low + (weight & u64::from(u32::MAX)), high + (weight >> u32::BITS))
+    });
+    u64::try_from((u128::from(high) << u32::BITS) + u128::from(low)).unwrap_or(u64::MAX)
 }
 
 fn check(counters: usize) -> Result<(), CapacityError> {

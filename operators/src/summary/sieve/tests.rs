@@ -76,7 +76,7 @@ fn a_crowded_place_with_the_largest_alpha_stays_crowded() {
         table.house(9, items[1], true);
         table.evict(items[1], line);
         let mut refused = Vec::new();
-        table.absorb(Isa::Scalar, &items[1..], &mut refused);
+        table.absorb(Isa::Scalar, &items[1..], None, &mut refused);
         assert_eq!(refused, [0b11], "line {line}: nothing fits below the mark");
         assert!(table.may_hold(9, items[1]), "line {line}");
     }
@@ -90,7 +90,7 @@ fn places_of_one_cell_have_alphas_and_marks_of_their_own() {
     table.house(8, first[0], true);
     table.house(11, second[0], true);
     let mut refused = Vec::new();
-    table.absorb(Isa::Scalar, &[first[1], first[0], second[1], first[1]], &mut refused);
+    table.absorb(Isa::Scalar, &[first[1], first[0], second[1], first[1]], None, &mut refused);
     assert_eq!(refused, [0b100], "only the place of the second resident is crowded");
     assert_eq!([8, 9, 11].map(|place| table.alpha(place)), [2, 0, 0]);
     assert_eq!([first[0], first[1]].map(|code| table.hits(code)), [1, 0]);
@@ -116,7 +116,7 @@ fn the_most_frequent_item_of_a_cell_becomes_its_resident() {
         }
         assert_eq!([8, 10, 11].map(|place| table.may_hold(place, 0)), crowded, "{counts:?}");
         let mut refused = Vec::new();
-        table.absorb(Isa::Scalar, &[keys[resident]; 3], &mut refused);
+        table.absorb(Isa::Scalar, &[keys[resident]; 3], None, &mut refused);
         assert_eq!((table.take_hits(keys[resident]), refused), (3, vec![0]));
     }
 }
@@ -251,25 +251,31 @@ fn hits_beyond_a_cell_reach_the_counter() {
 #[test]
 fn the_filter_follows_a_stream_that_changes() {
     for isa in Isa::available() {
-        let mut checked = Checked::new(isa, 40, 1 << 10);
-        let mut noise = 0_u32;
-        for era in 0..6 {
-            for _ in 0..40 {
-                let batch: Vec<u32> = (0..500)
-                    .map(|i| {
-                        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                        if i % 3 == 0 { noise } else { era * 100 + noise % 7 }
-                    })
-                    .collect();
-                checked.observe(&batch, None);
-            }
-            let last: Vec<u32> = checked.sieve.hot.codes().to_vec();
-            assert_eq!(last.len(), checked.sieve.hot.slots().len());
-            for (&code, &slot) in last.iter().zip(checked.sieve.hot.slots()) {
-                assert_eq!(*checked.sieve.index.item(slot), code);
-            }
-            assert!(era > 0 || !last.is_empty(), "two thirds of the stream are seven items");
+        for weight in [None, Some(1), Some(1 << 30), Some(1 << 45)] {
+            check_that_the_filter_follows(isa, weight);
         }
+    }
+}
+
+fn check_that_the_filter_follows(isa: Isa, weight: Option<u64>) {
+    let mut checked = Checked::new(isa, 40, 1 << 10);
+    let mut noise = 0_u32;
+    for era in 0..6 {
+        for _ in 0..40 {
+            let batch: Vec<u32> = (0..500)
+                .map(|i| {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    if i % 3 == 0 { noise } else { era * 100 + noise % 7 }
+                })
+                .collect();
+            checked.observe(&batch, weight);
+        }
+        let last: Vec<u32> = checked.sieve.hot.codes().to_vec();
+        assert_eq!(last.len(), checked.sieve.hot.slots().len());
+        for (&code, &slot) in last.iter().zip(checked.sieve.hot.slots()) {
+            assert_eq!(*checked.sieve.index.item(slot), code);
+        }
+        assert!(era > 0 || !last.is_empty(), "two thirds of the stream are seven items");
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The rule ([`hottest`]) is looked at again and again, each time after twice as many items as
 //! before, up to [`WINDOW_MAX`]. Shares are measured in the last window and not in the whole
-//! stream, so that the filter follows a stream that changes.
+//! stream, so that the filter follows a stream that changes. They are shares of the weight: a few
+//! items of large weights can turn the filter on, which then costs its pass and gains nothing.
 
 mod stored;
 
@@ -24,9 +25,11 @@ pub(super) struct Hot<C> {
     slots: Vec<u32>,
     /// By slot: the count at the last look.
     before: Vec<u64>,
-    /// N at the last look, and at the next.
+    /// N at the last look.
     last: u64,
-    next: u64,
+    /// Items since the last look, and how many there must be before the next.
+    items: u64,
+    window: u64,
 }
 
 impl<C: Key> Hot<C> {
@@ -36,7 +39,8 @@ impl<C: Key> Hot<C> {
             slots: Vec::with_capacity(KEYS_MAX),
             before: vec![0; slots],
             last: 0,
-            next: WINDOW_MIN,
+            items: 0,
+            window: WINDOW_MIN,
         }
     }
 
@@ -50,9 +54,14 @@ impl<C: Key> Hot<C> {
         &self.slots
     }
 
-    /// Whether to choose after `observed` items.
-    pub(super) fn is_due(&self, observed: u64) -> bool {
-        observed >= self.next
+    /// Whether to choose now.
+    pub(super) fn is_due(&self) -> bool {
+        self.items >= self.window
+    }
+
+    /// Says that as many items were counted.
+    pub(super) fn counted(&mut self, items: usize) {
+        self.items = self.items.saturating_add(items as u64);
     }
 
     /// Says that the slot has another item, which counts from `count` on.
@@ -71,17 +80,17 @@ impl<C: Key> Hot<C> {
     /// Chooses the keys by the codes and counts of all slots in their order.
     pub(super) fn choose(&mut self, observed: u64, counted: impl Iterator<Item = (C, u64)>) {
         self.switch_off();
-        let window = observed - self.last;
+        let weight = observed - self.last;
         let slots = (0..).zip(&mut self.before).zip(counted);
         let recent = slots.map(|((slot, before), (code, count))| {
             (count - std::mem::replace(before, count), (slot, code))
         });
-        for (slot, code) in hottest(window, recent) {
+        for (slot, code) in hottest(weight, recent) {
             self.slots.push(slot);
             self.codes.push(code);
         }
-        let after = (2 * window.min(WINDOW_MAX)).clamp(WINDOW_MIN, WINDOW_MAX);
-        (self.last, self.next) = (observed, observed.saturating_add(after));
+        let window = (2 * self.items.min(WINDOW_MAX)).clamp(WINDOW_MIN, WINDOW_MAX);
+        (self.last, self.items, self.window) = (observed, 0, window);
     }
 
     /// Bytes on the heap.
@@ -89,5 +98,30 @@ impl<C: Key> Hot<C> {
         self.codes.capacity() * size_of::<C>()
             + self.slots.capacity() * size_of::<u32>()
             + self.before.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looking at all counters costs time, which large weights must not multiply.
+    #[test]
+    fn looks_come_after_items_and_not_after_weight() {
+        for weight in [1, 1 << 40] {
+            let mut hot = Hot::<u32>::new(1);
+            let mut looks = Vec::new();
+            for block in 0..6_000 {
+                let observed = block * 512 * weight;
+                if hot.is_due() {
+                    hot.choose(observed, std::iter::once((7, observed)));
+                    looks.push(block);
+                }
+                hot.counted(512);
+            }
+            let expected = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 2_047, 4_095];
+            assert_eq!(looks, expected, "weights of {weight}");
+            assert_eq!(hot.codes(), [7]);
+        }
     }
 }

@@ -3,13 +3,14 @@
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 
-use super::Hot;
+use super::{Hot, WINDOW_MAX, WINDOW_MIN};
 use crate::state::{Reader, RestoreError, Writer};
 
 impl<C: Key> Hot<C> {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {
         writer.u64(self.last);
-        writer.u64(self.next);
+        writer.u64(self.items);
+        writer.u64(self.window);
         self.before.iter().for_each(|&count| writer.u64(count));
         writer.len(self.slots.len());
         self.slots.iter().for_each(|&slot| writer.u32(slot));
@@ -26,8 +27,9 @@ impl<C: Key> Hot<C> {
         let mut hot = Self::new(slots);
         let last = reader.u64("the last look")?;
         hot.last = reader.check("the last look", last, &(0..=observed))?;
-        let next = reader.u64("the next look")?;
-        hot.next = reader.check("the next look", next, &(hot.last..=u64::MAX))?;
+        hot.items = reader.u64("the items since the last look")?;
+        let window = reader.u64("the items between looks")?;
+        hot.window = reader.check("the items between looks", window, &(WINDOW_MIN..=WINDOW_MAX))?;
         let counts = counted.iter().map(|&(_, count)| count).chain(std::iter::repeat(0));
         for (before, count) in hot.before.iter_mut().zip(counts) {
             *before = reader.u64("a count at the last look")?;

@@ -43,7 +43,7 @@ mod stored;
 
 use trommel_kernels::Isa;
 use trommel_kernels::sieve::{
-    Cell, CellKey, CodeHash, GROUP, LANES, OWN, absorb, others_of, place_of,
+    Cell, CellKey, Cells, CodeHash, GROUP, LANES, OWN, absorb, absorb_weighted, others_of, place_of,
 };
 
 /// The mark of a crowded place, in its alpha: above every limit.
@@ -112,33 +112,23 @@ impl<K: CellKey> Table<K> {
         self.line
     }
 
-    /// Counts items of weight 1, but for those whose sum is at its limit; returns these in
-    /// `refused`, a bit each, [`GROUP`] a word.
+    /// Counts items with their weights, or once each, but for those whose sum would pass its
+    /// limit; returns these in `refused`, a bit each, [`GROUP`] a word.
     #[inline]
-    pub(super) fn absorb(&mut self, isa: Isa, keys: &[K], refused: &mut Vec<u64>) {
+    pub(super) fn absorb(
+        &mut self,
+        isa: Isa,
+        keys: &[K],
+        weights: Option<&[u64]>,
+        refused: &mut Vec<u64>,
+    ) {
         refused.resize(keys.len().div_ceil(GROUP), 0);
-        absorb(isa, self.hash, &mut self.cells, self.limit, keys, refused);
-    }
-
-    /// Counts items with weights from position `start` on, up to the first one whose sum would pass
-    /// its limit; returns the position of that one, or the end.
-    #[inline]
-    pub(super) fn absorb_weighted(&mut self, keys: &[K], weights: &[u64], start: usize) -> usize {
-        let Self { hash, cells, shift, limit, scale, .. } = self;
-        let weighted = keys.iter().zip(weights).skip(start);
-        for (position, (&key, &weight)) in (start..).zip(weighted) {
-            let place = place_of(*hash, *shift, key);
-            let cell = &mut cells[place / LANES];
-            // An index instead of a branch, which every other item of a cell would mispredict.
-            let is_other = usize::from(cell.key != key);
-            let sum = &mut cell.sums[is_other * others_of(place)];
-            let added = [weight, units(weight, *scale)][is_other];
-            match sum_within(*limit, *sum, added) {
-                Some(next) => *sum = next,
-                None => return position,
-            }
+        let Self { hash, ref mut cells, limit, scale, .. } = *self;
+        let cells = Cells { hash, cells, limit, scale };
+        match weights {
+            None => absorb(isa, cells, keys, refused),
+            Some(weights) => absorb_weighted(isa, cells, keys, weights, refused),
         }
-        keys.len()
     }
 
     /// Whether an item with this key may be monitored.
@@ -314,14 +304,12 @@ fn hits_of<K>(cell: &Cell<K>) -> u32 {
 }
 
 /// A weight in units of 2^scale, rounded up.
-#[inline(always)]
 fn units(weight: u64, scale: u32) -> u64 {
     let is_rounded = weight & ((1 << scale) - 1) != 0;
     (weight >> scale) + u64::from(is_rounded)
 }
 
 /// The sum of both, unless it is above the limit.
-#[inline(always)]
 fn sum_within(limit: i32, sum: i32, added: u64) -> Option<i32> {
     let sum = i64::from(sum).checked_add_unsigned(added)?;
     i32::try_from(sum).ok().filter(|&sum| sum <= limit)
