@@ -8,6 +8,7 @@ use std::arch::x86_64::{
     _mm256_sub_epi8,
 };
 
+use super::places::MatchBlock;
 use super::{Block, ByteKinds, ClassifyBlock};
 use crate::simd::{Avx2, avx2};
 
@@ -45,6 +46,19 @@ impl ClassifyBlock for Avx2 {
         }
         kinds.leads &= kinds.wide;
         kinds
+    }
+}
+
+impl MatchBlock for Avx2 {
+    #[inline(always)]
+    fn matches(self, block: &Block, byte: u8) -> u64 {
+        let (halves, _) = block.as_chunks::<LANES>();
+        let of = |half: &[u8; LANES]| {
+            // SAFETY: as in `classify`.
+            let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
+            bits(self, is(self, bytes, byte))
+        };
+        of(&halves[0]) | of(&halves[1]) << LANES
     }
 }
 

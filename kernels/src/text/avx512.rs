@@ -8,6 +8,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512, _mm512_sub_epi8,
 };
 
+use super::places::MatchBlock;
 use super::{Block, ByteKinds, ClassifyBlock};
 use crate::simd::{Avx512, avx512};
 
@@ -36,6 +37,15 @@ impl<E: Copy> ClassifyBlock for Avx512<E> {
             wide: avx512!(self, _mm512_movepi8_mask(bytes)),
             leads: avx512!(self, _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(-0x40))),
         }
+    }
+}
+
+impl<E: Copy> MatchBlock for Avx512<E> {
+    #[inline(always)]
+    fn matches(self, block: &Block, byte: u8) -> u64 {
+        // SAFETY: as in `classify`.
+        let bytes = unsafe { _mm512_loadu_si512(std::ptr::from_ref(block).cast()) };
+        is(self, bytes, byte)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of a text by what they are, a bit a byte, and its lower case.
+//! The bytes of a text by what they are, a bit a byte, its lower case, and the places of a byte.
 //!
 //! ```text
 //! text         D o n ' t   s t o p ,   p r é . s
@@ -15,11 +15,13 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod places;
 mod portable;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::places::{PLACES_SLACK, places_of};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 

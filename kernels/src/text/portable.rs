@@ -1,6 +1,9 @@
 //! Blocks without vectors: one byte at a time, or eight in a word.
 
-use super::{Block, ByteKinds, ClassifyBlock};
+use wide::u8x16;
+
+use super::places::MatchBlock;
+use super::{Block, ByteKinds, ClassifyBlock, TEXT_BLOCK};
 use crate::simd::{Portable, Scalar};
 
 impl ClassifyBlock for Scalar {
@@ -19,6 +22,24 @@ impl ClassifyBlock for Scalar {
             kinds.leads |= bit(byte >= 0xc0);
         }
         kinds
+    }
+}
+
+impl MatchBlock for Scalar {
+    #[inline(always)]
+    fn matches(self, block: &Block, byte: u8) -> u64 {
+        (0..TEXT_BLOCK).fold(0, |bits, place| bits | u64::from(block[place] == byte) << place)
+    }
+}
+
+impl MatchBlock for Portable {
+    #[inline(always)]
+    fn matches(self, block: &Block, byte: u8) -> u64 {
+        let (parts, _) = block.as_chunks();
+        (0..).step_by(16).zip(parts).fold(0, |bits, (place, &part)| {
+            let is = u8x16::new(part).simd_eq(u8x16::splat(byte));
+            bits | u64::from(is.to_bitmask()) << place
+        })
     }
 }
 

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memrchr};
 use trommel_engine::operator::{
     Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
+use trommel_kernels::Isa;
+use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
@@ -52,7 +54,7 @@ pub(super) trait LineFormat: Send {
 pub(super) struct Run<'a> {
     bytes: &'a [u8],
     /// End of each line in `bytes`: the index of its newline, or the end of the file.
-    ends: &'a [usize],
+    ends: &'a [u32],
     /// Number of the first line in its file, from 1.
     first_line: u64,
     line_bytes_max: usize,
@@ -63,6 +65,7 @@ impl<'a> Run<'a> {
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<'a> {
         let (bytes, mut start) = (self.bytes, 0);
         self.ends.iter().map(move |&end| {
+            let end = end as usize;
             // A carriage return before the newline belongs to the line end.
             let content = start..end - usize::from(end > start && bytes[end - 1] == b'\r');
             start = end + 1;
@@ -159,19 +162,22 @@ impl Default for Place {
 ///         0        start            complete               filled   len
 /// ```
 pub(super) struct LineBuffer {
+    isa: Isa,
     buffer: Vec<u8>,
     start: usize,
     complete: usize,
     filled: usize,
-    ends: Vec<usize>,
+    /// Ends of the lines of a run, and room for more.
+    ends: Vec<u32>,
     /// Number and state of the line at `start`.
     place: Place,
     line_bytes_max: usize,
 }
 
 impl LineBuffer {
-    fn new(block_bytes: usize, line_bytes_max: usize) -> Self {
+    pub(super) fn new(isa: Isa, block_bytes: usize, line_bytes_max: usize) -> Self {
         Self {
+            isa,
             buffer: vec![0; block_bytes],
             start: 0,
             complete: 0,
@@ -182,8 +188,8 @@ impl LineBuffer {
         }
     }
 
-    pub(super) fn of_file(line_bytes_max: usize) -> Self {
-        Self::new(BLOCK_BYTES, line_bytes_max)
+    pub(super) fn of_file(isa: Isa, line_bytes_max: usize) -> Self {
+        Self::new(isa, BLOCK_BYTES, line_bytes_max)
     }
 
     pub(super) fn line_bytes_max(&self) -> usize {
@@ -286,7 +292,7 @@ impl LineBuffer {
     }
 
     fn drop_to_newline(&mut self, from: usize) {
-        match memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
+        match memchr(b'\n', &self.buffer[from..self.filled]) {
             Some(newline) => {
                 self.start = from + newline + 1;
                 self.place.line += 1;
@@ -301,20 +307,24 @@ impl LineBuffer {
     /// bytes.
     pub(super) fn run(&mut self, lines_max: usize, bytes_max: usize) -> Run<'_> {
         let bytes = &self.buffer[self.start..self.complete];
-        self.ends.clear();
-        // One vectorised pass over the block instead of a search per line.
-        for newline in memchr_iter(b'\n', bytes).take(lines_max) {
-            self.ends.push(newline);
-            if newline >= bytes_max {
-                break;
-            }
+        let (within, beyond) = bytes.split_at(bytes_max.min(bytes.len()));
+        let lines_max = lines_max.min(bytes.len());
+        self.ends.resize(lines_max + PLACES_SLACK, 0);
+        let found = places_of(self.isa, b'\n', within, &mut self.ends);
+        let mut lines = found.min(lines_max);
+        if lines < lines_max
+            && let Some(newline) = memchr(b'\n', beyond)
+        {
+            self.ends[lines] = place(within.len() + newline);
+            lines += 1;
         }
-        let consumed = self.ends.last().expect("there is a whole line") + 1;
+        let ends = &self.ends[..lines];
+        let consumed = *ends.last().expect("there is a whole line") as usize + 1;
         let bytes = &bytes[..consumed];
         let first_line = self.place.line;
         self.start += consumed;
-        self.place.line += self.ends.len() as u64;
-        Run { bytes, ends: &self.ends, first_line, line_bytes_max: self.line_bytes_max }
+        self.place.line += lines as u64;
+        Run { bytes, ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
     /// Takes the last line of a file that does not end with a newline, and prepares for the next
@@ -324,12 +334,17 @@ impl LineBuffer {
         let first_line = self.place.line;
         let is_line = !self.place.dropping && !bytes.is_empty();
         self.ends.clear();
-        self.ends.push(bytes.len());
+        self.ends.push(place(bytes.len()));
         (self.start, self.complete, self.filled) = (0, 0, 0);
         self.place = Place::default();
         let line_bytes_max = self.line_bytes_max;
         is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
     }
+}
+
+/// A place in a buffer.
+fn place(index: usize) -> u32 {
+    u32::try_from(index).expect("a line has at most 2^30 bytes")
 }
 
 /// Reads lines; a batch may span files.
@@ -341,18 +356,8 @@ pub(super) struct LineSource<F> {
 }
 
 impl<F: LineFormat> LineSource<F> {
-    pub(super) fn new(inputs: Inputs, format: F, batch: usize, line_bytes_max: usize) -> Self {
-        Self::with_block(inputs, format, batch, line_bytes_max, BLOCK_BYTES)
-    }
-
-    pub(super) fn with_block(
-        inputs: Inputs,
-        format: F,
-        batch: usize,
-        line_bytes_max: usize,
-        block_bytes: usize,
-    ) -> Self {
-        Self { inputs, lines: LineBuffer::new(block_bytes, line_bytes_max), format, batch }
+    pub(super) fn new(inputs: Inputs, format: F, batch: usize, lines: LineBuffer) -> Self {
+        Self { inputs, lines, format, batch }
     }
 
     #[cfg(test)]
@@ -490,7 +495,7 @@ impl LineFormat for TextLines {
         // Fast path: the whole run is validated at once. Line ends are ASCII, so slices of valid
         // text at line ends are valid.
         if is_short && let Ok(text) = simdutf8::basic::from_utf8(run.bytes) {
-            run.ranges().for_each(|range| self.lines.push(text, range));
+            self.lines.extend(text, run.ranges());
             return Ok(());
         }
         run.for_each_accepted(inputs, |inputs, line, bytes| {

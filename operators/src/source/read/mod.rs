@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
 
 use crate::columns::DIMS_MAX;
 use crate::parameters::{batch_items, check_batch, check_range, refuse};
@@ -293,10 +294,19 @@ impl Read {
         self
     }
 
-    fn bind_lines(&self, inputs: Inputs, format: impl LineFormat + 'static) -> Fragment {
+    fn lines(&self) -> Result<LineBuffer, BindError> {
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        Ok(LineBuffer::of_file(isa, self.line_bytes_max))
+    }
+
+    fn bind_lines(
+        &self,
+        inputs: Inputs,
+        format: impl LineFormat + 'static,
+    ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let source = LineSource::new(inputs, format, self.batch, self.line_bytes_max);
-        Fragment::source(Load::Heavy, source, schema)
+        let source = LineSource::new(inputs, format, self.batch, self.lines()?);
+        Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
@@ -311,18 +321,21 @@ impl Read {
         let named = follow::named(&self.paths, self.on_error == OnError::Fail)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => Ok(self.following(named, TextLines::new())),
-            ReadFormat::Sets => Ok(self.following(named, SetLines::new())),
+            ReadFormat::Lines => self.following(named, TextLines::new()),
+            ReadFormat::Sets => self.following(named, SetLines::new()),
             _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
     }
 
-    fn following(&self, named: Vec<Named>, format: impl LineFormat + 'static) -> Fragment {
+    fn following(
+        &self,
+        named: Vec<Named>,
+        format: impl LineFormat + 'static,
+    ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let lines = LineBuffer::of_file(self.line_bytes_max);
         let inputs = Inputs::none(self.on_error);
-        let source = FollowSource::new(inputs, named, format, self.batch, lines);
-        Fragment::source(Load::Heavy, source, schema)
+        let source = FollowSource::new(inputs, named, format, self.batch, self.lines()?);
+        Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
     fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
@@ -461,14 +474,14 @@ impl OperatorSpec for Read {
         let inputs = Inputs::new(files, self.on_error, is_text);
         let bytes_max = self.line_bytes_max;
         Ok(match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new()),
+            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new())?,
             ReadFormat::Paragraphs => {
-                self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))
+                self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))?
             }
-            ReadFormat::Files => self.bind_lines(inputs, Texts::new(Unit::File, bytes_max)),
-            ReadFormat::Sets => self.bind_lines(inputs, SetLines::new()),
+            ReadFormat::Files => self.bind_lines(inputs, Texts::new(Unit::File, bytes_max))?,
+            ReadFormat::Sets => self.bind_lines(inputs, SetLines::new())?,
             ReadFormat::Csv => {
-                self.bind_lines(inputs, CsvRows::new(self.csv_columns()?, bytes_max))
+                self.bind_lines(inputs, CsvRows::new(self.csv_columns()?, bytes_max))?
             }
             ReadFormat::U32le => self.bind_rows(inputs, Integers::<UInt32Type>::new()),
             ReadFormat::U64le => self.bind_rows(inputs, Integers::<UInt64Type>::new()),

@@ -14,7 +14,8 @@ fn read_named(
 ) -> Result<(Vec<String>, Counters), OperatorError> {
     let reader: Box<dyn io::Read + Send> = Box::new(Trickle::new(bytes, 1));
     let inputs = Inputs::of_readers([(name, reader)], on_error);
-    let mut source = LineSource::with_block(inputs, TextLines::new(), 100, 1 << 16, 64);
+    let lines = LineBuffer::new(Isa::selected().unwrap(), 64, 1 << 16);
+    let mut source = LineSource::new(inputs, TextLines::new(), 100, lines);
     let lines = lines_of(&drain_source(&mut source)?);
     Ok((lines, source.counters()))
 }

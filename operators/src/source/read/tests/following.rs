@@ -19,7 +19,7 @@ impl Log {
         let folder = tempfile::tempdir().unwrap();
         let paths = [text(&folder.path().join(pattern))];
         let named = named(&paths, false).unwrap();
-        let lines = LineBuffer::of_file(1 << 16);
+        let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16);
         let inputs = Inputs::none(on_error);
         let source = FollowSource::new(inputs, named, TextLines::new(), 100, lines);
         Self { folder, source: source.times(times) }

@@ -94,7 +94,8 @@ fn read_with<F: LineFormat>(
 ) -> Result<(Vec<RecordBatch>, Counters), OperatorError> {
     let inputs = inputs_of(files, sizes.step, on_error);
     let Sizes { batch, block, line_bytes_max, .. } = sizes;
-    let mut source = LineSource::with_block(inputs, format, batch, line_bytes_max, block);
+    let lines = LineBuffer::new(Isa::selected().unwrap(), block, line_bytes_max);
+    let mut source = LineSource::new(inputs, format, batch, lines);
     let batches = drain_source(&mut source)?;
     assert!(batches.iter().all(|b| b.num_rows() <= batch));
     Ok((batches, source.counters()))
@@ -348,7 +349,8 @@ fn a_line_of_a_gigabyte_costs_no_memory() {
     let source = |on_error| {
         let reader = EndlessLine { left: 1 << 30, tail: b"\nshort\n" };
         let inputs = Inputs::of_readers([("big.txt", Box::new(reader) as Box<_>)], on_error);
-        LineSource::new(inputs, TextLines::new(), 100, 1 << 20)
+        let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 20);
+        LineSource::new(inputs, TextLines::new(), 100, lines)
     };
     check_error(
         drain_source(&mut source(OnError::Fail)),

@@ -1,0 +1,153 @@
+//! Places of a byte in a text.
+
+use super::{Block, TEXT_BLOCK};
+use crate::Isa;
+use crate::simd::{Base, Call, RunOn, dispatch};
+
+/// Room that `places` needs in addition to the places asked for: those of a block are written
+/// together.
+pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
+
+/// Places that are written at once, whether there are as many or not.
+const WRITTEN: usize = 8;
+
+/// Writes the places at which `text` has `byte`, in their order, and returns their number.
+///
+/// Ends when there are as many as asked for, which is as many as fit into `places` without
+/// [`PLACES_SLACK`], or more.
+///
+/// # Shapes
+///
+/// `text`: less than 2^32 bytes; `places`: as many as asked for and [`PLACES_SLACK`]; elements
+/// past the places found may be overwritten.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::Isa;
+/// use trommel_kernels::text::{PLACES_SLACK, places_of};
+///
+/// let mut places = [0; 10 + PLACES_SLACK];
+/// let found = places_of(Isa::selected()?, b'\n', b"one\ntwo\n", &mut places);
+/// assert_eq!(places[..found], [3, 7]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+///
+/// One comparison for the bytes of a register, and a few instructions a place. A block of 64 bytes
+/// has a branch that depends on its places, and one more where it has more than 8.
+///
+/// # Panics
+///
+/// If `isa` is not available, or a shape is not as above.
+pub fn places_of(isa: Isa, byte: u8, text: &[u8], places: &mut [u32]) -> usize {
+    let (bytes, room) = (text.len(), places.len());
+    assert!(u32::try_from(bytes).is_ok(), "{bytes} bytes: places have 32 bits");
+    assert!(room >= PLACES_SLACK, "places need room for {PLACES_SLACK} more, not for {room}");
+    dispatch::<Base, _>(isa, Places { byte, text, places })
+}
+
+/// The arguments of [`places_of`].
+struct Places<'a> {
+    byte: u8,
+    text: &'a [u8],
+    places: &'a mut [u32],
+}
+
+impl Call for Places<'_> {
+    type Output = usize;
+}
+
+/// The code of a level.
+pub(super) trait MatchBlock: Copy {
+    /// A bit for each byte of the block that is `byte`.
+    fn matches(self, block: &Block, byte: u8) -> u64;
+}
+
+impl<L: MatchBlock> RunOn<L> for Places<'_> {
+    #[inline(always)]
+    fn run_on(self, level: L) -> usize {
+        let Self { byte, text, places } = self;
+        let (blocks, rest) = text.as_chunks();
+        let mut found = 0;
+        for (block, begin) in blocks.iter().zip((0..).step_by(TEXT_BLOCK)) {
+            let Some(places) = places[found..].first_chunk_mut() else { return found };
+            found += write(level.matches(block, byte), begin, places);
+        }
+        let Some(places) = places[found..].first_chunk_mut() else { return found };
+        let mut last = [0; TEXT_BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        let within = (1_u64 << rest.len()) - 1;
+        let begin = u32::try_from(text.len() - rest.len()).expect("checked by `places_of`");
+        found + write(level.matches(&last, byte) & within, begin, places)
+    }
+}
+
+/// Writes the places of the bits, `begin` the lowest; returns their number.
+#[inline(always)]
+fn write(bits: u64, begin: u32, places: &mut [u32; TEXT_BLOCK]) -> usize {
+    let found = bits.count_ones() as usize;
+    let mut bits = bits;
+    // A loop as long as the number of bits would end where no branch predictor knows.
+    for places in places.as_chunks_mut::<WRITTEN>().0.iter_mut().take(found.div_ceil(WRITTEN)) {
+        for place in places {
+            *place = begin + bits.trailing_zeros();
+            bits &= bits.wrapping_sub(1);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Asks for `asked` places, from any length of the rest of the buffer on.
+    fn check(text: &[u8], byte: u8, asked: usize) {
+        let all: Vec<u32> =
+            (0..).zip(text).filter(|&(_, &other)| other == byte).map(|(place, _)| place).collect();
+        for isa in Isa::available() {
+            let mut places = vec![u32::MAX; asked + PLACES_SLACK];
+            let found = places_of(isa, byte, text, &mut places);
+            assert!(found >= asked.min(all.len()), "{isa}: {found} of {asked}");
+            assert_eq!(places[..found], all[..found], "{isa}");
+        }
+    }
+
+    #[test]
+    fn every_number_of_places_in_a_block_is_written() {
+        for places in 0..=TEXT_BLOCK {
+            for shift in [0, 1, 63] {
+                let mut text = vec![b'a'; shift];
+                text.extend((0..TEXT_BLOCK).map(|place| if place < places { b'b' } else { b'c' }));
+                (0..70).for_each(|asked| check(&text, b'b', asked));
+            }
+        }
+    }
+
+    #[test]
+    fn the_zeros_after_the_text_are_not_found() {
+        (0..130).for_each(|len| check(&vec![0; len], 0, 200));
+        (0..130).for_each(|len| check(&vec![7; len], 0, 200));
+    }
+
+    #[test]
+    #[should_panic(expected = "places need room for 63 more, not for 62")]
+    fn places_without_slack_are_refused() {
+        let _ = places_of(Isa::Scalar, 0, &[], &mut [0; 62]);
+    }
+
+    proptest! {
+        #[test]
+        fn levels_find_the_bytes_of_a_loop(
+            text in prop::collection::vec(prop_oneof![any::<u8>(), 0..4_u8], 0..300),
+            byte in prop_oneof![any::<u8>(), 0..4_u8],
+            asked in 0..100_usize,
+        ) {
+            check(&text, byte, asked);
+        }
+    }
+}
