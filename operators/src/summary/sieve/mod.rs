@@ -132,7 +132,7 @@ const PLACES_PER_BLOCK_ITEM: usize = 8;
 const BLOCK_MIN: usize = 64;
 const BLOCK_MAX: usize = 8192;
 
-/// The same for items with weights, which take more memory.
+/// The same for items with weights: as many as fit on a stack.
 const BLOCK_OF_WEIGHTS_MAX: usize = 1024;
 
 /// Frequent items in one pass, cold ones at the price of one cell and hot ones by SIMD.
@@ -194,16 +194,9 @@ pub struct Sieve<K: Item> {
     observed: u64,
     scratch: Scratch<K>,
     /// The items of a block that the filter leaves.
-    missed: Missed<K::Code>,
+    missed: Vec<K::Code>,
     /// The items of a block that their cells could not count, a bit each.
     refused: Vec<u64>,
-}
-
-/// Items that the filter leaves, and their weights if they have any.
-#[derive(Clone, Debug, Default)]
-struct Missed<C> {
-    codes: Vec<C>,
-    weights: Vec<u64>,
 }
 
 /// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
@@ -283,10 +276,6 @@ impl Shape {
         (self.cells * LANES / PLACES_PER_BLOCK_ITEM).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
-    fn block_of_weights(self) -> usize {
-        self.block().min(BLOCK_OF_WEIGHTS_MAX)
-    }
-
     /// L after a weight of `observed`: N e / (k C), rounded down.
     fn slack(self, observed: u64) -> u64 {
         let slack = u128::from(observed) * self.extra as u128
@@ -305,7 +294,6 @@ impl Shape {
             + KEYS_MAX * (code + size_of::<u32>())
             + Scratch::<K>::bytes_max(self.block())
             + (self.block() + MISSED_SLACK) * code
-            + (self.block_of_weights() + MISSED_SLACK) * size_of::<u64>()
             + self.block().div_ceil(GROUP) * size_of::<u64>()
     }
 }
@@ -407,7 +395,7 @@ impl<K: Item> Sieve<K> {
             detours: 0,
             observed: 0,
             scratch: Scratch::default(),
-            missed: Missed::default(),
+            missed: Vec::new(),
             refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }
     }
@@ -434,7 +422,7 @@ impl<K: Item> Sieve<K> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let block = match weights {
             None => self.shape.block(),
-            Some(_) => self.shape.block_of_weights(),
+            Some(_) => self.shape.block().min(BLOCK_OF_WEIGHTS_MAX),
         };
         for start in (0..batch.len()).step_by(block) {
             let range = start..batch.len().min(start + block);
@@ -504,29 +492,29 @@ impl<K: Item> Sieve<K> {
     /// Counts a block of items that are their codes, the hot ones first.
     fn sift(&mut self, codes: &[K::Code], weights: Option<&[u64]>) {
         let mut missed = std::mem::take(&mut self.missed);
-        let Missed { codes: missed_codes, weights: missed_weights } = &mut missed;
-        missed_codes.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
+        missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
+        // Not part of the state, which may be small.
+        let mut missed_weights = [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK];
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
         // One pass takes the hot items out, so that they cost neither a hash nor a cell.
         let hot = HotKeys { keys: self.hot.codes(), hits };
         let end = match weights {
-            None => sift(self.isa, hot, codes, missed_codes),
+            None => sift(self.isa, hot, codes, &mut missed),
             Some(weights) => {
-                let room = self.shape.block_of_weights() + MISSED_SLACK;
-                missed_weights.resize(room, 0);
-                let missed_codes = &mut missed_codes[..room];
-                sift_weighted(self.isa, hot, codes, weights, missed_codes, missed_weights)
+                let missed_weights = &mut missed_weights[..codes.len() + MISSED_SLACK];
+                let missed = &mut missed[..codes.len() + MISSED_SLACK];
+                sift_weighted(self.isa, hot, codes, weights, missed, missed_weights)
             }
         };
         for (&slot, hits) in self.hot.slots().iter().zip(hits) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
-        let keys = K::keys_of_codes(&missed_codes[..end]).expect("a sifted item is its code");
+        let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
         let weights = weights.map(|_| &missed_weights[..end]);
         self.absorb(keys, weights, |position| {
-            K::from_code(&missed_codes[position]).expect("a sifted item is its code")
+            K::from_code(&missed[position]).expect("a sifted item is its code")
         });
         self.missed = missed;
     }
@@ -722,8 +710,7 @@ impl<K: Item> Sieve<K> {
             + self.spare.slots.capacity() * size_of::<u32>()
             + self.hot.heap_bytes()
             + self.scratch.bytes()
-            + self.missed.codes.capacity() * size_of::<K::Code>()
-            + self.missed.weights.capacity() * size_of::<u64>()
+            + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
 }
