@@ -168,7 +168,7 @@ pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &m
 ///
 /// # Cost
 ///
-/// A quarter more than [`absorb`]; twice that with a scale above 0.
+/// A quarter more than [`absorb`] with a `scale` of 0, and twice as much otherwise.
 ///
 /// # Panics
 ///
