@@ -4,8 +4,7 @@ use super::{Block, TEXT_BLOCK};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
-/// Room that `places` needs in addition to the places asked for: those of a block are written
-/// together.
+/// Length of `places` beyond the places asked for: those of a block are written together.
 pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
 
 /// Places that are written at once, whether there are as many or not.

@@ -494,25 +494,25 @@ impl<K: Item> Sieve<K> {
         let mut missed = std::mem::take(&mut self.missed);
         missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
         // Not part of the state, which may be small.
-        let mut missed_weights = [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK];
+        let mut missed_weights = weights.map(|_| [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK]);
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
         // One pass takes the hot items out, so that they cost neither a hash nor a cell.
         let hot = HotKeys { keys: self.hot.codes(), hits };
-        let end = match weights {
-            None => sift(self.isa, hot, codes, &mut missed),
-            Some(weights) => {
-                let missed_weights = &mut missed_weights[..codes.len() + MISSED_SLACK];
-                let missed = &mut missed[..codes.len() + MISSED_SLACK];
+        let end = match (weights, &mut missed_weights) {
+            (Some(weights), Some(missed_weights)) => {
+                let room = codes.len() + MISSED_SLACK;
+                let (missed, missed_weights) = (&mut missed[..room], &mut missed_weights[..room]);
                 sift_weighted(self.isa, hot, codes, weights, missed, missed_weights)
             }
+            _ => sift(self.isa, hot, codes, &mut missed),
         };
         for (&slot, hits) in self.hot.slots().iter().zip(hits) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
         let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
-        let weights = weights.map(|_| &missed_weights[..end]);
+        let weights = missed_weights.as_ref().map(|weights| &weights[..end]);
         self.absorb(keys, weights, |position| {
             K::from_code(&missed[position]).expect("a sifted item is its code")
         });
