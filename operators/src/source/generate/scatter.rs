@@ -39,7 +39,7 @@ impl Scatter {
     }
 
     /// Image of `index`; both are less than the count.
-    #[inline]
+    #[inline(always)]
     pub(super) fn apply(&self, index: u32) -> u32 {
         let mask = self.mixed - 1;
         let mut x = index;

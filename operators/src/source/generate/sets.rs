@@ -1,6 +1,7 @@
 //! Random sets with a Zipf distribution of items, some of them near-duplicates.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64Mcg;
@@ -50,9 +51,9 @@ pub(super) struct Shape {
 /// Generator of sets.
 pub(super) struct RandomSets {
     items: Zipf,
-    /// The next items, from `next` on.
+    /// The next items, from `first` on.
     drawn: Box<[u32; DRAWN]>,
-    next: usize,
+    first: usize,
     sizes: Zipf,
     size_min: u32,
     random: Pcg64Mcg,
@@ -60,6 +61,8 @@ pub(super) struct RandomSets {
     copies: u64,
     /// The latest sets as they were drawn, oldest first.
     recent: VecDeque<Vec<u32>>,
+    /// Memory of the next set.
+    next: Vec<u32>,
 }
 
 impl RandomSets {
@@ -78,8 +81,8 @@ impl RandomSets {
         let copies = (duplicates * 4_294_967_296.0) as u64;
         let random = Pcg64Mcg::new(state);
         let recent = VecDeque::with_capacity(RECENT);
-        let (drawn, next) = (Box::new([0; DRAWN]), DRAWN);
-        Self { items, drawn, next, sizes, size_min, random, copies, recent }
+        let (drawn, first) = (Box::new([0; DRAWN]), DRAWN);
+        Self { items, drawn, first, sizes, size_min, random, copies, recent, next: Vec::new() }
     }
 
     /// Uniform random number less than `end`.
@@ -95,46 +98,51 @@ impl RandomSets {
         let is_copy = self.random.next_u64() >> 32 < self.copies;
         // Drawn for fresh sets too, so that `duplicates` does not shift the other random numbers.
         let earlier = self.below(self.recent.len().max(1));
-        let set = match self.recent.get(earlier).filter(|_| is_copy).cloned() {
-            Some(set) => self.change(set),
-            None => self.fresh(),
-        };
+        let mut set = mem::take(&mut self.next);
+        set.clear();
+        match self.recent.get(earlier).filter(|_| is_copy) {
+            Some(earlier) => {
+                set.extend_from_slice(earlier);
+                self.change(&mut set);
+            }
+            None => self.extend_fresh(&mut set),
+        }
         if self.recent.len() == RECENT {
-            self.recent.pop_front();
+            self.next = self.recent.pop_front().expect("not empty");
         }
         self.recent.push_back(set);
         self.recent.back().expect("just added")
     }
 
-    fn fresh(&mut self) -> Vec<u32> {
+    /// Appends the items of a fresh set, of a random size.
+    fn extend_fresh(&mut self, set: &mut Vec<u32>) {
         let mut above = [0];
         self.sizes.fill_ranks(&mut above);
-        let mut set = vec![0; (self.size_min + above[0]) as usize];
-        self.fill(&mut set);
-        set
+        let mut missing = (self.size_min + above[0]) as usize;
+        while missing > 0 {
+            let next = self.next_items(missing);
+            set.extend_from_slice(next);
+            missing -= next.len();
+        }
     }
 
-    /// Fills `set` with the next items.
-    fn fill(&mut self, mut set: &mut [u32]) {
-        while !set.is_empty() {
-            if self.next == DRAWN {
-                self.items.fill(&mut self.drawn[..]);
-                self.next = 0;
-            }
-            let (now, later) = set.split_at_mut(set.len().min(DRAWN - self.next));
-            now.copy_from_slice(&self.drawn[self.next..][..now.len()]);
-            self.next += now.len();
-            set = later;
+    /// The next items: at least one and at most `count`, which is not 0.
+    fn next_items(&mut self, count: usize) -> &[u32] {
+        if self.first == DRAWN {
+            self.items.fill(&mut self.drawn[..]);
+            self.first = 0;
         }
+        let first = self.first;
+        self.first = DRAWN.min(first + count);
+        &self.drawn[first..self.first]
     }
 
     /// Redraws up to an eighth of the items.
-    fn change(&mut self, mut set: Vec<u32>) -> Vec<u32> {
+    fn change(&mut self, set: &mut [u32]) {
         for _ in 0..self.below(set.len() / KEPT + 1) {
             let place = self.below(set.len());
-            self.fill(&mut set[place..=place]);
+            set[place] = self.next_items(1)[0];
         }
-        set
     }
 }
 

@@ -4,7 +4,7 @@
 //! alias table ──► bucket of ranks ──► rank within it ──► accept or draw again ──► permutation ──► item
 //! ```
 //!
-//! Ranks are divided into buckets: single ranks up to 256, then 256 buckets for each power of
+//! Ranks are divided into buckets: single ranks below 512, then 256 buckets for each power of
 //! two, so that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket
 //! counts as if all of its ranks had the weight of the first. Walker's alias table draws a bucket
 //! with that probability; a rank of it is drawn uniformly and accepted with probability weight of
@@ -26,6 +26,7 @@ use std::hint::select_unpredictable;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 use thiserror::Error;
+use trommel_kernels::{Isa, Routine, run_compiled_for};
 
 use super::scatter::Scatter;
 
@@ -38,11 +39,12 @@ const ACCEPT_BITS: u32 = 44;
 const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
 /// Bits of a random word that choose between a slot and its alias.
 const ALIAS_BITS: u32 = 51;
+const SLOT_BITS: u32 = u64::BITS - ALIAS_BITS;
 
 const _: () =
     assert!(ALPHABET_MAX.ilog2() - SPLIT_BITS <= RANK_BITS, "a bucket has 2^20 ranks at most");
 const _: () = assert!(
-    (ALPHABET_MAX.ilog2() - SPLIT_BITS + 2) << SPLIT_BITS <= 1 << (u64::BITS - ALIAS_BITS),
+    (ALPHABET_MAX.ilog2() - SPLIT_BITS + 2) << SPLIT_BITS <= 1 << SLOT_BITS,
     "13 bits choose a slot"
 );
 
@@ -87,26 +89,56 @@ pub struct Zipf {
     skew: f64,
     weight_sum: f64,
     slots: Vec<Slot>,
-    buckets: Vec<Bucket>,
+    /// Number of buckets.
+    buckets: usize,
+    /// Random numbers below this bound accept every rank of every bucket but the last.
+    accept_below: u64,
     scatter: Scatter,
     random: Pcg64Mcg,
+    isa: Isa,
 }
 
-/// Entry of the alias table: stands for its own bucket below `threshold` and for `alias` from
-/// there on.
+/// Entry of the alias table: stands for its own bucket below a threshold of [`ALIAS_BITS`], the
+/// upper bits, and for the alias, the lower bits, from there on.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    threshold: u64,
-    alias: u32,
+struct Slot(u64);
+
+impl Slot {
+    fn new(threshold: u64, alias: usize) -> Self {
+        Self(threshold << SLOT_BITS | alias as u64)
+    }
+
+    #[inline(always)]
+    fn threshold(self) -> u64 {
+        self.0 >> SLOT_BITS
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
+    fn alias(self) -> usize {
+        self.0 as usize & ((1 << SLOT_BITS) - 1)
+    }
 }
 
 /// Ranks `first` to `first + 2^width_bits - 1`; the last bucket may extend past the alphabet.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// Random numbers below this bound accept every rank of the bucket.
-    accept_below: u64,
     first: u32,
     width_bits: u32,
+}
+
+impl Bucket {
+    /// The bucket of this index.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a few thousand buckets")]
+    fn at(index: usize) -> Self {
+        // Single ranks fill the first two rows of 2^8 but for rank 0. A row of 2^8 covers the
+        // ranks of one more bit.
+        let place = index as u32 + 1;
+        let width_bits = (place >> SPLIT_BITS).saturating_sub(1);
+        let row = width_bits << SPLIT_BITS;
+        Self { first: (place - row) << width_bits, width_bits }
+    }
 }
 
 impl Zipf {
@@ -122,11 +154,17 @@ impl Zipf {
         if !(0.0..=SKEW_MAX).contains(&skew) {
             return Err(ZipfError::Skew(skew));
         }
-        let buckets = cut_ranks(alphabet, skew);
-        let weights: Vec<f64> = buckets
-            .iter()
+        let count = (0..).take_while(|&index| Bucket::at(index).first <= alphabet).count();
+        let weights: Vec<f64> = (0..count)
+            .map(Bucket::at)
             .map(|bucket| f64::from(1_u32 << bucket.width_bits) * rank_weight(bucket.first, skew))
             .collect();
+        let accept_below = (0..count)
+            .map(Bucket::at)
+            .map(|Bucket { first, width_bits }| {
+                to_accept(weight_ratio(first + (1 << width_bits) - 1, first, skew))
+            })
+            .fold(u64::MAX, u64::min);
         let mut words = SplitMix(seed);
         let scatter = Scatter::new(alphabet, || words.next());
         let state = u128::from(words.next()) << 64 | u128::from(words.next());
@@ -135,23 +173,24 @@ impl Zipf {
             skew,
             weight_sum: sum_weights(alphabet, skew),
             slots: alias_table(&weights),
-            buckets,
+            accept_below,
+            buckets: count,
             scatter,
             random: Pcg64Mcg::new(state),
+            // An unknown level is an error of the operators; the stream is the same on all.
+            isa: Isa::selected().unwrap_or(Isa::Scalar),
         })
     }
 
     /// Fills `items` with the next items of the stream.
     pub fn fill(&mut self, items: &mut [u32]) {
-        self.fill_ranks(items);
-        for item in items {
-            *item = self.scatter.apply(*item);
-        }
+        run_compiled_for(self.isa, Fill { zipf: self, items });
     }
 
     /// As [`Self::fill`], with ranks from 0 instead of items.
+    #[inline(always)]
     pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
-        let Self { slots, buckets, random, alphabet, skew, .. } = self;
+        let Self { slots, buckets, accept_below, random, alphabet, skew, .. } = self;
         // The upper bits of one word choose the slot, the lower 51 between slot and alias.
         let slot_shift = u64::BITS - slots.len().ilog2();
         for drawn in ranks {
@@ -162,18 +201,18 @@ impl Zipf {
                 #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
                 let index = index as usize;
                 let slot = slots[index];
-                let kept = word & ((1 << ALIAS_BITS) - 1) < slot.threshold;
+                let kept = word & ((1 << ALIAS_BITS) - 1) < slot.threshold();
                 // A conditional move: about half of the draws take the alias, so a branch would
                 // be mispredicted.
-                let bucket = buckets[select_unpredictable(kept, index, slot.alias as usize)];
+                let index = select_unpredictable(kept, index, slot.alias());
+                let Bucket { first, width_bits } = Bucket::at(index);
 
                 let word = random.next_u64();
                 // The upper 20 bits choose the rank, the lower 44 decide on its acceptance.
-                let within = (word >> ACCEPT_BITS) as u32 >> (RANK_BITS - bucket.width_bits);
-                let rank = bucket.first + within;
+                let rank = first + ((word >> ACCEPT_BITS) as u32 >> (RANK_BITS - width_bits));
                 let accept = word & ((1 << ACCEPT_BITS) - 1);
-                if accept < bucket.accept_below
-                    || accept_slowly(accept, rank, bucket.first, *alphabet, *skew)
+                if (accept < *accept_below && index + 1 < *buckets)
+                    || accept_slowly(accept, rank, first, *alphabet, *skew)
                 {
                     break rank - 1;
                 }
@@ -207,25 +246,29 @@ impl Zipf {
     }
 }
 
+/// Call of [`Zipf::fill`].
+struct Fill<'a> {
+    zipf: &'a mut Zipf,
+    items: &'a mut [u32],
+}
+
+impl Routine for Fill<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { zipf, items } = self;
+        zipf.fill_ranks(items);
+        for item in items {
+            *item = zipf.scatter.apply(*item);
+        }
+    }
+}
+
 /// True if the random number `accept` accepts `rank` in the bucket that begins with `first`.
 #[cold]
 fn accept_slowly(accept: u64, rank: u32, first: u32, alphabet: u32, skew: f64) -> bool {
     rank <= alphabet && accept < to_accept(weight_ratio(rank, first, skew))
-}
-
-/// Divides ranks 1 to `alphabet` into buckets.
-fn cut_ranks(alphabet: u32, skew: f64) -> Vec<Bucket> {
-    let mut buckets = Vec::new();
-    let mut first = 1;
-    while first <= alphabet {
-        let width_bits = first.ilog2().saturating_sub(SPLIT_BITS);
-        let last = first + (1 << width_bits) - 1;
-        // Past the alphabet no random number may accept without looking at the rank.
-        let smallest = if last <= alphabet { weight_ratio(last, first, skew) } else { 0.0 };
-        buckets.push(Bucket { accept_below: to_accept(smallest), first, width_bits });
-        first = last + 1;
-    }
-    buckets
 }
 
 /// Bound of random numbers of [`ACCEPT_BITS`] bits that are accepted with probability `ratio`.
@@ -247,13 +290,12 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
     let scale = count as f64 / sum;
     let mut shares: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
     shares.resize(count, 0.0);
-    let full = Slot { threshold: 1 << ALIAS_BITS, alias: 0 };
-    // A slot that gets no alias stays full and never needs one.
-    let mut slots = vec![full; count];
+    // A slot that gets no alias stands for its own bucket only.
+    let mut slots: Vec<Slot> = (0..count).map(|slot| Slot::new(0, slot)).collect();
     let (mut small, mut large): (Vec<usize>, Vec<usize>) =
         (0..count).partition(|&slot| shares[slot] < 1.0);
     while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
-        slots[poor] = Slot { threshold: to_threshold(shares[poor]), alias: to_u32(rich) };
+        slots[poor] = Slot::new(to_threshold(shares[poor]), rich);
         // The rich slot gives the share that fills the poor one; it may become poor itself.
         shares[rich] -= 1.0 - shares[poor];
         if shares[rich] < 1.0 {
@@ -261,13 +303,8 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
             small.push(rich);
         }
     }
-    // Rounding may leave slots on either list; they stay full, since their share is 1 up to an
-    // error in the last place.
+    // Rounding may leave slots on either list; their share is 1 up to an error in the last place.
     slots
-}
-
-fn to_u32(index: usize) -> u32 {
-    u32::try_from(index).expect("a few thousand slots")
 }
 
 #[expect(
