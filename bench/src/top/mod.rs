@@ -22,7 +22,8 @@ use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Token
 /// Options of `top`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// A text file in UTF-8; by default 10 million words of a Zipf distribution, one a line.
+    /// A text file in UTF-8; by default 10 million words, one a line, and then 3 million lines of a
+    /// log, of a Zipf distribution each.
     file: Option<PathBuf>,
     /// Words of generated texts in several scripts, without other programs.
     #[arg(long, conflicts_with = "file")]
@@ -84,11 +85,21 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     if arguments.scripts {
         return scripts::measure(arguments, folder.path());
     }
-    let file = match &arguments.file {
-        Some(file) => file.clone(),
-        None => generated(folder.path())?,
-    };
-    let bytes = std::fs::metadata(&file)?.len();
+    if let Some(file) = &arguments.file {
+        return measure(arguments, file);
+    }
+    let path = folder.path().join("lines.txt");
+    for (title, lines, write) in GENERATED {
+        println!("{title}, of 100,000 different ones\n");
+        generate(&path, lines, write)?;
+        measure(arguments, &path)?;
+    }
+    Ok(())
+}
+
+/// Measures and prints one file.
+fn measure(arguments: &Arguments, file: &Path) -> io::Result<()> {
+    let bytes = std::fs::metadata(file)?.len();
     println!("{:.1} MB, {} counters\n", bytes as f64 / 1e6, arguments.counters);
     println!("| program | seconds | MB/s | times ours on a core |\n|---|---:|---:|---:|");
     let row = |name: &str, time: Duration, ours: Option<Duration>| {
@@ -100,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let mut lines = None;
     for unit in [Unit::Words, Unit::Lines] {
         for (name, placement) in PLACEMENTS {
-            let (time, counts) = ours(arguments, &file, unit, placement);
+            let (time, counts) = ours(arguments, file, unit, placement);
             row(&format!("trommel, {unit:?}, {name}"), time, None);
             if unit == Unit::Lines && placement == Placement::Fused {
                 lines = Some((time, counts));
@@ -113,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let databases = databases.map(|(name, settings)| (name, "duckdb --version", duckdb(settings)));
     let shell = SHELL.map(|(name, version, script)| (name, version, script.to_owned()));
     for (name, version, script) in shell.into_iter().chain(databases) {
-        match peer(arguments, &file, &script) {
+        match peer(arguments, file, &script) {
             Some((theirs, found)) => {
                 row(&format!("LC_ALL=C {name}"), theirs, Some(time));
                 let is_equal = found == counts;
@@ -129,24 +140,44 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes words of a Zipf distribution, one a line.
-fn generated(folder: &Path) -> io::Result<PathBuf> {
-    let mut items = vec![0; 10_000_000];
-    Zipf::new(100_000, 1.0, 1).expect("a skew within the limits").fill(&mut items);
-    let path = folder.join("words.txt");
-    let mut file = BufWriter::new(File::create(&path)?);
-    for mut item in items {
-        // Letters in place of digits.
-        let mut word = vec![b'e'];
-        while item > 0 {
-            word.push(b'a' + (item % 26) as u8);
-            item /= 26;
-        }
-        word.push(b'\n');
-        file.write_all(&word)?;
+/// Writes the line of a number, with its line end.
+type WriteLine = fn(&mut dyn Write, u32) -> io::Result<()>;
+
+/// Generated files: what they have, their number of lines, and how one is written.
+const GENERATED: [(&str, usize, WriteLine); 2] = [
+    ("10 million words, one a line", 10_000_000, write_word),
+    ("3 million lines of a log", 3_000_000, write_request),
+];
+
+/// Writes `lines` lines of a Zipf distribution.
+fn generate(path: &Path, lines: usize, write: WriteLine) -> io::Result<()> {
+    let mut numbers = vec![0; lines];
+    Zipf::new(100_000, 1.0, 1).expect("a skew within the limits").fill(&mut numbers);
+    let mut file = BufWriter::new(File::create(path)?);
+    for number in numbers {
+        write(&mut file, number)?;
     }
     file.into_inner()?;
-    Ok(path)
+    Ok(())
+}
+
+/// Writes a word whose letters are the digits of the number.
+fn write_word(file: &mut dyn Write, mut number: u32) -> io::Result<()> {
+    let mut word = vec![b'e'];
+    while number > 0 {
+        word.push(b'a' + (number % 26) as u8);
+        number /= 26;
+    }
+    word.push(b'\n');
+    file.write_all(&word)
+}
+
+/// Writes the line of a request to a web server, of 55 to 61 bytes.
+fn write_request(file: &mut dyn Write, number: u32) -> io::Result<()> {
+    let folder = ["catalog", "users", "static", "search"][number as usize % 4];
+    let page = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+    let status = if number.is_multiple_of(16) { 404 } else { 200 };
+    writeln!(file, "GET /{folder}/{page:012x}/{number} HTTP/1.1 {status} www.example.org")
 }
 
 /// Median time of our pipeline, and the highest counts.
@@ -228,6 +259,15 @@ fn median(times: &mut [Duration]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_a_log_have_a_length_as_in_logs() {
+        for number in [1, 9, 99_996] {
+            let mut line = Vec::new();
+            write_request(&mut line, number).unwrap();
+            assert!((55..=61).contains(&line.len()), "{line:?}");
+        }
+    }
 
     #[test]
     fn programs_count_alike() {

@@ -116,12 +116,12 @@ impl TextsBuilder {
 
     /// Returns the texts so far and empties the builder.
     pub(crate) fn take(&mut self) -> StringArray {
-        // Sized by this batch: the next one is probably similar.
+        // Sized by this batch, and a little more: the next one is probably similar.
         let (texts, bytes) = (self.len(), self.bytes());
         let is_for_bytes = bytes <= COPIED * texts && self.text().is_ascii();
         let next = match is_for_bytes {
             true => Building::bytes(texts, bytes),
-            false => Building::Texts(StringBuilder::with_capacity(texts, bytes)),
+            false => Building::Texts(StringBuilder::with_capacity(texts, bytes + bytes / 8)),
         };
         match std::mem::replace(&mut self.0, next) {
             Building::Bytes { text, offsets } => {

@@ -141,6 +141,9 @@ pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     fn is_exact(key: Self::Key) -> bool;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
+    /// Fetches into the cache what [`Self::is`] reads besides the item itself; nothing by default.
+    #[inline]
+    fn prefetch(&self) {}
 
     /// The borrowed item that has this code, if [`Self::CODE_IS_ITEM`]; otherwise `None`.
     fn from_code(code: &Self::Code) -> Option<Self::Ref<'_>>;

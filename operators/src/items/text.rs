@@ -8,9 +8,13 @@ use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
 use arrow_array::{Array, LargeStringArray, StringArray};
+use trommel_kernels::prefetch;
 
 use super::item::{Item, Items};
 use crate::texts::{self, SHORT_MAX, TextHash};
+
+/// Bytes of a line of the cache.
+const CACHE_LINE: usize = 64;
 
 /// A string with a place for its key. Ordered as strings are; two different strings are
 /// different items, also if their keys are equal.
@@ -156,6 +160,15 @@ impl Item for Text {
         match &self.0 {
             Bytes::Short(_) => 0,
             Bytes::Long { text, .. } => text.capacity(),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        if let Bytes::Long { text, .. } = &self.0 {
+            // The processor itself fetches what follows two lines.
+            prefetch(text.as_bytes(), 0);
+            prefetch(text.as_bytes(), text.len().min(2 * CACHE_LINE) - 1);
         }
     }
 

@@ -167,6 +167,14 @@ impl<K: Item> ItemIndex<K> {
         prefetch(&self.nodes, self.heads[head as usize] as usize);
     }
 
+    /// Fetches into the cache the memory of the first item of a chain.
+    #[inline(always)]
+    pub(super) fn prefetch_first_memory(&self, head: u32) {
+        if let Some(node) = self.nodes.get(self.heads[head as usize] as usize) {
+            node.item.prefetch();
+        }
+    }
+
     /// Fetches into the cache the head of the chain of the item in this slot.
     #[inline(always)]
     pub(super) fn prefetch_link(&self, slot: u32) {

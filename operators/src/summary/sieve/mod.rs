@@ -478,15 +478,30 @@ impl<K: Item> Sieve<K> {
         let mut refused = std::mem::take(&mut self.refused);
         self.table.absorb(self.isa, keys, weights, &mut refused);
         for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
-            let mut word = word;
-            while word != 0 {
-                let position = start + word.trailing_zeros() as usize;
+            self.prefetch(&keys[start..], word);
+            for position in bits(word).map(|bit| start + bit) {
                 let weight = weights.map_or(1, |weights| weights[position]);
                 self.settle(item(position), keys[position], weight);
-                word &= word - 1;
             }
         }
         self.refused = refused;
+    }
+
+    /// Fetches into the cache what [`Self::settle`] reads of those of the first keys that are set in
+    /// `refused` and are not exact: the monitored items with such keys come all here, and a look-up
+    /// of one misses the cache up to four times, one after the other.
+    #[inline]
+    fn prefetch(&self, keys: &[K::Key], refused: u64) {
+        let (mut heads, mut len) = ([0; GROUP], 0);
+        for key in bits(refused).map(|bit| keys[bit]).filter(|&key| !K::is_exact(key)) {
+            heads[len] = self.index.head(key);
+            self.table.prefetch(key);
+            self.index.prefetch_head(heads[len]);
+            len += 1;
+        }
+        let heads = &heads[..len];
+        heads.iter().for_each(|&head| self.index.prefetch_first(head));
+        heads.iter().for_each(|&head| self.index.prefetch_first_memory(head));
     }
 
     /// Counts a block of items that are their codes, the hot ones first.
@@ -528,7 +543,7 @@ impl<K: Item> Sieve<K> {
             let is_resident = self.table.is_resident(place, key);
             self.detours += usize::from(!is_resident);
             if let Some(slot) = self.index.find(item, key, self.index.head(key)) {
-                if is_resident {
+                if is_resident && K::is_exact(key) {
                     self.flush(slot);
                 }
                 let count = &mut self.counts[slot as usize];
@@ -713,6 +728,15 @@ impl<K: Item> Sieve<K> {
             + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
+}
+
+/// The places of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (word != 0).then(|| word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        place
+    })
 }
 
 /// The sum of the weights, saturating.

@@ -41,10 +41,10 @@
 
 mod stored;
 
-use trommel_kernels::Isa;
 use trommel_kernels::sieve::{
     Cell, CellKey, Cells, CodeHash, GROUP, LANES, OWN, absorb, absorb_weighted, others_of, place_of,
 };
+use trommel_kernels::{Isa, prefetch};
 
 /// The mark of a crowded place, in its alpha: above every limit.
 const CROWDED: i32 = 1 << 30;
@@ -100,6 +100,12 @@ impl<K: CellKey> Table<K> {
     /// The place of a key.
     pub(super) fn place(&self, key: K) -> usize {
         place_of(self.hash, self.shift, key)
+    }
+
+    /// Fetches the cell of a key into the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, key: K) {
+        prefetch(&self.cells, self.place(key) / LANES);
     }
 
     /// The largest alpha.
