@@ -3,19 +3,22 @@
 ``python bench/throughput.py PROGRAM`` takes the path of ``trommel-bench``. Both sides work on the same
 data, which is in memory: a join of two Polars frames of 1,000,000 sets each, and a count of a NumPy
 array of 50 million items. The clock of Python covers the whole call; that of Rust covers the whole
-pipeline. Both sides take turns, in processes of their own; the fastest round of each counts.
+pipeline. Both sides take turns, in processes of their own; the fastest round of each counts. The size
+of the native half is printed, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import importlib.util
 import json
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +106,21 @@ def main() -> None:
     answers = {(run["pairs"], run["largest"]) for side in runs.values() for run in side}
     if len(answers) != 1:
         sys.exit(f"the answers differ: {answers}")
-    print(f"polars {importlib.metadata.version('polars')}, {answers} pairs and largest count\n")
+    [(pairs, _)] = answers
+    packages = ", ".join(f"{name} {version(name)}" for name in ("trommel", "polars", "numpy"))
+    print(f"Python {platform.python_version()}, {packages}\n")
     print("| task | Rust | Python | Python / Rust |\n|---|---:|---:|---:|")
-    for task in ("join", "count"):
+    tasks = {
+        "join": f"join of two Polars frames of {SETS:,} sets, Jaccard at least 4/5, {pairs:,} pairs",
+        "count": f"`FrequentItems.observe` of a NumPy array of {ITEMS:,} uint32",
+    }
+    for task, name in tasks.items():
         rust, python = (min(run[task] for run in runs[side]) for side in ("rust", "python"))
-        print(f"| {task} | {rust:.4f} s | {python:.4f} s | {python / rust:.3f} |")
+        print(f"| {name} | {rust:.4f} s | {python:.4f} s | {python / rust:.3f} |")
+    native = importlib.util.find_spec("trommel._trommel")
+    if native is None or native.origin is None:
+        sys.exit("the native half of trommel is not installed")
+    print(f"\nnative half: {Path(native.origin).stat().st_size / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

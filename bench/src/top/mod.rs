@@ -187,37 +187,43 @@ fn ours(
     unit: Unit,
     placement: Placement,
 ) -> (Duration, Vec<u64>) {
-    let run = || {
-        let mut graph = Graph::new();
-        let file = file.display().to_string();
-        let lines = graph.add("read", Read::new([file], ReadFormat::Lines));
-        let (items, column) = match unit {
-            Unit::Lines => (lines, "line"),
-            Unit::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
-        };
-        let top = FrequentItems::new().item(column).counters(arguments.counters);
-        let top = top.n(arguments.rows);
-        let top = graph.add_after(items, "top", top);
-        let (sink, rows) = Collect::new();
-        graph.add_after(top, "rows", sink);
-        graph.placement(placement);
-        let topology = graph.build().expect("the graph is whole");
-        let begin = Instant::now();
-        topology.run(RunOptions::new()).expect("lines of UTF-8");
-        (begin.elapsed(), rows.take())
-    };
-    let mut times = Vec::new();
-    let mut rows = Vec::new();
+    let (mut times, mut counts) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds.max(1) {
         let time;
-        (time, rows) = run();
+        (time, counts) = once(arguments, file, unit, placement);
         times.push(time);
     }
+    (median(&mut times), counts)
+}
+
+/// Time of our pipeline, and the highest counts.
+fn once(
+    arguments: &Arguments,
+    file: &Path,
+    unit: Unit,
+    placement: Placement,
+) -> (Duration, Vec<u64>) {
+    let mut graph = Graph::new();
+    let file = file.display().to_string();
+    let lines = graph.add("read", Read::new([file], ReadFormat::Lines));
+    let (items, column) = match unit {
+        Unit::Lines => (lines, "line"),
+        Unit::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
+    };
+    let top = FrequentItems::new().item(column).counters(arguments.counters).n(arguments.rows);
+    let top = graph.add_after(items, "top", top);
+    let (sink, rows) = Collect::new();
+    graph.add_after(top, "rows", sink);
+    graph.placement(placement);
+    let topology = graph.build().expect("the graph is whole");
+    let begin = Instant::now();
+    topology.run(RunOptions::new()).expect("lines of UTF-8");
+    let time = begin.elapsed();
     let counts = |rows: &RecordBatch| {
         let counts = rows.column_by_name("count").expect("frequent items have counts");
         counts.as_primitive::<UInt64Type>().values().to_vec()
     };
-    (median(&mut times), rows.iter().flat_map(counts).collect())
+    (time, rows.take().iter().flat_map(counts).collect())
 }
 
 /// Median time of a shell command, and the highest counts; `None` if it fails.

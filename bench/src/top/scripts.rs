@@ -5,14 +5,14 @@
 //! Ideographs are words of one character without spaces between them; there are fewer of them, so
 //! their text has numbers of its own.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use trommel::Zipf;
 
-use super::{Arguments, PLACEMENTS, Unit, ours};
+use super::{Arguments, PLACEMENTS, Unit, median, once};
 
 /// Words of a text.
 const WORDS: usize = 10_000_000;
@@ -54,7 +54,17 @@ const SCRIPTS: [Script; 5] = [
     },
 ];
 
-/// Measures and prints words of each script, on one core and on all.
+/// A text of a script, on the disk.
+struct Text {
+    name: &'static str,
+    path: PathBuf,
+    bytes: usize,
+    /// The largest counts of its words.
+    counts: Vec<u64>,
+}
+
+/// Measures and prints words of each script, on one core and on all. Scripts take turns, so that a
+/// slow minute of the machine is one of all of them.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -62,30 +72,46 @@ const SCRIPTS: [Script; 5] = [
 /// # Panics
 /// If counts are wrong.
 pub(super) fn measure(arguments: &Arguments, folder: &Path) -> io::Result<()> {
+    let mut texts = Vec::new();
+    for script in &SCRIPTS {
+        let name = script.name;
+        let path = folder.join(format!("{name}.txt"));
+        let (text, counts) = script.text(WORDS, arguments.rows);
+        fs::write(&path, &text)?;
+        texts.push(Text { name, path, bytes: text.len(), counts });
+    }
+    let mut times = vec![PLACEMENTS.map(|_| Vec::new()); texts.len()];
+    for _ in 0..arguments.rounds.max(1) {
+        for (text, times) in texts.iter().zip(&mut times) {
+            for ((_, placement), times) in PLACEMENTS.iter().zip(times) {
+                let (time, found) = once(arguments, &text.path, Unit::Words, *placement);
+                assert_eq!(found, text.counts, "{}", text.name);
+                times.push(time);
+            }
+        }
+    }
+    print(arguments, &texts, &mut times);
+    Ok(())
+}
+
+/// Prints the medians of the times of each text, by placement.
+fn print(arguments: &Arguments, texts: &[Text], times: &mut [[Vec<Duration>; PLACEMENTS.len()]]) {
     println!("{WORDS} words of each script, {} counters\n", arguments.counters);
     println!("| script | bytes a word | placement | seconds | million words/s | MB/s | of ASCII |");
     println!("|---|---:|---|---:|---:|---:|---:|");
-    let mut of_ascii = HashMap::new();
-    for script in &SCRIPTS {
-        let path = folder.join("words.txt");
-        let (text, counts) = script.text(WORDS, arguments.rows);
-        fs::write(&path, &text)?;
-        for (placement_name, placement) in PLACEMENTS {
-            let (time, found) = ours(arguments, &path, Unit::Words, placement);
-            assert_eq!(found, counts, "{}", script.name);
-            let seconds = time.as_secs_f64();
-            let (words, bytes) = (WORDS as f64 / 1e6 / seconds, text.len() as f64 / 1e6 / seconds);
-            let ascii = *of_ascii.entry(placement_name).or_insert(bytes);
+    let mut of_ascii = [None; PLACEMENTS.len()];
+    for (Text { name, bytes, .. }, times) in texts.iter().zip(times) {
+        for (((placement, _), times), ascii) in PLACEMENTS.iter().zip(times).zip(&mut of_ascii) {
+            let seconds = median(times).as_secs_f64();
+            let [words, megabytes] = [WORDS, *bytes].map(|count| count as f64 / 1e6 / seconds);
+            let quotient = megabytes / *ascii.get_or_insert(megabytes);
             println!(
-                "| {} | {:.1} | {placement_name} | {seconds:.3} | {words:.1} | {bytes:.0} | {:.2} |",
-                script.name,
-                text.len() as f64 / WORDS as f64,
-                bytes / ascii
+                "| {name} | {:.1} | {placement} | {seconds:.3} | {words:.1} | {megabytes:.0} | {quotient:.2} |",
+                *bytes as f64 / WORDS as f64,
             );
         }
     }
     println!();
-    Ok(())
 }
 
 impl Script {
@@ -144,7 +170,7 @@ mod tests {
         for script in &SCRIPTS {
             let (text, counts) = script.text(20_000, 50);
             fs::write(&file, text).unwrap();
-            let (_, found) = ours(&arguments, &file, Unit::Words, Placement::Fused);
+            let (_, found) = once(&arguments, &file, Unit::Words, Placement::Fused);
             assert_eq!(found, counts, "{}", script.name);
         }
     }
