@@ -166,7 +166,7 @@ impl Item for Text {
     #[inline]
     fn prefetch(&self) {
         if let Bytes::Long { text, .. } = &self.0 {
-            // The processor itself fetches what follows two lines.
+            // Further lines are left to the processor, which fetches ahead by itself.
             prefetch(text.as_bytes(), 0);
             prefetch(text.as_bytes(), text.len().min(2 * CACHE_LINE) - 1);
         }

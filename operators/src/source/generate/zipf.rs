@@ -39,6 +39,7 @@ const ACCEPT_BITS: u32 = 44;
 const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
 /// Bits of a random word that choose between a slot and its alias.
 const ALIAS_BITS: u32 = 51;
+/// Bits that choose a slot.
 const SLOT_BITS: u32 = u64::BITS - ALIAS_BITS;
 
 const _: () =
@@ -98,8 +99,8 @@ pub struct Zipf {
     isa: Isa,
 }
 
-/// Entry of the alias table: stands for its own bucket below a threshold of [`ALIAS_BITS`], the
-/// upper bits, and for the alias, the lower bits, from there on.
+/// Entry of the alias table. Random numbers below its threshold, the upper [`ALIAS_BITS`], choose
+/// its own bucket, and others its alias, the lower [`SLOT_BITS`].
 #[derive(Debug, Clone, Copy)]
 struct Slot(u64);
 
@@ -132,8 +133,8 @@ impl Bucket {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a few thousand buckets")]
     fn at(index: usize) -> Self {
-        // Single ranks fill the first two rows of 2^8 but for rank 0. A row of 2^8 covers the
-        // ranks of one more bit.
+        // Ranks below 2^9 have a bucket each. From there on, a row of 2^8 buckets covers the ranks
+        // of one more bit.
         let place = index as u32 + 1;
         let width_bits = (place >> SPLIT_BITS).saturating_sub(1);
         let row = width_bits << SPLIT_BITS;

@@ -487,9 +487,11 @@ impl<K: Item> Sieve<K> {
         self.refused = refused;
     }
 
-    /// Fetches into the cache what [`Self::settle`] reads of those of the first keys that are set in
-    /// `refused` and are not exact: the monitored items with such keys come all here, and a look-up
-    /// of one misses the cache up to four times, one after the other.
+    /// Fetches into the cache what [`Self::settle`] reads for refused keys that are not exact.
+    /// `refused` has a bit for each of the first [`GROUP`] keys.
+    ///
+    /// Cells refuse all of those that are monitored, and a look-up of one would wait for memory up
+    /// to four times: for its cell, its chain, the item, and the text of that.
     #[inline]
     fn prefetch(&self, keys: &[K::Key], refused: u64) {
         let (mut heads, mut len) = ([0; GROUP], 0);
