@@ -90,9 +90,9 @@ pub struct Zipf {
     skew: f64,
     weight_sum: f64,
     slots: Vec<Slot>,
-    /// Number of buckets.
-    buckets: usize,
-    /// Random numbers below this bound accept every rank of every bucket but the last.
+    /// Number of buckets within the alphabet; one more may extend past it.
+    whole: usize,
+    /// Random numbers below this bound accept every rank of every whole bucket.
     accept_below: u64,
     scatter: Scatter,
     random: Pcg64Mcg,
@@ -140,6 +140,10 @@ impl Bucket {
         let row = width_bits << SPLIT_BITS;
         Self { first: (place - row) << width_bits, width_bits }
     }
+
+    fn last(self) -> u32 {
+        self.first + (1 << self.width_bits) - 1
+    }
 }
 
 impl Zipf {
@@ -160,11 +164,10 @@ impl Zipf {
             .map(Bucket::at)
             .map(|bucket| f64::from(1_u32 << bucket.width_bits) * rank_weight(bucket.first, skew))
             .collect();
-        let accept_below = (0..count)
+        let whole = if Bucket::at(count - 1).last() > alphabet { count - 1 } else { count };
+        let accept_below = (0..whole)
             .map(Bucket::at)
-            .map(|Bucket { first, width_bits }| {
-                to_accept(weight_ratio(first + (1 << width_bits) - 1, first, skew))
-            })
+            .map(|bucket| to_accept(weight_ratio(bucket.last(), bucket.first, skew)))
             .fold(u64::MAX, u64::min);
         let mut words = SplitMix(seed);
         let scatter = Scatter::new(alphabet, || words.next());
@@ -174,8 +177,8 @@ impl Zipf {
             skew,
             weight_sum: sum_weights(alphabet, skew),
             slots: alias_table(&weights),
+            whole,
             accept_below,
-            buckets: count,
             scatter,
             random: Pcg64Mcg::new(state),
             // An unknown level is an error of the operators; the stream is the same on all.
@@ -191,7 +194,7 @@ impl Zipf {
     /// As [`Self::fill`], with ranks from 0 instead of items.
     #[inline(always)]
     pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
-        let Self { slots, buckets, accept_below, random, alphabet, skew, .. } = self;
+        let Self { slots, whole, accept_below, random, alphabet, skew, .. } = self;
         // The upper bits of one word choose the slot, the lower 51 between slot and alias.
         let slot_shift = u64::BITS - slots.len().ilog2();
         for drawn in ranks {
@@ -212,7 +215,7 @@ impl Zipf {
                 // The upper 20 bits choose the rank, the lower 44 decide on its acceptance.
                 let rank = first + ((word >> ACCEPT_BITS) as u32 >> (RANK_BITS - width_bits));
                 let accept = word & ((1 << ACCEPT_BITS) - 1);
-                if (accept < *accept_below && index + 1 < *buckets)
+                if (accept < *accept_below && index < *whole)
                     || accept_slowly(accept, rank, first, *alphabet, *skew)
                 {
                     break rank - 1;

@@ -490,8 +490,8 @@ impl<K: Item> Sieve<K> {
     /// Fetches into the cache what [`Self::settle`] reads for refused keys that are not exact.
     /// `refused` has a bit for each of the first [`GROUP`] keys.
     ///
-    /// Cells refuse all of those that are monitored, and a look-up of one would wait for memory up
-    /// to four times: for its cell, its chain, the item, and the text of that.
+    /// A look-up would otherwise wait for memory up to four times: for the cell, the chain, the
+    /// item, and the text of the item. Every monitored item with such a key is looked up.
     #[inline]
     fn prefetch(&self, keys: &[K::Key], refused: u64) {
         let (mut heads, mut len) = ([0; GROUP], 0);
