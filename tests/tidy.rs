@@ -51,6 +51,10 @@ fn dependencies_between_our_crates_point_one_way() {
         ("trommel-cli", &["trommel"]),
         ("trommel-bench", &["trommel", "trommel-kernels"]),
         ("trommel-python", &["trommel"]),
+        (
+            "trommel-fuzz",
+            &["trommel", "trommel-cli", "trommel-engine", "trommel-kernels", "trommel-operators"],
+        ),
         ("xtask", &[]),
     ];
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();

@@ -71,7 +71,8 @@ fuzz_target!(|input: Input| {
             );
         }
         ReadFormat::F32le => {
-            let rows = columns.flat_map(|rows| rows.column(1).as_fixed_size_list().iter().flatten());
+            let rows =
+                columns.flat_map(|rows| rows.column(1).as_fixed_size_list().iter().flatten());
             let read = rows.flat_map(|row| row.as_primitive::<Float32Type>().values().to_vec());
             let rows = files.iter().flat_map(|file| file.chunks_exact(8));
             let words = rows.flat_map(|row| row.chunks_exact(4));

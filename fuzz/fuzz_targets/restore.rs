@@ -197,7 +197,7 @@ fn run<S: Subject<Item = K>, K: FuzzItem>(mode: u8, data: &[u8]) {
         1 => [&[0; HEADER_BYTES], data, &[0; CHECKSUM_BYTES]].concat(),
         _ => changed::<S, K>(data),
     };
-    if mode % 4 > 0 {
+    if !mode.is_multiple_of(4) {
         seal::<S, K>(&mut bytes);
     }
     let Ok(mut summary) = S::restore(&bytes) else { return };

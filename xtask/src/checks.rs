@@ -102,7 +102,9 @@ fn fuzz_targets(workspace: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for entry in entries {
         let path = entry.map_err(Failure::file(&folder))?.path();
-        names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+        if path.is_file() {
+            names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+        }
     }
     names.sort_unstable();
     Ok(names)
@@ -116,6 +118,10 @@ fn has_cargo_fuzz() -> bool {
 fn cargo_fuzz(workspace: &Path) -> Command {
     let mut command = cargo();
     command.arg("fuzz").current_dir(workspace).env("RUSTC_BOOTSTRAP", "1");
+    // The profile for releases, without the parts that take longest to build.
+    command
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     command
 }
 
