@@ -1,15 +1,15 @@
 //! The order of sets in a collection: by size, side and tokens.
 //!
 //! Sizes are few, so sets are put into runs of one size and side by counting. Within a run, sets
-//! are compared by their first two tokens, which a place has; their other tokens, each of them a
-//! miss of the cache, are read when both are equal.
+//! are compared by their first tokens, as many as fit into a place; their other tokens, each set a
+//! miss of the cache, are read when those are equal.
 
 use super::arrived::ArrivedBlock;
 
 /// Place of a set among the blocks, with its first tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SetPlace {
-    /// First token in the upper half, second one in the lower half.
+    /// First tokens, the first one in the highest bits; as many for all sets of a run.
     prefix: u64,
     pub(super) block: u32,
     pub(super) index: u32,
@@ -23,6 +23,8 @@ pub(super) const SET_PLACE_BYTES: usize = size_of::<SetPlace>();
 pub(super) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
     let sizes = || blocks.iter().flat_map(|block| block.offsets.windows(2).map(size));
     let longest = sizes().max().unwrap_or(0) as usize;
+    let bits = token_bits(blocks);
+    let kept = (u64::BITS / bits) as usize;
     // Start of each run; not longer than the tokens of the longest set.
     let mut starts = vec![0_u32; 2 * (longest + 1)];
     for block in blocks {
@@ -39,8 +41,8 @@ pub(super) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
         for (index, ends) in (0..).zip(block.offsets.windows(2)) {
             let place = &mut starts[run(block, ends)];
             let tokens = block.set(index as usize);
-            let second = tokens.get(1).copied().unwrap_or(0);
-            let prefix = u64::from(tokens[0]) << 32 | u64::from(second);
+            let first = &tokens[..tokens.len().min(kept)];
+            let prefix = first.iter().fold(0, |prefix, &token| prefix << bits | u64::from(token));
             places[*place as usize] = SetPlace { prefix, block: number, index };
             *place += 1;
         }
@@ -50,8 +52,7 @@ pub(super) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
     let mut begin = 0;
     for end in starts {
         let run = &mut places[begin..end as usize];
-        // By the first two tokens alone: a comparison of words is no branch, and few sets need
-        // more.
+        // By the first tokens alone: a comparison of words is no branch, and few sets need more.
         run.sort_unstable_by_key(|place| place.prefix);
         for equal in run.chunk_by_mut(|left, right| left.prefix == right.prefix) {
             // Equal sets become neighbours, which GroupJoin and the caches gain from; arrival
@@ -64,6 +65,16 @@ pub(super) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
         begin = end as usize;
     }
     places
+}
+
+/// Bits of the largest token; 1 or more.
+fn token_bits(blocks: &[ArrivedBlock]) -> u32 {
+    let of_block = |block: &ArrivedBlock| {
+        let ends = block.offsets.iter().skip(1);
+        ends.fold(0, |tokens, &end| tokens | block.tokens[end as usize - 1])
+    };
+    let tokens = blocks.iter().fold(0, |tokens, block| tokens | of_block(block));
+    (u32::BITS - tokens.leading_zeros()).max(1)
 }
 
 fn size(ends: &[u32]) -> u32 {

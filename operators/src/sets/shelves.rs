@@ -315,6 +315,8 @@ mod tests {
             tokens_min in 8_usize..200,
             per_block in 1_usize..20,
             blocks_per_part in 1_usize..9,
+            // With tokens of many bits, few of them fit into a place.
+            step in prop_oneof![Just(1), Just(1 << 9), Just(u32::MAX / 30)],
         ) {
             let side = |is_right| if is_right { Side::Right } else { Side::Left };
             let mut blocks = Vec::new();
@@ -324,7 +326,7 @@ mod tests {
                 });
                 for (is_right, set) in sets {
                     let id = u32::try_from(blocks.len() * 100 + of_side[0].ids.len()).unwrap();
-                    let tokens: Vec<u32> = set.iter().copied().collect();
+                    let tokens: Vec<u32> = set.iter().map(|token| token * step).collect();
                     of_side[usize::from(*is_right)].push(id, &tokens);
                 }
                 blocks.extend(of_side);
