@@ -4,8 +4,8 @@ use super::{Block, TEXT_BLOCK};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 
-/// Number of elements that `places` needs besides one for each place asked for. The places of a
-/// block are written together, also those that nobody asked for.
+/// Number of elements that `places` needs besides one for each place asked for: all places of a
+/// block are written, even if fewer are asked for.
 pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
 
 /// Places that are written at once, whether there are as many or not.
