@@ -12,64 +12,73 @@ pub(crate) fn pair_ns(mean_size: u64) -> u64 {
 /// one word, 0.5 for four (docs/gpu.md).
 pub(crate) const DEVICE_PAIR_PS: u64 = 1;
 
-// The constants below follow from the times of each way over generated sets of 5 to 533 tokens at
-// 0.8 and 0.5, and over three data sets at 0.95 to 0.5: 63 joins on one core of an Intel Xeon with
-// AVX-512, and as many on one of an AMD EPYC (Zen 3) with AVX2. They are round numbers near the
-// least squares of the logarithms, by which `auto` is wrong in the fewest of these joins. Only
-// their ratios matter.
+/// Picoseconds of a CPU core to test a pair of postings that a device saves.
+pub(crate) const SAVED_TEST_PS: u64 = 800;
+
+/// The same for what follows if the pair passes.
+pub(crate) const SAVED_HIT_PS: u64 = 64_000;
+
+/// The most that a pair of postings saves.
+pub(crate) const SAVED_PS_MAX: u64 = 7_500;
+
+// The constants below follow from the times of each way over generated sets of 5 to 533 tokens, and
+// over three data sets, at 0.95 to 0.5: 205 joins on one core of an Intel Xeon with AVX-512, and
+// 142 on one of an AMD EPYC (Zen 3) with AVX2, of 0.7 ms and more. They are round numbers near the
+// least squares of the logarithms, by which the chosen way takes at most a tenth longer than the
+// best one in all of these joins but one. Only their ratios matter.
 
 /// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words.
 pub(crate) fn tile_pair_ps(words: u64) -> u64 {
-    160 + 80 * words
+    90 + 102 * words
 }
 
 /// Picoseconds to sign a token for tiles.
-pub(crate) const SIGNED_TOKEN_PS: u64 = 2_500;
+pub(crate) const SIGNED_TOKEN_PS: u64 = 1_600;
 
 /// Picoseconds of a pair of a tile that passes: a share of the verification.
 pub(crate) fn tile_hit_ps(mean_size: u64) -> u64 {
-    40_000 + 1_000 * mean_size
+    42_000 + 600 * mean_size
 }
 
 /// Picoseconds of postings per set.
-pub(crate) const POSTING_SET_PS: u64 = 30_000;
+pub(crate) const POSTING_SET_PS: u64 = 18_000;
 
 /// Picoseconds to count, sign, add and transpose a posting with a signature of `words` words.
 pub(crate) fn posting_ps(words: u64) -> u64 {
-    50_000 + 4_000 * words
+    34_000 + 4_000 * words
 }
 
-/// Picoseconds to test a pair of postings.
-pub(crate) const POSTING_TEST_PS: u64 = 800;
+/// Picoseconds of a pair of postings whose sizes fit, to test it.
+pub(crate) const POSTING_TEST_PS: u64 = 440;
 
 /// Picoseconds of a pair of postings that passes: whether its list is the first one that has both
 /// sets, and a share of the verification.
-pub(crate) const POSTING_HIT_PS: u64 = 64_000;
+pub(crate) const POSTING_HIT_PS: u64 = 44_000;
 
 /// Picoseconds of PPJoin per set.
-pub(crate) const PREFIX_SET_PS: u64 = 320_000;
+pub(crate) const PREFIX_SET_PS: u64 = 108_000;
 
 /// Picoseconds of PPJoin to count and add a posting, where its lists take `list_bytes`. Lists that
 /// exceed the second-level cache, as over source code, cost a miss for each posting.
 pub(crate) fn prefix_posting_ps(list_bytes: usize) -> u64 {
-    if list_bytes <= 2 << 20 { 19_000 } else { 90_000 }
+    if list_bytes <= 2 << 20 { 22_000 } else { 50_000 }
 }
 
-/// Picoseconds of PPJoin per pair of postings.
-pub(crate) const PREFIX_TEST_PS: u64 = 2_500;
+/// Picoseconds of PPJoin per pair of postings whose sizes fit.
+pub(crate) const PREFIX_TEST_PS: u64 = 4_400;
 
 /// Picoseconds of PPJoin per pair of sets that it meets: the first test of the pair, and a share of
 /// the verification.
-pub(crate) const PREFIX_PAIR_PS: u64 = 5_000;
+pub(crate) const PREFIX_PAIR_PS: u64 = 7_000;
 
-/// Percent of the times with AVX-512 that the tests of postings and of tiles take. Measured: 127
-/// and 283 with AVX2, where 100 for postings chooses better; of that, twice and four times as much
-/// with 128 bits, and twice and ten times without vectors.
+/// Percent of the times with AVX-512 that the tests of postings and of tiles take. Those with AVX2
+/// are fitted with the constants; tests take twice and four times as long with 128 bits, and twice
+/// and ten times without vectors.
 pub(crate) fn level_percent(isa: Isa) -> [u64; 2] {
     match isa {
         Isa::Avx512 => [100, 100],
-        Isa::Avx2 => [100, 280],
-        Isa::Portable => [200, 1000],
-        _ => [200, 2800],
+        Isa::Avx2 => [230, 330],
+        Isa::Portable => [460, 1300],
+        _ => [460, 3300],
     }
 }

@@ -15,7 +15,8 @@ use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
     POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_PAIR_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
-    SIGNED_TOKEN_PS, level_percent, posting_ps, prefix_posting_ps, tile_hit_ps, tile_pair_ps,
+    SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_TOKEN_PS, level_percent, posting_ps,
+    prefix_posting_ps, tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::ListLengths;
 use crate::set_similarity_join::find::prefix::lists_bytes;
@@ -136,9 +137,8 @@ impl Counts {
 /// Picoseconds of a posting that a device would save.
 pub(super) fn saved_posting_ps(collection: &SetCollection, bounds: Bounds) -> u64 {
     let words = words_for(collection, bounds);
-    let hits = POSTING_HIT_PS * survivors(collection, bounds, words) / SAMPLE;
-    // `auto` would not take more than PPJoin.
-    (POSTING_TEST_PS + hits).min(PREFIX_TEST_PS + PREFIX_PAIR_PS)
+    let hits = SAVED_HIT_PS * survivors(collection, bounds, words) / SAMPLE;
+    (SAVED_TEST_PS + hits).min(SAVED_PS_MAX)
 }
 
 /// Number of pairs of sets whose sizes fit, of any sides.
