@@ -12,6 +12,7 @@ mod pipelines;
 mod processes;
 mod results;
 mod sieves;
+mod simulation;
 mod stream;
 mod stream_summary;
 mod table;
@@ -53,6 +54,8 @@ enum Section {
     Queries,
     /// The figures of the paper's evaluation.
     Paper,
+    /// The sieve on a simulated processor, by valgrind; only if it is named.
+    Simulation,
 }
 
 /// Options of `frequent-items`.
@@ -121,6 +124,9 @@ pub(crate) struct Arguments {
     /// run can be divided.
     #[arg(long)]
     results: Option<PathBuf>,
+    /// Run as the program that valgrind measures.
+    #[arg(long, hide = true)]
+    simulated: bool,
     /// Only check the answers, over streams too short for measurements.
     #[arg(long)]
     quick: bool,
@@ -189,6 +195,9 @@ pub(crate) fn run(arguments: &Arguments) {
     if arguments.attack {
         return attack::run(arguments);
     }
+    if arguments.simulated {
+        return simulation::simulated(arguments);
+    }
     println!(
         "{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds after one to warm up"
     );
@@ -213,6 +222,9 @@ pub(crate) fn run(arguments: &Arguments) {
     }
     if arguments.has(Section::Paper) {
         figures::run(arguments).expect("the figures can be written");
+    }
+    if arguments.only.contains(&Section::Simulation) {
+        simulation::run(arguments).expect("valgrind is installed");
     }
 }
 
