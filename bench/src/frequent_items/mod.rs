@@ -223,8 +223,10 @@ pub(crate) fn run(arguments: &Arguments) {
     if arguments.has(Section::Paper) {
         figures::run(arguments).expect("the figures can be written");
     }
-    if arguments.only.contains(&Section::Simulation) {
-        simulation::run(arguments).expect("valgrind is installed");
+    if arguments.only.contains(&Section::Simulation)
+        && let Err(error) = simulation::run(arguments)
+    {
+        println!("not measured, valgrind is not installed or failed: {error}");
     }
 }
 

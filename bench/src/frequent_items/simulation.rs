@@ -36,7 +36,7 @@ fn count_simulated(sieve: &mut Sieve<u32>, items: &[u32], batch: usize) {
     items.chunks(batch).for_each(|batch| sieve.observe(batch));
 }
 
-/// What callgrind runs: fills a sieve, and goes on within [`count_simulated`].
+/// Program that callgrind runs: fills a sieve, and goes on within [`count_simulated`].
 pub(super) fn simulated(arguments: &Arguments) {
     let Arguments { alphabet, counters, batch, .. } = *arguments;
     let mut zipf = Zipf::new(alphabet, arguments.skews[0], 1).expect("the parameters are in range");
@@ -62,11 +62,8 @@ pub(super) fn run(arguments: &Arguments) -> io::Result<()> {
     let skews: Vec<String> = arguments.skews.iter().map(f64::to_string).collect();
     println!("| events an item | {} |\n|---|{}", skews.join(" | "), "---:|".repeat(skews.len()));
     for (name, events) in ROWS {
-        let cells: Vec<String> = runs
-            .iter()
-            .map(|run| events.iter().map(|event| run.per_item(event)).sum::<f64>())
-            .map(|number| format!("{number:.3}"))
-            .collect();
+        let cell = |run: &Events| Ok(format!("{:.3}", run.per_item(events)?));
+        let cells = runs.iter().map(cell).collect::<io::Result<Vec<String>>>()?;
         println!("| {name} | {} |", cells.join(" | "));
     }
     println!();
@@ -91,6 +88,7 @@ impl Events {
             .args(["frequent-items", "--simulated", "--skews", &skew.to_string()])
             .args(["--alphabet", &alphabet.to_string(), "--counters", &counters.to_string()])
             .args(["--batch", &batch.to_string()])
+            .env("TROMMEL_ISA", "avx2")
             .output()?;
         let text = String::from_utf8_lossy(&run.stderr);
         let words = |title: &str| {
@@ -105,9 +103,14 @@ impl Events {
         Ok(Self { names: names.into_iter().map(str::to_owned).collect(), counts })
     }
 
-    /// The number of an event for each item.
-    fn per_item(&self, event: &str) -> f64 {
-        let at = self.names.iter().position(|name| name == event);
-        at.and_then(|at| self.counts.get(at)).map_or(0.0, |count| count / ITEMS as f64)
+    /// The number of these events together for each item.
+    fn per_item(&self, events: &[&str]) -> io::Result<f64> {
+        let count = |event: &&str| {
+            let at = self.names.iter().position(|name| name == event);
+            let count = at.and_then(|at| self.counts.get(at));
+            count.ok_or_else(|| io::Error::other(format!("callgrind does not count {event}")))
+        };
+        let sum: f64 = events.iter().map(count).sum::<io::Result<f64>>()?;
+        Ok(sum / ITEMS as f64)
     }
 }
