@@ -13,6 +13,7 @@ use trommel::frequent_items::Sieve;
 
 use super::Arguments;
 use super::direct::isa;
+use super::stream::Shape;
 
 /// Items that are counted while callgrind counts, and before.
 const ITEMS: usize = 2_000_000;
@@ -38,7 +39,7 @@ fn count_simulated(sieve: &mut Sieve<u32>, items: &[u32], batch: usize) {
 
 /// Program that callgrind runs: fills a sieve, and goes on within [`count_simulated`].
 pub(super) fn simulated(arguments: &Arguments) {
-    let Arguments { alphabet, counters, batch, .. } = *arguments;
+    let Shape { alphabet, counters, batch, .. } = arguments.shape();
     let mut zipf = Zipf::new(alphabet, arguments.skews[0], 1).expect("the parameters are in range");
     let mut items = vec![0; 2 * ITEMS];
     zipf.fill(&mut items);
