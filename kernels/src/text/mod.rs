@@ -1,4 +1,5 @@
-//! The bytes of a text by what they are, a bit a byte, its lower case, and the places of a byte.
+//! The bytes of a text by what they are, a bit a byte, its lower case, the places of a byte, and
+//! lines of integers.
 //!
 //! ```text
 //! text         D o n ' t   s t o p ,   p r é . s
@@ -15,12 +16,14 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod integers;
 mod places;
 mod portable;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::integers::integers_of;
 pub use self::places::{PLACES_SLACK, places_of};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};

@@ -8,9 +8,6 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 /// block are written, even if fewer are asked for.
 pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
 
-/// Places that are written at once, whether there are as many or not.
-const WRITTEN: usize = 8;
-
 /// Writes the places at which `text` has `byte`, in their order, and returns their number.
 ///
 /// Ends when there are as many as asked for, which is as many as fit into `places` without
@@ -63,7 +60,52 @@ impl Call for Places<'_> {
 pub(super) trait MatchBlock: Copy {
     /// A bit for each byte of the block that is `byte`.
     fn matches(self, block: &Block, byte: u8) -> u64;
+
+    /// Writes the places of the bits, `begin` the lowest; returns their number. Elements past them
+    /// may be overwritten.
+    #[inline(always)]
+    fn write_places(self, bits: u64, begin: u32, places: &mut [u32; TEXT_BLOCK]) -> usize {
+        let mut found = 0;
+        // As many steps for every block: a loop over the bits would end where no branch predictor
+        // knows.
+        for (byte, shift) in bits.to_le_bytes().into_iter().zip((0..).step_by(BITS)) {
+            let OfByte { bits, count } = &OF_BYTES[usize::from(byte)];
+            // `found` is no more than the bits of the bytes before.
+            let to: &mut [u32; BITS] = places[found..].first_chunk_mut().expect("a byte of bits");
+            *to = bits.map(|bit| begin + shift + bit);
+            found += count;
+        }
+        found
+    }
 }
+
+/// The bits of a byte that are set, and their number.
+#[derive(Clone, Copy)]
+struct OfByte {
+    bits: [u32; BITS],
+    count: usize,
+}
+
+/// Bits of a byte.
+const BITS: usize = u8::BITS as usize;
+
+/// Every byte.
+static OF_BYTES: [OfByte; 256] = {
+    let mut all = [OfByte { bits: [0; BITS], count: 0 }; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < u8::BITS {
+            if byte >> bit & 1 == 1 {
+                all[byte].bits[all[byte].count] = bit;
+                all[byte].count += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    all
+};
 
 impl<L: MatchBlock> RunOn<L> for Places<'_> {
     #[inline(always)]
@@ -73,30 +115,15 @@ impl<L: MatchBlock> RunOn<L> for Places<'_> {
         let mut found = 0;
         for (block, begin) in blocks.iter().zip((0..).step_by(TEXT_BLOCK)) {
             let Some(places) = places[found..].first_chunk_mut() else { return found };
-            found += write(level.matches(block, byte), begin, places);
+            found += level.write_places(level.matches(block, byte), begin, places);
         }
         let Some(places) = places[found..].first_chunk_mut() else { return found };
         let mut last = [0; TEXT_BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         let within = (1_u64 << rest.len()) - 1;
         let begin = u32::try_from(text.len() - rest.len()).expect("checked by `places_of`");
-        found + write(level.matches(&last, byte) & within, begin, places)
+        found + level.write_places(level.matches(&last, byte) & within, begin, places)
     }
-}
-
-/// Writes the places of the bits, `begin` the lowest; returns their number.
-#[inline(always)]
-fn write(bits: u64, begin: u32, places: &mut [u32; TEXT_BLOCK]) -> usize {
-    let found = bits.count_ones() as usize;
-    let mut bits = bits;
-    // A loop as long as the number of bits would end where no branch predictor knows.
-    for places in places.as_chunks_mut::<WRITTEN>().0.iter_mut().take(found.div_ceil(WRITTEN)) {
-        for place in places {
-            *place = begin + bits.trailing_zeros();
-            bits &= bits.wrapping_sub(1);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use wide::u8x16;
 
+use super::integers::{ConvertIntegers, LineKinds};
 use super::places::MatchBlock;
 use super::{Block, ByteKinds, ClassifyBlock, TEXT_BLOCK};
 use crate::simd::{Portable, Scalar};
@@ -40,6 +41,37 @@ impl MatchBlock for Portable {
             let is = u8x16::new(part).simd_eq(u8x16::splat(byte));
             bits | u64::from(is.to_bitmask()) << place
         })
+    }
+}
+
+impl ConvertIntegers for Scalar {
+    #[inline(always)]
+    fn line_kinds(self, block: &Block) -> LineKinds {
+        let bits = |is: fn(&u8) -> bool| {
+            block.iter().rev().fold(0, |bits, byte| bits << 1 | u64::from(is(byte)))
+        };
+        LineKinds {
+            digits: bits(u8::is_ascii_digit),
+            newlines: bits(|&byte| byte == b'\n'),
+            returns: bits(|&byte| byte == b'\r'),
+            blanks: bits(|byte| matches!(byte, b' ' | b'\t')),
+        }
+    }
+}
+
+impl ConvertIntegers for Portable {
+    #[inline(always)]
+    fn line_kinds(self, block: &Block) -> LineKinds {
+        let is = |byte| self.matches(block, byte);
+        // A digit is a byte from which the first one is no more than 9 away.
+        let (parts, _) = block.as_chunks();
+        let digits = (0..).step_by(16).zip(parts).fold(0, |bits, (place, &part)| {
+            let above = u8x16::new(part) - u8x16::splat(b'0');
+            let is_digit = above.simd_eq(above.min(u8x16::splat(9)));
+            bits | u64::from(is_digit.to_bitmask()) << place
+        });
+        let blanks = is(b' ') | is(b'\t');
+        LineKinds { digits, newlines: is(b'\n'), returns: is(b'\r'), blanks }
     }
 }
 

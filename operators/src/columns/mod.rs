@@ -227,6 +227,25 @@ impl SetsBuilder {
         self.offsets.push(end);
     }
 
+    /// Adds sets that `write` appends to the tokens, with the end of each, numbered from `first_id`
+    /// on. If it returns false, drops what it has appended, and returns false.
+    pub(crate) fn extend(
+        &mut self,
+        first_id: u32,
+        write: impl FnOnce(&mut Vec<u32>, &mut Vec<u32>) -> bool,
+    ) -> bool {
+        let (sets, tokens) = (self.len(), self.tokens.len());
+        let is_whole = write(&mut self.tokens, &mut self.offsets);
+        if is_whole {
+            let ids = (first_id..=u32::MAX).take(self.offsets.len() - 1 - sets);
+            self.ids.extend(ids);
+        } else {
+            self.tokens.truncate(tokens);
+            self.offsets.truncate(sets + 1);
+        }
+        is_whole
+    }
+
     /// Drops the tokens added since the last set.
     pub(crate) fn abandon(&mut self) {
         let start = self.open_start();

@@ -52,6 +52,8 @@ pub(super) trait LineFormat: Send {
 
 /// Run of consecutive lines of a file.
 pub(super) struct Run<'a> {
+    /// Instruction set for its conversion.
+    pub(super) isa: Isa,
     bytes: &'a [u8],
     /// End of each line in `bytes`: the index of its newline, or the end of the file.
     ends: &'a [u32],
@@ -73,6 +75,18 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Number of lines.
+    pub(super) fn lines(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether no line is too long.
+    pub(super) fn is_accepted(&self) -> bool {
+        // A short run holds no long line: no need to look at each.
+        self.bytes.len() <= self.line_bytes_max
+            || self.ranges().all(|range| range.len() <= self.line_bytes_max)
+    }
+
     /// The bytes of all lines, with line ends.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -85,25 +99,13 @@ impl<'a> Run<'a> {
         inputs: &mut Inputs,
         mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        self.for_each_accepted_range(inputs, |inputs, line, range| {
-            accept(inputs, line, range.map(|range| &self.bytes[range]))
-        })
-    }
-
-    /// Calls `accept` as [`Self::for_each_accepted`], with the range of the line in
-    /// [`Self::bytes`].
-    pub(super) fn for_each_accepted_range(
-        &self,
-        inputs: &mut Inputs,
-        mut accept: impl FnMut(&mut Inputs, u64, Option<Range<usize>>) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
         let bytes_max = self.line_bytes_max;
         for (line, range) in (self.first_line..).zip(self.ranges()) {
             if range.len() > bytes_max {
                 inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                 accept(inputs, line, None)?;
             } else {
-                accept(inputs, line, Some(range))?;
+                accept(inputs, line, Some(&self.bytes[range]))?;
             }
         }
         Ok(())
@@ -324,7 +326,7 @@ impl LineBuffer {
         let first_line = self.place.line;
         self.start += consumed;
         self.place.line += lines as u64;
-        Run { bytes, ends, first_line, line_bytes_max: self.line_bytes_max }
+        Run { isa: self.isa, bytes, ends, first_line, line_bytes_max: self.line_bytes_max }
     }
 
     /// Takes the last line of a file that does not end with a newline, and prepares for the next
@@ -337,8 +339,8 @@ impl LineBuffer {
         self.ends.push(place(bytes.len()));
         (self.start, self.complete, self.filled) = (0, 0, 0);
         self.place = Place::default();
-        let line_bytes_max = self.line_bytes_max;
-        is_line.then_some(Run { bytes, ends: &self.ends, first_line, line_bytes_max })
+        let (isa, line_bytes_max) = (self.isa, self.line_bytes_max);
+        is_line.then_some(Run { isa, bytes, ends: &self.ends, first_line, line_bytes_max })
     }
 }
 
@@ -489,12 +491,11 @@ impl LineFormat for TextLines {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        // A short run holds no long line: no need to look at each.
-        let is_short = run.bytes.len() <= run.line_bytes_max
-            || run.ranges().all(|range| range.len() <= run.line_bytes_max);
         // Fast path: the whole run is validated at once. Line ends are ASCII, so slices of valid
         // text at line ends are valid.
-        if is_short && let Ok(text) = simdutf8::basic::from_utf8(run.bytes) {
+        if run.is_accepted()
+            && let Ok(text) = simdutf8::basic::from_utf8(run.bytes)
+        {
             self.lines.extend(text, run.ranges());
             return Ok(());
         }
