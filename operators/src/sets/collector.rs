@@ -297,7 +297,7 @@ mod tests {
         };
         let mut collector = SetCollector::new(usize::MAX);
         let mut counts = std::collections::HashMap::new();
-        for id in 0..72_000 {
+        for id in 0..140_000 {
             let tokens = set(id);
             tokens.iter().for_each(|token| *counts.entry(*token).or_insert(0_u32) += 1);
             let side = if id % 3 == 0 { Side::Right } else { Side::Left };
@@ -322,7 +322,7 @@ mod tests {
             assert!(collection.set(number).is_sorted_by(|left, right| left < right));
         }
         ids.sort_unstable();
-        assert!(ids.into_iter().eq(0..72_000));
+        assert!(ids.into_iter().eq(0..140_000));
         // A token has one number in all sets.
         let mut expected: Vec<u32> = counts.into_values().collect();
         expected.sort_unstable();

@@ -22,9 +22,9 @@ use super::arrived::ArrivedBlock;
 use super::collection::SortedPart;
 use super::order::{SET_PLACE_BYTES, SetPlace, in_order};
 
-/// Collections of fewer tokens, 16 MiB, have one shelf: putting sets on shelves takes longer than
+/// Collections of fewer tokens, 32 MiB, have one shelf: putting sets on shelves takes longer than
 /// reading them from elsewhere, and nobody misses the memory.
-const FEW_TOKENS: usize = 1 << 22;
+const FEW_TOKENS: usize = 1 << 23;
 
 /// Tokens of a shelf, where sets of one size are not more: at least this many,
 const SHELF_TOKENS_MIN: usize = 1 << 17;
