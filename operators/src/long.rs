@@ -28,21 +28,21 @@ const SECRETS: RapidSecrets = RapidSecrets::seed(0x6c6f_6e67_2069_7465);
 /// the new column and the number of names; `None` if no item is too long.
 pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringArray, u64)> {
     // Lengths come from the offsets alone; the text is read only where an item is too long.
-    let offsets = items.value_offsets();
-    let is_long = |pair: &[i32]| (pair[1] - pair[0]).unsigned_abs() as usize > bytes_max;
-    let count = offsets.windows(2).filter(|pair| is_long(pair)).count();
+    let limit = i32::try_from(bytes_max).unwrap_or(i32::MAX);
+    let is_long = |pair: &[i32]| u32::from(pair[1] - pair[0] > limit);
+    let count: u32 = items.value_offsets().windows(2).map(is_long).sum();
     // The usual case: nothing is copied.
     if count == 0 {
         return None;
     }
-    let mut short = StringBuilder::with_capacity(items.len(), count * bytes_max);
+    let mut short = StringBuilder::with_capacity(items.len(), count as usize * bytes_max);
     for item in items {
         match item {
             Some(item) if item.len() > bytes_max => short.append_value(name(item, bytes_max)),
             item => short.append_option(item),
         }
     }
-    Some((short.finish(), count as u64))
+    Some((short.finish(), count.into()))
 }
 
 /// Name of at most `bytes_max` bytes for an item that is longer than that.

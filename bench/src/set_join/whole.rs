@@ -280,11 +280,8 @@ fn collect(batches: &[RecordBatch]) -> SetCollection {
         let ids = batch.column(0).as_primitive::<UInt32Type>();
         let sets = batch.column(1).as_list::<i32>();
         let tokens = sets.values().as_primitive::<UInt32Type>().values();
-        for (&id, ends) in ids.values().iter().zip(sets.value_offsets().windows(2)) {
-            let [begin, end] =
-                [ends[0], ends[1]].map(|end| usize::try_from(end).expect("not negative"));
-            collector.push(Side::Left, id, &tokens[begin..end]).expect("sorted sets");
-        }
+        let added = collector.extend(Side::Left, ids.values(), sets.value_offsets(), tokens);
+        added.expect("sorted sets");
     }
     collector.finish().expect("it fits the memory")
 }

@@ -22,8 +22,8 @@ use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Token
 /// Options of `top`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// A text file in UTF-8; by default 10 million words, one a line, and then 3 million lines of a
-    /// log, of a Zipf distribution each.
+    /// A text file in UTF-8; by default 10 million words, one a line, then 3 million lines of a log,
+    /// and then 10 million words of a text, of a Zipf distribution each.
     file: Option<PathBuf>,
     /// Words of generated texts in several scripts, without other programs.
     #[arg(long, conflicts_with = "file")]
@@ -50,29 +50,65 @@ enum Unit {
 const PLACEMENTS: [(&str, Placement); 2] =
     [("one core", Placement::Fused), ("cores", Placement::Auto)];
 
-/// Shell commands that print counts and lines, the most frequent ones first. `$1` is the file.
-const SHELL: [(&str, &str, &str); 3] = [
-    ("sort, uniq -c, sort -rn", "sort --version", "sort \"$1\" | uniq -c | sort -rn"),
-    (
-        "sort --parallel=2 -S 2G, uniq -c, sort -rn",
-        "sort --version",
-        "sort --parallel=2 -S 2G \"$1\" | uniq -c | sort -rn",
-    ),
-    (
-        "mawk, sort -rn",
-        "mawk -W version 2>&1",
-        "mawk '{ c[$0]++ } END { for (line in c) print c[line], line }' \"$1\" | sort -rn",
-    ),
-];
+/// Words of a line of a text.
+const WORDS_PER_LINE: usize = 12;
 
-/// A command of DuckDB that prints counts and lines. It reads each line as one field: no character
+/// A command of another program, which prints counts and items, the most frequent ones first.
+struct Peer {
+    name: &'static str,
+    /// Command that prints its version.
+    version: &'static str,
+    /// Shell command; `$1` is the file.
+    script: String,
+}
+
+/// The programs that count the items of a file.
+fn peers(unit: Unit) -> Vec<Peer> {
+    // Words are what is between white space.
+    let sort = |options: &str| match unit {
+        Unit::Lines => format!("sort {options} \"$1\" | uniq -c | sort -rn"),
+        Unit::Words => {
+            format!("tr -s '[:space:]' '\\n' < \"$1\" | sort {options} | uniq -c | sort -rn")
+        }
+    };
+    let of_line = match unit {
+        Unit::Lines => "c[$0]++",
+        Unit::Words => "for (i = 1; i <= NF; i++) c[$i]++",
+    };
+    let peer = |name, version, script| Peer { name, version, script };
+    vec![
+        peer("sort, uniq -c, sort -rn", "sort --version", sort("")),
+        peer(
+            "sort --parallel=2 -S 2G, uniq -c, sort -rn",
+            "sort --version",
+            sort("--parallel=2 -S 2G"),
+        ),
+        peer(
+            "mawk, sort -rn",
+            "mawk -W version 2>&1",
+            format!(
+                "mawk '{{ {of_line} }} END {{ for (item in c) print c[item], item }}' \"$1\" \
+                 | sort -rn"
+            ),
+        ),
+        peer("duckdb, one thread", "duckdb --version", duckdb("SET threads = 1;", unit)),
+        peer("duckdb, all threads", "duckdb --version", duckdb("", unit)),
+    ]
+}
+
+/// A command of DuckDB that prints counts and items. It reads each line as one field: no character
 /// of a text is its separator.
-fn duckdb(settings: &str) -> String {
+fn duckdb(settings: &str, unit: Unit) -> String {
+    let item = match unit {
+        Unit::Lines => "line",
+        Unit::Words => "unnest(string_split(line, ' '))",
+    };
     format!(
         "duckdb -noheader -list -separator ' ' -c \"{settings} \
-         SELECT count(*) AS count, line FROM read_csv('$1', header = false, auto_detect = false, \
-         delim = E'\\x01', quote = '', escape = '', strict_mode = false, \
-         columns = {{'line': 'VARCHAR'}}) GROUP BY line ORDER BY count DESC LIMIT 1000\""
+         SELECT count(*) AS count, item FROM (SELECT {item} AS item FROM read_csv('$1', \
+         header = false, auto_detect = false, delim = E'\\x01', quote = '', escape = '', \
+         strict_mode = false, columns = {{'line': 'VARCHAR'}})) \
+         GROUP BY item ORDER BY count DESC LIMIT 1000\""
     )
 }
 
@@ -86,19 +122,19 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         return scripts::measure(arguments, folder.path());
     }
     if let Some(file) = &arguments.file {
-        return measure(arguments, file);
+        return measure(arguments, file, Unit::Lines);
     }
     let path = folder.path().join("lines.txt");
-    for (title, lines, write) in GENERATED {
-        println!("{title}, of 100,000 different ones\n");
-        generate(&path, lines, write)?;
-        measure(arguments, &path)?;
+    for generated in &GENERATED {
+        println!("{}, of 100,000 different ones\n", generated.title);
+        generated.write_to(&path)?;
+        measure(arguments, &path, generated.unit)?;
     }
     Ok(())
 }
 
-/// Measures and prints one file.
-fn measure(arguments: &Arguments, file: &Path) -> io::Result<()> {
+/// Measures and prints one file, whose items of `compared` are counted by other programs, too.
+fn measure(arguments: &Arguments, file: &Path, compared: Unit) -> io::Result<()> {
     let bytes = std::fs::metadata(file)?.len();
     println!("{:.1} MB, {} counters\n", bytes as f64 / 1e6, arguments.counters);
     println!("| program | seconds | MB/s | times ours on a core |\n|---|---:|---:|---:|");
@@ -108,22 +144,19 @@ fn measure(arguments: &Arguments, file: &Path) -> io::Result<()> {
             ours.map_or_else(String::new, |ours| format!("{:.1}", seconds / ours.as_secs_f64()));
         println!("| {name} | {seconds:.3} | {:.0} | {times} |", bytes as f64 / 1e6 / seconds);
     };
-    let mut lines = None;
+    let mut on_a_core = None;
     for unit in [Unit::Words, Unit::Lines] {
         for (name, placement) in PLACEMENTS {
             let (time, counts) = ours(arguments, file, unit, placement);
             row(&format!("trommel, {unit:?}, {name}"), time, None);
-            if unit == Unit::Lines && placement == Placement::Fused {
-                lines = Some((time, counts));
+            if unit == compared && placement == Placement::Fused {
+                on_a_core = Some((time, counts));
             }
         }
     }
-    let (time, counts) = lines.expect("lines are measured");
+    let (time, counts) = on_a_core.expect("both units are measured");
     let mut notes = Vec::new();
-    let databases = [("duckdb, one thread", "SET threads = 1;"), ("duckdb, all threads", "")];
-    let databases = databases.map(|(name, settings)| (name, "duckdb --version", duckdb(settings)));
-    let shell = SHELL.map(|(name, version, script)| (name, version, script.to_owned()));
-    for (name, version, script) in shell.into_iter().chain(databases) {
+    for Peer { name, version, script } in peers(compared) {
         match peer(arguments, file, &script) {
             Some((theirs, found)) => {
                 row(&format!("LC_ALL=C {name}"), theirs, Some(time));
@@ -140,35 +173,61 @@ fn measure(arguments: &Arguments, file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the line of a number, with its line end.
-type WriteLine = fn(&mut dyn Write, u32) -> io::Result<()>;
-
-/// Generated files: what they have, their number of lines, and how one is written.
-const GENERATED: [(&str, usize, WriteLine); 2] = [
-    ("10 million words, one a line", 10_000_000, write_word),
-    ("3 million lines of a log", 3_000_000, write_request),
-];
-
-/// Writes `lines` lines of a Zipf distribution.
-fn generate(path: &Path, lines: usize, write: WriteLine) -> io::Result<()> {
-    let mut numbers = vec![0; lines];
-    Zipf::new(100_000, 1.0, 1).expect("a skew within the limits").fill(&mut numbers);
-    let mut file = BufWriter::new(File::create(path)?);
-    for number in numbers {
-        write(&mut file, number)?;
-    }
-    file.into_inner()?;
-    Ok(())
+/// A file of items of a Zipf distribution.
+struct Generated {
+    title: &'static str,
+    /// What other programs count in it.
+    unit: Unit,
+    items: usize,
+    /// Writes an item of a number, with what is between it and the next one.
+    write: fn(file: &mut dyn Write, place: usize, number: u32) -> io::Result<()>,
 }
 
-/// Writes a word whose letters are the digits of the number.
-fn write_word(file: &mut dyn Write, mut number: u32) -> io::Result<()> {
+const GENERATED: [Generated; 3] = [
+    Generated {
+        title: "10 million words, one a line",
+        unit: Unit::Lines,
+        items: 10_000_000,
+        write: |file, _, number| write_word(file, number, b'\n'),
+    },
+    Generated {
+        title: "3 million lines of a log",
+        unit: Unit::Lines,
+        items: 3_000_000,
+        write: |file, _, number| write_request(file, number),
+    },
+    Generated {
+        title: "10 million words, twelve a line",
+        unit: Unit::Words,
+        items: 10_000_000,
+        write: |file, place, number| {
+            let is_last = (place + 1).is_multiple_of(WORDS_PER_LINE);
+            write_word(file, number, if is_last { b'\n' } else { b' ' })
+        },
+    },
+];
+
+impl Generated {
+    fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut numbers = vec![0; self.items];
+        Zipf::new(100_000, 1.0, 1).expect("a skew within the limits").fill(&mut numbers);
+        let mut file = BufWriter::new(File::create(path)?);
+        for (place, number) in numbers.into_iter().enumerate() {
+            (self.write)(&mut file, place, number)?;
+        }
+        file.into_inner()?;
+        Ok(())
+    }
+}
+
+/// Writes a word whose letters are the digits of the number, and what is `after` it.
+fn write_word(file: &mut dyn Write, mut number: u32, after: u8) -> io::Result<()> {
     let mut word = vec![b'e'];
     while number > 0 {
         word.push(b'a' + (number % 26) as u8);
         number /= 26;
     }
-    word.push(b'\n');
+    word.push(after);
     file.write_all(&word)
 }
 
@@ -285,8 +344,12 @@ mod tests {
             assert_eq!(ours(&arguments, &file, Unit::Lines, placement).1, [3, 2]);
             assert_eq!(ours(&arguments, &file, Unit::Words, placement).1, [3, 3]);
         }
-        if let Some((_, counts)) = peer(&arguments, &file, SHELL[0].2) {
-            assert_eq!(counts, [3, 2]);
+        for (unit, expected) in [(Unit::Lines, [3, 2]), (Unit::Words, [3, 3])] {
+            for program in peers(unit) {
+                if let Some((_, counts)) = peer(&arguments, &file, &program.script) {
+                    assert_eq!(counts, expected, "{}", program.name);
+                }
+            }
         }
     }
 }

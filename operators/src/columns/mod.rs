@@ -278,9 +278,11 @@ impl SetsBuilder {
 /// Whether the tokens of each set ascend strictly: tokens descend between sets only.
 fn are_ascending(offsets: &[u32], tokens: &[u32]) -> bool {
     // Without an end before the last pair, so that the compiler makes vectors of it.
-    let all = tokens.windows(2).filter(|pair| pair[0] >= pair[1]).count();
+    let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
+    let all: u32 = tokens.windows(2).map(descends).sum();
     let ends = offsets.windows(2).filter(|set| set[0] < set[1]).map(|set| set[1] as usize);
-    all == ends.filter(|&end| end < tokens.len() && tokens[end - 1] >= tokens[end]).count()
+    let between = ends.filter(|&end| end < tokens.len());
+    all == between.map(|end| descends(&tokens[end - 1..=end])).sum::<u32>()
 }
 
 /// Drops the duplicates of sorted sets.

@@ -118,10 +118,10 @@ impl ArrivedBlock {
         let tokens = &tokens[place(first)..place(last)];
         // If all sets ascend, a token that does not exceed the one before it begins a set. Counting
         // both, without a branch, is faster than looking at each set.
-        let descends = |pair: &[u32]| usize::from(pair[0] >= pair[1]);
-        let descents: usize = tokens.windows(2).map(descends).sum();
+        let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
+        let descents: u32 = tokens.windows(2).map(descends).sum();
         let starts = offsets[1..offsets.len() - 1].iter().map(|&start| place(start - first));
-        let between: usize = starts.map(|start| descends(&tokens[start - 1..=start])).sum();
+        let between: u32 = starts.map(|start| descends(&tokens[start - 1..=start])).sum();
         if descents != between {
             let is_valid = |ends: &[i32]| {
                 tokens[place(ends[0] - first)..place(ends[1] - first)].is_sorted_by(|a, b| a < b)
@@ -142,7 +142,9 @@ impl ArrivedBlock {
     pub(super) fn extent(&self, first: usize) -> Extent {
         let ends = &self.offsets[first..];
         let longest = ends.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0) as usize;
-        let token_max = self.tokens[ends[0] as usize..].iter().copied().max().unwrap_or(0);
+        // Sets ascend, and none of them is empty.
+        let largest = ends[1..].iter().map(|&end| self.tokens[end as usize - 1]);
+        let token_max = largest.max().unwrap_or(0);
         Extent { sets: ends.len() - 1, longest, token_max }
     }
 

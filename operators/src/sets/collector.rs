@@ -133,13 +133,56 @@ impl SetCollector {
             }
             return Ok(counts);
         };
-        self.expect(side, rows.len(), rows.tokens_of(0..rows.len()))?;
+        self.extend_whole(side, ids, offsets, tokens, first_row)?;
+        counts.sets = ids.len() as u64;
+        Ok(counts)
+    }
+
+    /// Adds sets that lie one after the other: set `i` has the id `ids[i]` and the tokens
+    /// `tokens[offsets[i]..offsets[i + 1]]`, as in a list column of Arrow. Faster than
+    /// [`Self::push`] for each of them.
+    ///
+    /// # Errors
+    /// As [`Self::push`]. Sets before the one of the error may have been added.
+    ///
+    /// # Panics
+    /// If there is not one offset more than ids, or offsets are negative, descend, or exceed the
+    /// tokens.
+    pub fn extend(
+        &mut self,
+        side: Side,
+        ids: &[u32],
+        offsets: &[i32],
+        tokens: &[u32],
+    ) -> Result<(), SetError> {
+        let ends = ids.len() + 1;
+        assert!(offsets.len() == ends, "{ends} offsets are needed, not {}", offsets.len());
+        if offsets.windows(2).all(|ends| ends[0] < ends[1]) {
+            return self.extend_whole(side, ids, offsets, tokens, None);
+        }
+        for (&id, ends) in ids.iter().zip(offsets.windows(2)) {
+            self.push(side, id, &tokens[place(ends[0])..place(ends[1])])?;
+        }
+        Ok(())
+    }
+
+    /// Adds sets that lie one after the other, none of them empty.
+    fn extend_whole(
+        &mut self,
+        side: Side,
+        ids: &[u32],
+        offsets: &[i32],
+        tokens: &[u32],
+        first_row: Option<u32>,
+    ) -> Result<(), SetError> {
+        let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
+        self.expect(side, ids.len(), place(last) - place(first))?;
         let (mut begin, mut number) = (0, first_row);
         while begin < ids.len() {
-            let size = (offsets[begin + 1] - offsets[begin]).unsigned_abs() as usize;
+            let size = place(offsets[begin + 1] - offsets[begin]);
             let block = self.room(side, size);
             let (sets, room) = (block.ids.len(), BLOCK_TOKENS.max(size) - block.tokens.len());
-            let fits = |end: &i32| (end - offsets[begin]).unsigned_abs() as usize <= room;
+            let fits = |end: &i32| place(end - offsets[begin]) <= room;
             let end = begin + offsets[begin + 1..].partition_point(fits);
             block.extend(&ids[begin..end], &offsets[begin..=end], tokens)?;
             if let Some(first) = &mut number {
@@ -150,8 +193,7 @@ impl SetCollector {
             self.gathered([0, 0], extent);
             begin = end;
         }
-        counts.sets = ids.len() as u64;
-        Ok(counts)
+        Ok(())
     }
 
     /// The block for sets of `side` of `tokens` tokens.
@@ -283,6 +325,11 @@ impl SetCollector {
     }
 }
 
+/// An offset as a place among the tokens.
+fn place(offset: i32) -> usize {
+    usize::try_from(offset).expect("offsets are not negative, and do not descend")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,6 +379,33 @@ mod tests {
         });
         found.sort_unstable();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn sets_that_lie_one_after_the_other_are_those_that_are_pushed() {
+        let tokens: Vec<u32> = (0..40).chain(3..30).chain([7]).chain(0..9).collect();
+        // With an empty set, without one, and none.
+        for offsets in [&[2, 40, 40, 67, 68][..], &[0, 40, 67, 68, 77], &[5]] {
+            let ids = &[4, 8, 2, 6][..offsets.len() - 1];
+            let [mut pushed, mut extended] = [1 << 20; 2].map(SetCollector::new);
+            for (&id, ends) in ids.iter().zip(offsets.windows(2)) {
+                pushed.push(Side::Left, id, &tokens[place(ends[0])..place(ends[1])]).unwrap();
+            }
+            extended.extend(Side::Left, ids, offsets, &tokens).unwrap();
+            assert_eq!(extended.empty_sets(), pushed.empty_sets());
+            let [pushed, extended] = [pushed, extended].map(|sets| sets.finish().unwrap());
+            let sets = |collection: &SetCollection| -> Vec<(u32, Vec<u32>)> {
+                let set = |set| (collection.block().id(set), collection.set(set).to_vec());
+                (0..).take(collection.len()).map(set).collect()
+            };
+            assert_eq!(sets(&extended), sets(&pushed));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 offsets are needed, not 2")]
+    fn sets_without_an_end_are_refused() {
+        let _ = SetCollector::new(1 << 20).extend(Side::Left, &[1, 2], &[0, 2], &[5, 6]);
     }
 
     #[test]
