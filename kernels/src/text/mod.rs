@@ -24,7 +24,7 @@ mod portable;
 mod tests;
 
 pub use self::integers::integers_of;
-pub use self::places::{PLACES_SLACK, places_of};
+pub use self::places::{PLACES_SLACK, places_of, places_of_bits};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
 

@@ -1,5 +1,7 @@
 //! Columns of tokens.
 
+use std::ops::Range;
+
 use arrow_array::StringArray;
 
 use super::token::{Token, TokenSink};
@@ -39,5 +41,20 @@ impl TokenSink for ItemsBuilder {
 
     fn end_row(&mut self) -> bool {
         true
+    }
+
+    const NEEDS_ROWS: bool = false;
+
+    fn take_all(
+        &mut self,
+        text: &str,
+        tokens: impl ExactSizeIterator<Item = Range<usize>>,
+    ) -> bool {
+        let has_room = self.items.len() + tokens.len() < self.batch
+            && self.items.bytes() + text.len() < BATCH_BYTES;
+        if has_room {
+            self.items.extend(text, tokens);
+        }
+        has_room
     }
 }

@@ -19,7 +19,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -463,6 +463,12 @@ impl TokenSink for Sets {
         self.sets.close(id);
         // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
         self.sets.len() < self.batch && self.sets.bytes() + self.numbers.bytes() < BATCH_BYTES
+    }
+
+    const NEEDS_ROWS: bool = true;
+
+    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
+        false
     }
 }
 

@@ -58,4 +58,12 @@ pub(super) trait TokenSink {
 
     /// Ends the row. Returns whether it wants another one.
     fn end_row(&mut self) -> bool;
+
+    /// Whether it needs to know where rows end.
+    const NEEDS_ROWS: bool;
+
+    /// Takes all `tokens` of `text`, those of several rows, and wants more. False if it has no room
+    /// for them and more, and has taken none.
+    fn take_all(&mut self, text: &str, tokens: impl ExactSizeIterator<Item = Range<usize>>)
+    -> bool;
 }

@@ -38,6 +38,12 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
+    /// Cuts of a block, by the first bytes of rows in it and in the next one.
+    #[inline]
+    pub(super) fn at([first, next]: [u64; 2]) -> Self {
+        Self { first, last: first >> 1 | next << (BLOCK - 1) }
+    }
+
     /// Adds the end of a row, in bytes from the beginning of the block, up to [`BLOCK`].
     #[inline]
     pub(super) fn add(&mut self, end: usize) {

@@ -29,12 +29,14 @@
 //! |---|---|
 //! | `mask` | masks of 64 bytes |
 //! | `runs` | words by the runs of a mask |
+//! | `plain` | all words of a window at once, if none of its blocks has a special character |
 //! | `general` | words of any text |
 //! | `class` | classes of characters |
 
 mod class;
 mod general;
 mod mask;
+mod plain;
 mod runs;
 
 #[cfg(test)]
@@ -48,6 +50,7 @@ use trommel_kernels::Isa;
 use super::token::{Token, TokenSink};
 
 use self::mask::Window;
+use self::plain::PlainWindow;
 
 /// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
 /// when it goes on.
@@ -73,27 +76,34 @@ pub(super) struct Buffers {
     word: String,
     /// Ends of the rows of a window.
     ends: Vec<usize>,
+    plain: PlainWindow,
 }
 
 impl Buffers {
     /// Buffers for words on this level.
     pub(super) fn new(isa: Isa) -> Self {
-        Self { isa, window: Window::new(), word: String::new(), ends: Vec::new() }
+        Self {
+            isa,
+            window: Window::new(),
+            word: String::new(),
+            ends: Vec::new(),
+            plain: PlainWindow::new(),
+        }
     }
 }
 
 /// Gives `sink` the words of `texts`, which have no nulls, from a place on, as long as it wants
 /// more. Returns the place at which to continue; a row past the last one if nothing is left.
-pub(super) fn words_of_rows(
+pub(super) fn words_of_rows<S: TokenSink>(
     texts: &StringArray,
     mut from: Place,
     buffers: &mut Buffers,
-    sink: &mut impl TokenSink,
+    sink: &mut S,
 ) -> Place {
     let offset = |row: usize| usize::try_from(texts.value_offsets()[row]).expect("not negative");
     while from.row < texts.len() {
         let begin = offset(from.row) + from.at;
-        let Buffers { isa, window, word, ends } = buffers;
+        let Buffers { isa, window, word, ends, plain } = buffers;
         ends.clear();
         let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
         ends.extend(next.take_while(|end| *end <= WINDOW));
@@ -116,6 +126,10 @@ pub(super) fn words_of_rows(
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
         let (lower, blocks) = window.fill(*isa, text);
+        if !S::NEEDS_ROWS && plain.take_words(*isa, lower, &blocks, ends, sink) {
+            from = Place { row: from.row + ends.len(), at: 0 };
+            continue;
+        }
         let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, sink);
         if let Some((row, at)) = stopped {
             let before = if row == 0 { from.at } else { 0 };

@@ -1,5 +1,7 @@
 //! Words against the crate, over all characters.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -70,6 +72,45 @@ impl TokenSink for Found {
         self.row += 1;
         !self.stops
     }
+
+    const NEEDS_ROWS: bool = true;
+
+    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
+        false
+    }
+}
+
+/// Takes words without their rows, those of every other window at once.
+#[derive(Default)]
+struct FoundAtOnce {
+    words: Vec<String>,
+    offered: usize,
+}
+
+impl TokenSink for FoundAtOnce {
+    fn token(&mut self, token: Token<'_>) -> bool {
+        self.words.push(token.as_str().to_owned());
+        true
+    }
+
+    fn end_row(&mut self) -> bool {
+        true
+    }
+
+    const NEEDS_ROWS: bool = false;
+
+    fn take_all(
+        &mut self,
+        text: &str,
+        tokens: impl ExactSizeIterator<Item = Range<usize>>,
+    ) -> bool {
+        self.offered += 1;
+        let has_room = self.offered % 2 == 1;
+        if has_room {
+            self.words.extend(tokens.map(|token| text[token].to_owned()));
+        }
+        has_room
+    }
 }
 
 /// Words of all rows of a column, each with its row.
@@ -89,7 +130,40 @@ fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
         assert!(one_by_one.row - row + one_by_one.words.len() - count == 1);
     }
     assert_eq!(one_by_one.words, found.words);
+    for isa in Isa::available() {
+        let mut at_once = FoundAtOnce::default();
+        words_of_rows(&texts, Place::default(), &mut Buffers::new(isa), &mut at_once);
+        assert!(at_once.words.iter().eq(found.words.iter().map(|(_, word)| word)), "{isa}");
+    }
     found.words
+}
+
+/// Windows of short rows without special characters.
+#[test]
+fn words_of_plain_windows_are_taken_at_once() {
+    for len in 0..70 {
+        for row in
+            ["a", "don't x_y 1,000.5", "é中文 ж", "word ", " two  words", "", "中", "a.", ".b"]
+        {
+            let mut rows = vec!["x".repeat(len)];
+            rows.extend(std::iter::repeat_n(row.to_owned(), 2100 / (row.len() + 1)));
+            let expected = rows.iter().enumerate();
+            let expected: Vec<(usize, String)> = expected
+                .flat_map(|(row, text)| naive(text).into_iter().map(move |word| (row, word)))
+                .collect();
+            assert_eq!(of_rows(&rows), expected, "{len} {row:?}");
+        }
+    }
+    // A plain text is offered to the sink.
+    let texts = StringArray::from(vec!["some words"; 100]);
+    let mut at_once = FoundAtOnce::default();
+    let mut buffers = Buffers::new(Isa::selected().unwrap());
+    words_of_rows(&texts, Place::default(), &mut buffers, &mut at_once);
+    assert_eq!((at_once.offered, at_once.words.len()), (1, 200));
+    // Underscores alone are no words, wherever they are.
+    let rows = ["_", "_a", "a __ b", "__init__"].map(str::to_owned);
+    let words: Vec<String> = of_rows(&rows).into_iter().map(|(_, word)| word).collect();
+    assert_eq!(words, ["_a", "a", "b", "__init__"]);
 }
 
 /// General rules of the crate: the last letter prevents its ASCII shortcut.

@@ -1,0 +1,69 @@
+//! All words of a window at once.
+//!
+//! Where no block has a special character, masks tell where all words begin and end. The places of
+//! their bits are found without a branch, and the words are taken together: a loop over the words
+//! of a block would end where no branch predictor knows.
+
+use trommel_kernels::Isa;
+use trommel_kernels::text::places_of_bits;
+
+use super::super::token::TokenSink;
+use super::WINDOW;
+use super::mask::{BLOCK, Blocks, Cuts};
+
+/// Blocks of a window, and one that begins with its end.
+const BLOCKS: usize = WINDOW / BLOCK + 1;
+
+/// Words of a window, each of which may be a byte, and room for a mask more.
+const WORDS: usize = WINDOW + BLOCK;
+
+/// Reused buffers.
+#[derive(Debug)]
+pub(super) struct PlainWindow {
+    begins: [u32; WORDS],
+    ends: [u32; WORDS],
+}
+
+impl PlainWindow {
+    pub(super) fn new() -> Self {
+        Self { begins: [0; WORDS], ends: [0; WORDS] }
+    }
+
+    /// Gives `sink` the words of the rows of a window, which end at `row_ends`. False if the window
+    /// has other words, or the sink no room for all; it has taken none then.
+    pub(super) fn take_words(
+        &mut self,
+        isa: Isa,
+        lower: &str,
+        blocks: &Blocks<'_>,
+        row_ends: &[usize],
+        sink: &mut impl TokenSink,
+    ) -> bool {
+        // First bytes of rows: the one of the window is, or words before it do not matter.
+        let mut rows = [0_u64; BLOCKS + 1];
+        rows[0] = 1;
+        row_ends.iter().for_each(|&end| rows[end / BLOCK] |= 1 << (end % BLOCK));
+        let (mut begins, mut ends) = ([0; BLOCKS], [0; BLOCKS]);
+        let (mut is_plain, mut is_inside) = (true, false);
+        for block in 0..BLOCKS {
+            let masks = blocks.at(block * BLOCK);
+            is_plain &= masks.is_plain();
+            let cuts = Cuts::at([rows[block], rows[block + 1]]);
+            (begins[block], ends[block], is_inside) = cuts.runs(masks, is_inside);
+        }
+        if !is_plain {
+            return false;
+        }
+        let found = places_of_bits(isa, &begins, &mut self.begins);
+        places_of_bits(isa, &ends, &mut self.ends);
+        let (begins, ends) = (&self.begins[..found], &self.ends[..found]);
+        // A word of underscores is none.
+        let bytes = lower.as_bytes();
+        let is_in_question = |&begin: &u32| bytes[begin as usize] == b'_';
+        if begins.iter().any(is_in_question) {
+            return false;
+        }
+        let words = begins.iter().zip(ends).map(|(&begin, &end)| begin as usize..end as usize);
+        sink.take_all(lower, words)
+    }
+}
