@@ -39,7 +39,7 @@ impl PlainWindow {
         row_ends: &[usize],
         sink: &mut impl TokenSink,
     ) -> bool {
-        // First bytes of rows: the one of the window is, or words before it do not matter.
+        // First bytes of rows. A window begins a row, or goes on behind a word.
         let mut rows = [0_u64; BLOCKS + 1];
         rows[0] = 1;
         row_ends.iter().for_each(|&end| rows[end / BLOCK] |= 1 << (end % BLOCK));
