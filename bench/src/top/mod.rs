@@ -22,8 +22,8 @@ use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Token
 /// Options of `top`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// A text file in UTF-8; by default 10 million words, one a line, then 3 million lines of a log,
-    /// and then 10 million words of a text, of a Zipf distribution each.
+    /// A text file in UTF-8; by default three files of a Zipf distribution: 10 million words, one a
+    /// line, 3 million lines of a log, and 10 million words, twelve a line.
     file: Option<PathBuf>,
     /// Words of generated texts in several scripts, without other programs.
     #[arg(long, conflicts_with = "file")]
@@ -176,7 +176,7 @@ fn measure(arguments: &Arguments, file: &Path, compared: Unit) -> io::Result<()>
 /// A file of items of a Zipf distribution.
 struct Generated {
     title: &'static str,
-    /// What other programs count in it.
+    /// The items that other programs count, too.
     unit: Unit,
     items: usize,
     /// Writes an item of a number, with what is between it and the next one.
