@@ -248,8 +248,9 @@ impl SetCollector {
     ///
     /// # Cost
     /// Two look-ups per token; sorts the tokens of each set, and all sets by size and tokens.
-    /// While it runs, it holds the tokens of some sizes twice, about a twelfth of all or more if
-    /// that many sets have one size.
+    /// While it runs, it holds all tokens twice if they are fewer than 8 million. Otherwise it
+    /// holds those of some sizes twice, about a twelfth of all or more if that many sets have one
+    /// size.
     ///
     /// # Errors
     /// If that does not fit the memory.
