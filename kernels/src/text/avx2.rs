@@ -92,7 +92,7 @@ impl ConvertIntegers for Avx2 {
         // `avx2!`.
         let digits = unsafe { _mm_loadu_si128(std::ptr::from_ref(digits).cast()) };
         let bits = avx2!(self, _mm256_slli_epi64::<3>(_mm256_cvtepu32_epi64(digits)));
-        // Bytes behind the integer move out.
+        // The shift drops the bytes that follow an integer.
         let moved = avx2!(self, {
             _mm256_sllv_epi64(words, _mm256_sub_epi64(_mm256_set1_epi64x(64), bits))
         });

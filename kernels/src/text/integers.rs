@@ -30,10 +30,10 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Blocks of a piece, whose places stay in the first-level cache.
 const PIECE_BLOCKS: usize = 32;
-/// Lines that may end in a piece, at each of its bytes, and room for those of one more block.
+/// Most lines that end in a piece, one at each byte, and room for those of a block.
 const LINES: usize = PIECE_BLOCKS * TEXT_BLOCK + TEXT_BLOCK;
-/// Integers that may begin in a piece, at every other byte, one that began before it, and room for
-/// those of one more block.
+/// Most integers of a piece, one at every other byte and one that began before it, and room for
+/// those of a block.
 const BEGINS: usize = PIECE_BLOCKS * TEXT_BLOCK / 2 + 1 + TEXT_BLOCK;
 
 /// Integers that are converted at once.
@@ -103,11 +103,11 @@ pub(super) struct LineKinds {
 pub(super) trait ConvertIntegers: MatchBlock {
     fn line_kinds(self, block: &Block) -> LineKinds;
 
-    /// Converts integers of up to [`WORD`] digits. `words`: each has the digits of one first, and
-    /// other bytes behind them.
+    /// Converts integers of up to [`WORD`] digits: integer `i` is the first `digits[i]` bytes of
+    /// `words[i]`.
     #[inline(always)]
     fn convert(self, words: [u64; GROUP], digits: &[u32; GROUP]) -> [u32; GROUP] {
-        // Bytes behind the integer move out.
+        // The shift drops the bytes that follow an integer.
         let bits = digits.map(|digits| 8 * (WORD - digits));
         std::array::from_fn(|integer| of_digits(words[integer] << bits[integer]))
     }
@@ -173,7 +173,7 @@ impl Piece {
             others |= self.add(level, block, u64::MAX, begin);
         }
         if !rest.is_empty() {
-            // A blank behind the text ends the last integer.
+            // The blanks that fill the block end the last integer.
             let mut last = [b' '; TEXT_BLOCK];
             last[..rest.len()].copy_from_slice(rest);
             let begin = begin + place(bytes.len() - rest.len());

@@ -248,9 +248,8 @@ impl SetCollector {
     ///
     /// # Cost
     /// Two look-ups per token; sorts the tokens of each set, and all sets by size and tokens.
-    /// While it runs, it holds all tokens twice if they are fewer than 8 million. Otherwise it
-    /// holds those of some sizes twice, about a twelfth of all or more if that many sets have one
-    /// size.
+    /// Fewer than 8 million tokens are in memory twice while it runs. Of more tokens, about a
+    /// twelfth is, or the largest sizes' share if it exceeds that.
     ///
     /// # Errors
     /// If that does not fit the memory.

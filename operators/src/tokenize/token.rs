@@ -62,8 +62,8 @@ pub(super) trait TokenSink {
     /// Whether it needs to know where rows end.
     const NEEDS_ROWS: bool;
 
-    /// Takes all `tokens` of `text`, those of several rows, and wants more. False if it has no room
-    /// for them and more, and has taken none.
+    /// Takes all `tokens` of `text`, which may be of several rows, if they leave room for more.
+    /// Otherwise takes none and returns false.
     fn take_all(&mut self, text: &str, tokens: impl ExactSizeIterator<Item = Range<usize>>)
     -> bool;
 }

@@ -10,6 +10,7 @@ use trommel_kernels::text::places_of_bits;
 use super::super::token::TokenSink;
 use super::WINDOW;
 use super::mask::{BLOCK, Blocks, Cuts};
+use super::runs::is_word;
 
 /// Blocks of a window, and one that begins with its end.
 const BLOCKS: usize = WINDOW / BLOCK + 1;
@@ -39,31 +40,41 @@ impl PlainWindow {
         row_ends: &[usize],
         sink: &mut impl TokenSink,
     ) -> bool {
-        // First bytes of rows. A window begins a row, or goes on behind a word.
+        // Bits of the first bytes of rows. A window begins with a row, or after a word.
         let mut rows = [0_u64; BLOCKS + 1];
         rows[0] = 1;
         row_ends.iter().for_each(|&end| rows[end / BLOCK] |= 1 << (end % BLOCK));
         let (mut begins, mut ends) = ([0; BLOCKS], [0; BLOCKS]);
-        let (mut is_plain, mut is_inside) = (true, false);
+        let mut is_inside = false;
         for block in 0..BLOCKS {
             let masks = blocks.at(block * BLOCK);
-            is_plain &= masks.is_plain();
+            if !masks.is_plain() {
+                return false;
+            }
             let cuts = Cuts::at([rows[block], rows[block + 1]]);
             (begins[block], ends[block], is_inside) = cuts.runs(masks, is_inside);
         }
-        if !is_plain {
-            return false;
-        }
         let found = places_of_bits(isa, &begins, &mut self.begins);
         places_of_bits(isa, &ends, &mut self.ends);
+        let found = self.drop_underscores(lower.as_bytes(), found);
         let (begins, ends) = (&self.begins[..found], &self.ends[..found]);
-        // A word of underscores is none.
-        let bytes = lower.as_bytes();
-        let is_in_question = |&begin: &u32| bytes[begin as usize] == b'_';
-        if begins.iter().any(is_in_question) {
-            return false;
-        }
         let words = begins.iter().zip(ends).map(|(&begin, &end)| begin as usize..end as usize);
         sink.take_all(lower, words)
+    }
+
+    /// Drops the words among the first `found` that are underscores alone, and returns the number
+    /// of the others.
+    fn drop_underscores(&mut self, bytes: &[u8], found: usize) -> usize {
+        let begins_with_one = |&begin: &u32| bytes[begin as usize] == b'_';
+        if !self.begins[..found].iter().any(begins_with_one) {
+            return found;
+        }
+        let mut kept = 0;
+        for word in 0..found {
+            let (begin, end) = (self.begins[word], self.ends[word]);
+            (self.begins[kept], self.ends[kept]) = (begin, end);
+            kept += usize::from(is_word(&bytes[begin as usize..end as usize]));
+        }
+        kept
     }
 }

@@ -272,6 +272,6 @@ fn after(bytes: &[u8], at: usize) -> After {
 
 /// Whether a run of letters, digits and underscores has anything but underscores.
 #[inline]
-fn is_word(bytes: &[u8]) -> bool {
+pub(super) fn is_word(bytes: &[u8]) -> bool {
     bytes[0] != b'_' || bytes.iter().any(|&byte| byte != b'_')
 }

@@ -80,7 +80,7 @@ impl TokenSink for Found {
     }
 }
 
-/// Takes words without their rows, those of every other window at once.
+/// Takes the words of every other window at once, and forgets their rows.
 #[derive(Default)]
 struct FoundAtOnce {
     words: Vec<String>,
@@ -164,6 +164,10 @@ fn words_of_plain_windows_are_taken_at_once() {
     let rows = ["_", "_a", "a __ b", "__init__"].map(str::to_owned);
     let words: Vec<String> = of_rows(&rows).into_iter().map(|(_, word)| word).collect();
     assert_eq!(words, ["_a", "a", "b", "__init__"]);
+    let texts = StringArray::from(rows.to_vec());
+    let mut at_once = FoundAtOnce::default();
+    words_of_rows(&texts, Place::default(), &mut buffers, &mut at_once);
+    assert_eq!((at_once.offered, at_once.words), (1, words));
 }
 
 /// General rules of the crate: the last letter prevents its ASCII shortcut.
