@@ -86,9 +86,9 @@ pub enum Flow {
     /// from [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
     InFlight,
     /// As [`Flow::InFlight`], with work that its own thread does: [`Operator::wake`] is also
-    /// called when no other part of the thread has work, or has had for half a millisecond and for
-    /// three times as long as the last such call took. So parts that give others work come before
-    /// a part that works for long.
+    /// called when no other part of the thread has work, or has had for half a millisecond since
+    /// this work came, and for three times as long as the last such call took. So parts that give
+    /// others work come before a part that works for long.
     Background,
 }
 

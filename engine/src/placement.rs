@@ -171,13 +171,13 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let (workers, others): (Vec<usize>, Vec<usize>) =
         shared.partition(|&i| parts[i].load == Load::Worker);
     let mut groups = runs(parts, &others, threads_max);
+    // The first worker shares a thread before the others do, as on named cores.
+    let own = (threads_max - groups.len()).min(workers.len());
+    let (sharing, own) = workers.split_at(workers.len() - own);
     let mut held = vec![0_usize; groups.len()];
-    for worker in workers {
-        if groups.len() < threads_max {
-            groups.push(Group { parts: vec![worker], core: None });
-            held.push(1);
-            continue;
-        }
+    held.resize(groups.len() + own.len(), 1);
+    groups.extend(own.iter().map(|&worker| Group { parts: vec![worker], core: None }));
+    for &worker in sharing {
         let least = (0..groups.len()).min_by_key(|&group| held[group]);
         let least = least.expect("there is at least one thread");
         groups[least].parts.push(worker);
@@ -274,10 +274,10 @@ mod tests {
             parts.push(LIGHT);
             parts_of(&place(&parts, cores(ids), Placement::Auto))
         };
-        assert_eq!(with(1, 2, &[0, 1]), [vec![0, 1, 3, 4], vec![2]]);
+        assert_eq!(with(1, 2, &[0, 1]), [vec![0, 1, 2, 4], vec![3]]);
         assert_eq!(with(2, 2, &[0, 1]), [vec![0, 3], vec![1, 2, 4, 5]]);
-        assert_eq!(with(1, 3, &[0, 1, 2]), [vec![0, 1, 4, 5], vec![2], vec![3]]);
-        assert_eq!(with(1, 4, &[0, 1]), [vec![0, 1, 3, 4, 6], vec![2, 5]]);
+        assert_eq!(with(1, 3, &[0, 1, 2]), [vec![0, 1, 2, 5], vec![3], vec![4]]);
+        assert_eq!(with(1, 4, &[0, 1]), [vec![0, 1, 2, 3, 6], vec![4, 5]]);
         assert_eq!(with(1, 3, &[0]), [vec![0, 1, 2, 3, 4, 5]]);
     }
 

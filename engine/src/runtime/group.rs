@@ -77,8 +77,10 @@ pub(super) struct RunningGroup {
     pub(super) served: usize,
     /// Time of the next publication of the operators' own numbers.
     publish_at: Instant,
-    /// Time at which work in the background is done before other work.
-    background_at: Instant,
+    /// Time at which work in the background is done before other work, if there is such work.
+    background_at: Option<Instant>,
+    /// How long work in the background waits for other work.
+    background_wait: Duration,
     /// The node that worked in the background last.
     background_turn: usize,
 }
@@ -110,7 +112,8 @@ impl RunningGroup {
             asked: 0,
             served: 0,
             publish_at: now,
-            background_at: now,
+            background_at: None,
+            background_wait: BACKGROUND_WAIT,
             background_turn: 0,
         }
     }
@@ -157,7 +160,8 @@ impl RunningGroup {
     /// Gives the next part that has work its turn; false if there is none. Work in the background
     /// comes last, or when it has waited for long.
     fn take_turn(&mut self) -> Result<bool, RunError> {
-        if self.background_at <= self.now && self.work_in_background()? {
+        let is_late = self.background_at.is_some_and(|at| at <= self.now);
+        if is_late && self.work_in_background()? {
             return Ok(true);
         }
         for _ in 0..self.nodes.len() {
@@ -166,10 +170,19 @@ impl RunningGroup {
             if let Some(work) = self.find_work(self.turn, false) {
                 self.perform(self.turn, work)?;
                 self.follow(self.turn)?;
+                self.note_background();
                 return Ok(true);
             }
         }
         self.work_in_background()
+    }
+
+    /// Work in the background waits from the turn on that brought it: the turns after that may give
+    /// other threads work, too.
+    fn note_background(&mut self) {
+        let late = self.now + self.background_wait;
+        let has_some = self.nodes.iter().any(Node::has_background);
+        self.background_at = has_some.then(|| self.background_at.unwrap_or(late));
     }
 
     /// Lets a part work in the background; false if there is none with such work.
@@ -186,8 +199,9 @@ impl RunningGroup {
                 break;
             }
         }
-        self.background_at =
-            self.now + (BACKGROUND_WAITS * (self.now - begin)).max(BACKGROUND_WAIT);
+        self.background_wait = (BACKGROUND_WAITS * (self.now - begin)).max(BACKGROUND_WAIT);
+        self.background_at = None;
+        self.note_background();
         Ok(has_worked)
     }
 
