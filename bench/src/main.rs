@@ -4,6 +4,7 @@
 
 mod arrays;
 mod conjunctive_query;
+mod cpp;
 mod engine;
 mod epsilon_join;
 mod frequent_items;

@@ -2,17 +2,19 @@
 //! a library for C++.
 
 use std::cmp::Reverse;
+use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Duration;
-use std::{env, fs};
 
 use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::stream::{Answer, Estimate, Stream};
 use super::table::Cell;
+use crate::cpp;
 use crate::python::Python;
 
 /// Source of the program that measures DataSketches.
@@ -83,7 +85,7 @@ impl Processes {
             let log_size = (stream.counters * 4 / 3).next_power_of_two().ilog2();
             let mut command = Command::new(cpp);
             command.arg(&path).arg(log_size.to_string()).arg(rounds.to_string());
-            let output = successful(command.output()?)?;
+            let output = cpp::successful(command.output()?)?;
             measured.push(serde_json::from_slice(&output.stdout)?);
         }
         Ok(measured.into_iter().map(|peer| peer.into_cell(stream)).collect())
@@ -93,26 +95,17 @@ impl Processes {
 /// Compiles the program for the sources of DataSketches in `library`, by `$CXX` or `c++`.
 fn compile(library: &Path, folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("datasketches");
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let mut command = Command::new(&compiler);
-    command.args(["-O3", "-march=native", "-std=c++17"]);
+    let compiler = cpp::compiler("CXX", "c++");
+    let mut arguments: Vec<OsString> =
+        ["-O3", "-march=native", "-std=c++17"].map(OsString::from).to_vec();
     for part in ["fi", "common"] {
-        command.arg("-I").arg(library.join(part).join("include"));
+        arguments.extend(["-I".into(), library.join(part).join("include").into()]);
     }
-    successful(command.arg(CPP_SOURCE).arg("-o").arg(&program).output()?)?;
-    let version = successful(Command::new(&compiler).arg("--version").output()?)?;
-    let version = String::from_utf8_lossy(&version.stdout).into_owned();
-    let version = version.lines().next().unwrap_or_default();
+    arguments.push(CPP_SOURCE.into());
+    cpp::compile(&compiler, &program, &arguments)?;
+    let version = cpp::version(&compiler)?;
     println!("DataSketches C++ of {}: {version}, -O3 -march=native\n", library.display());
     Ok(program)
-}
-
-/// The output of a process, or its standard error if it failed.
-fn successful(output: Output) -> io::Result<Output> {
-    if output.status.success() {
-        return Ok(output);
-    }
-    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
 impl Measured {

@@ -7,6 +7,7 @@
 
 mod data;
 mod figures;
+mod gpussjoin;
 mod grid;
 mod growth;
 mod joins;
@@ -31,6 +32,7 @@ use trommel::set_similarity_join::{
 use trommel::{Isa, JoinOutput};
 
 use self::data::{Input, Truth, files, generated};
+use self::gpussjoin::{GpuSsJoin, Verified};
 use self::grid::Factors;
 use self::growth::Growth;
 use self::joins::Joins;
@@ -67,7 +69,7 @@ pub(crate) struct Arguments {
     levels: Vec<Isa>,
     /// Verify candidates in waves by each of these: `cpu`, and on a GPU `auto`, `a`, `b`, `c`,
     /// `warp`; `ALGORITHM:MODE`, such as `pp_join:b`, for one algorithm only.
-    #[arg(long, value_delimiter = ',', value_parser = verify)]
+    #[arg(long, value_delimiter = ',', value_parser = verify, group = "beside")]
     verify: Vec<Verify>,
     /// Outputs of joins in waves: `count`, `pairs`.
     #[arg(long, value_delimiter = ',', default_value = "count", value_parser = output)]
@@ -90,8 +92,13 @@ pub(crate) struct Arguments {
     deduplicate: bool,
     /// Measure whole runs instead, from a file of integers or words to the number of pairs, by
     /// Jaccard: `auto` and the published algorithms in the same pipeline, on one core and two.
-    #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels", "windows", "python_peers"])]
+    #[arg(long, group = "beside", conflicts_with_all = ["verify", "figures", "two_sided", "algorithms", "similarities", "levels", "windows", "python_peers"])]
     end_to_end: bool,
+    /// Folder with the sources of gpussjoin (github.com/chribell/gpussjoin): measure its joins
+    /// beside ours, in whole runs or with `--verify`. They are compiled by `$CXX` or `c++`, or for
+    /// a GPU by `$NVCC` or `nvcc`, and need the headers of sparsehash.
+    #[arg(long, requires = "beside", conflicts_with_all = ["two_sided", "similarities"])]
+    gpussjoin: Option<PathBuf>,
     /// Divide the time of `auto` by that of the fastest algorithm instead, by Jaccard: over a grid
     /// of generated inputs of `--tokens` tokens, or over the files of `--data`.
     #[arg(long, conflicts_with_all = ["verify", "figures", "two_sided", "similarities", "levels", "windows", "python_peers", "end_to_end"])]
@@ -191,7 +198,6 @@ impl Patience {
 /// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) {
     let isa = Isa::selected().expect("the variable names a level of this machine");
-    let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
     if !arguments.growth.is_empty() {
         return grow(arguments).expect("the figures can be written");
     }
@@ -215,16 +221,18 @@ pub(crate) fn run(arguments: &Arguments) {
         return measure_factors(arguments, isa, inputs.into_iter());
     }
     if arguments.end_to_end {
-        for input in &inputs {
-            let thresholds = &arguments.thresholds;
-            whole::measure(input, thresholds, isa, patience(arguments))
-                .expect("a folder for files");
-        }
-        return;
+        let measured = whole_runs(arguments, isa, &inputs);
+        return measured.expect("a folder for files, and a peer that works");
     }
     if !arguments.windows.is_empty() {
         return inputs.iter().for_each(|input| streams(arguments, isa, input));
     }
+    join_all(arguments, isa, inputs);
+}
+
+/// Joins each input by all algorithms, on all levels or in waves.
+fn join_all(arguments: &Arguments, isa: Isa, inputs: Vec<Input>) {
+    let levels = if arguments.levels.is_empty() { vec![isa] } else { arguments.levels.clone() };
     let folder = arguments.data.as_deref().filter(|_| arguments.sets.is_none());
     let truth = Truth::read(folder);
     // Held open, so that the context of a GPU is made once.
@@ -234,6 +242,7 @@ pub(crate) fn run(arguments: &Arguments) {
     if is_gpu_wanted {
         println!("context of the GPU: {:.3} s\n", begin.elapsed().as_secs_f64());
     }
+    let peer = peer(arguments, if is_gpu_wanted { Verified::OnGpu } else { Verified::OnCpu });
     let mut joined = Vec::new();
     for input in inputs {
         let collection = numbered(&input, arguments.two_sided);
@@ -247,7 +256,12 @@ pub(crate) fn run(arguments: &Arguments) {
             });
             let rows: Vec<Row<'_>> = answers.collect();
             if !arguments.verify.is_empty() {
-                joined.push(in_waves(arguments, &input, &rows, &batches));
+                let joins = in_waves(arguments, &input, &rows, &batches);
+                if let Some(peer) = &peer {
+                    let patience = patience(arguments);
+                    peer.in_waves(&input, &joins, patience).expect("a peer that works");
+                }
+                joined.push(joins);
                 continue;
             }
             let summary = summary(arguments, &runs(arguments, &levels), &rows);
@@ -260,6 +274,24 @@ pub(crate) fn run(arguments: &Arguments) {
     if !joined.is_empty() {
         tables::print_winners(&joined);
     }
+}
+
+/// Measures whole runs of each input.
+///
+/// # Errors
+/// If a file cannot be written, or the peer fails.
+fn whole_runs(arguments: &Arguments, isa: Isa, inputs: &[Input]) -> io::Result<()> {
+    let (thresholds, peer) = (&arguments.thresholds, peer(arguments, Verified::OnCpu));
+    inputs.iter().try_for_each(|input| {
+        whole::measure(input, thresholds, isa, patience(arguments), peer.as_ref())
+    })
+}
+
+/// The peer of `--gpussjoin`; without it if it can't be compiled, which is printed.
+fn peer(arguments: &Arguments, verified: Verified) -> Option<GpuSsJoin> {
+    let sources = arguments.gpussjoin.as_deref()?;
+    let compiled = GpuSsJoin::compile(sources, verified);
+    compiled.inspect_err(|error| println!("left out: {error}\n")).ok()
 }
 
 /// Measures all rows in waves, prints tables and draws figures.

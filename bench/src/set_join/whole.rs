@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use trommel::placement::{Placement, available_cores};
+use trommel::placement::Placement;
 use trommel::set_similarity_join::{
     JoinAlgorithm, SetCollection, SetCollector, SetJoin, Side, Similarity, Threshold,
 };
@@ -30,6 +30,7 @@ use trommel::{
 };
 
 use super::data::{Input, MEMORY_MAX};
+use super::gpussjoin::GpuSsJoin;
 use super::{Patience, median};
 
 /// Algorithms of the literature.
@@ -57,8 +58,6 @@ enum Place {
     OneCore,
     /// As the engine places them.
     TwoCores,
-    /// Reading, and finding candidates, on one core; verification on the other.
-    VerifyingApart,
 }
 
 /// A file of sets.
@@ -67,15 +66,24 @@ struct File<'a> {
     form: Form,
 }
 
-/// Measures whole runs of an input at each threshold, in both forms.
+/// Seconds of our runs at a threshold, on one core.
+struct Ours {
+    percent: u32,
+    preparing: f64,
+    join: f64,
+    whole: f64,
+}
+
+/// Measures whole runs of an input at each threshold, in both forms, and those of `peer`.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// If a file cannot be written, or the peer fails.
 pub(super) fn measure(
     input: &Input,
     thresholds: &[u32],
     isa: Isa,
     patience: Patience,
+    peer: Option<&GpuSsJoin>,
 ) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     for form in [Form::Integers, Form::Words] {
@@ -85,7 +93,10 @@ pub(super) fn measure(
         let path = path.to_str().expect("a folder of the system");
         let file = File { path, form };
         println!("{}, {form:?}: {tokens} tokens, {:.1} MB\n", input.name, bytes as f64 / 1e6);
-        file.measure(thresholds, isa, patience, tokens);
+        let ours = file.measure(thresholds, isa, patience, tokens);
+        if let Some(peer) = peer {
+            file.beside(peer, &ours, patience)?;
+        }
     }
     Ok(())
 }
@@ -126,7 +137,14 @@ fn word(token: u32) -> Vec<u8> {
 }
 
 impl File<'_> {
-    fn measure(&self, thresholds: &[u32], isa: Isa, patience: Patience, tokens: usize) {
+    /// Prints the steps and the whole runs at all thresholds.
+    fn measure(
+        &self,
+        thresholds: &[u32],
+        isa: Isa,
+        patience: Patience,
+        tokens: usize,
+    ) -> Vec<Ours> {
         let one = |up_to| self.median(up_to, Place::OneCore, patience);
         let (lines, _) = one(UpTo::Lines);
         let (sets, _) = one(UpTo::Sets);
@@ -152,17 +170,55 @@ impl File<'_> {
         println!();
         println!(
             "| threshold | pairs | join alone | whole run, one core | two cores | \
-             verifying apart | best published, one core | two cores | quotients |\n\
-             |---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+             best published, one core | two cores | quotients |\n\
+             |---:|---:|---:|---:|---:|---:|---:|---:|"
         );
-        for &percent in thresholds {
-            self.whole(percent, &collection, isa, patience);
-        }
+        let preparing = (sets + numbering).as_secs_f64();
+        let whole = |&percent: &u32| {
+            let (join, whole) = self.whole(percent, &collection, isa, patience);
+            Ours { percent, preparing, join, whole }
+        };
+        let ours = thresholds.iter().map(whole).collect();
         println!();
+        ours
     }
 
-    /// Prints the whole runs at a threshold.
-    fn whole(&self, percent: u32, collection: &Arc<SetCollection>, isa: Isa, patience: Patience) {
+    /// Prints the joins of the peer at the thresholds of ours.
+    fn beside(&self, peer: &GpuSsJoin, ours: &[Ours], patience: Patience) -> io::Result<()> {
+        println!(
+            "| threshold | join | pairs | preparing | join alone | whole run | join, times ours | \
+             whole run, times ours | after our preparation, times ours |\n\
+             |---:|---|---:|---:|---:|---:|---:|---:|---:|"
+        );
+        for &Ours { percent, preparing, join, whole } in ours {
+            for published in &peer.joins {
+                let joined = published.run(Path::new(self.path), percent, patience)?;
+                println!(
+                    "| {percent} | {} | {} | {:.4} | {:.4} | {:.4} | {:.1} | {:.1} | {:.1} |",
+                    published.name,
+                    joined.pairs,
+                    joined.preparing,
+                    joined.joining,
+                    joined.preparing + joined.joining,
+                    joined.joining / join,
+                    (joined.preparing + joined.joining) / whole,
+                    (preparing + joined.joining) / whole,
+                );
+            }
+        }
+        println!();
+        Ok(())
+    }
+
+    /// Prints the whole runs at a threshold, and returns the seconds of our join alone and of the
+    /// whole run on one core.
+    fn whole(
+        &self,
+        percent: u32,
+        collection: &Arc<SetCollection>,
+        isa: Isa,
+        patience: Patience,
+    ) -> (f64, f64) {
         let mut times = Vec::new();
         let mut expected = 0;
         for _ in 0..patience.rounds() {
@@ -181,9 +237,8 @@ impl File<'_> {
             let best = published.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
             (run(JoinAlgorithm::Auto, place), best.expect("three algorithms"))
         });
-        let apart = run(JoinAlgorithm::Auto, Place::VerifyingApart);
         println!(
-            "| {percent} | {expected} | {alone:.4} | {:.4} | {:.4} | {apart:.4} | {:.4} ({}) | \
+            "| {percent} | {expected} | {alone:.4} | {:.4} | {:.4} | {:.4} ({}) | \
              {:.4} ({}) | {:.1}, {:.1} |",
             one.0,
             two.0,
@@ -194,6 +249,7 @@ impl File<'_> {
             one.1.0 / one.0,
             two.1.0 / two.0,
         );
+        (alone, one.0)
     }
 
     /// Median time of a pipeline, and its count.
@@ -215,16 +271,11 @@ impl File<'_> {
             (UpTo::Lines, _) | (_, Form::Words) => ReadFormat::Lines,
             (_, Form::Integers) => ReadFormat::Sets,
         };
-        let cores = available_cores();
-        let [first, second] = [cores[0], cores[cores.len().min(2) - 1]];
         let mut last = graph.add("read", Read::new([self.path], format));
         graph.placement(match place {
             Place::OneCore => Placement::Fused,
-            Place::TwoCores | Place::VerifyingApart => Placement::Auto,
+            Place::TwoCores => Placement::Auto,
         });
-        if matches!(place, Place::VerifyingApart) {
-            graph.cores(last, [first]);
-        }
         if self.form == Form::Words && !matches!(up_to, UpTo::Lines) {
             last = graph.add_after(last, "words", Tokenize::words().into_sets());
         }
@@ -236,9 +287,6 @@ impl File<'_> {
                 .device(Device::Cpu)
                 .memory_max(MEMORY_MAX);
             last = graph.add_after(last, "join", join);
-            if matches!(place, Place::VerifyingApart) {
-                graph.cores(last, [first, second]);
-            }
             graph.add_after(last, "count", sink);
         } else {
             graph.add_after(last, "end", Discard::new());
@@ -308,7 +356,7 @@ mod tests {
         for form in [Form::Integers, Form::Words] {
             write(&input.shuffled(), form, &path).unwrap();
             let file = File { path: path.to_str().unwrap(), form };
-            for place in [Place::OneCore, Place::TwoCores, Place::VerifyingApart] {
+            for place in [Place::OneCore, Place::TwoCores] {
                 let up_to = UpTo::Count(JoinAlgorithm::Auto, 60);
                 assert_eq!(file.run(up_to, place).1, expected, "{form:?}, {place:?}");
             }
