@@ -2,8 +2,10 @@
 // file to the number of pairs.
 //
 // The program hands its candidates to a class `GPUHandler`. Compiled with -DDEVICE this is its own,
-// which verifies on a GPU; otherwise the class below, which verifies by the program's function for
-// CPUs. One of the macros ALL_PAIRS, PP_JOIN, GROUP_JOIN names the join.
+// which verifies on a GPU. Otherwise it is the class below, which verifies the candidates of a set
+// by the program's function for CPUs, from where set_sim_join does: after the prefix that ends
+// first (Mann, Augsten, Bouros, PVLDB 9(9), 2016, section 3). One of the macros ALL_PAIRS, PP_JOIN,
+// GROUP_JOIN names the join.
 //
 // Arguments: file of lines of tokens, threshold, rounds, seconds after which no round begins; with
 // -DDEVICE also scenario (1 to 3), threads of a block, and candidates of a wave.
@@ -12,10 +14,16 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <list>
+#include <numeric>
+#include <sparsehash/dense_hash_map>
 #include <string>
 #include <tr1/functional>
 #include <utility>
@@ -34,14 +42,10 @@ class GPUHandler {
     void reserveCandidateSpace() {}
     void insertProbe(unsigned number) {
         probe = number;
-        const size_t size = sets[probe].size();
-        if (size != size_of_bounds) {
-            size_of_bounds = size;
-            bounds.assign(size + 1, 0);
-        }
+        candidates.clear();
     }
-    void insertCandidate(unsigned candidate);
-    void updateProbeNumberOfCandidates() {}
+    void insertCandidate(unsigned candidate) { candidates.push_back(candidate); }
+    void updateProbeNumberOfCandidates();
     void updateMaxSetSize(unsigned) {}
     void flush() {}
     void free() {}
@@ -51,11 +55,17 @@ class GPUHandler {
     double threshold;
     std::vector<std::vector<unsigned>> sets;
     unsigned probe = 0;
-    // Least overlap with a set of each size, or 0 while it is not known.
+    std::vector<unsigned> candidates;
+    // Least overlap of a set of `size_of_bounds` tokens with one of each size, or 0 while it is
+    // not known.
     std::vector<unsigned> bounds;
     size_t size_of_bounds = 0;
     size_t results = 0;
 };
+
+// What a filter knows of its candidates is private to the join.
+#define private public
+#define protected public
 #endif
 
 #if defined(ALL_PAIRS)
@@ -71,14 +81,68 @@ using Join = GroupJoin<Jaccard, PPJoinIndexPolicy>;
 #include "input.h"
 
 #ifndef DEVICE
-void GPUHandler::insertCandidate(unsigned candidate) {
-    const auto& left = sets[probe];
-    const auto& right = sets[candidate];
-    unsigned& bound = bounds[right.size()];
-    if (bound == 0) {
-        bound = Jaccard::minoverlap(left.size(), right.size(), threshold);
+#undef private
+#undef protected
+
+// The join that runs.
+static Join* join_of_handler = nullptr;
+
+// Common tokens of the prefixes of a pair, as far as the filter has counted them, and the length
+// of the candidate's prefix.
+struct Match {
+    unsigned count;
+    // Positions after the last common token.
+    unsigned probe;
+    unsigned candidate;
+    unsigned prefix;
+};
+
+static Match match(unsigned candidate) {
+#if defined(ALL_PAIRS)
+    const auto& set = join_of_handler->indexedrecords[candidate];
+    const unsigned count = set.candidateData.count;
+    return {count, count, count, set.structuredata.prefsize};
+#else
+#if defined(PP_JOIN)
+    const auto& set = join_of_handler->indexedrecords[candidate];
+#else
+    // Groups are made before the first set is looked up.
+    static std::vector<unsigned> group_of;
+    if (group_of.empty()) {
+        const auto& groups = join_of_handler->groupindexedrecords;
+        group_of.resize(join_of_handler->indexedrecords.size());
+        for (unsigned group = 0; group < groups.size(); ++group) {
+            group_of[groups[group].firstgrouprecord->recordid] = group;
+        }
     }
-    results += verifypair(left, right, bound);
+    const auto& set = join_of_handler->groupindexedrecords[group_of[candidate]];
+#endif
+    const auto& data = set.candidateData;
+    const auto count = static_cast<unsigned>(data.count);
+    return {count, data.recpos + 1, data.indrecpos + 1, set.structuredata.prefsize};
+#endif
+}
+
+void GPUHandler::updateProbeNumberOfCandidates() {
+    const auto& left = sets[probe];
+    if (left.size() != size_of_bounds) {
+        size_of_bounds = left.size();
+        bounds.assign(left.size() + 1, 0);
+    }
+    const unsigned prefix = Jaccard::maxprefix(left.size(), threshold);
+    for (const unsigned candidate : candidates) {
+        const auto& right = sets[candidate];
+        unsigned& bound = bounds[right.size()];
+        if (bound == 0) {
+            bound = Jaccard::minoverlap(left.size(), right.size(), threshold);
+        }
+        const Match found = match(candidate);
+        if (left[prefix - 1] > right[found.prefix - 1]) {
+            results += verifypair(left, right, bound, found.probe, found.prefix, found.count);
+        } else {
+            results += verifypair(left, right, bound, prefix, found.candidate, found.count);
+        }
+    }
 }
 #endif
 
@@ -132,6 +196,7 @@ static double run(char** arguments) {
     GPUHandler verification(scenario, true, threshold, threads, candidates, false, "");
 #else
     GPUHandler verification(threshold);
+    join_of_handler = &join;
 #endif
     join.doindex(&verification);
     const auto begin_join = Clock::now();

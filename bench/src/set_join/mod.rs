@@ -259,7 +259,7 @@ fn join_all(arguments: &Arguments, isa: Isa, inputs: Vec<Input>) {
                 let joins = in_waves(arguments, &input, &rows, &batches);
                 if let Some(peer) = &peer {
                     let patience = patience(arguments);
-                    peer.in_waves(&input, &joins, patience).expect("a peer that works");
+                    peer.in_waves(&input, &joins, patience).expect("a folder for files");
                 }
                 joined.push(joins);
                 continue;
