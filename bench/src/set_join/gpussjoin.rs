@@ -27,8 +27,9 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/set_join.cpp");
 const JOINS: [(&str, &str); 3] =
     [("AllPairs", "ALL_PAIRS"), ("PPJoin", "PP_JOIN"), ("GroupJoin", "GROUP_JOIN")];
 
-/// Threads of a block on a GPU, and candidates of a wave.
-const WAVE: [&str; 2] = ["64", "16777216"];
+/// Threads of a block on a GPU, and candidates of a wave: more than there are, since the program
+/// loses pairs, or fails, where a wave ends within the candidates of a set.
+const WAVE: [&str; 2] = ["64", "268435456"];
 
 /// Flags for a GPU. Up to CUDA 12, other headers of Thrust included the one that is named here.
 const GPU_FLAGS: &str = "-arch=native -rdc=true -DDEVICE -include thrust/execution_policy.h -x cu";
