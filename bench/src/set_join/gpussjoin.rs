@@ -164,3 +164,30 @@ impl Join {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_the_rounds_counts_and_a_failure_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("join.sh");
+        // Called in place of a join, whose first argument is the file.
+        let lines = r#"[ "$1 $2" = "0.8 3" ] || { echo lost >&2; exit 1; }
+            for time in 30 10 20; do
+                echo "{\"pairs\": 5, \"preparing\": $time, \"joining\": 1$time}"
+            done"#;
+        fs::write(&script, lines).unwrap();
+        let join = Join { name: "join".to_owned(), program: "sh".into(), arguments: Vec::new() };
+        let patience = Patience { rounds: 3, seconds: f64::INFINITY };
+        let joined = join.run(&script, 80, patience).unwrap();
+        assert_eq!((joined.pairs, joined.preparing, joined.joining), (5, 20.0, 120.0));
+        assert_eq!(join.run(&script, 60, patience).unwrap_err().to_string(), "lost");
+        fs::write(&script, "").unwrap();
+        assert_eq!(
+            join.run(&script, 80, patience).unwrap_err().to_string(),
+            "no round was printed"
+        );
+    }
+}
