@@ -51,7 +51,7 @@ pub(super) struct GpuSsJoin {
 pub(super) struct Join {
     pub(super) name: String,
     program: PathBuf,
-    /// Arguments after those of all joins.
+    /// Arguments of this way to verify, which follow the four of [`Join::run`].
     arguments: Vec<&'static str>,
 }
 

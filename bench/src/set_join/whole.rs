@@ -74,7 +74,8 @@ struct Ours {
     whole: f64,
 }
 
-/// Measures whole runs of an input at each threshold, in both forms, and those of `peer`.
+/// Measures whole runs of `input` at all `thresholds`, as integers and as words, and then the joins
+/// of `peer` over the same file.
 ///
 /// # Errors
 /// If a file cannot be written, or the peer fails.

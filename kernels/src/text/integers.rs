@@ -30,10 +30,10 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Blocks of a piece, whose places stay in the first-level cache.
 const PIECE_BLOCKS: usize = 32;
-/// Most lines that end in a piece, one at each byte, and room for those of a block.
+/// Maximum number of lines that end in a piece: one per byte, and a block more as room to write.
 const LINES: usize = PIECE_BLOCKS * TEXT_BLOCK + TEXT_BLOCK;
-/// Most integers of a piece, one at every other byte and one that began before it, and room for
-/// those of a block.
+/// Maximum number of integers of a piece: one per two bytes, one that began before it, and a block
+/// more as room to write.
 const BEGINS: usize = PIECE_BLOCKS * TEXT_BLOCK / 2 + 1 + TEXT_BLOCK;
 
 /// Integers that are converted at once.
