@@ -23,10 +23,16 @@
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
 //! | `cells`, `hash` | a direct-mapped table of counts, and its hash function |
+//! | `places`, `avx512` | the sum of the table that each key belongs to |
+//! | `ahead` | prefetching of items |
 
+mod ahead;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod cells;
 mod hash;
 mod hot_keys;
+mod places;
 mod scalar;
 mod sift;
 #[cfg(test)]
@@ -35,7 +41,7 @@ mod tests;
 pub use self::cells::{
     Cell, Cells, GROUP, LANES, OWN, absorb, absorb_weighted, others_of, place_of,
 };
-pub use self::hash::{CellKey, CodeHash, split_mix};
+pub use self::hash::{CellKey, CodeHash, KeyGroup, split_mix};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
 pub use crate::simd::Key;

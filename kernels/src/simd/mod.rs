@@ -47,5 +47,6 @@ pub(crate) use self::dispatch::dispatch;
 pub use self::lanes::Key;
 pub(crate) use self::lanes::{Lanes, Simd, WEIGHTS_MAX, WideLanes, are_small};
 pub use self::prefetch::prefetch;
+pub(crate) use self::prefetch::prefetch_at;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512, Level, avx2, avx512};

@@ -22,13 +22,18 @@
 /// ```
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
+    prefetch_at(slice.as_ptr().wrapping_add(index));
+}
+
+/// Prefetches the cache line of an address, which may be any.
+#[inline(always)]
+pub(crate) fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = slice.as_ptr().wrapping_add(index).cast();
         // SAFETY: a prefetch reads nothing that the program could see, and no address faults.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
+    let _ = address;
 }

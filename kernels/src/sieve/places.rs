@@ -1,0 +1,80 @@
+//! The sum of its cell that each key of a group belongs to.
+//!
+//! ```text
+//! key ──hash──► place ──► cell, lane        own, if the cell has the key; otherwise others[lane]
+//! ```
+//!
+//! On the level AVX-512, registers compute the places and gather the keys of the cells. On the
+//! others, places are computed in a loop that compiles to vectors where the level multiplies in
+//! them, and cells are read one by one.
+
+#![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
+
+use std::hint::select_unpredictable;
+
+use super::cells::{Cell, GROUP, LANES_LOG};
+use super::hash::{CellKey, CodeHash};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::Avx2;
+use crate::simd::{Portable, Scalar, prefetch_at};
+
+/// What the sums of keys are found with.
+pub(super) struct Places<'a, K> {
+    pub(super) hash: CodeHash,
+    /// 32 - log2(places).
+    pub(super) shift: u32,
+    /// A power of two.
+    pub(super) cells: &'a [Cell<K>],
+}
+
+/// Sums of keys as words of 32 bits of the cells, without those of its key: the first one of a cell
+/// is the sum of its key. They begin with a cache line, so that registers are stored in one.
+#[repr(align(64))]
+pub(super) struct Sums<const N: usize>(pub(super) [u32; N]);
+
+/// A level that finds the sums of keys.
+pub(super) trait Find<K: CellKey>: Copy {
+    /// The sum of each key.
+    #[inline(always)]
+    fn find(self, places: Places<'_, K>, keys: &[K; GROUP]) -> Sums<GROUP> {
+        find_each(places, keys)
+    }
+}
+
+impl<K: CellKey> Find<K> for Scalar {}
+impl<K: CellKey> Find<K> for Portable {}
+#[cfg(target_arch = "x86_64")]
+impl<K: CellKey> Find<K> for Avx2 {}
+
+/// A table up to this size is read without prefetching its cells, which costs up to a fifth; beyond,
+/// it saves as much.
+const NEAR_BYTES: usize = 1 << 20;
+
+/// As [`Find::find`], for keys one by one.
+#[inline(always)]
+pub(super) fn find_each<K: CellKey, const N: usize>(
+    places: Places<'_, K>,
+    keys: &[K; N],
+) -> Sums<N> {
+    let words = places.cells.as_ptr().cast::<u32>();
+    // Firsts are the first words of cells. By index, so that the loop becomes vectors.
+    let (mut firsts, mut others) = (Sums([0; N]), Sums([0; N]));
+    let (firsts, others) = (&mut firsts.0, &mut others.0);
+    for position in 0..N {
+        let place = places.hash.of(keys[position]) >> places.shift;
+        firsts[position] = (place >> LANES_LOG) * Cell::<K>::WORDS;
+        others[position] = firsts[position] + 1 + place % (1 << LANES_LOG);
+    }
+    if size_of_val(places.cells) > NEAR_BYTES {
+        firsts.iter().for_each(|&first| prefetch_at(words.wrapping_add(first as usize)));
+    }
+    Sums(std::array::from_fn(|position| {
+        let cell = words.wrapping_add(firsts[position] as usize).cast::<K>();
+        // SAFETY: a place is a hash of 32 bits, shifted by `shift`, so that it has as many bits as
+        // the number of places, a power of two, has zeros: it is below that, and its cell is below
+        // the number of cells. A cell begins with its key.
+        let is_own = unsafe { *cell } == keys[position];
+        // No branch: whether the key matches cannot be foretold.
+        select_unpredictable(is_own, firsts[position], others[position])
+    }))
+}
