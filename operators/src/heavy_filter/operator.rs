@@ -15,7 +15,7 @@ use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
 use crate::items::{Column, Items};
 use crate::secret::random_seed;
-use crate::summary::{SpaceSaving, Summary, hottest};
+use crate::summary::{NARROW_SHARE, SpaceSaving, Summary, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
 const SAMPLE_COUNTERS: usize = 128;
@@ -85,7 +85,7 @@ impl<K: Column> Filtering<K> {
         // error.
         let seen = self.sample.iter().map(|counted| (counted.count - counted.error, counted.item));
         self.hot.clear();
-        self.hot.extend(hottest(window, seen).cloned());
+        self.hot.extend(hottest(window, NARROW_SHARE, seen).cloned());
         self.codes.clear();
         let secret = self.sample.secret();
         self.codes.extend(self.hot.iter().map(|item| K::code_of_key(item.key(), secret)));

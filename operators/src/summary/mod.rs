@@ -89,5 +89,5 @@ pub(crate) use self::filter::exchange_while_due;
 pub use self::filter::{Filter, FilterFront};
 pub(crate) use self::pane_queue::PaneQueue;
 pub use self::sieve::Sieve;
-pub(crate) use self::sieve::hottest;
+pub(crate) use self::sieve::{NARROW_SHARE, hottest};
 pub use self::space_saving::SpaceSaving;

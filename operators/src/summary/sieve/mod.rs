@@ -106,7 +106,8 @@ use trommel_kernels::Isa;
 use trommel_kernels::sieve::{GROUP, HotKeys, KEYS_MAX, LANES, MISSED_SLACK, sift, sift_weighted};
 
 use self::hot::Hot;
-pub(crate) use self::hottest::hottest;
+use self::hottest::WIDE_SHARE;
+pub(crate) use self::hottest::{NARROW_SHARE, hottest};
 use self::lowest::Lowest;
 use self::table::Table;
 use super::capacity::{COUNTERS_MAX, CapacityError};
@@ -429,7 +430,7 @@ impl<K: Item> Sieve<K> {
             let weights = weights.map(|weights| &weights[range.clone()]);
             self.start(range.len());
             if K::CODE_IS_ITEM && self.hot.is_due() {
-                self.choose_hot();
+                self.choose_hot(weights.is_some());
             }
             self.hot.counted(range.len());
             let weight = weights.map_or(range.len() as u64, sum);
@@ -458,13 +459,15 @@ impl<K: Item> Sieve<K> {
     }
 
     #[cold]
-    fn choose_hot(&mut self) {
+    fn choose_hot(&mut self, has_weights: bool) {
+        let is_wide = has_weights || size_of::<K::Code>() > size_of::<u32>();
+        let share = if is_wide { WIDE_SHARE } else { NARROW_SHARE };
         let Self { hot, index, counts, table, .. } = self;
         let counted = index.items().zip(counts).map(|(item, count)| {
             let key = item.key();
             (K::code_of_key(key, index.secret()), count.saturating_add(table.hits(key)))
         });
-        hot.choose(self.observed, counted);
+        hot.choose(self.observed, share, counted);
     }
 
     /// Counts a block of items with their weights, or once each.

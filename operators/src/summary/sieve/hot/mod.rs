@@ -77,15 +77,21 @@ impl<C: Key> Hot<C> {
         self.slots.clear();
     }
 
-    /// Chooses the keys by the codes and counts of all slots in their order.
-    pub(super) fn choose(&mut self, observed: u64, counted: impl Iterator<Item = (C, u64)>) {
+    /// Chooses the keys by the codes and counts of all slots in their order; they must have at least
+    /// one in `share` of the weight.
+    pub(super) fn choose(
+        &mut self,
+        observed: u64,
+        share: u64,
+        counted: impl Iterator<Item = (C, u64)>,
+    ) {
         self.switch_off();
         let weight = observed - self.last;
         let slots = (0..).zip(&mut self.before).zip(counted);
         let recent = slots.map(|((slot, before), (code, count))| {
             (count - std::mem::replace(before, count), (slot, code))
         });
-        for (slot, code) in hottest(weight, recent) {
+        for (slot, code) in hottest(weight, share, recent) {
             self.slots.push(slot);
             self.codes.push(code);
         }
@@ -114,7 +120,7 @@ mod tests {
             for block in 0..6_000 {
                 let observed = block * 512 * weight;
                 if hot.is_due() {
-                    hot.choose(observed, std::iter::once((7, observed)));
+                    hot.choose(observed, 4, std::iter::once((7, observed)));
                     looks.push(block);
                 }
                 hot.counted(512);
