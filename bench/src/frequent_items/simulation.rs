@@ -100,7 +100,9 @@ impl Events {
             return Err(io::Error::other(format!("callgrind printed no events: {text}")));
         };
         let count = |count: &str| count.parse().map_err(io::Error::other);
-        let counts = counts.into_iter().map(count).collect::<io::Result<_>>()?;
+        let mut counts = counts.into_iter().map(count).collect::<io::Result<Vec<f64>>>()?;
+        // Zeros at the end of the line are left out.
+        counts.resize(names.len(), 0.0);
         Ok(Self { names: names.into_iter().map(str::to_owned).collect(), counts })
     }
 

@@ -11,8 +11,8 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use super::cells::{Cell, GROUP, LANES_LOG};
-use super::hash::{CellKey, KeyGroup, SHIFT};
+use super::cell::{Cell, LANES_LOG};
+use super::hash::{CellKey, GROUP, KeyGroup, SHIFT};
 use super::places::{Find, Places, Sums, find_each};
 use crate::simd::{Avx512, avx512};
 

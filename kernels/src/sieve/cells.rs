@@ -20,56 +20,12 @@
 
 #![expect(unsafe_code, reason = "the index of a sum is in range by construction")]
 
-use std::mem::offset_of;
-
 use super::ahead::fetch_after_lines;
-use super::hash::{CellKey, CodeHash};
+use super::cell::{Cell, LANES};
+use super::hash::{CellKey, CodeHash, GROUP};
 use super::places::{Find, Places, Sums, find_each};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
-
-/// The sums of a cell for codes that are not its key.
-pub const LANES: usize = 1 << LANES_LOG;
-
-pub(super) const LANES_LOG: u32 = 2;
-
-/// One cell: 24 bytes for `u32`, 32 for `u64`, 40 for two words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Cell<C> {
-    /// The key of the cell.
-    pub key: C,
-    /// The sum of its key, and then one for each lane of all other keys.
-    pub sums: [i32; 1 + LANES],
-}
-
-/// The index of the sum of the key of a cell.
-pub const OWN: usize = 0;
-
-/// The index of the sum of the other keys of a place.
-#[inline(always)]
-#[must_use]
-pub const fn others_of(place: usize) -> usize {
-    1 + place % LANES
-}
-
-/// The place of a key, [`LANES`] for each cell, among 2^(32 - `shift`) places. Its cell is the
-/// place divided by [`LANES`].
-#[inline(always)]
-#[must_use]
-pub fn place_of(hash: CodeHash, shift: u32, key: impl CellKey) -> usize {
-    (hash.of(key) >> shift) as usize
-}
-
-impl<K> Cell<K> {
-    /// The number of words of 32 bits of a cell, and of those before its sums.
-    #[expect(clippy::cast_possible_truncation, reason = "at most ten")]
-    pub(super) const WORDS: u32 = (size_of::<Self>() / size_of::<i32>()) as u32;
-    const WORDS_OF_KEY: usize = offset_of!(Self, sums) / size_of::<i32>();
-}
-
-/// Keys whose sums are found together, and whose refusals are a word.
-pub const GROUP: usize = 64;
 
 /// The most cells, of up to 10 words.
 const CELLS_MAX: usize = 1 << 27;
@@ -449,18 +405,6 @@ mod tests {
                 keys.iter().map(words).collect::<Vec<_>>()
             };
             check(shape, &words(&owners), &words(&keys), weights)?;
-        }
-    }
-
-    #[test]
-    fn the_codes_that_mark_vacant_cells_hash_to_different_halves() {
-        for seed in 0..100 {
-            let hash = CodeHash::from_seed(seed);
-            for log in 1..=30 {
-                let cell = |code: u64| place_of(hash, 32 - log, code) >> (log - 1);
-                assert_eq!((cell(0), cell(hash.upper_code().into())), (0, 1));
-                assert!(place_of(hash, 32 - log, u64::MAX) < 1 << log);
-            }
         }
     }
 

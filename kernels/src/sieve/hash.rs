@@ -38,11 +38,12 @@
 use std::fmt;
 use std::fmt::Debug;
 
-use super::cells::GROUP;
-
 /// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
 /// bits.
 pub(super) const SHIFT: u32 = 9;
+
+/// Keys whose sums are found together, and whose refusals are a word.
+pub const GROUP: usize = 64;
 
 /// Key of a cell: an integer, or two words.
 pub trait CellKey: Copy + Eq + Debug + Default + Send + Sync + 'static {

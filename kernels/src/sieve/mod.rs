@@ -22,13 +22,14 @@
 //! | `hot_keys` | the keys and their hits |
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
-//! | `cells`, `hash` | a direct-mapped table of counts, and its hash function |
+//! | `cell`, `cells`, `hash` | a direct-mapped table of counts, its keys and their hash function |
 //! | `places`, `avx512` | the sum of the table that each key belongs to |
 //! | `ahead` | prefetching of items |
 
 mod ahead;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod cell;
 mod cells;
 mod hash;
 mod hot_keys;
@@ -38,10 +39,9 @@ mod sift;
 #[cfg(test)]
 mod tests;
 
-pub use self::cells::{
-    Cell, Cells, GROUP, LANES, OWN, absorb, absorb_weighted, others_of, place_of,
-};
-pub use self::hash::{CellKey, CodeHash, KeyGroup, split_mix};
+pub use self::cell::{Cell, LANES, OWN, others_of, place_of};
+pub use self::cells::{Cells, absorb, absorb_weighted};
+pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
 pub use crate::simd::Key;

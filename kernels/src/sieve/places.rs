@@ -12,13 +12,13 @@
 
 use std::hint::select_unpredictable;
 
-use super::cells::{Cell, GROUP, LANES_LOG};
-use super::hash::{CellKey, CodeHash};
+use super::cell::{Cell, LANES_LOG};
+use super::hash::{CellKey, CodeHash, GROUP};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::Avx2;
 use crate::simd::{Portable, Scalar, prefetch_at};
 
-/// What the sums of keys are found with.
+/// The table that sums of keys are found in.
 pub(super) struct Places<'a, K> {
     pub(super) hash: CodeHash,
     /// 32 - log2(places).
@@ -46,8 +46,8 @@ impl<K: CellKey> Find<K> for Portable {}
 #[cfg(target_arch = "x86_64")]
 impl<K: CellKey> Find<K> for Avx2 {}
 
-/// A table up to this size is read without prefetching its cells, which costs up to a fifth; beyond,
-/// it saves as much.
+/// A table up to this size is read without prefetching its cells, which costs up to a fifth;
+/// beyond, it saves as much.
 const NEAR_BYTES: usize = 1 << 20;
 
 /// As [`Find::find`], for keys one by one.

@@ -77,8 +77,8 @@ impl<C: Key> Hot<C> {
         self.slots.clear();
     }
 
-    /// Chooses the keys by the codes and counts of all slots in their order; they must have at least
-    /// one in `share` of the weight.
+    /// Chooses the keys by the codes and counts of all slots in their order; they must have at
+    /// least one in `share` of the weight.
     pub(super) fn choose(
         &mut self,
         observed: u64,
