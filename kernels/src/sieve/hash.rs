@@ -87,7 +87,7 @@ impl CellKey for u32 {
         u64::from(self).wrapping_mul(first)
     }
 
-    /// Multiplies words of 32 bits, which in vectors takes half the time of those of 64.
+    /// Two products of 32-bit numbers: in vectors they take half the time of one of 64 bits.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn upper(self, [first, _]: [u64; 2]) -> u32 {

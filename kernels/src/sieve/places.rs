@@ -4,9 +4,9 @@
 //! key ──hash──► place ──► cell, lane        own, if the cell has the key; otherwise others[lane]
 //! ```
 //!
-//! On the level AVX-512, registers compute the places and gather the keys of the cells. On the
-//! others, places are computed in a loop that compiles to vectors where the level multiplies in
-//! them, and cells are read one by one.
+//! The places of a group are computed in a loop that compiles to vectors on the levels that
+//! multiply in them, and cells are read one by one. AVX-512 has code of its own for keys of 32 bits,
+//! which it gathers from the cells, and for keys of two words.
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
@@ -27,8 +27,9 @@ pub(super) struct Places<'a, K> {
     pub(super) cells: &'a [Cell<K>],
 }
 
-/// Sums of keys as words of 32 bits of the cells, without those of its key: the first one of a cell
-/// is the sum of its key. They begin with a cache line, so that registers are stored in one.
+/// The numbers of sums among the words of 32 bits of the cells, less the words of a key: the sum of
+/// the key of a cell has the number of the first word of that cell. Aligned to a cache line, so
+/// that storing a register writes one line.
 #[repr(align(64))]
 pub(super) struct Sums<const N: usize>(pub(super) [u32; N]);
 

@@ -8,6 +8,9 @@ use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHTS_MAX, WideLanes,
 /// Room that `missed` needs in addition to the number of items: a register is stored whole.
 pub const MISSED_SLACK: usize = 16;
 
+/// The distance in bytes at which items are prefetched. Half of it is a tenth slower at skew 5.
+const AHEAD_BYTES: usize = 4096;
+
 /// The shortest register with a prefetch for each.
 const PREFETCH_BYTES_MIN: usize = 32;
 
@@ -166,7 +169,7 @@ fn sift_weighted<S: Simd, K: Key, const N: usize>(simd: S, call: SiftWeighted<'_
 fn fetch_ahead<L: Lanes>(keys: &[L::Key]) {
     // Shorter registers would ask several times for each cache line, which costs up to 15 %.
     if const { size_of::<L::Key>() * L::COUNT >= PREFETCH_BYTES_MIN } {
-        fetch_after(keys);
+        fetch_after::<AHEAD_BYTES, _>(keys);
     }
 }
 
