@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The places of a group are computed in a loop that compiles to vectors on the levels that
-//! multiply in them, and cells are read one by one. AVX-512 has code of its own for keys of 32 bits,
-//! which it gathers from the cells, and for keys of two words.
+//! multiply in them, and cells are read one by one. AVX-512 has code of its own for keys of 32
+//! bits, which it gathers from the cells, and for keys of two words.
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
